@@ -1,0 +1,49 @@
+"""Errors and warnings of skdp."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+__all__ = [
+    "BudgetExceededError",
+    "DomainError",
+    "InsecureSeedWarning",
+    "PrivacyLeakWarning",
+]
+
+
+class BudgetExceededError(RuntimeError):
+    """A charge was refused because the ledger cannot cover it; nothing was spent.
+
+    Parameters
+    ----------
+    asked, remaining, total : Fraction
+        Epsilon asked for, epsilon left, and the ledger's total.
+    """
+
+    def __init__(self, asked: Fraction, remaining: Fraction, total: Fraction) -> None:
+        # All three go to args, so that the error survives pickling between processes.
+        super().__init__(asked, remaining, total)
+        self.asked = asked
+        self.remaining = remaining
+        self.total = total
+
+    def __str__(self) -> str:
+        return (
+            f"This would spend epsilon={float(self.asked):g}, but only "
+            f"{float(self.remaining):g} of {float(self.total):g} remain in the ledger. "
+            "Nothing was spent and no value was read. Ask for a smaller epsilon, or use "
+            "what has been released already: queries, samples and training on it are free."
+        )
+
+
+class DomainError(ValueError):
+    """The declared domain, or the schema of the data, is not usable."""
+
+
+class PrivacyLeakWarning(UserWarning):
+    """The result is computed from private values without protection."""
+
+
+class InsecureSeedWarning(UserWarning):
+    """Noise comes from a seed: whoever knows or guesses it can remove the noise."""

@@ -1,0 +1,1 @@
+"""Partitioning kernels: a table of counts in, disjoint boxes out."""
