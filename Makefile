@@ -1,0 +1,69 @@
+# Needs only Python (3.11 or newer), pip and make. Every target makes the environment it uses.
+PYTHON ?= python3
+JOBS ?= 2
+
+# Tests and docs draw pictures without a screen.
+export MPLBACKEND ?= agg
+
+.PHONY: help demo test test-oldest lint format docs clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo 'make demo         release a private view of real records, query it, train on it'
+	@echo 'make test         lint, types and tests with the newest dependencies'
+	@echo 'make test-oldest  tests with the oldest dependencies that are supported'
+	@echo 'make docs         build the documentation; warnings are errors'
+	@echo 'make lint         ruff, ruff format and mypy only'
+	@echo 'make format       apply ruff fixes and ruff format'
+	@echo 'make clean        remove environments and everything built'
+
+# $(call environment,DIRECTORY,PIP ARGUMENTS)
+# Some systems ship Python and pip without the venv module; virtualenv does the same job there.
+define environment
+	@$(PYTHON) -c 'import sys; sys.exit("skdp needs Python 3.11 or newer: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+	@echo 'Creating the environment $(1), once; this takes a minute or two.'
+	@rm -rf $(1)
+	@$(PYTHON) -m venv $(1) >/dev/null 2>&1 || { rm -rf $(1); \
+	    $(PYTHON) -m pip install --quiet --target $(1)-tool virtualenv \
+	    && PYTHONPATH=$(1)-tool $(PYTHON) -m virtualenv --quiet $(1) && rm -rf $(1)-tool; }
+	@$(1)/bin/python -m pip install --quiet --disable-pip-version-check $(2)
+	@touch $@
+endef
+
+.venv-demo/complete: pyproject.toml
+	$(call environment,.venv-demo,--editable '.[demo]')
+
+.venv/complete: pyproject.toml
+	$(call environment,.venv,--editable '.[test,dev]')
+
+.venv-oldest/complete: pyproject.toml requirements-oldest.txt
+	$(call environment,.venv-oldest,--editable '.[test]' --constraint requirements-oldest.txt)
+
+.venv-docs/complete: pyproject.toml
+	$(call environment,.venv-docs,--editable '.[docs]')
+
+demo: .venv-demo/complete
+	.venv-demo/bin/python -m skdp demo
+
+lint: .venv/complete
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+format: .venv/complete
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+
+test: lint
+	.venv/bin/python -m pytest -n $(JOBS)
+
+test-oldest: .venv-oldest/complete
+	.venv-oldest/bin/python -m pytest -n $(JOBS)
+
+docs: .venv-docs/complete
+	.venv-docs/bin/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+clean:
+	rm -rf .venv .venv-* build *.egg-info docs/_build docs/api docs/auto_examples
+	rm -rf docs/sg_execution_times.rst skdp_demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find skdp tests benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} +
