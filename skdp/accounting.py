@@ -1,0 +1,665 @@
+"""What was spent: the privacy loss of one release, and the ledger of one data set.
+
+Losses are exact fractions and compose sequentially (they add up): every release reads the same
+people, whichever columns it uses.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import json
+import math
+import os
+import sqlite3
+import stat
+import threading
+import uuid
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+import pandas as pd
+
+from ._validation import as_epsilon, as_fraction
+from .exceptions import BudgetExceededError
+
+__all__ = ["LedgerError", "PrivacyLedger", "PrivacyLoss"]
+
+NEIGHBOURS = "add or remove one record"
+
+
+class LedgerError(RuntimeError):
+    """The ledger cannot be read or written; nothing was spent."""
+
+
+def _text(value: Fraction) -> str:
+    """Exact and short: a decimal if one with at most 6 significant digits exists."""
+    decimal = f"{float(value):.6g}"
+    return decimal if Fraction(decimal) == value else str(value)
+
+
+def _parts_text(parts: Mapping[str, Fraction]) -> str:
+    return ", ".join(f"{name}={_text(value)}" for name, value in parts.items())
+
+
+class PrivacyLoss:
+    """The epsilon of one release, exact, with named parts that add up to it.
+
+    Parameters
+    ----------
+    epsilon : number or Fraction
+        Positive. Read as the decimal that was written: .1 is 1/10.
+    parts : mapping of str to number, default=None
+        What epsilon is spent on, in order; non-negative, with sum exactly ``epsilon``. None
+        stands for one part, ``{"total": epsilon}``.
+    seeded : bool, default=False
+        The noise comes from a seed: an experiment, without any guarantee.
+
+    Attributes
+    ----------
+    epsilon : Fraction
+    parts : read-only mapping of str to Fraction
+    seeded : bool
+    neighbours : str
+        What the guarantee protects: the presence of one record.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is not positive and finite, or the parts do not sum to it.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> loss = PrivacyLoss(0.3, {"cuts": Fraction(2, 10), "counts": Fraction(1, 10)})
+    >>> loss + PrivacyLoss(0.1, {"counts": 0.1})
+    PrivacyLoss(epsilon=0.4, parts: cuts=0.2, counts=0.2)
+    """
+
+    __slots__ = ("_epsilon", "_parts", "_seeded")
+
+    neighbours = NEIGHBOURS
+
+    _epsilon: Fraction
+    _parts: Mapping[str, Fraction]
+    _seeded: bool
+
+    def __init__(
+        self,
+        epsilon: Any,
+        parts: Mapping[str, Any] | None = None,
+        *,
+        seeded: bool = False,
+    ) -> None:
+        total = as_epsilon(epsilon)
+        if parts is None:
+            exact = {"total": total}
+        else:
+            exact = {
+                str(name): as_fraction(value, f"part {name!r}") for name, value in parts.items()
+            }
+            if any(value < 0 for value in exact.values()):
+                raise ValueError(f"No part may be negative, got {_parts_text(exact)}.")
+            found = sum(exact.values(), Fraction(0))
+            if found != total:
+                raise ValueError(
+                    f"The parts must sum to epsilon={_text(total)} exactly, but "
+                    f"{_parts_text(exact) or 'no part at all'} sums to {_text(found)}. "
+                    "Divide epsilon as a Fraction, or give decimals that add up."
+                )
+        object.__setattr__(self, "_epsilon", total)
+        object.__setattr__(self, "_parts", MappingProxyType(exact))
+        object.__setattr__(self, "_seeded", bool(seeded))
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The whole loss."""
+        return self._epsilon
+
+    @property
+    def parts(self) -> Mapping[str, Fraction]:
+        """What it consists of."""
+        return self._parts
+
+    @property
+    def seeded(self) -> bool:
+        """Whether a seed drew the noise, which voids the guarantee."""
+        return self._seeded
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"PrivacyLoss is frozen: {name!r} cannot be set.")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"PrivacyLoss is frozen: {name!r} cannot be deleted.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _loss_from_state, (self._epsilon, dict(self._parts), self._seeded)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PrivacyLoss):
+            return NotImplemented
+        return (
+            self._epsilon == other._epsilon
+            and dict(self._parts) == dict(other._parts)
+            and self._seeded == other._seeded
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._epsilon, frozenset(self._parts.items()), self._seeded))
+
+    def __add__(self, other: object) -> PrivacyLoss:
+        """Sequential composition: both releases read the same records."""
+        if not isinstance(other, PrivacyLoss):
+            return NotImplemented
+        parts = dict(self._parts)
+        for name, value in other._parts.items():
+            parts[name] = parts.get(name, Fraction(0)) + value
+        return PrivacyLoss(
+            self._epsilon + other._epsilon, parts, seeded=self._seeded or other._seeded
+        )
+
+    def __mul__(self, times: object) -> PrivacyLoss:
+        """The loss of ``times`` such releases, a positive integer."""
+        if isinstance(times, bool) or not isinstance(times, int):
+            return NotImplemented
+        if times < 1:
+            raise ValueError(f"A loss can be repeated 1, 2, ... times, got {times}.")
+        parts = {name: value * times for name, value in self._parts.items()}
+        return PrivacyLoss(self._epsilon * times, parts, seeded=self._seeded)
+
+    __rmul__ = __mul__
+
+    def __float__(self) -> float:
+        return float(self._epsilon)
+
+    def __repr__(self) -> str:
+        text = f"epsilon={_text(self._epsilon)}"
+        if list(self._parts) != ["total"]:
+            text += f", parts: {_parts_text(self._parts)}"
+        if self._seeded:
+            text += ", seeded: no guarantee"
+        return f"PrivacyLoss({text})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td style='text-align:left'>{html.escape(name)}</td><td>{_text(value)}</td>"
+            f"<td>{float(value / self._epsilon):.0%}</td></tr>"
+            for name, value in self._parts.items()
+        )
+        seeded = " &middot; <b>seeded: no guarantee</b>" if self._seeded else ""
+        return (
+            f"<div><b>Privacy loss &epsilon; = {_text(self._epsilon)}</b> &middot; neighbours: "
+            f"{NEIGHBOURS}{seeded}<table><thead><tr><th style='text-align:left'>part</th>"
+            f"<th>&epsilon;</th><th>share</th></tr></thead><tbody>{rows}</tbody></table></div>"
+        )
+
+
+def _loss_from_state(epsilon: Fraction, parts: dict[str, Fraction], seeded: bool) -> PrivacyLoss:
+    return PrivacyLoss(epsilon, parts, seeded=seeded)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One charge as it is recorded."""
+
+    time: str
+    name: str
+    loss: PrivacyLoss
+    process: int
+
+
+def _entry(name: str, loss: PrivacyLoss) -> _Entry:
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    return _Entry(now, name, loss, os.getpid())
+
+
+class _MemoryStore:
+    """Charges in the memory of one process."""
+
+    def __init__(self, total: Fraction | None, name: str | None) -> None:
+        self.total = total
+        self.name = name
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        # Replaced as a whole under the lock, so that readers need no lock: after a fork the
+        # copied lock may be held by a thread that does not exist in the child.
+        self._state: tuple[Fraction, tuple[_Entry, ...]] = (Fraction(0), ())
+
+    def charge(self, entry: _Entry) -> None:
+        if os.getpid() != self._pid:
+            raise LedgerError(
+                f"This ledger lives in the memory of process {self._pid}; process {os.getpid()} "
+                "has only a copy of it, and what it spends would be lost. Nothing was spent. "
+                "Give the ledger a file, PrivacyLedger(epsilon, path=...), which all processes "
+                "can charge, or run in threads."
+            )
+        with self._lock:
+            spent, entries = self._state
+            after = _within(self.total, spent, entry.loss.epsilon)
+            self._state = (after, (*entries, entry))
+
+    def spent(self) -> Fraction:
+        return self._state[0]
+
+    def entries(self) -> tuple[_Entry, ...]:
+        return self._state[1]
+
+
+def _within(total: Fraction | None, spent: Fraction, asked: Fraction) -> Fraction:
+    """Amount spent after the charge, or the refusal."""
+    if total is not None and spent + asked > total:
+        raise BudgetExceededError(asked, total - spent, total)
+    return spent + asked
+
+
+class _FileStore:
+    """Charges in an SQLite file, shared by all processes that know its path.
+
+    Every operation opens its own connection: nothing is carried through a fork, between threads
+    or in a pickle. The file is never opened by other means than SQLite, because closing any
+    handle of a file drops all POSIX locks that the process holds on it.
+    """
+
+    # "skdp" in ASCII; kept in the header of the file.
+    APPLICATION_ID = 0x736B6470
+    SCHEMA_VERSION = 1
+    BUSY_SECONDS = 10.0
+
+    def __init__(self, path: Path, total: Fraction | None, name: str | None) -> None:
+        self.path = path
+        create = total is not None and (not path.exists() or path.stat().st_size == 0)
+        if create:
+            self._refuse_read_only()
+        elif not path.exists():
+            raise LedgerError(
+                f"There is no ledger at {str(path)!r}. To start one, say what may be spent in "
+                "all: PrivacyLedger(epsilon, path=...)."
+            )
+        with self._connect("rwc" if create else self._read_mode()) as connection:
+            if create:
+                connection.execute("BEGIN IMMEDIATE")
+                # Under the lock: another process may have been faster.
+                if path.stat().st_size == 0:
+                    self._write_schema(connection, total, name)
+                connection.execute("COMMIT")
+            self.identity = None
+            self.total, self.name, self.identity = self._read_header(connection)
+            check = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if check != "ok":
+                raise self._damaged(check)
+        self.spent()
+        if total is not None and total != self.total:
+            raise ValueError(
+                f"The ledger at {str(path)!r} allows epsilon={_text(self.total)} in all, but "
+                f"epsilon={_text(total)} was given. What may be spent on a data set is decided "
+                "once: leave epsilon out to use the ledger as it is."
+            )
+        if name is not None and name != self.name:
+            known = "an unnamed data set" if self.name is None else f"the data set {self.name!r}"
+            warnings.warn(
+                f"The ledger at {str(path)!r} belongs to {known}, but was opened for {name!r}. "
+                "Use one ledger for each data set; what is charged now counts for the old one.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _write_schema(
+        self, connection: sqlite3.Connection, total: Fraction | None, name: str | None
+    ) -> None:
+        connection.execute(f"PRAGMA application_id = {self.APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {self.SCHEMA_VERSION}")
+        connection.execute(
+            "CREATE TABLE ledger (identity TEXT NOT NULL, total TEXT NOT NULL, name TEXT, "
+            "created TEXT NOT NULL)"
+        )
+        # Append-only; `spent` is the running sum, so that a charge need not add up all rows.
+        connection.execute(
+            "CREATE TABLE charges (id INTEGER PRIMARY KEY, time TEXT NOT NULL, "
+            "name TEXT NOT NULL, epsilon TEXT NOT NULL, parts TEXT NOT NULL, "
+            "seeded INTEGER NOT NULL, process INTEGER NOT NULL, spent TEXT NOT NULL)"
+        )
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        connection.execute(
+            "INSERT INTO ledger VALUES (?, ?, ?, ?)", (uuid.uuid4().hex, str(total), name, created)
+        )
+
+    def charge(self, entry: _Entry) -> None:
+        self._refuse_read_only()
+        loss = entry.loss
+        parts = json.dumps({name: str(value) for name, value in loss.parts.items()})
+        with self._connect("rw") as connection:
+            # The write lock is taken before the balance is read: no other charge can come
+            # between the check and the entry.
+            connection.execute("BEGIN IMMEDIATE")
+            self._read_header(connection)
+            after = _within(self.total, self._read_spent(connection), loss.epsilon)
+            connection.execute(
+                "INSERT INTO charges (time, name, epsilon, parts, seeded, process, spent) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    entry.time,
+                    entry.name,
+                    str(loss.epsilon),
+                    parts,
+                    int(loss.seeded),
+                    entry.process,
+                    str(after),
+                ),
+            )
+            connection.execute("COMMIT")
+
+    def spent(self) -> Fraction:
+        with self._connect(self._read_mode()) as connection:
+            self._read_header(connection)
+            return self._read_spent(connection)
+
+    def entries(self) -> tuple[_Entry, ...]:
+        with self._connect(self._read_mode()) as connection:
+            self._read_header(connection)
+            rows = connection.execute(
+                "SELECT time, name, epsilon, parts, seeded, process FROM charges ORDER BY id"
+            ).fetchall()
+        try:
+            return tuple(
+                _Entry(
+                    time,
+                    name,
+                    PrivacyLoss(
+                        Fraction(epsilon),
+                        {part: Fraction(value) for part, value in json.loads(parts).items()},
+                        seeded=bool(seeded),
+                    ),
+                    process,
+                )
+                for time, name, epsilon, parts, seeded, process in rows
+            )
+        except (ValueError, TypeError, AttributeError) as error:
+            raise self._damaged(error) from error
+
+    def _read_header(self, connection: sqlite3.Connection) -> tuple[Fraction, str | None, str]:
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        if application != self.APPLICATION_ID:
+            raise LedgerError(
+                f"{str(self.path)!r} is not a ledger of skdp: it is empty or belongs to other "
+                "software. It was left as it is and nothing was spent. Give another path."
+            )
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version != self.SCHEMA_VERSION:
+            raise LedgerError(
+                f"The ledger at {str(self.path)!r} has format {version}; this version of skdp "
+                f"knows format {self.SCHEMA_VERSION}. Update skdp. Nothing was spent."
+            )
+        rows = connection.execute("SELECT total, name, identity FROM ledger").fetchall()
+        try:
+            [(total, name, identity)] = rows
+            header = (as_epsilon(Fraction(total)), name, identity)
+        except (ValueError, TypeError) as error:
+            raise self._damaged(error) from error
+        if self.identity not in (None, identity):
+            raise LedgerError(
+                f"The file {str(self.path)!r} is no longer the ledger that was opened: it was "
+                "replaced. Nothing was spent. If that was intended, open it again."
+            )
+        return header
+
+    def _read_spent(self, connection: sqlite3.Connection) -> Fraction:
+        row = connection.execute("SELECT spent FROM charges ORDER BY id DESC LIMIT 1").fetchone()
+        try:
+            return Fraction(row[0]) if row else Fraction(0)
+        except (ValueError, TypeError) as error:
+            raise self._damaged(error) from error
+
+    @contextlib.contextmanager
+    def _connect(self, mode: str) -> Iterator[sqlite3.Connection]:
+        """Open for one operation; every failure of SQLite becomes a LedgerError."""
+        connection = None
+        try:
+            # isolation_level=None: transactions are begun and ended here, by name.
+            connection = sqlite3.connect(
+                f"{self.path.as_uri()}?mode={mode}",
+                uri=True,
+                timeout=self.BUSY_SECONDS,
+                isolation_level=None,
+            )
+            # FULL, and the directory too: once COMMIT returns, not even a power cut gives the
+            # budget back.
+            connection.execute("PRAGMA synchronous = EXTRA")
+            yield connection
+        except sqlite3.Error as error:
+            raise self._explain(error) from error
+        finally:
+            # An open transaction is rolled back by closing.
+            if connection is not None:
+                connection.close()
+
+    def _explain(self, error: sqlite3.Error) -> LedgerError:
+        kind = getattr(error, "sqlite_errorname", None) or ""
+        where = f"ledger at {str(self.path)!r}"
+        if kind.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return LedgerError(
+                f"The {where} has been locked by another process for more than "
+                f"{self.BUSY_SECONDS:g} seconds. Nothing was spent. Find out which program "
+                "keeps it open, and try again."
+            )
+        if kind.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+            return self._damaged(error)
+        if kind.startswith("SQLITE_CANTOPEN"):
+            if self.path.is_dir():
+                return LedgerError(
+                    f"{str(self.path)!r} is a directory; a ledger is a file. Nothing was spent. "
+                    "Give the path of a file in it."
+                )
+            return LedgerError(
+                f"Cannot open the {where}: it does not exist, or its directory is missing or "
+                f"may not be read. Nothing was spent. ({error})"
+            )
+        if kind.startswith(("SQLITE_READONLY", "SQLITE_PERM")):
+            return self._read_only(self.path)
+        return LedgerError(f"Cannot use the {where}: {error}. Nothing was spent.")
+
+    def _damaged(self, reason: object) -> LedgerError:
+        return LedgerError(
+            f"{str(self.path)!r} is not a ledger of skdp, or it is damaged ({reason}). It was "
+            "left as it is and nothing was spent. Restore it from a backup, or give another path."
+        )
+
+    def _read_only(self, path: Path) -> LedgerError:
+        return LedgerError(
+            f"Cannot charge the ledger at {str(self.path)!r}: {str(path)!r} is read-only. "
+            "Nothing was spent. Make it writable, or use another ledger."
+        )
+
+    def _read_mode(self) -> str:
+        return "ro" if self._read_only_path() else "rw"
+
+    def _read_only_path(self) -> Path | None:
+        """Return the file or its directory (which holds SQLite's journal) if it is read-only."""
+        for path in (self.path, self.path.parent):
+            try:
+                mode = path.stat().st_mode
+            except OSError:
+                continue
+            # An administrator may write anything; a file that nobody may write was protected
+            # on purpose.
+            if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(
+                path, os.W_OK
+            ):
+                return path
+        return None
+
+    def _refuse_read_only(self) -> None:
+        path = self._read_only_path()
+        if path is not None:
+            raise self._read_only(path)
+
+
+class PrivacyLedger:
+    """What may be spent on one data set, and what has been spent on it.
+
+    Every release is charged before a value is read. Losses add up (sequential composition):
+    several releases, folds or columns of the same people share one budget.
+
+    Parameters
+    ----------
+    epsilon : number or Fraction, default=None
+        What may be spent in all. None: with the path of an existing ledger, what the file says;
+        without a path, no limit (charges are only recorded).
+    path : str or path-like, default=None
+        File of the ledger (SQLite), made if it does not exist. It survives restarts, and any
+        number of processes may charge it at once (``n_jobs=4``). None keeps the ledger in the
+        memory of this process: other processes cannot charge it, and it cannot be pickled.
+    name : str, default=None
+        Name of the data set; kept in the file. Opening the file under another name warns.
+
+    Raises
+    ------
+    ValueError
+        If ``epsilon`` is not positive, or differs from what the file says.
+    LedgerError
+        If the file cannot be used: not a ledger, damaged, read-only, locked, replaced. Nothing
+        is spent then. A subclass of RuntimeError.
+
+    Notes
+    -----
+    Amounts are exact fractions of the decimals as written, so that three times .1 fit into .3.
+    ``copy.copy``, ``copy.deepcopy`` and ``sklearn.base.clone`` return the same ledger: a clone
+    spends from the same budget. A charge stays spent if the release crashes after it.
+
+    Examples
+    --------
+    >>> ledger = PrivacyLedger(1, name="mothers")
+    >>> ledger.charge("histogram", 0.25)
+    >>> ledger
+    PrivacyLedger(epsilon=1, spent=0.25, remaining=0.75, charges=1, name='mothers')
+    """
+
+    def __init__(
+        self,
+        epsilon: Any = None,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        name: str | None = None,
+    ) -> None:
+        total = None if epsilon is None else as_epsilon(epsilon)
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"name must be a string, got {name!r}.")
+        self._store: _MemoryStore | _FileStore
+        if path is None:
+            self._store = _MemoryStore(total, name)
+        else:
+            # Absolute: worker processes may have another current directory.
+            file = Path(os.path.abspath(Path(path).expanduser()))
+            self._store = _FileStore(file, total, name)
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """What may be spent in all; None if there is no limit."""
+        return self._store.total
+
+    @property
+    def name(self) -> str | None:
+        """Name of the data set."""
+        return self._store.name
+
+    @property
+    def path(self) -> Path | None:
+        """File of the ledger; None in memory."""
+        return self._store.path if isinstance(self._store, _FileStore) else None
+
+    @property
+    def spent(self) -> Fraction:
+        """What has been spent."""
+        return self._store.spent()
+
+    @property
+    def remaining(self) -> Fraction | float:
+        """What is left; ``math.inf`` if there is no limit."""
+        return math.inf if self.epsilon is None else self.epsilon - self.spent
+
+    def charge(self, name: str, loss: PrivacyLoss | Any) -> None:
+        """Spend ``loss``, or refuse and leave the ledger as it is.
+
+        Parameters
+        ----------
+        name : str
+            What the charge is for, such as the class of the estimator.
+        loss : PrivacyLoss or number
+
+        Raises
+        ------
+        BudgetExceededError
+            If less than ``loss`` is left.
+        LedgerError
+            If the ledger cannot be used from here.
+        """
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"A charge needs a name, a non-empty string; got {name!r}.")
+        if not isinstance(loss, PrivacyLoss):
+            loss = PrivacyLoss(loss)
+        self._store.charge(_entry(name, loss))
+
+    def to_frame(self) -> pd.DataFrame:
+        """All charges in the order in which they were made.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``time`` (UTC), ``name``, ``epsilon`` (float), ``exact`` (the fraction as
+            text), ``parts`` (text), ``seeded`` (no guarantee), ``process`` (its id).
+        """
+        entries = self._store.entries()
+        return pd.DataFrame(
+            {
+                "time": pd.to_datetime([entry.time for entry in entries], utc=True),
+                "name": pd.Series([entry.name for entry in entries], dtype=object),
+                "epsilon": pd.Series([float(entry.loss) for entry in entries], dtype=float),
+                "exact": pd.Series([str(entry.loss.epsilon) for entry in entries], dtype=object),
+                "parts": pd.Series(
+                    [_parts_text(entry.loss.parts) for entry in entries], dtype=object
+                ),
+                "seeded": pd.Series([entry.loss.seeded for entry in entries], dtype=bool),
+                "process": pd.Series([entry.process for entry in entries], dtype="int64"),
+            }
+        )
+
+    def __copy__(self) -> PrivacyLedger:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PrivacyLedger:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        if isinstance(self._store, _MemoryStore):
+            raise TypeError(
+                "A ledger in memory cannot be pickled or sent to another process: the copy "
+                "would not see what this one spends, and both could spend the whole budget. "
+                "Give it a file, PrivacyLedger(epsilon, path=...), which all processes can "
+                "charge; or use threads, n_jobs=1, or set ledger=None before pickling."
+            )
+        return self.__dict__
+
+    def __repr__(self) -> str:
+        fields = []
+        if self.epsilon is not None:
+            fields.append(f"epsilon={_text(self.epsilon)}")
+        try:
+            entries = self._store.entries()
+        except LedgerError as error:
+            fields.append(f"unreadable: {error}")
+        else:
+            spent = sum((entry.loss.epsilon for entry in entries), Fraction(0))
+            fields.append(f"spent={_text(spent)}")
+            if self.epsilon is not None:
+                fields.append(f"remaining={_text(self.epsilon - spent)}")
+            fields.append(f"charges={len(entries)}")
+        if self.name is not None:
+            fields.append(f"name={self.name!r}")
+        if self.path is not None:
+            fields.append(f"path={str(self.path)!r}")
+        return f"PrivacyLedger({', '.join(fields)})"
