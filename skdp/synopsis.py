@@ -1,0 +1,1285 @@
+"""The released object: noisy counts over boxes, or another released model, behind one interface.
+
+Everything here is post-processing of a release. The module can reach neither rows nor exact
+counts (it imports no module that holds them), so whatever a `Synopsis` holds, answers, draws or
+saves costs no privacy.
+
+A model is what a `Synopsis` asks for numbers; `Model` says what it must offer, and `BoxModel` is
+the model of the partitioning releases.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import math
+import numbers
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from os import PathLike
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import minimize_scalar
+from scipy.special import ndtri
+
+from ._random import sampling_generator
+from ._validation import as_epsilon, dyadic_floor
+from .accounting import PrivacyLoss
+from .domain import Categorical, Domain
+from .mechanisms import discrete_laplace_quantile, discrete_laplace_variance
+from .queries import first_moment, integer_starts, parse
+
+__all__ = ["BoxModel", "Boxes", "LeafErrorBound", "Model", "QueryResult", "Synopsis"]
+
+Weights = Mapping[int, np.ndarray]
+
+# Numbers held at once while a batch of queries is answered: they fit into a core's cache.
+_CHUNK = 1 << 18
+# Volumes are compared modulo this prime, because a domain may have 1e88 cells.
+_PRIME = 2_147_483_647
+_MAX_VIEW_CELLS = 50_000_000
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """An answer with its error bar; ``float(result)`` is the value.
+
+    Attributes
+    ----------
+    value : float
+        The answer; never clamped, so a count may be negative.
+    std : float
+        Standard deviation of the noise in it.
+    lower, upper : float
+        Ends of the interval.
+    guarantee : str
+        What the interval covers, in words.
+    """
+
+    value: float
+    std: float
+    lower: float
+    upper: float
+    guarantee: str
+
+    def __float__(self) -> float:
+        return self.value
+
+
+class Boxes:
+    """Disjoint boxes of integer codes that cover a domain.
+
+    Parameters
+    ----------
+    lower, upper : array-like of int, shape (n_boxes, n_attributes)
+        Box i holds the codes ``lower[i, j] <= code < upper[i, j]`` of attribute j.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of int32, read-only
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ or a box is empty.
+    """
+
+    __slots__ = ("lower", "upper")
+
+    def __init__(self, lower: Any, upper: Any) -> None:
+        self.lower = _frozen_int32(lower, "lower")
+        self.upper = _frozen_int32(upper, "upper")
+        if self.lower.shape != self.upper.shape or self.lower.ndim != 2 or not self.lower.size:
+            raise ValueError(
+                "lower and upper must both have the shape (n_boxes, n_attributes) with at least "
+                f"one of each, got {self.lower.shape} and {self.upper.shape}."
+            )
+        if (self.lower < 0).any() or (self.lower >= self.upper).any():
+            raise ValueError("Every box needs 0 <= lower < upper in every attribute.")
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    def __repr__(self) -> str:
+        return f"Boxes({len(self)} boxes of {self.lower.shape[1]} attributes)"
+
+    def check_volume(self, shape: Sequence[int]) -> None:
+        """Check that the boxes lie in the domain and that their sizes add up to it.
+
+        Together with being disjoint, which is not checked, that makes them a partition. The
+        sizes are added modulo a prime and, as shares of the domain, in floats.
+
+        Parameters
+        ----------
+        shape : sequence of int
+            Sizes of the attributes.
+
+        Raises
+        ------
+        ValueError
+            If they do not.
+        """
+        if self.lower.shape[1] != len(shape):
+            raise ValueError(
+                f"The boxes have {self.lower.shape[1]} attributes and the domain {len(shape)}."
+            )
+        sizes = np.array(shape, dtype=np.int64)
+        if (self.upper > sizes).any():
+            raise ValueError("A box reaches beyond the domain.")
+        residue = np.ones(len(self), dtype=np.int64)
+        share = np.ones(len(self))
+        whole = 1
+        for axis, size in enumerate(shape):
+            width = self.upper[:, axis].astype(np.int64) - self.lower[:, axis]
+            residue = residue * (width % _PRIME) % _PRIME
+            share *= width / size
+            whole = whole * int(size) % _PRIME
+        if int(residue.sum()) % _PRIME != whole or abs(share.sum() - 1.0) > 1e-6:
+            raise ValueError(
+                f"The boxes do not add up to the domain: they cover {share.sum():.9g} of it."
+            )
+
+
+def _frozen_int32(values: Any, name: str) -> np.ndarray:
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be integers, got the dtype {array.dtype}.")
+    if array.size and array.max() > np.iinfo(np.int32).max:
+        raise ValueError(f"{name} must fit into 32 bits, got {array.max()}.")
+    return _frozen(array.astype(np.int32))
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array = array.copy() if array.flags.writeable and array.base is not None else array
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True)
+class LeafErrorBound:
+    r"""Upper bounds on the aggregation errors of all boxes at once, free with a noisy stop test.
+
+    A box that stopped at its test number n (counted over the whole run, 1, 2, ...) has, with
+    probability at least 1 - mu for all boxes together, an aggregation error of at most
+    ``theta + depth * delta + lam * log(n (n + 1) / (2 mu))``: the tests use fresh noise, and the
+    failure probabilities mu / (n (n + 1)) sum to mu. Nothing private goes into the bound but the
+    released shape of the tree.
+
+    Parameters
+    ----------
+    theta, delta, lam : float
+        Threshold, bias per level and noise scale of the stop test, in records. Errors that the
+        test rounds away belong into ``theta``.
+    depth : ndarray of int, shape (n_boxes,)
+        Level of each box; the root has 0.
+    test_number : ndarray of int, shape (n_boxes,)
+        Number of the test that stopped each box; 0 for a box of one cell, which has no
+        aggregation error and needs no test.
+    step : float, default=0.0
+        Lattice step of a discrete test noise; 0 for a continuous one. Its tail
+        ``P(noise >= t) <= r**(t / step) / (1 + r)`` with ``r = exp(-step / lam)`` replaces
+        ``exp(-t / lam) / 2``.
+    """
+
+    theta: float
+    delta: float
+    lam: float
+    depth: np.ndarray
+    test_number: np.ndarray
+    step: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("depth", "test_number"):
+            array = np.asarray(getattr(self, name))
+            if array.ndim != 1 or array.dtype.kind not in "iu" or (array < 0).any():
+                raise ValueError(f"{name} must hold one non-negative integer for each box.")
+            object.__setattr__(self, name, _frozen(array.astype(np.int64)))
+        if len(self.depth) != len(self.test_number):
+            raise ValueError("depth and test_number must have the same length.")
+        for name in ("theta", "delta", "lam", "step"):
+            number = float(getattr(self, name))
+            if not (math.isfinite(number) and number >= 0):
+                raise ValueError(f"{name} must be finite and non-negative, got {number!r}.")
+            object.__setattr__(self, name, number)
+
+    def bounds(self, mu: float) -> np.ndarray:
+        """Bounds that hold for all boxes together with probability at least 1 - mu.
+
+        Parameters
+        ----------
+        mu : float
+            In (0, 1).
+
+        Returns
+        -------
+        ndarray of float64, shape (n_boxes,)
+        """
+        ratio = math.exp(-self.step / self.lam) if self.lam > 0 else 1.0
+        number = np.maximum(self.test_number, 1).astype(np.float64)
+        tail = np.log(number * (number + 1) / ((1 + ratio) * mu))
+        bound = self.theta + self.depth * self.delta + self.lam * np.maximum(tail, 0.0)
+        return np.where(self.test_number > 0, bound, 0.0)
+
+
+class Error(NamedTuple):
+    """Error of one answer: noise standard deviation, half width of the interval, its meaning."""
+
+    std: float
+    half_width: float
+    guarantee: str
+
+
+class Model(Protocol):
+    """What a `Synopsis` asks of a released model over a domain.
+
+    ``answer`` is linear in each weight vector: weights outside [0, 1] give weighted sums.
+    """
+
+    kind: ClassVar[str]
+
+    @property
+    def total(self) -> float:
+        """Estimated number of records."""
+        ...
+
+    def answer(self, queries: Sequence[Weights]) -> np.ndarray:
+        """Sum of the expected counts under the weights, one float for each query."""
+        ...
+
+    def error(self, weights: Weights, level: float) -> Error:
+        """Error of one answer at a confidence level."""
+        ...
+
+    def sample_codes(self, n_samples: int, generator: np.random.Generator) -> np.ndarray:
+        """Draw records, (n_samples, n_attributes) int32 codes."""
+        ...
+
+    def view(self, axes: Sequence[int]) -> np.ndarray:
+        """Expected counts for every combination of the codes of these attributes."""
+        ...
+
+    def to_frame(self, domain: Domain) -> pd.DataFrame:
+        """Everything released, readable."""
+        ...
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a file keeps: JSON values, and numeric arrays."""
+        ...
+
+    @classmethod
+    def from_arrays(
+        cls, shape: tuple[int, ...], facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> Model:
+        """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
+        ...
+
+
+class BoxModel:
+    """Noisy counts over boxes, records spread evenly inside each box.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        A partition of the domain.
+    counts : array-like of int or float, shape (n_boxes,)
+        The released counts.
+    shape : sequence of int
+        Sizes of the attributes.
+    noise_epsilon : number or array-like, default=None
+        The noise is discrete Laplace with this epsilon (sensitivity 1, drawn at its dyadic
+        floor), independent in each box; one number for all boxes or one for each.
+    noise_variance : array-like, shape (n_boxes,), default=None
+        Where the noise has no simple law (counts combined from several measurements): its
+        variances. Intervals then treat the boxes as independent and the sum as Gaussian, and say
+        so. At most one of the two is given; with neither there are no intervals.
+    leaf_errors : LeafErrorBound, default=None
+        Released bounds on the aggregation errors.
+    """
+
+    kind: ClassVar[str] = "boxes"
+
+    def __init__(
+        self,
+        boxes: Boxes,
+        counts: Any,
+        shape: Sequence[int],
+        *,
+        noise_epsilon: Any = None,
+        noise_variance: Any = None,
+        leaf_errors: LeafErrorBound | None = None,
+    ) -> None:
+        boxes.check_volume(shape)
+        self.boxes = boxes
+        self.shape = tuple(int(size) for size in shape)
+        counts = np.asarray(counts)
+        if counts.dtype.kind not in "iuf" or counts.shape != (len(boxes),):
+            raise ValueError(
+                f"counts must hold one number for each of the {len(boxes)} boxes, got the shape "
+                f"{counts.shape} and the dtype {counts.dtype}."
+            )
+        if not np.isfinite(counts).all():
+            raise ValueError("counts must be finite.")
+        self.counts = _frozen(counts.astype(np.float64 if counts.dtype.kind == "f" else np.int64))
+        if noise_epsilon is not None and noise_variance is not None:
+            raise ValueError("Give noise_epsilon or noise_variance, not both.")
+        # One entry stands for all boxes.
+        self.noise_epsilon: tuple[Fraction, ...] | None = None
+        self.noise_variance: np.ndarray | None = None
+        if noise_epsilon is not None:
+            listed = [noise_epsilon] if np.ndim(noise_epsilon) == 0 else list(noise_epsilon)
+            known: dict[Any, Fraction] = {}
+            for value in listed:
+                if value not in known:
+                    known[value] = as_epsilon(value, "noise_epsilon")
+            self.noise_epsilon = tuple(known[value] for value in listed)
+            if len(self.noise_epsilon) not in (1, len(boxes)):
+                raise ValueError(
+                    f"noise_epsilon must be one number or one for each of the {len(boxes)} boxes, "
+                    f"got {len(self.noise_epsilon)}."
+                )
+        if noise_variance is not None:
+            variance = np.asarray(noise_variance, dtype=np.float64)
+            if variance.shape != (len(boxes),) or not (np.isfinite(variance) & (variance >= 0)).all():
+                raise ValueError(
+                    f"noise_variance must hold a finite non-negative number for each of the "
+                    f"{len(boxes)} boxes."
+                )
+            self.noise_variance = _frozen(variance)
+        if leaf_errors is not None and len(leaf_errors.depth) != len(boxes):
+            raise ValueError(
+                f"leaf_errors bounds {len(leaf_errors.depth)} boxes, but there are {len(boxes)}."
+            )
+        self.leaf_errors = leaf_errors
+        self._intervals: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_intervals": {}}
+
+    @property
+    def total(self) -> float:
+        """Estimated number of records, the sum of the counts."""
+        return float(self.counts.sum())
+
+    # -- answers
+
+    def _axis_intervals(self, axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The distinct intervals of the boxes on one axis: starts, stops, index per box.
+
+        Trees cut few places per axis, so that there are far fewer of them than boxes.
+        """
+        if axis not in self._intervals:
+            starts, start_at = np.unique(self.boxes.lower[:, axis], return_inverse=True)
+            stops, stop_at = np.unique(self.boxes.upper[:, axis], return_inverse=True)
+            pairs, inverse = np.unique(
+                start_at.astype(np.int64) * len(stops) + stop_at, return_inverse=True
+            )
+            self._intervals[axis] = (
+                starts[pairs // len(stops)].astype(np.int64),
+                stops[pairs % len(stops)].astype(np.int64),
+                inverse.reshape(-1),
+            )
+        return self._intervals[axis]
+
+    def _covered(self, queries: Sequence[Weights], axes: Sequence[int]) -> np.ndarray:
+        """Share of every box under queries on the same axes, shape (n_boxes, n_queries)."""
+        share: np.ndarray | None = None
+        for axis in axes:
+            starts, stops, inverse = self._axis_intervals(axis)
+            sums = np.zeros((self.shape[axis] + 1, len(queries)))
+            np.cumsum(np.stack([query[axis] for query in queries], axis=1), axis=0, out=sums[1:])
+            factor = ((sums[stops] - sums[starts]) / (stops - starts)[:, None])[inverse]
+            share = factor if share is None else np.multiply(share, factor, out=share)
+        return np.ones((len(self.boxes), len(queries))) if share is None else share
+
+    def answer(self, queries: Sequence[Weights]) -> np.ndarray:
+        """Sum of the expected counts under the weights, one float for each query."""
+        counts = self.counts.astype(np.float64)
+        answers = np.empty(len(queries))
+        by_axes: dict[tuple[int, ...], list[int]] = {}
+        for position, weights in enumerate(queries):
+            by_axes.setdefault(tuple(sorted(weights)), []).append(position)
+        for axes, members in by_axes.items():
+            rows = max([len(self.boxes), *(self.shape[axis] for axis in axes)])
+            step = max(1, _CHUNK // rows)
+            for first in range(0, len(members), step):
+                part = members[first : first + step]
+                answers[part] = counts @ self._covered([queries[i] for i in part], axes)
+        return answers
+
+    def error(self, weights: Weights, level: float) -> Error:
+        """Half width of an interval that covers the noise, and uneven boxes where bounds exist.
+
+        The error of an answer is ``sum(w_i z_i)`` over the boxes, w_i the covered share and z_i
+        the noise, plus the unevenness of every box that the weights cut through, at most half its
+        aggregation error times the spread of the weights in it. With bounds on the aggregation
+        errors each part gets half of ``1 - level``, without them the noise gets all of it.
+        """
+        axes = sorted(weights)
+        alpha = 1.0 - level
+        share = self._covered([weights], axes)[:, 0]
+        low, high = self._weight_range(weights)
+        cut = high - low
+        touched = bool((cut > 0).any())
+        bounded = touched and self.leaf_errors is not None
+        quantile, std, law = self._noise(share, alpha / 2 if bounded else alpha)
+        sure = f"{100 * level:g}%"
+        if self.noise_variance is not None:
+            covers = f"about {sure}, {law}"
+        else:
+            covers = f"at least {sure} for a query fixed before looking at the release: {law}"
+        spread = 0.0
+        if bounded:
+            assert self.leaf_errors is not None
+            spread = float(cut @ self.leaf_errors.bounds(alpha / 2)) / 2
+            covers += ", and records unevenly spread in the boxes that the query cuts"
+        elif touched:
+            covers += (
+                "; only the noise is covered, not records unevenly spread in the boxes that the "
+                "query cuts"
+            )
+        else:
+            covers += "; the query cuts through no box, so there is no other error"
+        if any(((vector > 0) & (vector < 1)).any() for vector in weights.values()):
+            covers += "; bins covered in part count in proportion, which the interval takes as true"
+        return Error(std, quantile + spread, covers + ".")
+
+    def _weight_range(self, weights: Weights) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest and largest weight of a cell in every box (weights must not be negative)."""
+        low, high = np.ones(len(self.boxes)), np.ones(len(self.boxes))
+        for axis, vector in weights.items():
+            starts, stops, inverse = self._axis_intervals(axis)
+            low *= _range_extreme(vector, starts, stops, np.minimum)[inverse]
+            high *= _range_extreme(vector, starts, stops, np.maximum)[inverse]
+        return low, high
+
+    def _noise(self, share: np.ndarray, alpha: float) -> tuple[float, float, str]:
+        """Upper ``alpha`` quantile of the absolute noise in an answer, its std, and its basis."""
+        used = share != 0
+        if self.noise_variance is not None:
+            std = math.sqrt(float(share**2 @ self.noise_variance))
+            law = (
+                "taking the noise of the boxes as independent and its sum as Gaussian (their "
+                "variances are known)"
+            )
+            return _gaussian_quantile(alpha) * std, std, law
+        if self.noise_epsilon is None:
+            raise ValueError(
+                "This release does not say how its noise is distributed, so it has no intervals. "
+                "Ask for the plain count."
+            )
+        every = self.noise_epsilon
+        groups: list[tuple[np.ndarray, Fraction]] = []
+        if len(every) == 1:
+            groups.append((share[used], every[0]))
+        else:
+            distinct = {epsilon: i for i, epsilon in enumerate(dict.fromkeys(every))}
+            index = np.array([distinct[epsilon] for epsilon in every])
+            groups = [(share[used & (index == i)], epsilon) for epsilon, i in distinct.items()]
+        variance = sum(
+            float(part @ part) * discrete_laplace_variance(epsilon) for part, epsilon in groups
+        )
+        quantile, law = _laplace_sum_quantile(groups, alpha)
+        return quantile, math.sqrt(variance), law
+
+    # -- other uses
+
+    def sample_codes(self, n_samples: int, generator: np.random.Generator) -> np.ndarray:
+        """Draw records: a box in proportion to its positive count, a cell evenly in the box.
+
+        If no count is positive, the cells of the whole domain are equally likely.
+        """
+        positive = np.maximum(self.counts, 0).astype(np.float64)
+        if not positive.any():
+            shape = np.array(self.shape, dtype=np.int32)
+            return generator.integers(
+                0, shape, size=(n_samples, len(shape)), dtype=np.int32
+            )
+        chosen = generator.choice(len(positive), size=n_samples, p=positive / positive.sum())
+        return generator.integers(
+            self.boxes.lower[chosen], self.boxes.upper[chosen], dtype=np.int32
+        )
+
+    def view(self, axes: Sequence[int]) -> np.ndarray:
+        """Expected counts for every combination of the codes of one or two attributes."""
+        lower = self.boxes.lower[:, axes].astype(np.int64)
+        upper = self.boxes.upper[:, axes].astype(np.int64)
+        density = self.counts / (upper - lower).prod(axis=1, dtype=np.float64)
+        # Every box adds its density at its corners with alternating signs; running sums along
+        # the axes spread it over the box.
+        padded = tuple(self.shape[axis] + 1 for axis in axes)
+        table = np.zeros(math.prod(padded))
+        for corner in np.ndindex(*(2,) * len(axes)):
+            at = np.where(np.array(corner, dtype=bool), upper, lower)
+            flat = np.ravel_multi_index(tuple(at.T), padded)
+            sign = (-1.0) ** sum(corner)
+            table += np.bincount(flat, weights=sign * density, minlength=len(table))
+        table = table.reshape(padded)
+        for axis in range(len(axes)):
+            table = np.cumsum(table, axis=axis)
+        return table[tuple(slice(-1) for _ in axes)]
+
+    def to_frame(self, domain: Domain) -> pd.DataFrame:
+        """One row for each box: its range in every attribute, and its count."""
+        columns: dict[str, Any] = {}
+        for axis, name in enumerate(domain.names):
+            starts, stops, inverse = self._axis_intervals(axis)
+            labels = np.array(
+                [
+                    _label(domain.attributes[axis], int(start), int(stop))
+                    for start, stop in zip(starts, stops, strict=True)
+                ],
+                dtype=object,
+            )
+            columns[name] = labels[inverse]
+        title = "count"
+        while title in columns:
+            title += "_"
+        columns[title] = self.counts
+        return pd.DataFrame(columns)
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a file keeps: JSON values, and numeric arrays."""
+        facts: dict[str, Any] = {}
+        arrays = {"lower": self.boxes.lower, "upper": self.boxes.upper, "counts": self.counts}
+        if self.noise_epsilon is not None:
+            distinct = list(dict.fromkeys(self.noise_epsilon))
+            facts["noise_epsilon"] = [str(epsilon) for epsilon in distinct]
+            if len(self.noise_epsilon) > 1:
+                position = {epsilon: i for i, epsilon in enumerate(distinct)}
+                arrays["noise_epsilon"] = np.array(
+                    [position[epsilon] for epsilon in self.noise_epsilon], dtype=np.int64
+                )
+        if self.noise_variance is not None:
+            arrays["noise_variance"] = self.noise_variance
+        if self.leaf_errors is not None:
+            facts["leaf_errors"] = {
+                name: getattr(self.leaf_errors, name) for name in ("theta", "delta", "lam", "step")
+            }
+            arrays["depth"] = self.leaf_errors.depth
+            arrays["test_number"] = self.leaf_errors.test_number
+        return facts, arrays
+
+    @classmethod
+    def from_arrays(
+        cls, shape: tuple[int, ...], facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> BoxModel:
+        """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
+        epsilon: Any = None
+        if "noise_epsilon" in facts:
+            distinct = [Fraction(str(text)) for text in facts["noise_epsilon"]]
+            if "noise_epsilon" in arrays:
+                index = arrays["noise_epsilon"]
+                if index.dtype.kind not in "iu" or (index < 0).any():
+                    raise ValueError("noise_epsilon must hold positions")
+                epsilon = [distinct[i] for i in index.tolist()]
+            else:
+                (epsilon,) = distinct
+        leaf_errors = None
+        if "leaf_errors" in facts:
+            leaf_errors = LeafErrorBound(
+                **facts["leaf_errors"], depth=arrays["depth"], test_number=arrays["test_number"]
+            )
+        return cls(
+            Boxes(arrays["lower"], arrays["upper"]),
+            arrays["counts"],
+            shape,
+            noise_epsilon=epsilon,
+            noise_variance=arrays.get("noise_variance"),
+            leaf_errors=leaf_errors,
+        )
+
+
+# --------------------------------------------------------------------------------------------------
+# Kernels
+
+
+def _range_extreme(
+    vector: np.ndarray, starts: np.ndarray, stops: np.ndarray, extreme: np.ufunc
+) -> np.ndarray:
+    """Minimum or maximum of ``vector[start:stop]`` for many ranges, by doubling windows."""
+    result = np.empty(len(starts))
+    levels = np.frexp((stops - starts).astype(np.float64))[1] - 1
+    window, width = vector, 1
+    for level in range(int(levels.max()) + 1):
+        here = levels == level
+        result[here] = extreme(window[starts[here]], window[stops[here] - width])
+        if 2 * width <= len(vector):
+            window = extreme(window[:-width], window[width:])
+            width *= 2
+    return result
+
+
+def _gaussian_quantile(alpha: float) -> float:
+    return float(-ndtri(alpha / 2))
+
+
+def _log_sinh(x: np.ndarray) -> np.ndarray:
+    """log(sinh(x)) up to log 2, without overflow."""
+    return x + np.log1p(-np.exp(-2 * x))
+
+
+def _laplace_sum_quantile(
+    groups: Sequence[tuple[np.ndarray, Fraction]], alpha: float
+) -> tuple[float, str]:
+    """A number that ``|sum w_i z_i|`` exceeds with probability at most ``alpha``.
+
+    ``groups`` holds weights and the epsilon of the discrete Laplace noise they meet. The smaller
+    of two bounds is taken. Chernoff: ``min_t (sum K(w_i t) + log(2 / alpha)) / t`` with the exact
+    cumulant function K of the noise. Monte Carlo: an order statistic of B draws of the public
+    noise law, ``4.8 sqrt(B alpha)`` ranks above the plain quantile, so that it is too small with
+    probability 1e-6 at most; its seed is fixed, so that equal queries get equal intervals.
+    """
+    weights, epsilons, number = [], [], []
+    for part, epsilon in groups:
+        distinct, times = np.unique(np.round(np.abs(part), 12), return_counts=True)
+        keep = distinct > 0
+        weights.append(distinct[keep])
+        number.append(times[keep])
+        epsilons.append(np.full(keep.sum(), float(dyadic_floor(epsilon))))
+    w, n, e = np.concatenate(weights), np.concatenate(number), np.concatenate(epsilons)
+    if not len(w):
+        return 0.0, "there is no noise in the answer"
+    if len(w) == 1 and n[0] == 1:
+        (epsilon,) = (epsilon for part, epsilon in groups if part.any())
+        exact = float(w[0]) * discrete_laplace_quantile(1 - alpha, epsilon)
+        return exact, "the exact law of the noise"
+    chernoff = _chernoff(w, n, e, alpha)
+    simulated = _simulated_quantile(w, n, e, alpha)
+    if simulated < chernoff:
+        return simulated, "the noise (its law simulated, wrong with probability 1e-6)"
+    return chernoff, "the noise (a bound on its exact law)"
+
+
+def _chernoff(w: np.ndarray, n: np.ndarray, e: np.ndarray, alpha: float) -> float:
+    largest = float((e / w).min())
+    base = 2 * _log_sinh(e / 2)
+
+    def bound(u: float) -> float:
+        t = u * largest
+        moment = base - _log_sinh((e + w * t) / 2) - _log_sinh((e - w * t) / 2)
+        return (float(n @ moment) + math.log(2 / alpha)) / t
+
+    found = minimize_scalar(bound, bounds=(1e-6, 1 - 1e-9), method="bounded", options={"xatol": 1e-4})
+    return float(found.fun)
+
+
+def _simulated_quantile(w: np.ndarray, n: np.ndarray, e: np.ndarray, alpha: float) -> float:
+    """Order statistic of the simulated absolute sum; infinity if that takes too many draws."""
+    draws = int(max(20_000, 200 / alpha))
+    if draws * len(w) > 5_000_000:
+        draws = int(max(4_000, 100 / alpha))
+    if draws * len(w) > 20_000_000:
+        return math.inf
+    rank = math.ceil(draws * (1 - alpha) + 4.8 * math.sqrt(draws * alpha))
+    generator = sampling_generator(20220901)
+    success = -np.expm1(-e)
+    total = np.zeros(draws)
+    single = np.flatnonzero(n == 1)
+    step = max(1, 1_000_000 // draws)
+    for first in range(0, len(single), step):
+        part = single[first : first + step]
+        size = (draws, len(part))
+        # The difference of two geometric variables is discrete Laplace.
+        noise = generator.geometric(success[part], size) - generator.geometric(success[part], size)
+        total += noise @ w[part]
+    for i in np.flatnonzero(n > 1):
+        # A sum of n geometric variables is negative binomial.
+        noise = generator.negative_binomial(n[i], success[i], draws)
+        total += (noise - generator.negative_binomial(n[i], success[i], draws)) * w[i]
+    return float(np.partition(np.abs(total), rank - 1)[rank - 1])
+
+
+# --------------------------------------------------------------------------------------------------
+# Labels
+
+
+def _label(attribute: Any, start: int, stop: int) -> str:
+    """The codes from start to stop (exclusive) in words."""
+    if stop - start == attribute.size:
+        return "any"
+    n_values = attribute.size - bool(attribute.nullable)
+    if start == n_values:
+        return "missing"
+    tail = " or missing" if stop > n_values else ""
+    stop = min(stop, n_values)
+    if isinstance(attribute, Categorical):
+        shown = [str(category) for category in attribute.categories[start:stop]]
+        if attribute.ordered and len(shown) > 1:
+            return f"{shown[0]} to {shown[-1]}{tail}"
+        if len(shown) > 5:
+            shown = [*shown[:3], f"... ({len(shown)} in all)"]
+        return ", ".join(shown) + tail
+    if attribute.integer:
+        starts = integer_starts(int(attribute.lower), int(attribute.upper), n_values)
+        first, last = int(starts[start]), int(starts[stop]) - 1
+        return (f"{first}" if first == last else f"{first} to {last}") + tail
+    width = (attribute.upper - attribute.lower) / n_values
+    low, high = attribute.lower + start * width, attribute.lower + stop * width
+    return f"[{low:.6g}, {high:.6g}{']' if stop == n_values else ')'}{tail}"
+
+
+# --------------------------------------------------------------------------------------------------
+# The released object
+
+_FORMAT = "skdp synopsis"
+_VERSION = 1
+_METADATA = "metadata.json"
+_MODELS: dict[str, type[Model]] = {BoxModel.kind: BoxModel}
+
+
+class Synopsis:
+    """A private release of a table: counts, sums, means and synthetic rows at no further cost.
+
+    Parameters
+    ----------
+    domain : Domain
+        The public schema.
+    boxes : Boxes
+        A partition of the domain.
+    counts : array-like of int or float, shape (n_boxes,)
+        The released counts. Records are taken as evenly spread inside each box.
+    noise_epsilon : number or array-like, default=None
+        Epsilon of the discrete Laplace noise in the counts, one for all boxes or one for each.
+    noise_variance : array-like, shape (n_boxes,), default=None
+        Instead of ``noise_epsilon``: variances of the noise, where its law is not simple.
+    leaf_errors : LeafErrorBound, default=None
+        Bounds on the unevenness inside the boxes, for intervals that cover it.
+    privacy_loss : PrivacyLoss, default=None
+        What the release cost, with its parts, and whether a seed drew its noise.
+    mechanism : str, default=""
+        How the release was made, in words.
+
+    Attributes
+    ----------
+    domain : Domain
+    model : Model
+        Where the numbers come from; a `BoxModel` for releases over boxes.
+    privacy_loss : PrivacyLoss or None
+    mechanism : str
+
+    Notes
+    -----
+    Nothing is clamped: noise may make a count negative, and adding up many counts is unbiased
+    only because of that.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        boxes: Boxes,
+        counts: Any,
+        *,
+        noise_epsilon: Any = None,
+        noise_variance: Any = None,
+        leaf_errors: LeafErrorBound | None = None,
+        privacy_loss: PrivacyLoss | None = None,
+        mechanism: str = "",
+    ) -> None:
+        model = BoxModel(
+            boxes,
+            counts,
+            domain.shape,
+            noise_epsilon=noise_epsilon,
+            noise_variance=noise_variance,
+            leaf_errors=leaf_errors,
+        )
+        self._set(domain, model, privacy_loss, mechanism)
+
+    @classmethod
+    def from_model(
+        cls,
+        domain: Domain,
+        model: Model,
+        *,
+        privacy_loss: PrivacyLoss | None = None,
+        mechanism: str = "",
+    ) -> Synopsis:
+        """Make a synopsis of another released model over the domain.
+
+        Parameters
+        ----------
+        domain : Domain
+        model : Model
+        privacy_loss : PrivacyLoss, default=None
+        mechanism : str, default=""
+
+        Returns
+        -------
+        Synopsis
+        """
+        synopsis = cls.__new__(cls)
+        synopsis._set(domain, model, privacy_loss, mechanism)
+        return synopsis
+
+    def _set(
+        self, domain: Domain, model: Model, privacy_loss: PrivacyLoss | None, mechanism: str
+    ) -> None:
+        self.domain = domain
+        self.model = model
+        self.privacy_loss = privacy_loss
+        self.mechanism = mechanism
+
+    # -- facts
+
+    @property
+    def total(self) -> float:
+        """Estimated number of records; it may be negative."""
+        return self.model.total
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """What the release cost, if it is known."""
+        return None if self.privacy_loss is None else self.privacy_loss.epsilon
+
+    @property
+    def seeded(self) -> bool:
+        """Whether a seed drew the noise: then there is no guarantee."""
+        return self.privacy_loss is not None and self.privacy_loss.seeded
+
+    def _facts(self) -> dict[str, str]:
+        """What `repr` and the notebook show."""
+        facts = {"made by": self.mechanism or "unknown"}
+        if self.privacy_loss is None:
+            facts["privacy"] = "unknown loss"
+        elif self.seeded:
+            facts["privacy"] = "seeded: no guarantee"
+        else:
+            facts["privacy"] = f"epsilon={float(self.privacy_loss.epsilon):g}"
+        if self.domain.inferred:
+            facts["domain"] = "inferred from the data: not private"
+        facts["columns"] = ", ".join(map(str, self.domain.names))
+        if isinstance(self.model, BoxModel):
+            facts["boxes"] = f"{len(self.model.boxes):,}"
+        facts["estimated records"] = f"{self.total:,.6g}"
+        return facts
+
+    def __repr__(self) -> str:
+        facts = self._facts()
+        shown = [f"{name} {value}" for name, value in facts.items() if name != "columns"]
+        return f"<Synopsis of {len(self.domain.names)} columns: {'; '.join(shown)}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            for name, value in self._facts().items()
+        )
+        return f"<table><caption>Synopsis</caption><tbody>{rows}</tbody></table>"
+
+    # -- questions
+
+    def count(
+        self, query: Any = None, *, return_interval: bool = False, level: float = 0.95
+    ) -> Any:
+        """Estimate how many records meet a query.
+
+        Parameters
+        ----------
+        query : dict, str, None, or a list of these, default=None
+            See :func:`skdp.queries.parse`. None asks for all records.
+        return_interval : bool, default=False
+            Give a `QueryResult` with the noise's standard deviation and an interval.
+        level : float, default=0.95
+            Confidence of the interval, for a query fixed before looking at the release. If you
+            pick m queries after looking, ask for ``1 - (1 - level) / m``.
+
+        Returns
+        -------
+        float, ndarray of float64, QueryResult or list of QueryResult
+            One for a query, an array or list for a list of queries. Nothing is clamped: a count
+            may be negative.
+
+        Raises
+        ------
+        ValueError
+            If a query cannot be understood, or the release says nothing about its noise and an
+            interval is asked for.
+
+        Notes
+        -----
+        An interval covers the noise, by its exact law, and, if the release has bounds on it, the
+        uneven spread of the records inside boxes that the query cuts; ``guarantee`` says which.
+        It takes from a millisecond up to half a second, growing with the number of boxes cut.
+        """
+        if not return_interval:
+            queries, single = _listed(query)
+            answers = self.model.answer([parse(one, self.domain) for one in queries])
+            return float(answers[0]) if single else answers
+        level = _check_level(level)
+        queries, single = _listed(query)
+        results = []
+        for one in queries:
+            weights = parse(one, self.domain)
+            value = float(self.model.answer([weights])[0])
+            error = self.model.error(weights, level)
+            results.append(
+                QueryResult(
+                    value,
+                    error.std,
+                    value - error.half_width,
+                    value + error.half_width,
+                    error.guarantee,
+                )
+            )
+        return results[0] if single else results
+
+    def sum(self, column: str, query: Any = None) -> Any:
+        """Estimate the sum of a numeric column over the records that meet a query.
+
+        Parameters
+        ----------
+        column : str
+            A `Numeric`, or a `Categorical` whose categories are numbers.
+        query : dict, str, None, or a list of these, default=None
+
+        Returns
+        -------
+        float, or ndarray of float64 for a list
+            Every record counts with the middle of its bin (of the part that the query covers, if
+            it constrains ``column``), or the mean of the bin's integers. Missing values add
+            nothing.
+
+        Raises
+        ------
+        ValueError
+            If the column has no numbers or a query cannot be understood.
+        """
+        queries, single = _listed(query)
+        sums, _ = self._moments(column, queries)
+        return float(sums[0]) if single else sums
+
+    def mean(self, column: str, query: Any = None) -> Any:
+        """Estimate the mean of a numeric column over the records that meet a query.
+
+        Parameters
+        ----------
+        column : str
+            As in `sum`.
+        query : dict, str, None, or a list of these, default=None
+
+        Returns
+        -------
+        float, or ndarray of float64 for a list
+            `sum` divided by the number of records whose value is not missing, brought into the
+            range that the column can have; nan where that number is not positive.
+
+        Raises
+        ------
+        ValueError
+            As in `sum`.
+        """
+        queries, single = _listed(query)
+        sums, counts = self._moments(column, queries)
+        _, values = first_moment(None, self.domain, column)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = np.where(counts > 0, sums / counts, np.nan)
+        attribute = self.domain[column]
+        seen = values[: attribute.size - bool(attribute.nullable)]
+        means = np.clip(means, seen.min(), seen.max())
+        return float(means[0]) if single else means
+
+    def _moments(self, column: str, queries: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """Sums of the column, and numbers of records with a value in it."""
+        counted, summed = [], []
+        for one in queries:
+            weights, moment = first_moment(one, self.domain, column)
+            counted.append(weights)
+            summed.append({**weights, self.domain.index(column): moment})
+        both = self.model.answer(summed + counted)
+        return both[: len(queries)], both[len(queries) :]
+
+    # -- synthetic records
+
+    def _number(self, n_samples: Any) -> int:
+        if n_samples is None:
+            return max(0, round(self.total))
+        if isinstance(n_samples, bool) or not isinstance(n_samples, numbers.Integral):
+            raise TypeError(f"n_samples must be an integer or None, got {n_samples!r}.")
+        if n_samples < 0:
+            raise ValueError(f"n_samples must not be negative, got {n_samples}.")
+        return int(n_samples)
+
+    def sample_codes(self, n_samples: int | None = None, random_state: Any = None) -> np.ndarray:
+        """Draw synthetic records as integer codes.
+
+        Parameters
+        ----------
+        n_samples : int, default=None
+            None stands for the estimated number of records, at least 0.
+        random_state : None, int or numpy.random.Generator, default=None
+            Sampling from a release is free: an int here is harmless.
+
+        Returns
+        -------
+        ndarray of int32, shape (n_samples, n_attributes)
+            Boxes are drawn in proportion to their positive counts, cells evenly inside; if no
+            count is positive, all cells of the domain are equally likely.
+        """
+        return self.model.sample_codes(self._number(n_samples), sampling_generator(random_state))
+
+    def sample(self, n_samples: int | None = None, random_state: Any = None) -> pd.DataFrame:
+        """Draw synthetic records.
+
+        Parameters
+        ----------
+        n_samples : int, default=None
+            None stands for the estimated number of records, at least 0.
+        random_state : None, int or numpy.random.Generator, default=None
+
+        Returns
+        -------
+        DataFrame
+            With the columns, order and dtypes of the domain; see `sample_codes`.
+        """
+        generator = sampling_generator(random_state)
+        codes = self.model.sample_codes(self._number(n_samples), generator)
+        return self.domain.decode(codes, random_state=generator)
+
+    # -- views
+
+    def view(self, columns: Sequence[str]) -> np.ndarray:
+        """Estimated counts for every combination of the codes of one or two columns.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            One or two names.
+
+        Returns
+        -------
+        ndarray of float64
+            One axis for each column, in their order.
+
+        Raises
+        ------
+        ValueError
+            For another number of columns, unknown or equal names, or more than 5e7 cells.
+        """
+        columns = [columns] if isinstance(columns, str) else list(columns)
+        if not 1 <= len(columns) <= 2 or len(set(columns)) < len(columns):
+            raise ValueError(f"A view has one or two different columns, got {columns!r}.")
+        for column in columns:
+            parse({column: []}, self.domain)  # explains an unknown name
+        axes = [self.domain.index(column) for column in columns]
+        cells = math.prod(self.domain.shape[axis] for axis in axes)
+        if cells > _MAX_VIEW_CELLS:
+            raise ValueError(
+                f"The view of {' and '.join(columns)} has {cells:,} cells, more than "
+                f"{_MAX_VIEW_CELLS:,}. Take one column, or ask for counts of ranges."
+            )
+        return self.model.view(axes)
+
+    def plot(self, columns: Sequence[str] | str | None = None, ax: Any = None) -> Any:
+        """Draw the released counts over one or two columns.
+
+        Parameters
+        ----------
+        columns : str or sequence of str, default=None
+            One column gives bars, two a heat map. None takes the first two (or the only one).
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing; it comes with the extra ``skdp[plot]``.
+        """
+        from .plotting import plot_view
+
+        if columns is None:
+            columns = self.domain.names[:2]
+        columns = [columns] if isinstance(columns, str) else list(columns)
+        table = self.view(columns)
+        labels = [
+            [_label(self.domain[name], code, code + 1) for code in range(self.domain[name].size)]
+            for name in columns
+        ]
+        return plot_view(table, columns, labels, ax=ax)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Everything released, in a readable table.
+
+        Returns
+        -------
+        DataFrame
+            For boxes: one row each, its range in every column in words, and ``count``.
+        """
+        return self.model.to_frame(self.domain)
+
+    # -- files
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the release to one file; it holds what `Synopsis` holds and is safe to publish.
+
+        Parameters
+        ----------
+        path : str or path-like
+            An existing file is replaced.
+
+        Notes
+        -----
+        The file is a zip archive of ``metadata.json`` (UTF-8: ``format`` "skdp synopsis",
+        ``version`` 1, ``domain``, ``privacy`` with epsilon and parts as exact fractions and
+        ``seeded``, ``mechanism``, ``model`` with its kind and facts) and of one ``NAME.npy``
+        array for each array of the model (NumPy's format, numbers only; for boxes ``lower``,
+        ``upper``, ``counts``). It never holds a seed. Equal releases give equal bytes.
+        """
+        facts, arrays = self.model.to_arrays()
+        loss = self.privacy_loss
+        metadata = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "domain": json.loads(self.domain.to_json()),
+            "privacy": loss
+            and {
+                "epsilon": str(loss.epsilon),
+                "parts": {name: str(part) for name, part in loss.parts.items()},
+                "seeded": loss.seeded,
+            },
+            "mechanism": self.mechanism,
+            "model": {"kind": self.model.kind, **facts},
+        }
+        text = json.dumps(metadata, ensure_ascii=False, allow_nan=False, indent=1)
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            _add(archive, _METADATA, text.encode())
+            for name, array in arrays.items():
+                buffer = io.BytesIO()
+                np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+                _add(archive, f"{name}.npy", buffer.getvalue())
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, max_bytes: int = 1 << 31) -> Synopsis:
+        """Read a file written by `save`; nothing in it is executed.
+
+        Parameters
+        ----------
+        path : str or path-like
+        max_bytes : int, default=2**31
+            Refuse files that would unpack to more.
+
+        Returns
+        -------
+        Synopsis
+
+        Raises
+        ------
+        ValueError
+            If the file is not a synopsis, is damaged or too large, or comes from a later version.
+        OSError
+            If it cannot be opened.
+        """
+        with open(path, "rb") as file:
+            try:
+                metadata, arrays = _read(file, max_bytes)
+                return cls._from_parts(metadata, arrays)
+            except MemoryError:
+                raise ValueError(f"{str(path)!r} is too large for the memory at hand.") from None
+            except OSError as error:
+                raise ValueError(f"{str(path)!r} cannot be read as a synopsis: {error}.") from error
+            # Damaged archives, JSON and headers raise almost anything, each time for the same
+            # reason: these bytes are not a synopsis.
+            except Exception as error:
+                raise ValueError(
+                    f"{str(path)!r} is not a usable synopsis file: {error or type(error).__name__}"
+                ) from error
+
+    @classmethod
+    def _from_parts(
+        cls, metadata: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> Synopsis:
+        domain = Domain.from_json(json.dumps(metadata["domain"]))
+        facts = dict(metadata["model"])
+        kind = facts.pop("kind")
+        if kind not in _MODELS:
+            raise ValueError(f"its model {kind!r} is unknown to this version of skdp")
+        mechanism = metadata["mechanism"]
+        if not isinstance(mechanism, str):
+            raise ValueError("its mechanism is not a text")
+        loss = None
+        if metadata["privacy"] is not None:
+            privacy = metadata["privacy"]
+            if not isinstance(privacy["seeded"], bool):
+                raise ValueError("it does not say whether it was seeded")
+            loss = PrivacyLoss(
+                Fraction(privacy["epsilon"]),
+                {name: Fraction(part) for name, part in privacy["parts"].items()},
+                seeded=privacy["seeded"],
+            )
+        model = _MODELS[kind].from_arrays(domain.shape, facts, arrays)
+        return cls.from_model(domain, model, privacy_loss=loss, mechanism=mechanism)
+
+
+def _listed(query: Any) -> tuple[list[Any], bool]:
+    """The queries as a list, and whether there was only one without a list."""
+    if isinstance(query, list | tuple):
+        return list(query), False
+    return [query], True
+
+
+def _check_level(level: Any) -> float:
+    if isinstance(level, bool) or not isinstance(level, numbers.Real):
+        raise TypeError(f"level must be a number, got {level!r}.")
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
+    return float(level)
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    # A fixed date: equal releases give equal files.
+    entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o644 << 16
+    archive.writestr(entry, content)
+
+
+def _read(file: Any, max_bytes: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+        names = [entry.filename for entry in entries]
+        if len(set(names)) < len(names) or _METADATA not in names:
+            raise ValueError("it has no metadata.json of skdp")
+        size = sum(entry.file_size for entry in entries)
+        if size > max_bytes:
+            raise ValueError(f"it unpacks to {size:,} bytes, more than max_bytes={max_bytes:,}")
+        metadata = json.loads(archive.read(_METADATA).decode())
+        if not isinstance(metadata, dict) or metadata.get("format") != _FORMAT:
+            raise ValueError("it was not written by skdp")
+        if metadata.get("version") != _VERSION:
+            raise ValueError(
+                f"its version is {metadata.get('version')!r} and this skdp reads {_VERSION}; "
+                "use a newer skdp"
+            )
+        arrays = {
+            name.removesuffix(".npy"): _read_array(archive.read(name))
+            for name in names
+            if name.endswith(".npy")
+        }
+        return metadata, arrays
+
+
+def _read_array(content: bytes) -> np.ndarray:
+    """One array of numbers; its size is compared with its header before memory is taken."""
+    stream = io.BytesIO(content)
+    version = np.lib.format.read_magic(stream)
+    readers: dict[Any, Callable[..., Any]] = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    if version not in readers:
+        raise ValueError(f"an array has the format {version}")
+    shape, fortran, dtype = readers[version](stream)
+    if dtype.kind not in "iuf" or fortran:
+        raise ValueError(f"an array has the dtype {dtype}")
+    body = content[stream.tell() :]
+    if math.prod(shape) * dtype.itemsize != len(body):
+        raise ValueError("an array does not have the size that its header says")
+    return np.frombuffer(body, dtype=dtype).reshape(shape)
