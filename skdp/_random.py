@@ -1,0 +1,316 @@
+"""Randomness: the only module of the package that makes a source of random numbers.
+
+Two kinds are kept apart, because their duties differ. `NoiseSource` feeds the noise of private
+releases and reads the operating system's entropy; whoever predicts it removes the noise.
+`sampling_generator` gives ordinary NumPy generators for post-processing of what has been
+released already (synthetic rows, starts of an optimiser), where only quality and speed matter.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import warnings
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp.exceptions import InsecureSeedWarning
+
+__all__ = ["NoiseSource", "noise_source", "sampling_generator"]
+
+_BUFFER_WORDS = 1024
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+
+Size = int | tuple[int, ...]
+
+
+class NoiseSource:
+    """Uniform random words for noise, from the operating system's entropy.
+
+    Small requests are served from a buffer of `os.urandom`; each thread has its own, so that no
+    word is handed out twice, and a buffer is dropped when the process id changes, so that forked
+    processes do not repeat each other's noise.
+
+    Attributes
+    ----------
+    seeded : bool
+        False: words come from the operating system. True: they come from a seed, and noise
+        made of them protects nobody.
+
+    Notes
+    -----
+    Copies are the same object: a copied stream would repeat noise, and the difference of two
+    releases with equal noise is exact. Pickling gives the operating system's source again; a
+    seeded source refuses, since its state reveals the noise.
+
+    To script or record the words in tests, subclass and override ``_take``.
+    """
+
+    seeded = False
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+
+    def __repr__(self) -> str:
+        return f"<NoiseSource: {'seeded, no guarantee' if self.seeded else 'system entropy'}>"
+
+    def __copy__(self) -> NoiseSource:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> NoiseSource:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (NoiseSource, ())
+
+    def _take(self, count: int) -> NDArray[np.uint64]:
+        """Return ``count`` fresh words; everything else of this class is made of them."""
+        if count >= _BUFFER_WORDS:
+            return _entropy(count)
+        local = self._local
+        process = os.getpid()
+        if getattr(local, "process", None) != process or local.used + count > _BUFFER_WORDS:
+            local.buffer = _entropy(_BUFFER_WORDS)
+            local.used = 0
+            local.process = process
+        used = local.used
+        local.used = used + count
+        words: NDArray[np.uint64] = local.buffer[used : used + count]
+        return words
+
+    def words(self, size: Size) -> NDArray[np.uint64]:
+        """Uniform 64-bit words.
+
+        Parameters
+        ----------
+        size : int or tuple of int
+            Shape of the result.
+
+        Returns
+        -------
+        ndarray of uint64
+        """
+        if isinstance(size, tuple):
+            return self._take(_count(size)).reshape(size)
+        return self._take(size)
+
+    def half_words(self, size: Size) -> NDArray[np.uint16]:
+        """Uniform 16-bit numbers, at a quarter of the cost of `words`.
+
+        Parameters
+        ----------
+        size : int or tuple of int
+            Shape of the result.
+
+        Returns
+        -------
+        ndarray of uint16
+        """
+        count = _count(size)
+        halves = self._take(-(-count // 4)).view(np.uint16)[:count]
+        return halves.reshape(size)
+
+    @overload
+    def below(self, bound: int, size: None = None) -> int: ...
+    @overload
+    def below(self, bound: int, size: Size) -> NDArray[np.int64]: ...
+    @overload
+    def below(self, bound: NDArray[np.integer], size: Size | None = None) -> NDArray[np.int64]: ...
+
+    def below(
+        self, bound: int | NDArray[np.integer], size: Size | None = None
+    ) -> int | NDArray[np.int64]:
+        """Unbiased uniform integers in [0, bound).
+
+        Parameters
+        ----------
+        bound : int or ndarray of int
+            At least 1 and at most 2**63; an array gives each element its own bound.
+        size : int or tuple of int, optional
+            Shape of the result; by default that of ``bound`` (a Python int for a scalar).
+
+        Returns
+        -------
+        int or ndarray of int64
+        """
+        # The words below 2**64 mod bound are refused; the others are a whole number of
+        # periods of the remainder, hence no bias.
+        if isinstance(bound, np.ndarray):
+            shape = bound.shape if size is None else size
+            if bound.dtype.kind not in "iu" or (bound.size and bound.min() < 1):
+                raise ValueError("bound must hold integers of at least 1.")
+            bounds = np.broadcast_to(bound.astype(np.uint64), shape).ravel()
+            refused = (np.uint64(0) - bounds) % bounds if bounds.size else bounds
+            words = self._take(bounds.size)
+            again = np.flatnonzero(words < refused)
+            words = words % bounds
+            while again.size:
+                fresh = self._take(again.size)
+                words[again] = fresh % bounds[again]
+                again = again[fresh < refused[again]]
+            return words.view(np.int64).reshape(shape)
+        if not 1 <= bound <= 2**63:
+            raise ValueError(f"bound must be between 1 and 2**63, got {bound}.")
+        least = 2**64 % bound
+        if size is None:
+            while True:
+                word = int(self._take(1)[0])
+                if word >= least:
+                    return word % bound
+        words = self._take(_count(size))
+        again = np.flatnonzero(words < np.uint64(least))
+        words = words % np.uint64(bound)
+        while again.size:
+            fresh = self._take(again.size)
+            words[again] = fresh % np.uint64(bound)
+            again = again[fresh < np.uint64(least)]
+        return words.view(np.int64).reshape(size)
+
+
+class _SeededSource(NoiseSource):
+    """Words that repeat with the seed: for experiments and tests only.
+
+    One stream serves all threads; the bit generator's own lock keeps them from getting the
+    same words. A forked process continues the parent's stream, as repeating is the purpose.
+    """
+
+    seeded = True
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._bits = np.random.Philox(seed)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(
+            "A seeded noise source cannot be pickled: its state would tell the reader all "
+            "later noise. Use random_state=None, or make the source where it is used."
+        )
+
+    def _take(self, count: int) -> NDArray[np.uint64]:
+        return self._bits.random_raw(count)
+
+
+_SYSTEM = NoiseSource()
+
+
+def noise_source(random_state: Any = None) -> NoiseSource:
+    """Turn the ``random_state`` of a private release into a source of noise.
+
+    Parameters
+    ----------
+    random_state : None, int or NoiseSource
+        None: the operating system's entropy. An int: a stream that repeats with it, for
+        experiments on data that need no protection. A source is passed through.
+
+    Returns
+    -------
+    NoiseSource
+
+    Raises
+    ------
+    TypeError
+        For anything else, NumPy's generators included: their state can be recovered from
+        their output, and with it the noise.
+    ValueError
+        If the int is negative.
+
+    Warns
+    -----
+    InsecureSeedWarning
+        If an int is given.
+    """
+    if random_state is None:
+        return _SYSTEM
+    if isinstance(random_state, NoiseSource):
+        return random_state
+    if isinstance(
+        random_state, (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+    ):
+        raise TypeError(
+            f"random_state is a NumPy {type(random_state).__name__}, which cannot make private "
+            "noise: its state can be computed from its output. Use random_state=None for the "
+            "operating system's entropy, or an int in an experiment on public data."
+        )
+    if isinstance(random_state, (bool, np.bool_)) or not isinstance(
+        random_state, (int, np.integer)
+    ):
+        raise TypeError(
+            "random_state must be None (the operating system's entropy) or an int (for "
+            f"experiments on public data), got {type(random_state).__name__}."
+        )
+    if random_state < 0:
+        raise ValueError("random_state must not be negative. Use None, or an int of at least 0.")
+    warnings.warn(
+        "The noise comes from a seed: anyone who knows or guesses it can remove the noise, so "
+        "this release has no privacy guarantee. Use random_state=None for real data.",
+        InsecureSeedWarning,
+        stacklevel=_caller_level(),
+    )
+    return _SeededSource(int(random_state))
+
+
+def sampling_generator(random_state: Any = None) -> np.random.Generator:
+    """Turn a ``random_state`` into a NumPy generator, for post-processing of releases only.
+
+    Sampling from something released costs no privacy, whatever the generator: no warning.
+
+    Parameters
+    ----------
+    random_state : None, int, numpy.random.Generator or NoiseSource
+        None: seeded by the operating system. A generator is passed through; a source seeds a
+        new generator with its next words, so that a seeded source repeats here too.
+
+    Returns
+    -------
+    numpy.random.Generator
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+    ValueError
+        If the int is negative.
+    """
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if random_state is None:
+        return np.random.default_rng()
+    if isinstance(random_state, NoiseSource):
+        return np.random.default_rng([int(word) for word in random_state.words(4)])
+    if isinstance(random_state, (bool, np.bool_)) or not isinstance(
+        random_state, (int, np.integer)
+    ):
+        raise TypeError(
+            "random_state must be None, an int or a numpy.random.Generator for sampling, got "
+            f"{type(random_state).__name__}."
+        )
+    if random_state < 0:
+        raise ValueError("random_state must not be negative. Use None, or an int of at least 0.")
+    return np.random.default_rng(int(random_state))
+
+
+def _entropy(count: int) -> NDArray[np.uint64]:
+    # A bytearray, so that callers may work in place whatever the source.
+    return np.frombuffer(bytearray(os.urandom(8 * count)), dtype=np.uint64)
+
+
+def _count(size: Size) -> int:
+    if not isinstance(size, tuple):
+        return size
+    count = 1
+    for length in size:
+        count *= length
+    return count
+
+
+def _caller_level() -> int:
+    """Stack level at which a warning names the first line outside the package."""
+    level = 1
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+        level += 1
+    return level

@@ -1,0 +1,28 @@
+"""Noise and private selection: arrays in, arrays out.
+
+The building blocks of every release. They know sensitivity and epsilon, never frames, columns or
+estimators, and charge nothing: accounting is the caller's.
+"""
+
+from skdp.mechanisms._noise import (
+    bounded_sum,
+    discrete_laplace,
+    discrete_laplace_quantile,
+    discrete_laplace_variance,
+    geometric,
+    geometric_variance,
+)
+from skdp.mechanisms._selection import exponential, noisy_max, permute_and_flip, top_k
+
+__all__ = [
+    "bounded_sum",
+    "discrete_laplace",
+    "discrete_laplace_quantile",
+    "discrete_laplace_variance",
+    "exponential",
+    "geometric",
+    "geometric_variance",
+    "noisy_max",
+    "permute_and_flip",
+    "top_k",
+]

@@ -1,0 +1,710 @@
+"""Exact integer noise: discrete Laplace and one-sided geometric, by inversion with tables.
+
+The law is drawn exactly. A uniform number U in [0, 1) is a stream of random bits without end; the
+draw is the number of thresholds below U. Only as many bits are drawn as the decision needs: 16
+bits look up a table of 65,536 buckets, a bucket that holds a threshold draws 48 bits more, and a
+word that equals the first 64 bits of a threshold draws words until it differs from it. Thresholds
+are known as intervals of integers (`decimal.exp` is correctly rounded), narrowed until every
+asked bit is certain. No floating-point number takes part.
+
+All thresholds are irrational (non-constant rational functions of e**q, q rational), so comparison
+with a dyadic number is always settled in finite time.
+
+Large scales would need large tables. With r = exp(-rate) and S = 2**b, a geometric number of
+ratio r is S * H + L, where H is geometric of ratio r**S and L, independent of it, has law
+proportional to r**l on {0, ..., S - 1}: the binary digits are drawn in groups, the topmost
+carrying the sign.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+import numbers
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdp._random import NoiseSource, noise_source
+from skdp._validation import as_epsilon, as_fraction, dyadic_floor
+
+__all__ = [
+    "bounded_sum",
+    "discrete_laplace",
+    "discrete_laplace_quantile",
+    "discrete_laplace_variance",
+    "geometric",
+    "geometric_variance",
+]
+
+# Noise is kept within +-LIMIT. At the smallest rate accepted, 2**-54, it would pass the limit
+# with probability below exp(-2**62 * 2**-54) = exp(-256).
+LIMIT = 2**62 - 1
+_LEAST_RATE = Fraction(1, 2**54)
+
+# From this many draws on, building tables of 65,536 buckets pays.
+_MANY = 2**14
+_CHUNK = 2**16
+# The sentinel of a bucket that cannot decide; codes stay far from it.
+_UNDECIDED = np.iinfo(np.int16).min
+
+
+def _exp_interval(exponent: Fraction, bits: int) -> tuple[int, int]:
+    """Integers lo <= exp(-exponent) * 2**bits <= hi, at most 3 apart."""
+    if exponent >= bits:  # exp(-bits) < 2**-bits
+        return 0, 1
+    # Ten digits beyond the bits: the division is off by less than bits * 10**-digits and the
+    # exponential and the product by half a unit of the last digit each, so the scaled value is
+    # off by far less than 1, and truncation takes less than 1 more.
+    digits = bits * 302 // 1000 + 12 + len(str(bits))
+    context = decimal.Context(prec=digits, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
+    quotient = context.divide(
+        decimal.Decimal(-exponent.numerator), decimal.Decimal(exponent.denominator)
+    )
+    scaled = int(context.multiply(context.exp(quotient), decimal.Decimal(1 << bits)))
+    return max(scaled - 1, 0), scaled + 2
+
+
+class _Thresholds:
+    """Ascending thresholds of one law, to any number of bits.
+
+    Threshold i is (E(e_i) - s) / d with E(e) = exp(-rate * e), or one minus that if ``mirrored``;
+    by ``kind``
+
+    - "tail": s = 0, d = 1;
+    - "signed": s = 0, d = 1 + E(1);
+    - "digit": s = E(span), d = 1 - E(span).
+
+    Parameters
+    ----------
+    runs : sequence of (start, step, count, mirrored)
+        Exponents start, start + step, ... of consecutive thresholds, ascending in exponent
+        where mirrored and descending where not, so that the thresholds ascend.
+    """
+
+    def __init__(
+        self,
+        rate: Fraction,
+        kind: str,
+        runs: Sequence[tuple[int, int, int, bool]],
+        span: int = 0,
+    ) -> None:
+        self.rate = rate
+        self.kind = kind
+        self.span = span
+        self.exponents: list[int] = []
+        self.mirrored: list[bool] = []
+        self.first_words: NDArray[np.uint64]
+        floors: list[int] = []
+        for start, step, count, mirrored in runs:
+            exponents = [start + step * k for k in range(count)]
+            values = self._ladder(start, step, count)
+            order = 1 if mirrored else -1
+            self.exponents += exponents[::order]
+            self.mirrored += [mirrored] * count
+            floors += [2**64 - 1 - v for v in values] if mirrored else values[::-1]
+        self.first_words = np.array(floors, dtype=np.uint64)
+
+    def __len__(self) -> int:
+        return len(self.exponents)
+
+    def floor(self, index: int, bits: int) -> int:
+        """First ``bits`` bits of threshold ``index``: floor(threshold * 2**bits)."""
+        plain = self._plain_floor(self.exponents[index], bits)
+        # A mirrored threshold 1 - t is irrational too, so its bits are those of t inverted.
+        return 2**bits - 1 - plain if self.mirrored[index] else plain
+
+    def _plain_floor(self, exponent: int, bits: int) -> int:
+        precision = bits + 64
+        while True:
+            constant = self._constant(precision)
+            value = _exp_interval(self.rate * exponent, precision)
+            low, high = self._ratio(value, constant, precision, bits)
+            if low == high:
+                return low
+            precision *= 2
+
+    def _constant(self, precision: int) -> tuple[int, int]:
+        if self.kind == "tail":
+            return 0, 0
+        return _exp_interval(self.rate * (1 if self.kind == "signed" else self.span), precision)
+
+    def _ratio(
+        self, value: tuple[int, int], constant: tuple[int, int], precision: int, bits: int
+    ) -> tuple[int, int]:
+        """Bounds of the first ``bits`` bits, from bounds of the exponentials."""
+        low, high = value
+        one = 1 << precision
+        if self.kind == "tail":
+            return low >> (precision - bits), high >> (precision - bits)
+        if self.kind == "signed":
+            return (low << bits) // (one + constant[1]), (high << bits) // (one + constant[0])
+        return (max(low - constant[1], 0) << bits) // (one - constant[0]), (
+            (high - constant[0]) << bits
+        ) // max(one - constant[1], 1)
+
+    def _ladder(self, start: int, step: int, count: int) -> list[int]:
+        """First 64 bits of thresholds with evenly spaced exponents, by repeated products.
+
+        A product of lower bounds, truncated, is a lower bound of the next power; its error
+        grows by less than 4 units a step (3 of the ratio, 1 of the truncation). The rare
+        threshold that this leaves open is computed by itself.
+        """
+        # The denominator of a digit can be as small as the rate.
+        precision = 128 + self.rate.denominator.bit_length()
+        constant = self._constant(precision)
+        ratio = _exp_interval(self.rate * step, precision)[0]
+        power = _exp_interval(self.rate * start, precision)[0]
+        error = 3
+        floors = []
+        for k in range(count):
+            low, high = self._ratio((power, power + error), constant, precision, 64)
+            floors.append(low if low == high else self._plain_floor(start + step * k, 64))
+            power = power * ratio >> precision
+            error += 4
+        return floors
+
+
+class _Table:
+    """Draws one digit group: thresholds, the code of every cell between them, and buckets.
+
+    Parameters
+    ----------
+    thresholds : _Thresholds
+    codes : ndarray of int64, shape (len(thresholds) + 1,)
+        What is drawn when U falls into a cell. A negative code -1 - h stands for magnitude h
+        with a minus sign.
+    tails : ndarray of bool, or None
+        Cells that stand for "this magnitude or more".
+    limit : int
+        Largest magnitude returned.
+    """
+
+    def __init__(
+        self,
+        thresholds: _Thresholds,
+        codes: NDArray[np.int64],
+        tails: NDArray[np.bool_] | None,
+        limit: int,
+    ) -> None:
+        self.thresholds = thresholds
+        self.codes = codes
+        self.tails = tails
+        self.limit = limit
+        self._ends = np.append(thresholds.first_words, np.uint64(2**64 - 1))
+        self._buckets: NDArray[np.int16] | None = None
+
+    @property
+    def buckets(self) -> NDArray[np.int16]:
+        """Code of each leading 16 bits, or the sentinel where they cannot decide."""
+        if self._buckets is None:
+            # The first words are floors, so a threshold just above a bucket's left edge counts
+            # as inside: that bucket is undecided too.
+            inside = np.bincount(
+                (self.thresholds.first_words >> np.uint64(48)).astype(np.int64), minlength=2**16
+            )
+            cells = np.cumsum(inside)
+            buckets = self.codes[cells].astype(np.int16)
+            buckets[inside > 0] = _UNDECIDED
+            self._buckets = buckets
+        return self._buckets
+
+    def fill(self, source: NoiseSource, out: NDArray[np.int64]) -> None:
+        """Draw into ``out`` by buckets."""
+        half_words = source.half_words(out.size)
+        codes = self.buckets[half_words]
+        out[:] = codes
+        slow = np.flatnonzero(codes == _UNDECIDED)
+        if slow.size:
+            words = source.words(slow.size) >> np.uint64(16)
+            words |= half_words[slow].astype(np.uint64) << np.uint64(48)
+            out[slow] = self.decide(source, words)
+
+    def decide(self, source: NoiseSource, words: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Codes of draws whose first 64 bits are ``words``."""
+        cells = np.searchsorted(self.thresholds.first_words, words)
+        for position in np.flatnonzero(self._ends[cells] == words):
+            cells[position] = self._refine(source, words[position])
+        codes: NDArray[np.int64] = self.codes[cells]
+        if self.tails is not None:
+            beyond = np.flatnonzero(self.tails[cells])
+            if beyond.size:
+                # A geometric number that has reached h starts again from h; magnitude and
+                # sign are independent, so the same table draws the rest, its sign ignored.
+                rest = self.decide(source, source.words(beyond.size))
+                rest ^= rest >> 63
+                sign = codes[beyond] >> 63
+                total = np.minimum((codes[beyond] ^ sign) + rest, self.limit)
+                codes[beyond] = total ^ sign
+        return codes
+
+    def _refine(self, source: NoiseSource, word: np.uint64) -> int:
+        """Cell of a draw whose first 64 bits equal those of some threshold."""
+        low = int(np.searchsorted(self.thresholds.first_words, word, side="left"))
+        high = int(np.searchsorted(self.thresholds.first_words, word, side="right"))
+        drawn, bits = int(word), 64
+        while low < high:
+            drawn = drawn << 64 | int(source.words(1)[0])
+            bits += 64
+            floors = [self.thresholds.floor(i, bits) for i in range(low, high)]
+            above = sum(floor > drawn for floor in floors)
+            low += sum(floor < drawn for floor in floors)
+            high -= above
+        return low
+
+
+class _Sampler:
+    """A law split into digit groups.
+
+    Parameters
+    ----------
+    rate : Fraction
+        The ratio of the law is exp(-rate).
+    signed : bool
+        Discrete Laplace if true, one-sided geometric if not.
+    many : bool
+        True: few large tables with buckets, for many draws. False: small tables searched by
+        64-bit words, which cost less to build.
+    """
+
+    def __init__(self, rate: Fraction, signed: bool, many: bool) -> None:
+        self.many = many
+        # Top groups of rate at least `top` need at most 12 / top thresholds a side.
+        whole, top, widest = (
+            (Fraction(1, 400), Fraction(1, 100), 10)
+            if many
+            else (Fraction(1, 4), Fraction(1, 4), 5)
+        )
+        shift = 0
+        if rate < whole:
+            while rate * 2**shift < top:
+                shift += 1
+        groups = -(-shift // widest)
+        self.widths = [shift // groups + (i < shift % groups) for i in range(groups)]
+        self.top = _top_table(rate, 2**shift, signed, LIMIT >> shift)
+        self.digits = []
+        for width in self.widths:
+            shift -= width
+            self.digits.append(_digit_table(rate, 2**shift, 2**width))
+
+    def draw(self, source: NoiseSource, size: int) -> NDArray[np.int64]:
+        """Return ``size`` independent draws; -1 - x stands for -x - 1, that is, as is."""
+        if not self.many:
+            out = self.top.decide(source, source.words(size))
+            for width, table in zip(self.widths, self.digits, strict=True):
+                self._append(out, table.decide(source, source.words(size)), width)
+            return out
+        out = np.empty(size, dtype=np.int64)
+        digit = np.empty(min(size, _CHUNK), dtype=np.int64)
+        for start in range(0, size, _CHUNK):
+            block = out[start : start + _CHUNK]
+            self.top.fill(source, block)
+            for width, table in zip(self.widths, self.digits, strict=True):
+                low = digit[: block.size]
+                table.fill(source, low)
+                self._append(block, low, width)
+        return out
+
+    @staticmethod
+    def _append(high: NDArray[np.int64], low: NDArray[np.int64], width: int) -> None:
+        # -1 - x is the bitwise complement of x, so a negative number appends complemented
+        # digits.
+        low ^= (high >> 63) & (2**width - 1)
+        high <<= width
+        high |= low
+
+
+def _top_table(rate: Fraction, step: int, signed: bool, limit: int) -> _Table:
+    """Table of the top group, of ratio exp(-rate * step), with the sign if ``signed``.
+
+    The discrete Laplace number X is at least 0 with probability 1 / (1 + r), and then geometric;
+    else -1 - X is. With H the top group, R = r**step:
+    P(X < 0, H >= h) = r R**h / (1 + r) and P(X >= 0, H >= h) = R**h / (1 + r).
+    """
+    # exp(-12) < 2**-16: the tail lies in the outermost buckets, which look further anyway.
+    count = int(12 / (rate * step)) + 1
+    if signed:
+        thresholds = _Thresholds(
+            rate, "signed", [(1, step, count + 1, False), (step, step, count, True)]
+        )
+        codes = np.arange(-count - 1, count + 1)
+        tails = np.zeros(codes.size, dtype=bool)
+        tails[[0, -1]] = True
+    else:
+        thresholds = _Thresholds(rate, "tail", [(step, step, count, False)])
+        codes = np.arange(count, -1, -1)
+        tails = codes == count
+    return _Table(thresholds, codes, tails, limit)
+
+
+def _digit_table(rate: Fraction, step: int, size: int) -> _Table:
+    """Table of a lower group: P(L >= l) = (R**l - R**size) / (1 - R**size), R = exp(-rate*step)."""
+    thresholds = _Thresholds(rate, "digit", [(step, step, size - 1, False)], span=step * size)
+    return _Table(thresholds, np.arange(size - 1, -1, -1), None, size - 1)
+
+
+# A large table takes 128 kB a group, at most a few groups: some 25 MB in all.
+@lru_cache(maxsize=64)
+def _large_sampler(rate: Fraction, signed: bool) -> _Sampler:
+    return _Sampler(rate, signed, many=True)
+
+
+@lru_cache(maxsize=1024)
+def _small_sampler(rate: Fraction, signed: bool) -> _Sampler:
+    return _Sampler(rate, signed, many=False)
+
+
+def _draw(rate: Fraction, signed: bool, source: NoiseSource, size: int) -> NDArray[np.int64]:
+    # The choice depends on the size alone, so that equal seeds give equal noise whatever has
+    # been cached before.
+    sampler = _large_sampler(rate, signed) if size >= _MANY else _small_sampler(rate, signed)
+    return sampler.draw(source, size)
+
+
+def _as_sensitivity(sensitivity: Any) -> Fraction:
+    if isinstance(sensitivity, (bool, np.bool_)) or not isinstance(sensitivity, numbers.Rational):
+        raise TypeError(
+            "sensitivity must be an integer or a Fraction, so that the scale is exact; got "
+            f"{sensitivity!r} of type {type(sensitivity).__name__}. Measure in units in which "
+            "one record changes the value by an integer, or pass fractions.Fraction."
+        )
+    value = Fraction(int(sensitivity.numerator), int(sensitivity.denominator))
+    if value <= 0:
+        raise ValueError(
+            f"sensitivity must be positive, got {sensitivity!r}: it is the largest change that "
+            "one record can make to a value."
+        )
+    return value
+
+
+def _rate(epsilon: Any, sensitivity: Any) -> Fraction:
+    """Exact rate dyadic_floor(epsilon) / sensitivity of the noise."""
+    return _checked_rate(as_epsilon(epsilon), _as_sensitivity(sensitivity))
+
+
+@lru_cache(maxsize=4096)
+def _checked_rate(epsilon: Fraction, sensitivity: Fraction) -> Fraction:
+    rate = dyadic_floor(epsilon) / sensitivity
+    if rate < _LEAST_RATE:
+        raise ValueError(
+            f"epsilon={float(epsilon):g} with sensitivity {float(sensitivity):g} asks for noise "
+            f"of scale {float(1 / rate):.3g}, which does not fit into 64-bit integers (largest "
+            "scale 2**54). Use a larger epsilon, or measure in coarser units."
+        )
+    return rate
+
+
+def _as_integers(values: ArrayLike, name: str, remedy: str) -> NDArray[np.integer]:
+    array = np.asarray(values)
+    if array.size == 0:
+        return array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be integers of at most 64 bits, got {array.dtype}. {remedy}")
+    return array
+
+
+def discrete_laplace(
+    values: ArrayLike, epsilon: Any, sensitivity: Any = 1, *, random_state: Any = None
+) -> NDArray[np.int64]:
+    """Add exact discrete Laplace noise to integers.
+
+    Parameters
+    ----------
+    values : array-like of int
+        True values, of any shape. Beyond +-(2**62 - 1) they are clamped.
+    epsilon : number or Fraction
+        Privacy parameter. The noise is drawn at its dyadic floor, never above.
+    sensitivity : int or Fraction, default=1
+        Largest sum of absolute changes over all ``values`` when one record is added or removed.
+    random_state : None, int or NoiseSource, default=None
+        None: the operating system's entropy. An int is for experiments and protects nobody.
+
+    Returns
+    -------
+    ndarray of int64
+        ``values`` plus independent noise, in the same shape. P(noise = k) is
+        (1 - r) / (1 + r) * r**abs(k) with r = exp(-epsilon / sensitivity).
+
+    Raises
+    ------
+    TypeError
+        If ``values`` are not integers, or a parameter has the wrong type.
+    ValueError
+        If epsilon or sensitivity are not positive, or the noise does not fit into 64 bits.
+
+    References
+    ----------
+    A. Ghosh, T. Roughgarden, M. Sundararajan, "Universally utility-maximizing privacy
+    mechanisms", SIAM Journal on Computing 41(6), 2012.
+
+    Examples
+    --------
+    >>> from skdp.mechanisms import discrete_laplace
+    >>> noisy = discrete_laplace([120, 0, 7], epsilon=1.0)
+    >>> noisy.shape
+    (3,)
+    """
+    # Privacy. Released: values + noise. One record changes the values by d with sum |d| <=
+    # sensitivity; the probability of any output changes by the factor r**-sum(|d|) <= exp(eps_d)
+    # at most, eps_d = dyadic_floor(epsilon) <= epsilon. Clamping moves no two values further
+    # apart, and happens to the value, never to an error that would tell it. Noise beyond the
+    # limit (probability below exp(-256)) is clamped too.
+    array = _as_integers(
+        values, "values", "Round each record to a grid before summing (see bounded_sum)."
+    )
+    rate = _rate(epsilon, sensitivity)
+    noise = _draw(rate, True, noise_source(random_state), array.size).reshape(array.shape)
+    if array.dtype.itemsize == 8:
+        array = np.clip(array, -LIMIT if array.dtype.kind == "i" else 0, LIMIT)
+    noise += array.astype(np.int64, copy=False)
+    return noise
+
+
+def geometric(
+    size: int | tuple[int, ...], epsilon: Any, sensitivity: Any = 1, *, random_state: Any = None
+) -> NDArray[np.int64]:
+    """Exact one-sided geometric noise.
+
+    Parameters
+    ----------
+    size : int or tuple of int
+        Shape of the result.
+    epsilon : number or Fraction
+        Privacy parameter. The noise is drawn at its dyadic floor, never above.
+    sensitivity : int or Fraction, default=1
+        Shift that the noise has to hide at ``epsilon``.
+    random_state : None, int or NoiseSource, default=None
+        None: the operating system's entropy. An int is for experiments and protects nobody.
+
+    Returns
+    -------
+    ndarray of int64
+        P(k) = (1 - r) * r**k for k >= 0 with r = exp(-epsilon / sensitivity).
+
+    Raises
+    ------
+    TypeError
+        If a parameter has the wrong type.
+    ValueError
+        If one is not positive, or the noise does not fit into 64 bits.
+
+    Notes
+    -----
+    Added to a count this is not private by itself, since the result is never below the count. It
+    serves selection (`noisy_max`), where only the order of noisy values shows.
+
+    Examples
+    --------
+    >>> from skdp.mechanisms import geometric
+    >>> int(geometric(1000, epsilon=1.0).min())
+    0
+    """
+    shape = size if isinstance(size, tuple) else (size,)
+    if any(
+        isinstance(length, bool) or not isinstance(length, (int, np.integer)) for length in shape
+    ):
+        raise TypeError(f"size must be an int or a tuple of ints, got {size!r}.")
+    if any(length < 0 for length in shape):
+        raise ValueError(f"size must not be negative, got {size!r}.")
+    rate = _rate(epsilon, sensitivity)
+    count = math.prod(int(length) for length in shape)
+    return _draw(rate, False, noise_source(random_state), count).reshape(shape)
+
+
+def discrete_laplace_variance(epsilon: Any, sensitivity: Any = 1) -> float:
+    """Variance of the noise of `discrete_laplace`, as drawn.
+
+    Parameters
+    ----------
+    epsilon : number or Fraction
+        Privacy parameter; its dyadic floor counts.
+    sensitivity : int or Fraction, default=1
+        As in `discrete_laplace`.
+
+    Returns
+    -------
+    float
+        2 r / (1 - r)**2 with r = exp(-epsilon / sensitivity), about 2 (sensitivity / epsilon)**2
+        for small epsilon.
+
+    Examples
+    --------
+    >>> from skdp.mechanisms import discrete_laplace_variance
+    >>> round(discrete_laplace_variance(1.0), 4)
+    1.8414
+    """
+    return 2.0 * geometric_variance(epsilon, sensitivity)
+
+
+def geometric_variance(epsilon: Any, sensitivity: Any = 1) -> float:
+    """Variance of the noise of `geometric`, as drawn.
+
+    Parameters
+    ----------
+    epsilon : number or Fraction
+        Privacy parameter; its dyadic floor counts.
+    sensitivity : int or Fraction, default=1
+        As in `geometric`.
+
+    Returns
+    -------
+    float
+        r / (1 - r)**2 with r = exp(-epsilon / sensitivity): half that of `discrete_laplace`.
+
+    Examples
+    --------
+    >>> from skdp.mechanisms import geometric_variance
+    >>> round(geometric_variance(1.0), 4)
+    0.9207
+    """
+    rate = float(_rate(epsilon, sensitivity))
+    return math.exp(-rate) / math.expm1(-rate) ** 2
+
+
+def discrete_laplace_quantile(p: float, epsilon: Any, sensitivity: Any = 1) -> int:
+    """Smallest k such that the noise of `discrete_laplace` stays within +-k with probability p.
+
+    Parameters
+    ----------
+    p : float
+        Probability, at least 0 and below 1.
+    epsilon : number or Fraction
+        Privacy parameter; its dyadic floor counts.
+    sensitivity : int or Fraction, default=1
+        As in `discrete_laplace`.
+
+    Returns
+    -------
+    int
+        Smallest k >= 0 with P(|noise| <= k) >= p, exactly.
+
+    Raises
+    ------
+    TypeError
+        If a parameter has the wrong type.
+    ValueError
+        If ``p`` is not in [0, 1), or epsilon or sensitivity are not positive.
+
+    Examples
+    --------
+    >>> from skdp.mechanisms import discrete_laplace_quantile
+    >>> discrete_laplace_quantile(0.95, epsilon=0.1)
+    30
+    """
+    rate = _rate(epsilon, sensitivity)
+    level = as_fraction(p, "p")
+    if not 0 <= level < 1:
+        raise ValueError(f"p must be at least 0 and below 1, got {p!r}.")
+    # P(|noise| > k) = 2 r**(k+1) / (1 + r), so k + 1 is the first integer at or above
+    # ln(2 / ((1 + r) (1 - p))) / rate. That number is no integer (e**rational is
+    # transcendental), so bounds of it agree on the ceiling once they are close enough.
+    digits = 40
+    while True:
+        with decimal.localcontext() as context:
+            context.prec = digits
+            context.Emin, context.Emax = decimal.MIN_EMIN, decimal.MAX_EMAX
+            exact_rate = decimal.Decimal(rate.numerator) / rate.denominator
+            miss = decimal.Decimal((1 - level).numerator) / (1 - level).denominator
+            r = (-exact_rate).exp() if exact_rate < 10**6 else decimal.Decimal(0)
+            steps = (2 / ((1 + r) * miss)).ln() / exact_rate
+            margin = (abs(steps) + 1 / exact_rate) * decimal.Decimal(10) ** (6 - digits)
+            low, high = math.ceil(steps - margin), math.ceil(steps + margin)
+        if low == high or high <= 1:
+            return max(high - 1, 0)
+        digits *= 2
+
+
+def bounded_sum(
+    values: ArrayLike,
+    lower: Any,
+    upper: Any,
+    epsilon: Any,
+    *,
+    resolution: Any = None,
+    random_state: Any = None,
+) -> float:
+    """Release the sum of real numbers, one per record, in exact integer arithmetic.
+
+    Parameters
+    ----------
+    values : array-like of numbers
+        One number per record. Each is clipped to [lower, upper]; NaN counts as the number of the
+        interval that is nearest to zero.
+    lower, upper : number
+        Public bounds, ``lower < upper``.
+    epsilon : number or Fraction
+        Privacy parameter. The noise is drawn at its dyadic floor, never above.
+    resolution : number, optional
+        Width of the grid to which each value is rounded, in the units of ``values``. By default
+        ``max(abs(lower), abs(upper)) / 2**20``, which adds less error than the noise.
+    random_state : None, int or NoiseSource, default=None
+        None: the operating system's entropy. An int is for experiments and protects nobody.
+
+    Returns
+    -------
+    float
+        A multiple of the resolution: the sum of the rounded values plus discrete Laplace noise of
+        scale max(abs(lower), abs(upper)) / epsilon.
+
+    Raises
+    ------
+    TypeError
+        If ``values`` are not numbers, or a parameter has the wrong type.
+    ValueError
+        If the bounds are reversed, or the resolution is not positive, too coarse for the
+        bounds or finer than 2**-30 of them.
+
+    Notes
+    -----
+    The rounding moves the sum by at most ``len(values) * resolution / 2``.
+
+    Examples
+    --------
+    >>> from skdp.mechanisms import bounded_sum
+    >>> total = bounded_sum([17.5, 40.0, 22.25], lower=0, upper=50, epsilon=1.0)
+    >>> isinstance(total, float)
+    True
+    """
+    # Privacy. Every record becomes, by itself, an integer k in [k_low, k_high], whatever its
+    # value (NaN and infinities included); released is the integer sum + noise times a public
+    # constant. Adding or removing a record changes the integer sum by at most
+    # max(|k_low|, |k_high|), exactly: no float sum is formed, whose rounding would depend on all
+    # records together. Cost: epsilon of discrete_laplace at that sensitivity.
+    low, high = as_fraction(lower, "lower"), as_fraction(upper, "upper")
+    if low >= high:
+        raise ValueError(f"lower must be below upper, got lower={lower!r}, upper={upper!r}.")
+    reach = max(abs(low), abs(high))
+    if resolution is None:
+        step = reach / 2**20
+    else:
+        step = as_fraction(resolution, "resolution")
+        if not 0 < step <= 2 * reach:
+            raise ValueError(
+                "resolution must be positive and not coarser than the bounds, got "
+                f"{resolution!r} for bounds {lower!r} and {upper!r}."
+            )
+        # Keeps the sum of up to 2**32 records within 64 bits.
+        if reach / step > 2**30:
+            raise ValueError(
+                f"resolution={resolution!r} is finer than 2**-30 of the bounds {lower!r} and "
+                f"{upper!r}. Use a coarser one: the noise hides much larger differences."
+            )
+    array = np.asarray(values)
+    if array.size == 0:
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"values must be numbers, got {array.dtype}.")
+    low_code, high_code = round(low / step), round(high / step)
+    numbers_ = array.astype(np.float64)
+    numbers_[np.isnan(numbers_)] = 0.0
+    np.clip(numbers_, float(low), float(high), out=numbers_)
+    codes = np.clip(np.rint(numbers_ / float(step)), low_code, high_code).astype(np.int64)
+    sensitivity = max(abs(low_code), abs(high_code))
+    total = discrete_laplace(
+        codes.sum(dtype=np.int64), epsilon, sensitivity, random_state=random_state
+    )
+    return float(int(total) * step)
