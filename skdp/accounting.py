@@ -33,6 +33,10 @@ __all__ = ["LedgerError", "PrivacyLedger", "PrivacyLoss"]
 
 NEIGHBOURS = "add or remove one record"
 
+# Okabe and Ito's palette, told apart by colour-blind readers too.
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+_HTML_ROWS = 20
+
 
 class LedgerError(RuntimeError):
     """The ledger cannot be read or written; nothing was spent."""
@@ -273,27 +277,39 @@ class _FileStore:
 
     def __init__(self, path: Path, total: Fraction | None, name: str | None) -> None:
         self.path = path
-        create = total is not None and (not path.exists() or path.stat().st_size == 0)
-        if create:
-            self._refuse_read_only()
-        elif not path.exists():
+        if path.exists() and not path.is_file():
+            kind = "directory" if path.is_dir() else "device"
             raise LedgerError(
-                f"There is no ledger at {str(path)!r}. To start one, say what may be spent in "
-                "all: PrivacyLedger(epsilon, path=...)."
+                f"{str(path)!r} is a {kind}; a ledger is a file. Nothing was spent. Give the "
+                "path of a file."
             )
+        create = not path.exists() or path.stat().st_size == 0
+        if create:
+            if total is None:
+                raise LedgerError(
+                    f"There is no ledger at {str(path)!r}. To start one, say what may be spent "
+                    "in all: PrivacyLedger(epsilon, path=...)."
+                )
+            self._refuse_read_only()
+        self._header: tuple[str, Fraction] | None = None
         with self._connect("rwc" if create else self._read_mode()) as connection:
-            if create:
+            if create and total is not None:
                 connection.execute("BEGIN IMMEDIATE")
                 # Under the lock: another process may have been faster.
                 if path.stat().st_size == 0:
                     self._write_schema(connection, total, name)
                 connection.execute("COMMIT")
-            self.identity = None
-            self.total, self.name, self.identity = self._read_header(connection)
+            self.total, self.name = self._read_header(connection)
+            if self.name is None and name is not None and not self._read_only_path():
+                # The first name given to a ledger stays.
+                connection.execute("UPDATE ledger SET name = ? WHERE name IS NULL", (name,))
+                self.total, self.name = self._read_header(connection)
             check = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
             if check != "ok":
                 raise self._damaged(check)
-        self.spent()
+        booked = sum((entry.loss.epsilon for entry in self.entries()), Fraction(0))
+        if booked != self.spent():
+            raise self._damaged(f"its charges sum to {booked}, its balance says {self.spent()}")
         if total is not None and total != self.total:
             raise ValueError(
                 f"The ledger at {str(path)!r} allows epsilon={_text(self.total)} in all, but "
@@ -306,11 +322,11 @@ class _FileStore:
                 f"The ledger at {str(path)!r} belongs to {known}, but was opened for {name!r}. "
                 "Use one ledger for each data set; what is charged now counts for the old one.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
 
     def _write_schema(
-        self, connection: sqlite3.Connection, total: Fraction | None, name: str | None
+        self, connection: sqlite3.Connection, total: Fraction, name: str | None
     ) -> None:
         connection.execute(f"PRAGMA application_id = {self.APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {self.SCHEMA_VERSION}")
@@ -379,10 +395,10 @@ class _FileStore:
                 )
                 for time, name, epsilon, parts, seeded, process in rows
             )
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError, ZeroDivisionError) as error:
             raise self._damaged(error) from error
 
-    def _read_header(self, connection: sqlite3.Connection) -> tuple[Fraction, str | None, str]:
+    def _read_header(self, connection: sqlite3.Connection) -> tuple[Fraction, str | None]:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         if application != self.APPLICATION_ID:
             raise LedgerError(
@@ -397,22 +413,24 @@ class _FileStore:
             )
         rows = connection.execute("SELECT total, name, identity FROM ledger").fetchall()
         try:
-            [(total, name, identity)] = rows
-            header = (as_epsilon(Fraction(total)), name, identity)
-        except (ValueError, TypeError) as error:
+            [(text, name, identity)] = rows
+            total = as_epsilon(Fraction(text))
+        except (ValueError, TypeError, ZeroDivisionError) as error:
             raise self._damaged(error) from error
-        if self.identity not in (None, identity):
+        if self._header not in (None, (identity, total)):
             raise LedgerError(
                 f"The file {str(self.path)!r} is no longer the ledger that was opened: it was "
-                "replaced. Nothing was spent. If that was intended, open it again."
+                "replaced or its total was edited. Nothing was spent. If that was intended, "
+                "open it again."
             )
-        return header
+        self._header = (identity, total)
+        return total, name
 
     def _read_spent(self, connection: sqlite3.Connection) -> Fraction:
         row = connection.execute("SELECT spent FROM charges ORDER BY id DESC LIMIT 1").fetchone()
         try:
             return Fraction(row[0]) if row else Fraction(0)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, ZeroDivisionError) as error:
             raise self._damaged(error) from error
 
     @contextlib.contextmanager
@@ -450,11 +468,6 @@ class _FileStore:
         if kind.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
             return self._damaged(error)
         if kind.startswith("SQLITE_CANTOPEN"):
-            if self.path.is_dir():
-                return LedgerError(
-                    f"{str(self.path)!r} is a directory; a ledger is a file. Nothing was spent. "
-                    "Give the path of a file in it."
-                )
             return LedgerError(
                 f"Cannot open the {where}: it does not exist, or its directory is missing or "
                 f"may not be read. Nothing was spent. ({error})"
@@ -643,6 +656,115 @@ class PrivacyLedger:
                 "charge; or use threads, n_jobs=1, or set ledger=None before pickling."
             )
         return self.__dict__
+
+    def _repr_html_(self) -> str:
+        try:
+            entries = self._store.entries()
+        except LedgerError as error:
+            return f"<div><b>Privacy ledger</b>: {html.escape(str(error))}</div>"
+        spent = sum((entry.loss.epsilon for entry in entries), Fraction(0))
+        title = "" if self.name is None else f" of <i>{html.escape(self.name)}</i>"
+        seeded = sum(entry.loss.seeded for entry in entries)
+        notes = [f"neighbours: {NEIGHBOURS}", f"{len(entries)} charges"]
+        if seeded:
+            notes.append(f"<b>{seeded} seeded: no guarantee</b>")
+        if self.path is not None:
+            notes.append(html.escape(str(self.path)))
+        if self.epsilon is None:
+            state, bar = f"&epsilon; = {_text(spent)} spent, no limit", ""
+        else:
+            state = (
+                f"&epsilon; = {_text(spent)} of {_text(self.epsilon)} spent, "
+                f"{_text(self.epsilon - spent)} left"
+            )
+            share = 100 * float(spent / self.epsilon)
+            bar = (
+                "<div style='width:24em;height:1em;border:1px solid currentColor;margin:.3em 0'>"
+                f"<div style='width:{share:.4g}%;height:100%;background:{_COLOURS[0]}'>"
+                "</div></div>"
+            )
+        shown = entries[-_HTML_ROWS:]
+        if len(shown) < len(entries):
+            notes.append(f"the last {len(shown)} are shown")
+        rows = "".join(
+            f"<tr><td>{entry.time[:19].replace('T', ' ')}</td>"
+            f"<td style='text-align:left'>{html.escape(entry.name)}</td>"
+            f"<td>{_text(entry.loss.epsilon)}</td>"
+            f"<td style='text-align:left'>{html.escape(_parts_text(entry.loss.parts))}"
+            f"{' (seeded: no guarantee)' if entry.loss.seeded else ''}</td></tr>"
+            for entry in shown
+        )
+        table = (
+            "<table><thead><tr><th>time (UTC)</th><th style='text-align:left'>charge</th>"
+            "<th>&epsilon;</th><th style='text-align:left'>parts</th></tr></thead>"
+            f"<tbody>{rows}</tbody></table>"
+            if rows
+            else ""
+        )
+        return (
+            f"<div><b>Privacy ledger</b>{title}: {state}{bar}"
+            f"<small>{' &middot; '.join(notes)}</small>{table}</div>"
+        )
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the budget as one bar: what each name has spent, and what is left.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None draws on a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        import matplotlib.pyplot as plt
+
+        by_name: dict[str, Fraction] = {}
+        for entry in self._store.entries():
+            label = f"{entry.name} (seeded)" if entry.loss.seeded else entry.name
+            by_name[label] = by_name.get(label, Fraction(0)) + entry.loss.epsilon
+        spent = sum(by_name.values(), Fraction(0))
+        if len(by_name) > len(_COLOURS):
+            largest = sorted(by_name, key=lambda label: by_name[label], reverse=True)
+            kept = set(largest[: len(_COLOURS) - 1])
+            rest = {label: value for label, value in by_name.items() if label not in kept}
+            by_name = {label: value for label, value in by_name.items() if label in kept}
+            by_name[f"{len(rest)} others"] = sum(rest.values(), Fraction(0))
+        if ax is None:
+            _, ax = plt.subplots(figsize=(7, 1.9), layout="constrained")
+        left = 0.0
+        for (label, value), colour in zip(by_name.items(), _COLOURS, strict=False):
+            width = float(value)
+            ax.barh(
+                0,
+                width,
+                left=left,
+                color=colour,
+                edgecolor="white",
+                # A leading underscore would hide the entry from the legend.
+                label=f"{label.lstrip('_')}: {_text(value)}",
+            )
+            left += width
+        if self.epsilon is not None:
+            rest_of_it = self.epsilon - spent
+            ax.barh(
+                0,
+                float(rest_of_it),
+                left=left,
+                color="white",
+                edgecolor="0.6",
+                hatch="//",
+                label=f"left: {_text(rest_of_it)}",
+            )
+            ax.set_xlim(0, float(self.epsilon))
+        ax.set_yticks([])
+        ax.set_xlabel("epsilon")
+        total = "no limit" if self.epsilon is None else f"of {_text(self.epsilon)}"
+        ax.set_title(f"{self.name or 'Privacy ledger'}: {_text(spent)} spent ({total})")
+        if ax.containers:
+            ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
+        return ax
 
     def __repr__(self) -> str:
         fields = []
