@@ -1,0 +1,406 @@
+"""Empirical lower bounds on epsilon."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .._validation import as_epsilon
+from ._events import DIRECTIONS, Event, choose, clopper_pearson, log_ratio_bound
+from ._neighbours import check_neighbours, find_neighbours
+from ._trials import Trials
+
+__all__ = ["AuditResult", "assert_epsilon", "audit", "reachable_epsilon"]
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What an audit found.
+
+    Attributes
+    ----------
+    epsilon : float
+        The privacy loss that was claimed.
+    epsilon_lower_bound : float
+        The mechanism's true loss is at least this, at the stated confidence. 0 if nothing
+        was found: a probability ratio can always be bounded by one.
+    confidence : float
+        Probability, over the trials, with which the bound holds.
+    passed : bool
+        False if the bound exceeds the claim: the mechanism is convicted. True says only that
+        these trials on this pair of data sets found nothing.
+    event : Event
+        The set of outputs that was measured; ``str(event)`` describes it.
+    n_trials : int
+        Trials on each data set; half of them chose the event.
+    reachable : float
+        The largest bound that so many trials could have given, had the data sets never led to
+        a common output.
+    counts : tuple of two int
+        Trials of the second half that fell into the event, on the data set and the neighbour.
+    candidates : list of (str, float)
+        Best event of each kind and the bound that it promised in the first half.
+    dataset, neighbour : object
+        The pair audited (the one found, if it was searched for).
+    relation : str
+        How the pair was checked to be neighbours.
+    seconds : float
+        Wall-clock time.
+    name : str
+    """
+
+    epsilon: float
+    epsilon_lower_bound: float
+    confidence: float
+    event: Event
+    n_trials: int
+    reachable: float
+    counts: tuple[int, int]
+    candidates: list[tuple[str, float]] = field(repr=False)
+    dataset: Any = field(repr=False)
+    neighbour: Any = field(repr=False)
+    relation: str = ""
+    seconds: float = 0.0
+    name: str = "mechanism"
+
+    @property
+    def passed(self) -> bool:
+        """Whether the claim stands."""
+        return self.epsilon_lower_bound <= self.epsilon
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Frequencies of the event and their confidence bounds, one row a data set."""
+        n, tail = self.n_trials - self.n_trials // 2, (1 - self.confidence) / 2
+        bounds = [clopper_pearson(count, n, tail) for count in self.counts]
+        return pd.DataFrame(
+            {
+                "trials": [n, n],
+                "in event": list(self.counts),
+                "frequency": [count / n for count in self.counts],
+                "lower": [float(low) for low, _ in bounds],
+                "upper": [float(high) for _, high in bounds],
+            },
+            index=pd.Index(["dataset", "neighbour"], name="side"),
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """The result as one row, to be put below those of other audits."""
+        return pd.DataFrame(
+            {
+                "epsilon": self.epsilon,
+                "epsilon_lower_bound": self.epsilon_lower_bound,
+                "confidence": self.confidence,
+                "verdict": self.verdict,
+                "n_trials": self.n_trials,
+                "reachable": self.reachable,
+                "event": str(self.event),
+                "direction": self.event.direction,
+                "in_event_dataset": self.counts[0],
+                "in_event_neighbour": self.counts[1],
+                "seconds": round(self.seconds, 2),
+            },
+            index=pd.Index([self.name], name="mechanism"),
+        )
+
+    @property
+    def verdict(self) -> str:
+        """``"not refuted"`` or ``"convicted"``."""
+        return "not refuted" if self.passed else "convicted"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: {self.verdict}. epsilon >= {self.epsilon_lower_bound:.4g} at "
+            f"{100 * self.confidence:.6g}% confidence, {self.epsilon:g} claimed "
+            f"({self.n_trials:,} trials a side, at most {self.reachable:.3g} reachable).\n"
+            f"  event: {self.event} ({self.event.direction})\n"
+            f"  seen {self.counts[0]:,} times on the dataset and {self.counts[1]:,} times on the "
+            f"neighbour in {self.n_trials - self.n_trials // 2:,} trials each"
+        )
+
+    def _repr_html_(self) -> str:
+        import html
+
+        lines = str(self).split("\n")
+        body = "<br>".join(html.escape(line.strip()) for line in lines[1:])
+        return f"<p><b>{html.escape(lines[0])}</b><br>{body}</p>{self.table.to_html()}"
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the event's frequency on both data sets and the ratio that the claim allows.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from ._plots import plot_result
+
+        return plot_result(self, ax)
+
+
+def reachable_epsilon(n_trials: int, confidence: float = 0.999) -> float:
+    """Largest lower bound that an audit can give: all outputs differ between the data sets.
+
+    Parameters
+    ----------
+    n_trials : int
+        Trials on each data set; half of them measure.
+    confidence : float, default=0.999
+
+    Examples
+    --------
+    >>> round(reachable_epsilon(1_000_000), 1)
+    11.1
+    """
+    n = n_trials - n_trials // 2
+    return log_ratio_bound(n, 0, n, 1 - confidence) if n > 0 else -math.inf
+
+
+def _needed(epsilon: float, confidence: float) -> int:
+    """Fewest trials whose reachable bound exceeds ``epsilon``."""
+    n = 16
+    while reachable_epsilon(n, confidence) <= epsilon:
+        n = n + n // 8
+    return n
+
+
+def audit(
+    mechanism: Any,
+    dataset: Any = None,
+    neighbour: Any = None,
+    epsilon: Any = None,
+    n_trials: int = 100_000,
+    *,
+    confidence: float = 0.999,
+    features: Callable[[Any], Any] | None = None,
+    vectorised: bool = False,
+    relation: Any = "auto",
+    sensitivity: float = 1,
+    search: str | Iterable[tuple[Any, Any]] | None = None,
+    events: Callable[[Any], Any] | Sequence[Callable[[Any], Any]] = (),
+    n_jobs: int = 1,
+    batch_size: int = 250_000,
+    verbose: int = 0,
+    name: str | None = None,
+) -> AuditResult:
+    """Bound the privacy loss of a mechanism from below, by experiment.
+
+    The mechanism runs many times on two neighbouring data sets. Half of the trials choose an event,
+    a set of outputs that is likely on one and unlikely on the other; the other half count it. If
+    its two probabilities differ by more than a factor ``exp(epsilon)``, with certainty
+    ``confidence``, the mechanism is not epsilon-differentially private.
+
+    Parameters
+    ----------
+    mechanism : callable or estimator
+        ``mechanism(data)`` returns a number, a vector, a hashable, or tuples, lists and dicts of
+        them. An exception is an outcome like any other. An estimator is cloned without its ledger
+        and fitted in every trial (a pair ``(X, y)`` is passed as two arguments).
+    dataset, neighbour : object
+        Two inputs that differ in one record; see `relation`. Leave both out to have them searched
+        for (`search`), or only `neighbour` with ``search="records"``.
+    epsilon : number, optional
+        The claim. Default: the estimator's ``epsilon``.
+    n_trials : int, default=100_000
+        Trials on EACH of the two inputs.
+    confidence : float, default=0.999
+        Probability with which the bound holds, that is, one minus the rate of false alarms.
+    features : callable, optional
+        Applied to every output, or to the fitted estimator. Required for an estimator.
+    vectorised : bool, default=False
+        The mechanism is ``mechanism(data, n)`` and returns ``n`` independent outputs at once, an
+        array or list of length n (features then takes that).
+    relation : {"auto", "records", "answers"}, callable or None, default="auto"
+        What makes the inputs neighbours. "records": they are frames, arrays or lists of records and
+        one record is added or removed. "answers": they are numbers or vectors of query answers (or
+        scores), each of which moves by at most `sensitivity`. A callable is asked; None takes your
+        word. "auto" means answers for numbers and for numeric vectors of equal length, else
+        records.
+    sensitivity : float, default=1
+        See `relation`.
+    search : {"records", "scores", "answers"} or iterable of pairs, optional
+        Where to search for the pair; see `find_neighbours`.
+    events : callable or sequence of callables, optional
+        Events to consider besides those found: functions from an output to a truth value (from an
+        array of outputs to an array, if `vectorised`).
+    n_jobs : int, default=1
+        Processes, for mechanisms that are not vectorised. Each draws its own entropy.
+    batch_size : int, default=250_000
+        Most trials to hold in one call.
+    verbose : int, default=0
+        Print progress to standard error.
+    name : str, optional
+        Name in the report.
+
+    Returns
+    -------
+    AuditResult
+
+    Raises
+    ------
+    ValueError
+        If the inputs are not neighbours, the mechanism is seeded or constant, or so few trials were
+        asked for that no outcome could exceed `epsilon`.
+    TypeError
+        If an output cannot be compared by value.
+
+    Notes
+    -----
+    With n trials in the second half, k of them in the event on one input and j on the other, the
+    bound is ``log(lower(k, n) / upper(j, n))`` with one-sided Clopper-Pearson limits, each missed
+    with probability at most ``(1 - confidence) / 2``. The event and the direction of the ratio are
+    fixed before, so that nothing is tested twice. Passing is no proof of privacy: the pair may be
+    harmless, the telling event rare, and a ratio near the claim needs many trials.
+
+    References
+    ----------
+    Ding, Wang, Wang, Zhang, Kifer. Detecting Violations of Differential Privacy. CCS 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.audit import audit
+    >>> rng = np.random.default_rng(0)
+    >>> def too_little_noise(count, n):
+    ...     return count + rng.laplace(scale=0.5, size=n)
+    >>> result = audit(too_little_noise, 0, 1, epsilon=1.0, n_trials=100_000, vectorised=True)
+    >>> result.passed, round(result.epsilon_lower_bound, 1)
+    (False, 1.9)
+    """
+    start = time.perf_counter()
+    claimed = float(as_epsilon(_default_epsilon(epsilon, mechanism)))
+    reachable = _check_sizes(n_trials, confidence, claimed)
+    trials = Trials(
+        mechanism,
+        features,
+        vectorised=vectorised,
+        n_jobs=n_jobs,
+        batch_size=batch_size,
+        verbose=verbose,
+    )
+    if neighbour is None:
+        dataset, neighbour = find_neighbours(
+            mechanism,
+            dataset,
+            search=search,
+            n_trials=n_trials,
+            confidence=confidence,
+            features=features,
+            vectorised=vectorised,
+            sensitivity=sensitivity,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )[:2]
+    elif search is not None:
+        raise ValueError("Give a neighbour or search for one, not both.")
+    related = check_neighbours(dataset, neighbour, relation, sensitivity)
+    alpha = 1 - confidence
+    first, second = n_trials // 2, n_trials - n_trials // 2
+    trials.probe(dataset, neighbour)
+    candidates = choose(trials, dataset, neighbour, first, second, alpha, events)
+    event = candidates[0].event
+    counts = tuple(
+        sum(event.count(batch) for batch in trials.draw(data, second, side))
+        for side, data in enumerate((dataset, neighbour))
+    )
+    more, less = counts if event.direction == DIRECTIONS[0] else counts[::-1]
+    bound = max(0.0, log_ratio_bound(more, less, second, alpha))
+    return AuditResult(
+        epsilon=claimed,
+        epsilon_lower_bound=bound,
+        confidence=confidence,
+        event=event,
+        n_trials=n_trials,
+        reachable=reachable,
+        counts=counts,
+        candidates=[(str(c.event), c.predicted) for c in candidates],
+        dataset=dataset,
+        neighbour=neighbour,
+        relation=related,
+        seconds=time.perf_counter() - start,
+        name=name or _name(mechanism),
+    )
+
+
+def assert_epsilon(
+    mechanism: Any,
+    dataset: Any = None,
+    neighbour: Any = None,
+    epsilon: Any = None,
+    n_trials: int = 100_000,
+    **options: Any,
+) -> AuditResult:
+    """Fail if an audit convicts the mechanism; for tests.
+
+    Takes what `audit` takes. A correct mechanism fails with probability at most
+    ``1 - confidence``; with m such assertions in a test suite, at most m times that.
+
+    Returns
+    -------
+    AuditResult
+
+    Raises
+    ------
+    AssertionError
+        If the lower bound exceeds `epsilon`; the message names the event.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.audit import assert_epsilon
+    >>> rng = np.random.default_rng(0)
+    >>> def count(records):
+    ...     return len(records) + rng.laplace(scale=2.0)
+    >>> assert_epsilon(count, ["Ann", "Bob"], ["Ann"], 0.5, n_trials=5_000).passed
+    True
+    """
+    result = audit(mechanism, dataset, neighbour, epsilon, n_trials, **options)
+    if not result.passed:
+        raise AssertionError(str(result))
+    return result
+
+
+def _default_epsilon(epsilon: Any, mechanism: Any) -> Any:
+    if epsilon is None:
+        epsilon = getattr(mechanism, "epsilon", None)
+    if epsilon is None:
+        raise TypeError(
+            "epsilon, the privacy loss that the mechanism claims, must be given: what does the "
+            "audit have to refute?"
+        )
+    return epsilon
+
+
+def _check_sizes(n_trials: int, confidence: float, epsilon: float) -> float:
+    if isinstance(n_trials, bool) or not isinstance(n_trials, int | np.integer) or n_trials < 1:
+        raise ValueError(f"n_trials must be a positive integer, got {n_trials!r}.")
+    if not 0.5 <= confidence < 1:
+        raise ValueError(
+            f"confidence must lie in [0.5, 1), got {confidence!r}; 0.999 means one false alarm in "
+            "a thousand audits of correct mechanisms."
+        )
+    reachable = reachable_epsilon(int(n_trials), confidence)
+    if n_trials < 16 or reachable <= epsilon:
+        raise ValueError(
+            f"n_trials={n_trials} is too small to say anything: at confidence {confidence:g} the "
+            f"largest bound that {n_trials} trials a side can give, to a mechanism whose outputs "
+            f"always differ, is {max(reachable, 0):.3g}, and the claim is epsilon={epsilon:g}. At "
+            f"least {_needed(epsilon, confidence):,} trials are needed to convict even that one, "
+            "and far more for a subtle error."
+        )
+    return reachable
+
+
+def _name(mechanism: Any) -> str:
+    if hasattr(mechanism, "fit"):
+        return type(mechanism).__name__
+    return getattr(mechanism, "__name__", type(mechanism).__name__)

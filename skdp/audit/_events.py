@@ -1,0 +1,649 @@
+"""Choosing the event whose probability differs most between two data sets.
+
+A *reading* maps an output to an integer code: the bin of a number, the structure of a mixed
+output, a tuple of bins. An *event* is a set of codes of one reading. One part of the trials fits
+the bins, a second one ranks the codes by likelihood ratio, a third one chooses how many of them to
+take and which reading serves best; the trials that measure the chosen event are none of these, so
+nothing done here can make the measured bound too large.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, ndtri
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from .._random import sampling_generator
+from ._trials import SEEDED, ConstantOutputError, Outputs, Raised, Trials, Vocabulary, constant
+
+__all__ = ["Candidate", "Event", "choose", "clopper_pearson", "log_ratio_bound"]
+
+_FIT_ROWS = 50_000  # trials of a side that fit bins, projections and the classifier
+_SCREEN_ROWS = 100_000  # trials of a side that thin out the readings in long audits
+_KEEP = 12  # readings that survive the screening
+_ATOMS = 4096  # single values that one reading tells apart
+_COLUMNS = 64  # columns looked at one by one
+
+Codes = NDArray[np.int64]
+
+
+def clopper_pearson(
+    count: NDArray[np.int64] | int, n: int, tail: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lower and upper confidence bounds of a binomial proportion, each missed at rate ``tail``.
+
+    Parameters
+    ----------
+    count : int or array of int
+        Successes.
+    n : int
+        Trials.
+    tail : float
+        Largest probability that the lower (and, separately, the upper) bound is wrong.
+
+    Returns
+    -------
+    lower, upper : float or array, shaped like ``count``
+    """
+    count = np.asarray(count)
+    inner = np.clip(count, 1, n)
+    lower = np.where(count > 0, betaincinv(inner, n - inner + 1, tail), 0.0)
+    inner = np.clip(count, 0, n - 1)
+    upper = np.where(count < n, betaincinv(inner + 1, n - inner, 1 - tail), 1.0)
+    return lower[()], upper[()]
+
+
+def log_ratio_bound(more: int, less: int, n: int, alpha: float) -> float:
+    """Lower bound on ``log(p / q)``, wrong with probability at most ``alpha``.
+
+    ``more`` of ``n`` trials with success probability p succeeded and ``less`` of ``n`` with q.
+    """
+    lower, _ = clopper_pearson(more, n, alpha / 2)
+    _, upper = clopper_pearson(less, n, alpha / 2)
+    return float(np.log(lower / upper)) if lower > 0 else -np.inf
+
+
+class _Column:
+    """One number of the output."""
+
+    def __init__(self, index: int, name: str) -> None:
+        self.index = index
+        self.name = name
+
+    def __call__(self, outputs: Outputs) -> NDArray[Any]:
+        return outputs.column(self.index)
+
+
+class _Statistic:
+    """A number computed from the row of numbers."""
+
+    def __init__(self, name: str, compute: Callable[[NDArray[Any]], NDArray[Any]], d: int) -> None:
+        self.name = name
+        self.compute = compute
+        self.d = d
+
+    def __call__(self, outputs: Outputs) -> NDArray[Any]:
+        rows = outputs.numbers[:, : self.d].astype(float)
+        if rows.shape[1] < self.d:
+            missing = self.d - rows.shape[1]
+            rows = np.pad(rows, ((0, 0), (0, missing)), constant_values=np.nan)
+        return np.concatenate(
+            [self.compute(rows[i : i + 200_000]) for i in range(0, len(rows), 200_000)]
+            or [np.empty(0)]
+        )
+
+
+class _Binned:
+    """The bin of a number; bin 0 holds NaN, bin i the numbers from the i-1st to the ith cut."""
+
+    ordered = True
+
+    def __init__(self, statistic: Any, cuts: NDArray[np.float64]) -> None:
+        self.statistic = statistic
+        self.cuts = cuts
+        self.integer = bool(np.all(cuts == np.rint(cuts)) and np.all(np.diff(cuts) == 1))
+        self.name = statistic.name
+        self.size = len(cuts) + 2
+
+    def __call__(self, outputs: Outputs) -> Codes:
+        values = self.statistic(outputs)
+        codes = np.searchsorted(self.cuts, values, side="right") + 1
+        if values.dtype.kind == "f":
+            codes[np.isnan(values)] = 0
+        return codes
+
+    def describe(self, codes: Codes) -> str:
+        chosen = np.zeros(self.size, dtype=bool)
+        chosen[codes] = True
+        edges = np.concatenate([[-np.inf], self.cuts, [np.inf]])
+        pieces = ["NaN"] if chosen[0] else []
+        starts = np.flatnonzero(np.diff(np.concatenate([[False], chosen[1:], [False]])))
+        for first, last in starts.reshape(-1, 2):
+            low, high = edges[first], edges[last]
+            if high == np.nextafter(low, np.inf) or (self.integer and high == low + 1):
+                pieces.append(f"= {low:.6g}")
+            elif np.isinf(low) and np.isinf(high):
+                pieces.append("any number")
+            elif np.isinf(low):
+                pieces.append(f"< {high:.6g}")
+            elif np.isinf(high):
+                pieces.append(f">= {low:.6g}")
+            else:
+                pieces.append(f"in [{low:.6g}, {high:.6g})")
+        shown = " or ".join(pieces[:4])
+        more = f" or {len(pieces) - 4} more intervals" if len(pieces) > 4 else ""
+        return f"{self.name} {shown}{more}"
+
+
+class _Atoms:
+    """Single values: outputs that lie on a lattice of their own are told apart by them."""
+
+    ordered = False
+
+    def __init__(self, statistic: Any, values: NDArray[np.float64]) -> None:
+        self.statistic = statistic
+        self.values = values
+        self.name = f"exact value of {statistic.name}"
+
+    def __call__(self, outputs: Outputs) -> Codes:
+        values = self.statistic(outputs)
+        place = np.minimum(np.searchsorted(self.values, values), len(self.values) - 1)
+        return np.where(self.values[place] == values, place + 1, 0)
+
+    def describe(self, codes: Codes) -> str:
+        values = [f"{self.values[code - 1]:.6g}" if code else "another value" for code in codes]
+        return f"{self.statistic.name} is {_some(values)}"
+
+
+class _Structure:
+    """Exceptions, strings, keys and lengths; ``coarse`` forgets an exception's message."""
+
+    ordered = False
+
+    def __init__(self, vocabulary: Vocabulary, coarse: bool) -> None:
+        self.vocabulary = vocabulary
+        self.coarse = coarse
+        self.name = "exception" if coarse else "structure"
+        self._first: dict[Any, int] = {}
+
+    def __call__(self, outputs: Outputs) -> Codes:
+        if not self.coarse:
+            return outputs.structure
+        kinds = [
+            token.kind if isinstance(token, Raised) else None for token in self.vocabulary.tokens
+        ]
+        merged = [self._first.setdefault(kind, len(self._first)) for kind in kinds]
+        return np.array(merged, dtype=np.int64)[outputs.structure]
+
+    def describe(self, codes: Codes) -> str:
+        if self.coarse:
+            kinds = list(self._first)
+            return _some([f"raises {kinds[c]}" if kinds[c] else "does not raise" for c in codes])
+        return f"output is {_some([_show(self.vocabulary.tokens[code]) for code in codes])}"
+
+
+class _Tuple:
+    """Several readings at once."""
+
+    ordered = False
+
+    def __init__(self, parts: Sequence[Any], name: str) -> None:
+        self.parts = parts
+        self.name = name
+
+    def __call__(self, outputs: Outputs) -> Codes:
+        # A mixed radix with wrap-around: collisions merge outputs, which is harmless here.
+        total = np.zeros(len(outputs), dtype=np.uint64)
+        for part in self.parts:
+            radix = getattr(part, "size", 0) or 1_000_003
+            total = total * np.uint64(radix) + part(outputs).astype(np.uint64)
+        return total.view(np.int64)
+
+    def describe(self, codes: Codes) -> str:
+        if all(isinstance(part, _Binned) for part in self.parts):
+            product = 1
+            for part in self.parts:
+                product *= part.size
+            if product < 2**63:
+                return f"({', '.join(p.name for p in self.parts)}) is {_some(self._rows(codes))}"
+        return f"{self.name} is one of {len(codes)}"
+
+    def _rows(self, codes: Codes) -> list[str]:
+        rows = []
+        for code in codes[:4]:
+            rest, cells = int(code), []
+            for part in reversed(self.parts):
+                rest, digit = divmod(rest, part.size)
+                cells.append(part.describe(np.array([digit]))[len(part.name) + 1 :])
+            rows.append(f"({', '.join(reversed(cells))})")
+        return rows + [""] * (len(codes) - len(rows))
+
+
+class _User:
+    """An event given by the user."""
+
+    ordered = False
+
+    def __init__(self, contains: Callable[[Any], Any], vectorised: bool) -> None:
+        self.contains = contains
+        self.vectorised = vectorised
+        self.name = getattr(contains, "__name__", "given event")
+
+    def __call__(self, outputs: Outputs) -> Codes:
+        if self.vectorised and isinstance(outputs.raw, np.ndarray):
+            inside = np.asarray(self.contains(outputs.raw))
+            if inside.shape != (len(outputs),):
+                raise ValueError(
+                    f"Event {self.name!r} must give one truth value for each of the "
+                    f"{len(outputs)} outputs, got shape {inside.shape}."
+                )
+        else:
+            inside = np.array(
+                [not isinstance(row, Raised) and bool(self.contains(row)) for row in outputs.raw]
+            )
+        return inside.astype(np.int64)
+
+    def describe(self, codes: Codes) -> str:
+        return self.name if 1 in codes else f"not {self.name}"
+
+
+def _some(items: list[str]) -> str:
+    shown = [item for item in items[:3] if item]
+    more = f" or one of {len(items) - len(shown)} more" if len(items) > len(shown) else ""
+    return " or ".join(shown) + more
+
+
+def _show(token: Any) -> str:
+    if isinstance(token, Raised):
+        return f"{token.kind}({token.message!r})"
+    if isinstance(token, tuple) and token and token[0] == "value":
+        return repr(token[1])
+    if isinstance(token, tuple) and token and token[0] == "sequence":
+        return f"({', '.join(_show(part) for part in token[1:])})"
+    if isinstance(token, tuple) and len(token) == 2 and token[0] == "array":
+        return f"an array of shape {token[1]}"
+    return "a number" if token == "number" else repr(token)
+
+
+@dataclass(frozen=True)
+class Event:
+    """A set of outputs, and the side on which it is to be the likelier one.
+
+    Attributes
+    ----------
+    description : str
+    direction : {"dataset / neighbour", "neighbour / dataset"}
+        Which probability is divided by which.
+    """
+
+    description: str
+    direction: str
+    reading: Any
+    codes: Codes
+
+    def __str__(self) -> str:
+        return self.description
+
+    def __repr__(self) -> str:
+        return f"Event({self.description!r}, {self.direction})"
+
+    def count(self, outputs: Outputs) -> int:
+        """Number of outputs that lie in the event."""
+        codes = self.reading(outputs)
+        place = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
+        return int(np.count_nonzero(self.codes[place] == codes))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """The best event of one reading and the bound that it promises."""
+
+    predicted: float
+    event: Event
+
+
+DIRECTIONS = ("dataset / neighbour", "neighbour / dataset")
+
+
+def choose(
+    trials: Trials,
+    dataset: Any,
+    neighbour: Any,
+    first: int,
+    second: int,
+    alpha: float,
+    events: Callable[[Any], Any] | Sequence[Callable[[Any], Any]] = (),
+) -> list[Candidate]:
+    """Run the first half of an audit: candidates for the event, the most promising first."""
+    sides = [
+        Outputs.concatenate(list(trials.draw(data, first, side)))
+        for side, data in enumerate((dataset, neighbour))
+    ]
+    if all(constant(side) for side in sides):
+        shown = " and ".join(repr(side.raw[0]) for side in sides)
+        raise ConstantOutputError(
+            SEEDED.format(
+                what=f"All of {first} trials gave one output on the dataset and one on the "
+                f"neighbour ({shown}): the mechanism is seeded or has no noise."
+            )
+            + " If it is deterministic on purpose, compare the two outputs: unless they are equal "
+            "for all neighbours, it is not private at any epsilon."
+        )
+    events = (events,) if callable(events) else tuple(events)
+    width = max(side.numbers.shape[1] for side in sides)
+    tokens = len(trials.vocabulary.tokens)
+    if width == 0 and tokens > 0.5 * 2 * first:
+        warnings.warn(
+            f"{tokens} different outputs in {2 * first} trials, and none of them is numeric: events "
+            "of single outputs say next to nothing. Give features=, a function from an output to "
+            "numbers or to a coarser value.",
+            UserWarning,
+            stacklevel=3,
+        )
+    candidates = _search(
+        sides[0], sides[1], trials.vocabulary, second, alpha, events, trials.vectorised
+    )
+    if not candidates:
+        raise ValueError("The outputs carry nothing to look at: they are all empty.")
+    return candidates
+
+
+def _search(
+    dataset: Outputs,
+    neighbour: Outputs,
+    vocabulary: Vocabulary,
+    n: int,
+    alpha: float,
+    events: Sequence[Callable[[Any], Any]],
+    vectorised: bool,
+) -> list[Candidate]:
+    """Candidates for the event, the most promising first.
+
+    Parameters
+    ----------
+    dataset, neighbour : Outputs
+        The trials set aside for choosing.
+    vocabulary : Vocabulary
+    n, alpha : int, float
+        Trials of a side and error rate of the measurement to come.
+    events : sequence of callables
+        Events of the user's own, which join the search.
+    vectorised : bool
+    """
+    middle = len(dataset) // 2
+    ranking = (dataset[:middle], neighbour[:middle])
+    cutting = (dataset[middle:], neighbour[middle:])
+    fitting = tuple(side[:_FIT_ROWS] for side in ranking)
+    readings = [_User(event, vectorised) for event in events]
+    readings += _readings(fitting, vocabulary)
+    if len(ranking[0]) > _SCREEN_ROWS and len(readings) > _KEEP:
+        few_ranking = tuple(side[:_SCREEN_ROWS] for side in ranking)
+        few_cutting = tuple(side[:_SCREEN_ROWS] for side in cutting)
+        screened = []
+        for reading in readings:
+            sets = _best_sets(reading, few_ranking, few_cutting, n, alpha)
+            screened.append((max((c.predicted for c in sets), default=-np.inf), reading))
+        order = sorted(range(len(screened)), key=lambda i: -screened[i][0])
+        # Rare tuples say little in the screening and much in the long run.
+        readings = [
+            screened[i][1]
+            for place, i in enumerate(order)
+            if place < _KEEP or isinstance(screened[i][1], _Tuple)
+        ]
+    candidates: list[Candidate] = []
+    for reading in readings:
+        candidates += _best_sets(reading, ranking, cutting, n, alpha)
+    return sorted(candidates, key=lambda c: -c.predicted)
+
+
+def _readings(fitting: tuple[Outputs, ...], vocabulary: Vocabulary) -> list[Any]:
+    """All ways to look at the outputs, fitted on a first part of the trials."""
+    both = Outputs.concatenate(list(fitting))
+    side = np.repeat([0, 1], [len(part) for part in fitting])
+    readings: list[Any] = []
+    structured = len(vocabulary.tokens) > 1
+    if structured:
+        readings += [_Structure(vocabulary, coarse=False), _Structure(vocabulary, coarse=True)]
+    d = both.numbers.shape[1]
+    if d == 0:
+        return readings
+    columns = [_Column(j, "output" if d == 1 else f"output[{j}]") for j in range(d)]
+    if d > _COLUMNS:
+        apart = _separation(both.numbers.astype(float), side)
+        columns = [columns[j] for j in np.sort(np.argsort(-apart)[:_COLUMNS])]
+    fine = [_Binned(column, _cuts(column(both))) for column in columns]
+    readings += fine
+    readings += [reading for column in columns if (reading := _atoms(column, both)) is not None]
+    extra = [_Structure(vocabulary, coarse=False)] if structured else []
+    if d > 1:
+        readings += _joint(fine, extra, both, side)
+    elif structured:
+        readings.append(_Tuple([*fine, *extra], "(structure, output)"))
+    return readings
+
+
+def _joint(fine: list[_Binned], extra: list[Any], both: Outputs, side: Codes) -> list[Any]:
+    """Readings of several numbers together."""
+    d = both.numbers.shape[1]
+    rows = both.numbers.astype(float)
+    statistics = [
+        _Statistic("sum of the outputs", lambda x: np.nansum(x, axis=1), d),
+        _Statistic("largest output", lambda x: _filled(x, -np.inf).max(axis=1), d),
+        _Statistic("smallest output", lambda x: _filled(x, np.inf).min(axis=1), d),
+        _Statistic("place of the largest output", lambda x: _filled(x, -np.inf).argmax(axis=1), d),
+    ]
+    finite = np.nan_to_num(rows, nan=0.0, posinf=0.0, neginf=0.0)
+    statistics += [
+        _Statistic(f"projection on the {name}", lambda x, w=w: _project(x, w), d)
+        for name, w in _directions(finite, side)
+    ]
+    statistics.append(_additive(fine, extra, both, side))
+    joint: list[Any] = [_Binned(statistic, _cuts(statistic(both))) for statistic in statistics]
+    parts = fine
+    if len(fine) > 12:
+        # Many numbers: tuples of the most telling ones, so that tuples repeat at all.
+        apart = _separation(rows[:, [reading.statistic.index for reading in fine]], side)
+        parts = [fine[j] for j in np.sort(np.argsort(-apart)[:6])]
+    for level in (2, 4, 8, 16):
+        coarse = [_coarsened(reading, both, level) for reading in parts]
+        if level == 2 or any(
+            a.size != b.size for a, b in zip(coarse, joint[-1].parts[: len(coarse)], strict=True)
+        ):
+            joint.append(_Tuple([*coarse, *extra], f"tuple of outputs in {level} bins"))
+    joint.append(_Tuple([*fine, *extra], "tuple of outputs"))
+    distinct = len(np.unique(joint[-1](both)))
+    if distinct > len(both) / 20:
+        joint.append(_boosted(both, side, d))
+    return joint
+
+
+def _additive(fine: list[_Binned], extra: list[Any], both: Outputs, side: Codes) -> _Statistic:
+    """Sum of the log likelihood ratios of the single numbers.
+
+    For independent noise on each number this is the log likelihood ratio itself, the best
+    statistic there is.
+    """
+    tables = []
+    for reading in fine:
+        codes = reading(both)
+        here = [np.bincount(codes[side == s], minlength=reading.size) + 0.5 for s in (0, 1)]
+        # Bins seen a few times say little: shrink toward a ratio of one.
+        weight = (here[0] + here[1]) / (here[0] + here[1] + 20)
+        tables.append(weight * np.log((here[0] / here[0].sum()) / (here[1] / here[1].sum())))
+
+    def score(rows: NDArray[Any]) -> NDArray[np.float64]:
+        outputs = Outputs(np.zeros(len(rows), dtype=np.int64), rows, rows)
+        return np.sum(
+            [table[reading(outputs)] for table, reading in zip(tables, fine, strict=True)], axis=0
+        )
+
+    return _Statistic("additive likelihood score", score, both.numbers.shape[1])
+
+
+def _boosted(both: Outputs, side: Codes, d: int) -> _Binned:
+    """The score of a classifier that tells the two data sets' outputs apart."""
+    half = len(both) // 2
+    train = sampling_generator(0).permutation(len(both))[: min(half, 40_000)]
+    model = HistGradientBoostingClassifier(
+        max_iter=60, max_leaf_nodes=15, min_samples_leaf=50, early_stopping=False, random_state=0
+    )
+    rows = both.numbers.astype(float)
+    rows = np.where(np.isinf(rows), np.sign(rows) * 1e300, rows)
+    model.fit(rows[train], side[train])
+
+    def score(x: NDArray[Any]) -> NDArray[np.float64]:
+        x = np.where(np.isinf(x), np.sign(x) * 1e300, x)
+        return model.decision_function(x)
+
+    statistic = _Statistic("score of a boosted classifier", score, d)
+    return _Binned(statistic, _cuts(statistic(both)))
+
+
+def _directions(finite: NDArray[np.float64], side: Codes) -> list[tuple[str, NDArray[np.float64]]]:
+    """Directions along which the two clouds of outputs may lie apart."""
+    d = finite.shape[1]
+    scale = finite.std(axis=0) + 1e-12
+    means = finite[side == 0].mean(axis=0) - finite[side == 1].mean(axis=0)
+    directions = [("difference of the means", means / scale**2)]
+    if d <= 200:
+        covariance = np.cov(finite / scale, rowvar=False) + 1e-3 * np.eye(d)
+        directions.append(("discriminant", np.linalg.solve(covariance, means / scale) / scale))
+    signs = sampling_generator(0).integers(0, 2, size=(3, d)) * 2 - 1
+    directions += [(f"random direction {i}", row / scale) for i, row in enumerate(signs)]
+    return directions
+
+
+def _project(rows: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.nan_to_num(rows, nan=0.0, posinf=0.0, neginf=0.0) @ weights
+
+
+def _filled(rows: NDArray[np.float64], value: float) -> NDArray[np.float64]:
+    return np.where(np.isnan(rows), value, rows)
+
+
+def _separation(rows: NDArray[np.float64], side: Codes) -> NDArray[np.float64]:
+    """How far apart each column lies on the two sides, in standard errors."""
+    rows = np.nan_to_num(rows, nan=0.0, posinf=0.0, neginf=0.0)
+    here, there = rows[side == 0], rows[side == 1]
+    spread = here.std(axis=0) + there.std(axis=0) + 1e-12
+    return np.abs(here.mean(axis=0) - there.mean(axis=0)) / spread
+
+
+def _cuts(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Bin edges: single values if they are few, else quantiles, dense in both tails."""
+    values = np.asarray(values, dtype=float)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return np.array([0.0])
+    distinct, counts = np.unique(values, return_counts=True)
+    if len(distinct) <= 512:
+        return distinct
+    tails = np.geomspace(1 / len(values), 1 / 256, 24)
+    levels = np.concatenate([tails, np.linspace(1 / 256, 255 / 256, 255), 1 - tails])
+    edges = np.quantile(values, np.unique(levels))
+    atoms = distinct[counts > max(len(values) / 500, 5)]
+    return np.unique(np.concatenate([edges, atoms, np.nextafter(atoms, np.inf)]))
+
+
+def _coarsened(fine: _Binned, both: Outputs, level: int) -> _Binned:
+    """The same number in about ``level`` bins of equal mass."""
+    if len(fine.cuts) <= level:
+        return fine
+    values = np.asarray(fine.statistic(both), dtype=float)
+    values = values[np.isfinite(values)]
+    cuts = np.unique(np.quantile(values, np.arange(1, level) / level, method="higher"))
+    return _Binned(fine.statistic, cuts)
+
+
+def _atoms(column: _Column, both: Outputs) -> _Atoms | None:
+    """The frequent single values of a column, unless its bins are single values already."""
+    values = np.asarray(column(both), dtype=float)
+    values = values[np.isfinite(values)]
+    distinct, counts = np.unique(values, return_counts=True)
+    if len(distinct) <= 512:
+        return None
+    frequent = np.argsort(-counts)[:_ATOMS]
+    frequent = frequent[counts[frequent] >= 3]
+    return _Atoms(column, np.sort(distinct[frequent])) if len(frequent) else None
+
+
+def _best_sets(
+    reading: Any,
+    ranking: tuple[Outputs, ...],
+    cutting: tuple[Outputs, ...],
+    n: int,
+    alpha: float,
+) -> list[Candidate]:
+    """The best event of one reading for each direction."""
+    parts = [reading(outputs) for outputs in (*ranking, *cutting)]
+    table = _counts(parts)
+    if table is None:
+        return []
+    distinct, counts = table
+    size = len(cutting[0])
+    candidates = []
+    for flip, direction in enumerate(DIRECTIONS):
+        more_rank, less_rank, more_cut, less_cut = (
+            counts[[1, 0, 3, 2]] if flip else counts
+        ).astype(float)
+        log_ratio = np.log((more_rank + 0.5) / (less_rank + 0.5))
+        error = np.sqrt(1 / (more_rank + 0.5) + 1 / (less_rank + 0.5))
+        ascending = np.arange(len(distinct))
+        orders = [ascending, ascending[::-1]] if reading.ordered else []
+        plain = len(orders)
+        orders += [np.argsort(z * error - log_ratio, kind="stable") for z in (0.0, 1.0, 2.0, 3.0)]
+        best = (-np.inf, ascending[:1])
+        for i, order in enumerate(orders):
+            bounds = _predicted(
+                np.cumsum(more_cut[order]), np.cumsum(less_cut[order]), size, n, alpha
+            )
+            last = int(np.argmax(bounds))
+            # A threshold that is nearly as good as a set of scattered intervals is preferred.
+            if bounds[last] > best[0] + (0.003 if plain <= i else 0.0):
+                best = (float(bounds[last]), order[: last + 1])
+        codes = np.sort(distinct[best[1]])
+        event = Event(reading.describe(codes), direction, reading, codes)
+        candidates.append(Candidate(best[0], event))
+    return candidates
+
+
+def _counts(parts: list[Codes]) -> tuple[Codes, NDArray[np.int64]] | None:
+    """Distinct codes and how often each part has them; None if all outputs share one code."""
+    low = min(int(part.min()) for part in parts)
+    high = max(int(part.max()) for part in parts)
+    if low == high:
+        return None
+    if high - low < 2**20:
+        counts = np.stack([np.bincount(part - low, minlength=high - low + 1) for part in parts])
+        seen = np.flatnonzero(counts.sum(axis=0))
+        return seen + low, counts[:, seen]
+    distinct, inverse = np.unique(np.concatenate(parts), return_inverse=True)
+    ends = np.cumsum([len(part) for part in parts])[:-1]
+    counts = np.stack(
+        [np.bincount(part, minlength=len(distinct)) for part in np.split(inverse.ravel(), ends)]
+    )
+    return distinct, counts
+
+
+def _predicted(
+    more: NDArray[np.float64], less: NDArray[np.float64], size: int, n: int, alpha: float
+) -> NDArray[np.float64]:
+    """Approximate bounds that ``n`` new trials will give, from counts among ``size``.
+
+    The counts are shrunk by one standard error first, so that an event seen a few times by chance
+    does not win; the Clopper-Pearson bounds are approximated as Wilson and Hilferty do.
+    """
+    z = -ndtri(alpha / 2)
+    k = np.maximum(more - np.sqrt(more * (1 - more / size)), 1e-9) * n / size
+    j = (less + np.sqrt((less + 1) * (1 - np.minimum(less / size, 1)))) * n / size
+    lower_width = np.sqrt((1 - np.minimum(k / n, 1)) / k)
+    upper_width = np.sqrt((1 - np.minimum(j / n, 1)) / (j + 1))
+    lower = k * np.maximum(1 - 1 / (9 * k) - z / 3 * lower_width, 1e-9) ** 3
+    upper = np.minimum((j + 1) * (1 - 1 / (9 * (j + 1)) + z / 3 * upper_width) ** 3, n)
+    return np.log(lower / upper)

@@ -1,0 +1,359 @@
+"""Pairs of neighbouring inputs: checking them and searching for telling ones."""
+
+from __future__ import annotations
+
+import numbers
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..frames import as_frame, is_missing
+from ._events import choose
+from ._trials import ConstantOutputError, Trials
+
+__all__ = [
+    "NeighbourPair",
+    "answer_pairs",
+    "check_neighbours",
+    "find_neighbours",
+    "record_pairs",
+    "score_pairs",
+]
+
+
+class NeighbourPair(NamedTuple):
+    """A pair of inputs, the bound that a pilot run promises for it, and the event of that run."""
+
+    dataset: Any
+    neighbour: Any
+    predicted: float
+    event: str
+
+
+def check_neighbours(dataset: Any, neighbour: Any, relation: Any, sensitivity: float) -> str:
+    """Refuse inputs that are not neighbours; say how they were checked.
+
+    Raises
+    ------
+    ValueError
+        If they differ in more than one record, or by more than `sensitivity` in an answer.
+    TypeError
+        If it cannot be told what their records are.
+    """
+    if relation is None:
+        return "not checked"
+    if callable(relation):
+        if not relation(dataset, neighbour):
+            raise ValueError(f"relation={relation!r} says that the two inputs are not neighbours.")
+        return f"checked by {getattr(relation, '__name__', 'a function')}"
+    if relation not in ("auto", "records", "answers"):
+        raise ValueError(
+            f"relation must be 'auto', 'records', 'answers', a function or None, got {relation!r}."
+        )
+    if relation == "answers" or (relation == "auto" and _are_answers(dataset, neighbour)):
+        return _check_answers(dataset, neighbour, sensitivity)
+    return _check_records(dataset, neighbour)
+
+
+def _are_answers(dataset: Any, neighbour: Any) -> bool:
+    if all(isinstance(data, numbers.Real | np.number) for data in (dataset, neighbour)):
+        return True
+    shapes = []
+    for data in (dataset, neighbour):
+        if not isinstance(data, np.ndarray | list | tuple):
+            return False
+        if not isinstance(data, np.ndarray) and not all(
+            isinstance(value, numbers.Real | np.number) for value in data
+        ):
+            return False
+        array = np.asarray(data)
+        if array.ndim != 1 or array.dtype.kind not in "biuf":
+            return False
+        shapes.append(array.shape)
+    return shapes[0] == shapes[1]
+
+
+def _check_answers(dataset: Any, neighbour: Any, sensitivity: float) -> str:
+    here, there = (np.asarray(data, dtype=float) for data in (dataset, neighbour))
+    if here.shape != there.shape:
+        raise ValueError(
+            f"relation='answers' needs equally many answers on both sides, got shapes {here.shape} "
+            f"and {there.shape}."
+        )
+    change = float(np.max(np.abs(here - there), initial=0.0))
+    if not change <= sensitivity * (1 + 1e-12):
+        raise ValueError(
+            "The inputs are not neighbours: read as query answers, one of them moves by "
+            f"{change:g}, more than sensitivity={sensitivity:g}. Pass the true sensitivity; if they "
+            "are records, a neighbour has one record more or one less, not a changed one "
+            "(relation='records')."
+        )
+    if change == 0:
+        raise ValueError("The two inputs are equal: nothing can be learned from them.")
+    return f"query answers that move by at most {sensitivity:g}"
+
+
+def _check_records(dataset: Any, neighbour: Any) -> str:
+    here, there = (Counter(records(data)) for data in (dataset, neighbour))
+    added = sum((there - here).values())
+    removed = sum((here - there).values())
+    if added + removed == 0:
+        raise ValueError("The two data sets hold the same records: nothing can be learned.")
+    if added + removed > 1:
+        raise ValueError(
+            f"The data sets are not neighbours: {removed} records of the dataset are missing in the "
+            f"neighbour and {added} are new. Add or remove exactly one record; a changed record "
+            "counts as one removed and one added. For query answers instead of records pass "
+            "relation='answers'."
+        )
+    return "one record removed" if removed else "one record added"
+
+
+def records(data: Any) -> list[Any]:
+    """Records of a data set as hashables, in order.
+
+    Raises
+    ------
+    TypeError
+        If it is not a frame, an array, a list, or a pair of X and y.
+    """
+    if _is_labelled(data):
+        first, second = (records(part) for part in data)
+        if len(first) != len(second):
+            raise ValueError(f"X has {len(first)} records and y has {len(second)}.")
+        return list(zip(first, second, strict=True))
+    if isinstance(data, list | tuple) or (isinstance(data, np.ndarray) and data.ndim):
+        return [_plain(row) for row in data]
+    for name in ("to_list", "to_pylist"):  # a column: pandas and Polars, PyArrow
+        if hasattr(data, name) and not hasattr(data, "columns"):
+            return [_plain(value) for value in getattr(data, name)()]
+    try:
+        frame = as_frame(data)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"Cannot tell what the records of a {type(data).__name__} are, so not whether the "
+            "inputs are neighbours. Pass a frame, an array or a list of records; for query answers "
+            "pass relation='answers'; or a function relation(dataset, neighbour) -> bool, or "
+            "relation=None to vouch for it yourself."
+        ) from error
+    columns = []
+    for name in frame.names:
+        values, missing = frame.column(name).values()
+        columns.append(
+            [None if gone else _plain(value) for value, gone in zip(values, missing, strict=True)]
+        )
+    return list(zip(*columns, strict=True))
+
+
+def _is_labelled(data: Any) -> bool:
+    """Whether this is a pair of X and y rather than two records."""
+    return (
+        isinstance(data, tuple)
+        and len(data) == 2
+        and all(hasattr(part, "__len__") and not isinstance(part, str | tuple) for part in data)
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return tuple(_plain(part) for part in value.tolist())
+    if isinstance(value, list | tuple):
+        return tuple(_plain(part) for part in value)
+    if isinstance(value, dict):
+        return tuple(sorted((key, _plain(part)) for key, part in value.items()))
+    # A missing value may differ from itself; in a record it is one value.
+    return None if is_missing(value) else value
+
+
+def score_pairs(
+    n_candidates: int = 2, score_range: int = 1, gaps: Iterable[int] = range(13)
+) -> Iterator[tuple[list[int], list[int]]]:
+    """Pairs of score vectors for mechanisms that select one of several candidates.
+
+    The loss of a selection is largest where the favourite moves and an outsider stays, or the
+    other way round: the outsider's share then changes by nearly the whole factor. The further it
+    lies behind, the closer to the whole and the rarer; so the gap decides.
+
+    Parameters
+    ----------
+    n_candidates : int, default=2
+    score_range : int, default=1
+        Width of the interval that holds all changes of scores.
+    gaps : iterable of int
+        Distances between the favourite and the outsider, in units of `score_range`.
+
+    Yields
+    ------
+    scores, neighbouring scores : lists of int
+    """
+    for gap in gaps:
+        lead = gap * score_range
+        for leaders in sorted({1, n_candidates - 1}):
+            low = [0] * (n_candidates - leaders)
+            yield [lead] * leaders + low, [lead + score_range] * leaders + low
+
+
+def answer_pairs(
+    n_queries: int = 6,
+    sensitivity: int = 1,
+    levels: Iterable[int] = (-3, -2, -1, 0, 1, 2, 3),
+    positives: Iterable[int] = (1, 2),
+    *,
+    threshold: int = 0,
+) -> Iterator[tuple[list[int], list[int]]]:
+    """Pairs of answer vectors for mechanisms that compare a stream of queries with a threshold.
+
+    The first answers rise by the sensitivity and the last ones fall (or all rise): the pattern
+    "all first ones below, all last ones above" then loses most.
+
+    Parameters
+    ----------
+    n_queries : int, default=6
+    sensitivity : int, default=1
+    levels : iterable of int
+        Where the answers lie, relative to `threshold`.
+    positives : iterable of int
+        How many of the last answers are meant to be above.
+    threshold : int, default=0
+
+    Yields
+    ------
+    answers, neighbouring answers : lists of int
+    """
+    levels = [threshold + level for level in levels]
+    for count in positives:
+        first = n_queries - count
+        for below in levels:
+            for above in levels:
+                here = [below] * first + [above] * count
+                yield here, [below + sensitivity] * first + [above - sensitivity] * count
+                yield here, [below + sensitivity] * first + [above] * count
+
+
+def record_pairs(
+    dataset: Any, extremes: Sequence[Any] = (), *, limit: int = 50
+) -> Iterator[tuple[Any, Any]]:
+    """Remove each distinct record of a data set in turn, or add each of `extremes`.
+
+    Parameters
+    ----------
+    dataset : frame, array, list, or pair of X and y
+    extremes : sequence of records
+        Records to add, for instance the corners of the domain. For lists and arrays only.
+    limit : int, default=50
+        Most records to remove.
+
+    Yields
+    ------
+    dataset, neighbour
+    """
+    seen = set()
+    for i, record in enumerate(records(dataset)):
+        if record in seen:
+            continue
+        seen.add(record)
+        if len(seen) > limit:
+            break
+        yield dataset, _without(dataset, i)
+    for record in extremes:
+        if isinstance(dataset, np.ndarray):
+            yield dataset, np.concatenate([dataset, np.asarray(record, dataset.dtype)[None]])
+        elif isinstance(dataset, list):
+            yield dataset, [*dataset, record]
+        else:
+            raise TypeError(f"Records can be added to lists and arrays, not to {type(dataset)}.")
+
+
+def _without(data: Any, i: int) -> Any:
+    if _is_labelled(data):
+        return tuple(_without(part, i) for part in data)
+    if isinstance(data, list | tuple):
+        return data[:i] + data[i + 1 :]
+    kept = np.delete(np.arange(len(data)), i)
+    if isinstance(data, np.ndarray):
+        return data[kept]
+    # Rows by position: pandas and PyArrow have a method for it, Polars the brackets.
+    return data.take(kept) if hasattr(data, "take") else data[kept]
+
+
+def find_neighbours(
+    mechanism: Any,
+    dataset: Any = None,
+    *,
+    search: str | Iterable[tuple[Any, Any]] | None = None,
+    n_trials: int = 1_000_000,
+    n_pilot: int = 40_000,
+    confidence: float = 0.999,
+    features: Callable[[Any], Any] | None = None,
+    vectorised: bool = False,
+    sensitivity: float = 1,
+    n_jobs: int = 1,
+    verbose: int = 0,
+) -> NeighbourPair:
+    """Try pairs of neighbouring inputs in short pilot runs and return the most telling one.
+
+    Parameters
+    ----------
+    mechanism : callable or estimator
+        As in `audit`.
+    dataset : object, optional
+        For ``search="records"``.
+    search : {"records", "scores", "answers"} or iterable of pairs
+        "records": `record_pairs` of `dataset`. "scores": `score_pairs` of two and of five
+        candidates with range `sensitivity`. "answers": `answer_pairs` with `sensitivity`.
+        Default: "records" if a data set is given.
+    n_trials, confidence : int, float
+        The audit to come: its size decides how rare an event may be.
+    n_pilot : int, default=40_000
+        Trials a side and pair (at most `n_trials`).
+    features, vectorised, sensitivity, n_jobs, verbose
+        As in `audit`.
+
+    Returns
+    -------
+    NeighbourPair
+        ``(dataset, neighbour, predicted, event)``. The audit itself must use fresh trials, as
+        `audit` does.
+    """
+    if search is None:
+        if dataset is None:
+            raise TypeError(
+                "Give a dataset and a neighbour, or say where to search for them: "
+                "search='records', 'scores', 'answers' or an iterable of pairs."
+            )
+        search = "records"
+    pairs = _pairs(search, dataset, sensitivity)
+    n_pilot = min(n_pilot, n_trials)
+    best: NeighbourPair | None = None
+    for here, there in pairs:
+        trials = Trials(mechanism, features, vectorised=vectorised, n_jobs=n_jobs, verbose=verbose)
+        trials.probe(here, there)
+        try:
+            candidate = choose(trials, here, there, n_pilot, n_trials // 2, 1 - confidence)[0]
+        except ConstantOutputError:
+            # A pair at which the outcome is certain says nothing; another may.
+            continue
+        if best is None or candidate.predicted > best.predicted:
+            best = NeighbourPair(here, there, candidate.predicted, str(candidate.event))
+    if best is None:
+        raise ValueError("No pair of inputs gave outputs that vary: is the mechanism seeded?")
+    return best
+
+
+def _pairs(search: Any, dataset: Any, sensitivity: float) -> Iterable[tuple[Any, Any]]:
+    if not isinstance(search, str):
+        return search
+    if search == "records":
+        if dataset is None:
+            raise TypeError("search='records' needs a dataset to take records from.")
+        return record_pairs(dataset)
+    if search == "scores":
+        unit = int(sensitivity)
+        return [*score_pairs(2, unit), *score_pairs(5, unit)]
+    if search == "answers":
+        return answer_pairs(sensitivity=int(sensitivity))
+    raise ValueError(
+        f"search must be 'records', 'scores', 'answers' or an iterable of pairs, got {search!r}."
+    )

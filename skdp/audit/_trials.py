@@ -1,0 +1,456 @@
+"""Running a mechanism many times, and flattening whatever it returns to codes and numbers."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+import sys
+import time
+import warnings
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
+
+from ..exceptions import InsecureSeedWarning
+
+__all__ = ["ConstantOutputError", "Outputs", "Raised", "Trials", "Vocabulary", "constant"]
+
+SEEDED = (
+    "{what} With a seed every trial would be the same, and an audit of one repeated trial says "
+    "nothing. Let the mechanism draw from the operating system's entropy (random_state=None), "
+    "or from one generator that goes on between the trials."
+)
+_PLAIN = (bool, int, float, np.number, np.bool_)
+_PROBE = 32  # trials that tell a seeded, failing or misdeclared mechanism before the long run
+
+
+class ConstantOutputError(ValueError):
+    """All trials gave one output on each side."""
+
+
+class Raised(NamedTuple):
+    """The outcome of a trial that raised: an adversary sees that, too."""
+
+    kind: str
+    message: str
+
+
+class Vocabulary:
+    """Numbers the structures (everything about an output but its numbers) as they appear."""
+
+    def __init__(self) -> None:
+        self.codes: dict[Hashable, int] = {}
+        self.tokens: list[Hashable] = []
+
+    def __call__(self, token: Hashable) -> int:
+        """Code of ``token``, a new one at its first appearance."""
+        code = self.codes.setdefault(token, len(self.tokens))
+        if code == len(self.tokens):
+            self.tokens.append(token)
+        return code
+
+
+class Outputs:
+    """Outputs of many trials.
+
+    Parameters
+    ----------
+    structure : int array of shape (n,)
+        Code of each output's structure: nesting, lengths, strings, keys, exceptions.
+    numbers : array of shape (n, d)
+        The numbers in it, in order; NaN where an output has fewer than the longest one.
+    raw : array or list of length n
+        The outputs as the mechanism gave them, for events that a user defines.
+    """
+
+    def __init__(self, structure: NDArray[np.int64], numbers: NDArray[Any], raw: Any) -> None:
+        self.structure = structure
+        self.numbers = numbers
+        self.raw = raw
+
+    def __len__(self) -> int:
+        return len(self.structure)
+
+    def __getitem__(self, rows: slice) -> Outputs:
+        return Outputs(self.structure[rows], self.numbers[rows], self.raw[rows])
+
+    def column(self, j: int) -> NDArray[Any]:
+        """Column ``j`` of the numbers; NaN throughout if no output of this batch is so long."""
+        if j < self.numbers.shape[1]:
+            return self.numbers[:, j]
+        return np.full(len(self), np.nan)
+
+    @staticmethod
+    def concatenate(parts: list[Outputs]) -> Outputs:
+        """Join batches, padding the shorter ones with NaN."""
+        width = max(part.numbers.shape[1] for part in parts)
+        matrices = [_padded(part.numbers, width) for part in parts]
+        if all(isinstance(part.raw, np.ndarray) for part in parts):
+            shapes = {part.raw.shape[1:] for part in parts}
+            raw = (
+                np.concatenate([part.raw for part in parts])
+                if len(shapes) == 1
+                else [row for part in parts for row in part.raw]
+            )
+        else:
+            raw = [row for part in parts for row in part.raw]
+        return Outputs(
+            np.concatenate([part.structure for part in parts]), np.concatenate(matrices), raw
+        )
+
+
+def _padded(matrix: NDArray[Any], width: int) -> NDArray[Any]:
+    missing = width - matrix.shape[1]
+    if not missing:
+        return matrix
+    return np.pad(matrix.astype(float), ((0, 0), (0, missing)), constant_values=np.nan)
+
+
+def flatten(raw: Any, vocabulary: Vocabulary) -> Outputs:
+    """Split outputs into structures and numbers.
+
+    Raises
+    ------
+    TypeError
+        If an output is neither a number, an array, a hashable value, nor built from these.
+    """
+    matrix = _as_matrix(raw)
+    if matrix is not None:
+        token = ("array", matrix.shape[1:]) if matrix.ndim > 1 else "number"
+        n = len(matrix)
+        return Outputs(np.full(n, vocabulary(token), dtype=np.int64), matrix.reshape(n, -1), raw)
+    structure = np.empty(len(raw), dtype=np.int64)
+    rows: list[list[float]] = []
+    for i, output in enumerate(raw):
+        leaves: list[float] = []
+        structure[i] = vocabulary(_structure(output, leaves))
+        rows.append(leaves)
+    width = max((len(row) for row in rows), default=0)
+    table = np.full((len(rows), width), np.nan)
+    for i, row in enumerate(rows):
+        table[i, : len(row)] = row
+    return Outputs(structure, table, raw)
+
+
+def _as_matrix(raw: Any) -> NDArray[Any] | None:
+    """Numeric outputs of one shape as an array with the trials on its first axis, else None."""
+    if isinstance(raw, np.ndarray):
+        return raw if raw.dtype.kind in "biuf" else None
+    kinds = set(map(type, raw))
+    if all(issubclass(kind, _PLAIN) for kind in kinds):
+        matrix = np.array(raw)
+    elif kinds <= {np.ndarray} and len({(row.shape, row.dtype.kind) for row in raw}) == 1:
+        matrix = np.stack(raw)
+    elif kinds <= {list, tuple} and len(kinds) == 1 and len(set(map(len, raw))) == 1:
+        # Only flat rows of plain numbers: NumPy would turn a string beside a number into two
+        # strings, and an array of arrays of another length into an error.
+        if not all(isinstance(value, _PLAIN) for row in raw for value in row):
+            return None
+        matrix = np.array(raw)
+    else:
+        return None
+    return matrix if matrix.dtype.kind in "biuf" else None
+
+
+def _structure(output: Any, leaves: list[float]) -> Hashable:
+    """Everything about ``output`` but its numbers, which are appended to ``leaves``."""
+    if isinstance(output, Raised):
+        return output
+    if isinstance(output, numbers.Real | np.bool_):
+        try:
+            leaves.append(float(output))
+        except OverflowError:
+            leaves.append(math.copysign(math.inf, output))
+        return "number"
+    if isinstance(output, np.ndarray):
+        if output.dtype.kind in "biuf":
+            leaves.extend(output.ravel().tolist())
+            return ("array", output.shape)
+        return ("array", output.shape, *(_structure(v, leaves) for v in output.ravel().tolist()))
+    if isinstance(output, list | tuple):
+        return ("sequence", *(_structure(value, leaves) for value in output))
+    if isinstance(output, dict):
+        keys = sorted(output, key=repr)
+        return ("mapping", *((key, _structure(output[key], leaves)) for key in keys))
+    if isinstance(output, set | frozenset):
+        return ("set", *sorted(map(repr, output)))
+    if isinstance(output, str | bytes) or output is None:
+        return ("value", output)
+    if type(output).__hash__ in (None, object.__hash__):
+        raise TypeError(
+            f"The mechanism returned a {type(output).__name__}, which cannot be compared with "
+            "another one by value. Return numbers, strings, arrays, or tuples, lists and dicts "
+            "of them; for a fitted estimator or a frame give features=, a function from it to "
+            "such a value."
+        )
+    return ("value", output)
+
+
+class Trials:
+    """Runs a mechanism, or fits an estimator, again and again.
+
+    Parameters
+    ----------
+    mechanism : callable or estimator
+        ``mechanism(data)``; with ``vectorised`` it is ``mechanism(data, n)`` and gives n outputs.
+        Anything with a ``fit`` is cloned (without its ledger) and fitted in every trial.
+    features : callable or None
+        Applied to each output (vectorised: to each batch), or to the fitted estimator.
+    vectorised : bool
+    n_jobs : int
+        Processes.
+    batch_size : int
+        Largest number of trials run at once.
+    verbose : int
+        Progress to standard error.
+    """
+
+    def __init__(
+        self,
+        mechanism: Any,
+        features: Callable[[Any], Any] | None = None,
+        *,
+        vectorised: bool = False,
+        n_jobs: int = 1,
+        batch_size: int = 250_000,
+        verbose: int = 0,
+    ) -> None:
+        if hasattr(mechanism, "fit") and not inspect.isclass(mechanism):
+            if vectorised:
+                raise ValueError(
+                    "An estimator is fitted once a trial: vectorised=True is not for it."
+                )
+            self.run: Any = _Fit(mechanism, features)
+        elif callable(mechanism) and not inspect.isclass(mechanism):
+            self.run = _Call(mechanism, features, vectorised)
+        else:
+            raise TypeError(
+                f"mechanism must be a function of the data or an estimator, got {mechanism!r}."
+            )
+        self.vectorised = vectorised
+        self.n_jobs = n_jobs
+        self.batch_size = batch_size
+        self.verbose = verbose
+        self.vocabulary = Vocabulary()
+        self._single: dict[int, bool] = {}
+
+    def probe(self, dataset: Any, neighbour: Any) -> None:
+        """Run a few trials, to refuse early what cannot be audited."""
+        firsts: list[Any] = []
+        for side, data in enumerate((dataset, neighbour)):
+            raw = self.run.batch(data, _PROBE)
+            # A vectorised mechanism that raises takes the whole batch with it: call it one by one.
+            self._single[side] = self.vectorised and raw is None
+            if self._single[side]:
+                raw = [self.run.single(data) for _ in range(_PROBE)]
+            first = flatten(raw, self.vocabulary)
+            firsts.extend(row for row in raw if isinstance(row, Raised))
+            if self.vectorised and not self._single[side] and not constant(first):
+                again = flatten(self.run.batch(data, _PROBE), self.vocabulary)
+                if _equal(first, again):
+                    raise ValueError(
+                        SEEDED.format(what="Two batches gave exactly the same outputs.")
+                    )
+        if len(firsts) == 2 * _PROBE and len({kind for kind, _ in firsts}) == 1:
+            kind, message = firsts[0]
+            raise ValueError(
+                f"The mechanism raised {kind} in every trial on both data sets: {message}"
+            )
+
+    def draw(self, data: Any, n: int, side: int) -> Iterable[Outputs]:
+        """Outputs of ``n`` fresh trials on ``data``, in batches; ``side`` is 0 or 1."""
+        if self.vectorised and not self._single[side]:
+            yield from self._in_batches(data, n, side)
+        else:
+            yield from self._one_by_one(data, n, side)
+
+    def _in_batches(self, data: Any, n: int, side: int) -> Iterable[Outputs]:
+        progress = _Progress(n, side, self.verbose)
+        done = 0
+        while done < n:
+            size = min(self.batch_size, n - done)
+            raw = self.run.batch(data, size)
+            if raw is None:
+                raise ValueError(
+                    "The vectorised mechanism raised in one batch and not in another, so the "
+                    "outcomes of the other trials of that batch are unknown. Let it return a mark "
+                    "for a failed trial (NaN, say), or pass vectorised=False."
+                )
+            done += size
+            progress(done)
+            yield flatten(raw, self.vocabulary)
+
+    def _one_by_one(self, data: Any, n: int, side: int) -> Iterable[Outputs]:
+        progress = _Progress(n, side, self.verbose)
+        jobs = max(1, self.n_jobs)
+        # Short rounds while the speed of a trial is unknown, then rounds of some seconds.
+        size, done = min(n, 8 * jobs), 0
+        with Parallel(n_jobs=jobs) as pool:
+            while done < n:
+                size = min(size, n - done)
+                start = time.perf_counter()
+                shares = [share for share in np.diff(np.linspace(0, size, jobs + 1).astype(int))]
+                # Each job draws from its own process's entropy; the data travel, never a seed.
+                chunks = pool(delayed(_repeat)(self.run, data, share) for share in shares if share)
+                raw = [row for chunk in chunks for row in chunk]
+                outputs = flatten(raw, self.vocabulary)
+                if jobs > 1:
+                    _refuse_repeats(outputs, [len(chunk) for chunk in chunks])
+                done += size
+                progress(done)
+                yield outputs
+                seconds = max(time.perf_counter() - start, 1e-6)
+                size = int(min(max(size * 3.0 / seconds, jobs), 8 * size, self.batch_size))
+
+
+def _repeat(run: Any, data: Any, n: int) -> list[Any]:
+    return [run.single(data) for _ in range(n)]
+
+
+def constant(outputs: Outputs) -> bool:
+    """Whether all outputs are the same."""
+    numbers = outputs.numbers
+    return bool(
+        np.all(outputs.structure == outputs.structure[0])
+        and np.all((numbers == numbers[0]) | ((numbers != numbers) & (numbers[0] != numbers[0])))
+    )
+
+
+def _equal(first: Outputs, second: Outputs) -> bool:
+    return np.array_equal(first.structure, second.structure) and np.array_equal(
+        first.numbers.astype(float), second.numbers.astype(float), equal_nan=True
+    )
+
+
+def _refuse_repeats(outputs: Outputs, sizes: list[int]) -> None:
+    """Refuse jobs that repeat each other: a generator was copied into each process."""
+    ends = np.cumsum(sizes)
+    parts = [outputs[slice(end - size, end)] for size, end in zip(sizes, ends, strict=True)]
+    for part in parts[1:]:
+        # Short or constant runs may agree by chance.
+        if len(part) >= _PROBE and not constant(part) and _equal(parts[0][: len(part)], part):
+            raise ValueError(
+                SEEDED.format(what="Two processes gave exactly the same sequence of outputs.")
+                + " A generator that the mechanism holds is copied into every process: make it "
+                "inside, or use n_jobs=1."
+            )
+
+
+class _Call:
+    """One trial of a function."""
+
+    def __init__(
+        self, mechanism: Callable[..., Any], features: Callable[[Any], Any] | None, vectorised: bool
+    ) -> None:
+        self.mechanism = mechanism
+        self.features = features
+        self.vectorised = vectorised
+
+    def single(self, data: Any) -> Any:
+        """Output of one trial."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", InsecureSeedWarning)
+            try:
+                if self.vectorised:
+                    output = self.mechanism(data, 1)
+                    output = output if self.features is None else self.features(output)
+                    return output[0]
+                output = self.mechanism(data)
+                return output if self.features is None else self.features(output)
+            except InsecureSeedWarning as warning:
+                raise ValueError(
+                    SEEDED.format(what=f"The mechanism is seeded: {warning}.")
+                ) from warning
+            except Exception as error:
+                return Raised(type(error).__name__, str(error)[:200])
+
+    def batch(self, data: Any, n: int) -> Any:
+        """Outputs of ``n`` trials; None if a vectorised mechanism raised."""
+        if not self.vectorised:
+            return [self.single(data) for _ in range(n)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", InsecureSeedWarning)
+            try:
+                raw = self.mechanism(data, n)
+                raw = raw if self.features is None else self.features(raw)
+            except InsecureSeedWarning as warning:
+                raise ValueError(
+                    SEEDED.format(what=f"The mechanism is seeded: {warning}.")
+                ) from warning
+            except Exception:
+                return None
+        if not isinstance(raw, np.ndarray | list) or len(raw) != n:
+            size = f" of length {len(raw)}" if hasattr(raw, "__len__") else ""
+            raise ValueError(
+                f"A vectorised mechanism must return an array or a list of {n} outputs when asked "
+                f"for {n}, one for each trial; it returned a {type(raw).__name__}{size}."
+            )
+        return raw
+
+
+class _Fit:
+    """One fit of an estimator."""
+
+    def __init__(self, estimator: Any, features: Callable[[Any], Any] | None) -> None:
+        if features is None:
+            raise TypeError(
+                "To audit an estimator give features=, a function from the fitted estimator to a "
+                "number, a vector or a hashable, for instance "
+                "features=lambda est: est.cluster_centers_.ravel()."
+            )
+        params = estimator.get_params(deep=True)
+        # A nested seed may be one of post-processing; a nested seed of noise warns in the fit.
+        if params.get("random_state") is not None:
+            raise ValueError(
+                SEEDED.format(what=f"The estimator has random_state={params['random_state']!r}.")
+            )
+        # The trials are no releases: they must not charge the ledger of a real data set.
+        ledgers = {name: None for name in params if name.split("__")[-1] == "ledger"}
+        self.estimator = clone(estimator).set_params(**ledgers)
+        self.features = features
+
+    def single(self, data: Any) -> Any:
+        """Features of one fit."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", InsecureSeedWarning)
+            try:
+                estimator = clone(self.estimator)
+                fitted = estimator.fit(*data) if isinstance(data, tuple) else estimator.fit(data)
+                return self.features(estimator if fitted is None else fitted)
+            except InsecureSeedWarning as warning:
+                raise ValueError(
+                    SEEDED.format(what=f"The estimator is seeded: {warning}.")
+                ) from warning
+            except Exception as error:
+                return Raised(type(error).__name__, str(error)[:200])
+
+    def batch(self, data: Any, n: int) -> Any:
+        """Features of ``n`` fits."""
+        return [self.single(data) for _ in range(n)]
+
+
+class _Progress:
+    """A line on standard error every few seconds."""
+
+    def __init__(self, total: int, side: int, verbose: int) -> None:
+        self.total = total
+        self.name = ("dataset", "neighbour")[side]
+        self.verbose = verbose
+        self.start = self.last = time.perf_counter()
+
+    def __call__(self, done: int) -> None:
+        now = time.perf_counter()
+        if self.verbose and now - self.last > 2:
+            self.last = now
+            left = (now - self.start) / done * (self.total - done)
+            print(
+                f"audit: {done:,} of {self.total:,} trials on the {self.name}, "
+                f"about {left:.0f} s left",
+                file=sys.stderr,
+                flush=True,
+            )
