@@ -1,3 +1,32 @@
 """Differentially private estimators that work like scikit-learn's."""
 
+from .accounting import PrivacyLedger, PrivacyLoss
+from .compose import PrivateClassifier
+from .domain import Categorical, Domain, Numeric, Taxonomy
+from .exceptions import (
+    BudgetExceededError,
+    DomainError,
+    InsecureSeedWarning,
+    PrivacyLeakWarning,
+)
+from .synopsis import QueryResult, Synopsis
+from .synthesis import HDPViewSynthesizer
+
+__all__ = [
+    "BudgetExceededError",
+    "Categorical",
+    "Domain",
+    "DomainError",
+    "HDPViewSynthesizer",
+    "InsecureSeedWarning",
+    "Numeric",
+    "PrivacyLeakWarning",
+    "PrivacyLedger",
+    "PrivacyLoss",
+    "PrivateClassifier",
+    "QueryResult",
+    "Synopsis",
+    "Taxonomy",
+]
+
 __version__ = "0.1.0"

@@ -1,0 +1,1 @@
+../skdp/demo.py

@@ -1,0 +1,180 @@
+"""What every private estimator does in the same way: schema, charge, noise source, publication."""
+
+from __future__ import annotations
+
+import copy
+import numbers
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from ._random import NoiseSource, noise_source
+from ._validation import as_epsilon, split_epsilon
+from .accounting import PrivacyLedger, PrivacyLoss
+from .domain import Categorical, Domain, Numeric
+from .exceptions import DomainError
+from .frames import Frame, as_frame
+
+__all__ = ["PrivateEstimator", "declare_label", "match_rows"]
+
+
+class _Seeded:
+    """Stands for a seed wherever an estimator is shown."""
+
+    def __repr__(self) -> str:
+        return "<seeded: no guarantee>"
+
+
+class PrivateEstimator(BaseEstimator):
+    """Base of the estimators that read private rows.
+
+    A subclass stores its parameters in ``__init__`` (among them ``epsilon``, ``ledger`` and
+    ``random_state``), and its ``fit``
+
+    1. checks the SCHEMA of what it was given, never the values;
+    2. calls :meth:`_spend` with the parts of its budget, which charges the ledger;
+    3. reads the values, keeping everything exact in local variables;
+    4. assigns the released attributes, ``privacy_loss_`` among them, last.
+    """
+
+    def _spend(
+        self, parts: Mapping[str, Fraction] | None = None, *, shares: Mapping[str, Any] | None = None
+    ) -> tuple[PrivacyLoss, NoiseSource]:
+        """Charge the whole of ``epsilon``, given as exact parts or as shares of it.
+
+        Call it after the schema check and before any value is read: a refused charge has then
+        cost nothing and told nothing, and a crash after it leaves the budget spent.
+        """
+        epsilon = as_epsilon(self.epsilon)
+        if parts is None:
+            parts = split_epsilon(epsilon, shares or {"release": 1})
+        ledger = self.ledger
+        if ledger is not None and not isinstance(ledger, PrivacyLedger):
+            raise TypeError(
+                f"ledger must be a skdp.PrivacyLedger or None, got {type(ledger).__name__}."
+            )
+        source = noise_source(self.random_state)
+        loss = PrivacyLoss(epsilon, parts=dict(parts), seeded=source.seeded)
+        if ledger is not None:
+            ledger.charge(type(self).__name__, loss)
+        return loss, source
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # Values never raise: missing ones and text have their documented meaning.
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.non_deterministic = True
+        return tags
+
+    def __repr__(self, N_CHAR_MAX=700):
+        shown = self
+        if isinstance(self.__dict__.get("random_state"), numbers.Integral):
+            shown = copy.copy(self)
+            shown.random_state = _Seeded()
+        return BaseEstimator.__repr__(shown, N_CHAR_MAX)
+
+    def __getstate__(self):
+        # A fitted estimator is a release and travels without the ledger (which counts, and is
+        # not published) and without the seed (which would remove the noise). Before the fit
+        # both are needed where the fit will run.
+        state = super().__getstate__()
+        if "privacy_loss_" in state:
+            state = {**state, "ledger": None, "random_state": None}
+        return state
+
+    def __copy__(self):
+        # Not through __getstate__, which is for travel: a copy in memory keeps its ledger.
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+
+def declare_label(
+    domain: Any, rows: Frame, target: str | None, classes: Any
+) -> tuple[Any, str | None]:
+    """Turn the shorthand ``classes=`` into a label column of the domain.
+
+    Returns
+    -------
+    domain, target
+        ``domain`` with a column for the label, and that column's name; unchanged where
+        ``classes`` is None.
+
+    Raises
+    ------
+    ValueError
+        If both ``target`` and ``classes`` are given.
+    """
+    if classes is None:
+        return domain, target
+    if target is not None:
+        raise ValueError(
+            f"Both target={target!r} and classes= declare the label. Give target= where the "
+            "domain has a column for it, classes= where it has none."
+        )
+    domain = full_domain(domain, rows)
+    label = "target"
+    while label in domain.names:
+        label += "_"
+    return domain.with_attribute(label, Categorical(list(classes))), label
+
+
+def full_domain(domain: Any, rows: Frame) -> Domain:
+    """Spell out ``domain`` for the columns of ``rows``: one attribute may stand for all."""
+    if domain is None:
+        raise DomainError(
+            "domain is required: the public range or categories of every column, for example "
+            "Domain({'age': Numeric(0, 120), 'sex': Categorical(['F', 'M'])}), or one Numeric for "
+            "all columns of an array. Reading it from the data would leak them."
+        )
+    if isinstance(domain, Domain):
+        return domain
+    names = rows.names
+    if isinstance(domain, Numeric | Categorical):
+        return Domain(dict.fromkeys(names, domain))
+    if isinstance(domain, Sequence) and not isinstance(domain, str):
+        if len(domain) != len(names):
+            raise DomainError(
+                f"domain has {len(domain)} attributes, but the data have {len(names)} columns."
+            )
+        return Domain(dict(zip(names, domain, strict=True)))
+    raise TypeError(
+        "domain must be a Domain, one Numeric or Categorical for all columns, or a list of "
+        f"them, got {type(domain).__name__}."
+    )
+
+
+def match_rows(X: Any, y: Any, domain: Any, target: str | None) -> tuple[Frame, Domain]:
+    """Put the rows, and the labels if there is a target, under the columns of the domain.
+
+    Checks the schema only: container, names, declared types. No value is read.
+
+    Returns
+    -------
+    rows : Frame
+        With exactly the columns of the domain.
+    domain : Domain
+    """
+    rows = as_frame(X)
+    domain = full_domain(domain, rows)
+    if target is not None and target not in domain.names:
+        raise DomainError(
+            f"target={target!r} is not a column of the domain, which has {list(domain.names)}."
+        )
+    labelled = target is not None and y is not None
+    if rows.n_unnamed:
+        expected = [name for name in domain.names if not (labelled and name == target)]
+        if rows.n_unnamed != len(expected):
+            raise DomainError(
+                f"The data have {rows.n_unnamed} columns, but the domain declares "
+                f"{len(expected)}: {expected}."
+            )
+        rows = rows.with_names(expected)
+    if labelled:
+        rows = rows.with_column(target, y)
+    domain.check_schema(rows)
+    return rows, domain

@@ -1,0 +1,79 @@
+"""One instance of every estimator with data that suit it: the list the common checks go over.
+
+A new estimator is added here (test_common.py fails until it is).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import skdp
+
+SEX = ["Female", "Male"]
+DOMAIN = skdp.Domain(
+    {
+        "age": skdp.Numeric(17, 90, bins=8),
+        "sex": skdp.Categorical(SEX),
+        "work": skdp.Categorical(["none", "part", "full", "other"], other="other", nullable=True),
+        "income": skdp.Categorical(["low", "high"]),
+    }
+)
+
+
+def people(n_rows: int, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    age = rng.uniform(17, 90, n_rows)
+    income = np.where(age + rng.normal(0, 15, n_rows) > 50, "high", "low")
+    return pd.DataFrame(
+        {
+            "age": age,
+            "sex": rng.choice(SEX, n_rows),
+            "work": rng.choice(["none", "part", "full", "astronaut"], n_rows),
+            "income": income,
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Case:
+    """How to make an estimator, its rows, and a domain for scikit-learn's checks."""
+
+    estimator: type
+    params: dict[str, Any] = field(default_factory=dict)
+    # Parameters that suit scikit-learn's checks: arrays of any width.
+    array_params: dict[str, Any] = field(default_factory=dict)
+    # Checks of scikit-learn that fail, and why that is right.
+    expected_failures: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.estimator.__name__
+
+    def make(self, **changes: Any) -> Any:
+        return self.estimator(**{**self.params, **changes})
+
+    def make_for_arrays(self) -> Any:
+        return self.estimator(**{**self.params, **self.array_params})
+
+
+VALUES_NEVER_RAISE = (
+    "values never raise: an error that depends on a value would tell whether it is there"
+)
+
+SYNTHESIZER_FAILURES = {
+    "check_estimators_nan_inf": VALUES_NEVER_RAISE,
+    "check_estimators_empty_data_messages": "an empty table is legal: its release is noise",
+    "check_dont_overwrite_attributes": "",
+}
+
+CASES = [
+    Case(
+        skdp.HDPViewSynthesizer,
+        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
+        array_params={"domain": skdp.Numeric(-10, 10, bins=4), "target": None},
+    ),
+]

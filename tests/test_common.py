@@ -1,0 +1,325 @@
+"""What holds for every estimator of skdp: scikit-learn's checks and our own."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import re
+import struct
+import warnings
+from fractions import Fraction
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import CASES, DOMAIN, people
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import skdp
+from skdp._base import PrivateEstimator
+
+ROWS = people(300)
+# Private attributes that hold public facts only.
+PUBLIC_INTERNALS = {"_library"}
+MOST_EXPECTED_FAILURES = 8
+
+
+def case_of(estimator):
+    return next(case for case in CASES if case.estimator is type(estimator))
+
+
+@pytest.fixture(params=CASES, ids=lambda case: case.name)
+def case(request):
+    return request.param
+
+
+def fit(estimator, rows=ROWS):
+    if "target" in estimator.get_params() and estimator.get_params()["target"]:
+        return estimator.fit(rows.drop(columns="income"), rows["income"])
+    return estimator.fit(rows)
+
+
+def fingerprint(estimator):
+    """A hash of everything that a fit has released."""
+    return joblib.hash({k: v for k, v in vars(estimator).items() if k.endswith("_")})
+
+
+def fitted_attributes(estimator):
+    return {k for k in vars(estimator) if k not in estimator.get_params(deep=False)}
+
+
+def test_every_private_estimator_has_a_case():
+    public = {getattr(skdp, name) for name in skdp.__all__}
+    private = {c for c in public if isinstance(c, type) and issubclass(c, PrivateEstimator)}
+    assert private == {case.estimator for case in CASES}
+    estimators = {c for c in public if isinstance(c, type) and issubclass(c, BaseEstimator)}
+    assert all(not c.__name__.startswith("_") for c in estimators)
+
+
+# --- scikit-learn's checks
+
+
+@parametrize_with_checks(
+    [case.make_for_arrays() for case in CASES],
+    expected_failed_checks=lambda estimator: case_of(estimator).expected_failures,
+)
+def test_sklearn_checks(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", skdp.exceptions.InsecureSeedWarning)
+        check(estimator)
+
+
+def test_expected_failures_are_few_and_reasoned(case):
+    assert len(case.expected_failures) <= MOST_EXPECTED_FAILURES
+    assert all(len(reason) > 20 for reason in case.expected_failures.values())
+
+
+# --- what is kept on a fitted estimator
+
+
+def test_fitted_attributes_are_those_documented(case):
+    documented = set(
+        re.findall(r"^    (\w+_) ?:", type(case.make()).__doc__.split("Attributes\n")[1], re.M)
+    )
+    estimator = fit(case.make())
+    assert fitted_attributes(estimator) - PUBLIC_INTERNALS == documented
+
+
+def test_fit_leaves_the_parameters_alone(case):
+    estimator = case.make(ledger=skdp.PrivacyLedger())
+    before = dict(estimator.get_params())
+    fit(estimator)
+    after = estimator.get_params()
+    assert all(after[name] is before[name] for name in before)
+
+
+def test_pickle_and_repr_hold_no_raw_value_and_no_seed(case):
+    # An age that no bin edge, no count and no other number of the release can equal by accident.
+    secret, seed = 43.210987654321, 1234567891
+    rows = ROWS.copy()
+    rows.loc[0, "age"] = secret
+    rows.loc[1, "work"] = "secret agent"
+    estimator = fit(case.make(random_state=seed), rows)
+    stored = pickle.dumps(estimator)
+    assert struct.pack("<d", secret) not in stored
+    assert struct.pack(">d", secret) not in stored
+    assert b"secret agent" not in stored
+    assert struct.pack("<I", seed) not in stored
+    assert str(seed) not in repr(estimator)
+    assert "seeded: no guarantee" in repr(estimator)
+    assert "no guarantee" in repr(estimator.privacy_loss_)
+    assert estimator.privacy_loss_.seeded
+    # No array is as long as the data: the exact rows went nowhere.
+    for value in vars(estimator).values():
+        assert np.shape(value)[:1] != (len(rows),)
+
+
+def test_fitted_estimator_pickles_without_the_ledger(case):
+    estimator = fit(case.make(ledger=skdp.PrivacyLedger(10)))
+    twin = pickle.loads(pickle.dumps(estimator))
+    assert twin.ledger is None
+    assert fingerprint(twin) == fingerprint(estimator)
+    assert isinstance(estimator.ledger, skdp.PrivacyLedger)
+
+
+# --- accounting
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1, 2.5, Fraction(1, 3), np.float64(0.3)])
+def test_parts_sum_to_epsilon_and_the_ledger_is_charged(case, epsilon):
+    ledger = skdp.PrivacyLedger(epsilon)
+    estimator = fit(case.make(epsilon=epsilon, ledger=ledger))
+    exact = epsilon if isinstance(epsilon, Fraction) else Fraction(str(float(epsilon)))
+    assert sum(estimator.privacy_loss_.parts.values()) == exact == estimator.privacy_loss_.epsilon
+    assert ledger.spent == exact and ledger.remaining == 0
+
+
+def test_the_cost_does_not_depend_on_the_data(case):
+    losses = {str(fit(case.make(), people(n, seed=n)).privacy_loss_) for n in (1, 40, 900)}
+    assert len(losses) == 1
+
+
+def test_clones_share_the_ledger_and_each_fit_is_charged(case):
+    ledger = skdp.PrivacyLedger(2)
+    estimator = case.make(epsilon=1, ledger=ledger)
+    twin = clone(estimator)
+    assert twin.ledger is ledger
+    fit(estimator), fit(twin)
+    assert ledger.remaining == 0
+    with pytest.raises(skdp.BudgetExceededError):
+        fit(clone(twin))
+
+
+def test_over_budget_raises_before_a_value_is_read(case, monkeypatch):
+    def read(*args, **kwargs):
+        raise AssertionError("a value was read")
+
+    monkeypatch.setattr(skdp.Domain, "encode", read)
+    ledger = skdp.PrivacyLedger(0.5)
+    estimator = case.make(epsilon=1, ledger=ledger)
+    with pytest.raises(skdp.BudgetExceededError) as caught:
+        fit(estimator)
+    assert (caught.value.asked, caught.value.remaining) == (1, Fraction(1, 2))
+    assert ledger.spent == 0
+    assert fitted_attributes(estimator) == set()
+
+
+def test_a_crash_after_the_charge_leaves_it_spent(case, monkeypatch):
+    def crash(*args, **kwargs):
+        raise MemoryError("in the middle of a fit")
+
+    monkeypatch.setattr(skdp.Domain, "encode", crash)
+    ledger = skdp.PrivacyLedger(3)
+    estimator = case.make(epsilon=1, ledger=ledger)
+    with pytest.raises(MemoryError):
+        fit(estimator)
+    assert ledger.spent == 1
+    assert fitted_attributes(estimator) == set()
+
+
+# --- randomness
+
+
+def test_equal_seeds_give_equal_releases_and_others_differ(case):
+    first, again, other = (fit(case.make(random_state=s)) for s in (7, 7, 8))
+    assert fingerprint(first) == fingerprint(again)
+    assert fingerprint(first) != fingerprint(other)
+    unseeded = {fingerprint(fit(case.make())) for _ in range(3)}
+    assert len(unseeded) == 3
+
+
+def test_a_seed_warns(case):
+    with pytest.warns(skdp.InsecureSeedWarning):
+        fit(case.make(random_state=0))
+
+
+@pytest.mark.parametrize("generator", [np.random.default_rng(0), np.random.RandomState(0), "7"])
+def test_generators_are_refused(case, generator):
+    ledger = skdp.PrivacyLedger()
+    with pytest.raises(TypeError, match="random_state"):
+        fit(case.make(random_state=generator, ledger=ledger))
+    assert ledger.spent == 0
+
+
+def test_empty_cells_are_noised(case):
+    """An empty table must not show: 30 releases of nothing are not all alike."""
+    nothing = ROWS.iloc[:0]
+    releases = [fit(case.make(epsilon=0.5), nothing) for _ in range(30)]
+    assert len({fingerprint(release) for release in releases}) > 20
+
+
+# --- schema errors cost nothing, values never raise
+
+
+BAD_SCHEMAS = {
+    "one dimension": (np.arange(5.0), "Reshape|1D"),
+    "three dimensions": (np.zeros((2, 2, 2)), "dim"),
+    "missing column": (ROWS.drop(columns=["age"]), "age"),
+    "extra column": (ROWS.assign(phone=1), "phone"),
+    "duplicate column": (pd.concat([ROWS, ROWS[["age"]]], axis=1), "age"),
+    "wrong type": (ROWS.assign(age=pd.array(["x"] * len(ROWS), dtype="string")), "age"),
+    "too few columns": (np.zeros((5, 2)), "columns"),
+    "a dictionary": ({"age": [1]}, "frame"),
+    "nothing": (None, "None"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_SCHEMAS)
+def test_schema_errors_are_clear_and_cost_nothing(case, bad):
+    X, message = BAD_SCHEMAS[bad]
+    ledger = skdp.PrivacyLedger()
+    with pytest.raises((ValueError, TypeError), match=message):
+        case.make(ledger=ledger).fit(X)
+    assert ledger.spent == 0
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "error"),
+    [
+        (0, ValueError),
+        (-1, ValueError),
+        (float("nan"), ValueError),
+        (float("inf"), ValueError),
+        ("1", TypeError),
+        (None, TypeError),
+        (True, TypeError),
+    ],
+)
+def test_bad_epsilon_is_refused(case, epsilon, error):
+    ledger = skdp.PrivacyLedger()
+    with pytest.raises(error, match="epsilon"):
+        fit(case.make(epsilon=epsilon, ledger=ledger))
+    assert ledger.spent == 0
+
+
+def test_refuses_to_work_without_a_domain(case):
+    ledger = skdp.PrivacyLedger()
+    with pytest.raises(skdp.DomainError, match="domain is required"):
+        fit(case.make(domain=None, ledger=ledger))
+    assert ledger.spent == 0
+
+
+def test_refuses_a_foreign_ledger(case):
+    with pytest.raises(TypeError, match="PrivacyLedger"):
+        fit(case.make(ledger=1.0))
+
+
+def strange_values():
+    n = 12
+    odd = [None, np.nan, 10**400, -(10**400), "x", "", b"y", [1], {"a": 1}, pd.NaT, 1 + 2j, object()]
+    nothing = ROWS.iloc[:n].reset_index(drop=True)
+    yield "infinities", nothing.assign(age=[np.inf, -np.inf, np.nan, 1e308, -1e308, 0.0] * 2)
+    yield "objects for numbers", nothing.assign(age=pd.Series(odd, dtype=object))
+    yield "objects for categories", nothing.assign(sex=pd.Series(odd, dtype=object))
+    yield "objects for labels", nothing.assign(income=pd.Series(odd, dtype=object))
+    yield "unknown categories", nothing.assign(sex="unheard of", income="neither")
+    yield "all missing", nothing.assign(age=np.nan, work=pd.Series([None] * n, dtype=object))
+    yield "empty", ROWS.iloc[:0]
+    yield "one row", ROWS.iloc[:1]
+    yield "all rows equal", pd.concat([ROWS.iloc[[0]]] * 50, ignore_index=True)
+    yield "one class", ROWS.assign(income="low")
+
+
+@pytest.mark.parametrize(
+    "rows", [pytest.param(rows, id=name) for name, rows in strange_values()]
+)
+@pytest.mark.parametrize("epsilon", [0.01, 20])
+def test_values_never_raise(case, rows, epsilon):
+    ledger = skdp.PrivacyLedger()
+    fit(case.make(epsilon=epsilon, ledger=ledger), rows)
+    assert ledger.spent == Fraction(str(epsilon))
+
+
+def test_containers_give_equal_releases(case):
+    polars = pytest.importorskip("polars")
+    pyarrow = pytest.importorskip("pyarrow")
+    text = ROWS.astype({"sex": object, "work": object, "income": object})
+    frames = {
+        "pandas": text,
+        "categories": ROWS.astype({"sex": "category", "work": "category"}),
+        "shuffled columns": text[["work", "income", "age", "sex"]],
+        "shuffled rows": text.sample(frac=1, random_state=0),
+        "polars": polars.from_pandas(text),
+        "pyarrow": pyarrow.Table.from_pandas(text),
+        "array": text[list(DOMAIN.names)].to_numpy(),
+    }
+    releases = {}
+    for name, frame in frames.items():
+        estimator = case.make(random_state=3).fit(frame)
+        released = {
+            k: v
+            for k, v in vars(estimator).items()
+            if k.endswith("_") and k not in ("feature_names_in_", "n_features_in_")
+        }
+        releases[name] = joblib.hash(released)
+    assert len(set(releases.values())) == 1, releases
+
+
+def test_no_estimator_prints_private_facts(case, capsys):
+    out = io.StringIO()
+    print(fit(case.make(ledger=skdp.PrivacyLedger())), file=out)
+    printed = capsys.readouterr()
+    assert printed.out == printed.err == ""
+    assert str(len(ROWS)) not in out.getvalue()
