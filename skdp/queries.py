@@ -15,7 +15,6 @@ Strings go through the tokenizer and parser of this module; nothing in them is e
 from __future__ import annotations
 
 import difflib
-import functools
 import math
 import numbers
 import re
@@ -28,7 +27,7 @@ import numpy as np
 
 from .domain import Categorical, Domain, Numeric
 
-__all__ = ["first_moment", "integer_starts", "parse"]
+__all__ = ["first_moment", "parse"]
 
 Query = Mapping[str, Any] | str | None
 
@@ -51,7 +50,8 @@ def parse(query: Query, domain: Domain) -> dict[int, np.ndarray]:
           and a partly covered bin counts by its share of integers; on an ordered `Categorical` the
           categories from a to b. A range never contains the missing cell.
         - a list, set or array: any of these values (``None`` in it is the missing cell).
-        - a scalar: this value. A continuous `Numeric` refuses scalars and lists: a single number
+        - a scalar: this value; in a `Categorical` with a taxonomy the name of a group stands for
+          all categories in it. A continuous `Numeric` refuses scalars and lists: a single number
           has no share of a bin, ask for a range.
         - None: the missing cell, if the attribute is nullable.
 
@@ -141,7 +141,7 @@ class _Continuous:
 
     def _covered(self) -> tuple[np.ndarray, np.ndarray]:
         """Covered part of every bin, in bin units from the lower bound."""
-        lower, upper, bins = self.attribute.lower, self.attribute.upper, _bins(self.attribute)
+        lower, upper, bins = self.attribute.lower, self.attribute.upper, self.attribute.bins
         start, stop = (
             _snap((min(max(end, lower), upper) - lower) / (upper - lower) * bins)
             for end in (self.low, self.high)
@@ -158,7 +158,7 @@ class _Continuous:
     def moment(self) -> np.ndarray:
         begin, end = self._covered()
         lower, upper = self.attribute.lower, self.attribute.upper
-        middle = lower + (begin + end) / 2 * ((upper - lower) / _bins(self.attribute))
+        middle = lower + (begin + end) / 2 * ((upper - lower) / self.attribute.bins)
         return self._with_missing(np.clip(end - begin, 0.0, 1.0) * middle)
 
     def _with_missing(self, weights: np.ndarray) -> np.ndarray:
@@ -194,10 +194,8 @@ class _Integer:
 
     def _counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Per bin: integers covered, their sum, integers in all."""
-        starts = integer_starts(
-            int(self.attribute.lower), int(self.attribute.upper), _bins(self.attribute)
-        )
-        first, stop = starts[:-1], starts[1:]
+        edges = self.attribute.edges
+        first, stop = edges[:-1], edges[1:]
         if self.only is None:
             begin = np.maximum(first, self.low)
             number = np.maximum(np.minimum(stop, self.high + 1) - begin, 0)
@@ -210,18 +208,18 @@ class _Integer:
         values = np.array(
             [value for value in sorted(chosen) if self.low <= value <= self.high], dtype=np.int64
         )
-        bins = np.searchsorted(starts, values, side="right") - 1
+        bins = np.searchsorted(edges, values, side="right") - 1
         number = number + sign * np.bincount(bins, minlength=len(first))
         total = total + sign * np.bincount(bins, weights=values, minlength=len(first))
         return number, total, stop - first
 
     def weights(self) -> np.ndarray:
         number, _, size = self._counts()
-        return self._with_missing(number / np.maximum(size, 1))
+        return self._with_missing(number / size)
 
     def moment(self) -> np.ndarray:
         _, total, size = self._counts()
-        return self._with_missing(total / np.maximum(size, 1))
+        return self._with_missing(total / size)
 
     def _with_missing(self, weights: np.ndarray) -> np.ndarray:
         return np.append(weights, float(self.missing)) if self.attribute.nullable else weights
@@ -249,14 +247,14 @@ class _Categories:
         return self.mask.astype(np.float64)
 
     def moment(self) -> np.ndarray:
-        values = np.zeros(len(self.mask))
-        categories = self.attribute.categories
-        if not all(isinstance(value, numbers.Real | np.bool_) for value in categories):
+        numeric = [value for value in self.attribute.categories if not isinstance(value, str)]
+        if len(numeric) < self.attribute.n_values:
             raise ValueError(
                 f"Column {self.column!r} has categories that are not numbers, so it has no sum or "
                 "mean. Count its categories instead."
             )
-        values[: len(categories)] = [float(value) for value in categories]
+        values = np.zeros(len(self.mask))
+        values[: len(numeric)] = numeric
         return self.mask * values
 
 
@@ -268,45 +266,17 @@ def _snap(position: float) -> float:
     return float(nearest) if abs(position - nearest) < _EDGE else position
 
 
-def _bins(attribute: Numeric) -> int:
-    return attribute.size - bool(attribute.nullable)
-
-
-@functools.lru_cache(maxsize=256)
-def integer_starts(lower: int, upper: int, bins: int) -> np.ndarray:
-    """First integer of every bin, and the first integer behind the last bin.
-
-    Parameters
-    ----------
-    lower, upper, bins : int
-        Of an integer `Numeric`, whose bin of x is floor((x - lower) * bins / (upper - lower)),
-        the last bin closed.
-
-    Returns
-    -------
-    ndarray of int64, shape (bins + 1,), read-only
-    """
-    if bins == upper - lower + 1:
-        starts = np.arange(lower, upper + 2, dtype=np.int64)
-    else:
-        width = upper - lower
-        steps = [lower + -(-edge * width // bins) for edge in range(bins)]
-        starts = np.array([*steps, upper + 1], dtype=np.int64)
-    starts.setflags(write=False)
-    return starts
-
-
 def _axis(column: Any, domain: Domain) -> int:
-    names = list(domain.names)
-    if column in names:
-        return names.index(column)
-    close = difflib.get_close_matches(str(column), [str(name) for name in names], n=1)
+    if column in domain:
+        return domain.index(column)
+    names = domain.names
+    close = difflib.get_close_matches(str(column), names, n=1)
     shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise ValueError(f"The domain has no column {column!r}.{hint} It has {shown}.")
 
 
-def _everything(column: str, attribute: Any) -> _Region:
+def _everything(column: str, attribute: Numeric | Categorical) -> _Region:
     if isinstance(attribute, Categorical):
         return _Categories(column, attribute, np.ones(attribute.size, dtype=bool))
     if attribute.integer:
@@ -314,7 +284,7 @@ def _everything(column: str, attribute: Any) -> _Region:
     return _Continuous(attribute, -math.inf, math.inf, True)
 
 
-def _missing(column: str, attribute: Any) -> _Region:
+def _missing(column: str, attribute: Numeric | Categorical) -> _Region:
     if not attribute.nullable:
         raise ValueError(
             f"Column {column!r} has no missing cell to ask for: it is declared without "
@@ -349,20 +319,31 @@ def _number(column: str, value: Any) -> float | int:
 
 def _code(column: str, attribute: Categorical, value: Any) -> int:
     """Position of a category."""
-    categories = list(attribute.categories)
-    for code, category in enumerate(categories):
-        # True == 1 in Python, but a column of flags and one of numbers are different questions.
-        if isinstance(value, bool | np.bool_) != isinstance(category, bool | np.bool_):
-            continue
-        if bool(category == value):
-            return code
-    close = difflib.get_close_matches(str(value), [str(category) for category in categories], n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    shown = ", ".join(map(repr, categories[:20])) + (", ..." if len(categories) > 20 else "")
-    raise ValueError(f"Column {column!r} has no category {value!r}.{hint} It has {shown}.")
+    try:
+        return attribute.index_of(value)
+    except KeyError:
+        pass
+    labels = attribute.labels()[: attribute.n_values]
+    close = difflib.get_close_matches(str(value), labels, n=1)
+    hint = f" Did you mean {attribute.categories[labels.index(close[0])]!r}?" if close else ""
+    shown = ", ".join(map(repr, attribute.categories[:20]))
+    more = ", ..." if attribute.n_values > 20 else ""
+    raise ValueError(f"Column {column!r} has no category {value!r}.{hint} It has {shown}{more}.")
 
 
-def _range(column: str, attribute: Any, low: Any, high: Any, strict: str = "") -> _Region:
+def _codes(column: str, attribute: Categorical, value: Any) -> list[int]:
+    """Position of a category, or of all categories in a group of the taxonomy."""
+    tree = attribute.taxonomy
+    if tree is not None and value in tree.labels and value not in attribute.categories:
+        _, leaf_codes = attribute.hierarchy()
+        nodes = [node for node, label in enumerate(tree.labels) if label == value]
+        return [code for node in nodes for code in leaf_codes[tree.first[node] : tree.last[node]]]
+    return [_code(column, attribute, value)]
+
+
+def _range(
+    column: str, attribute: Numeric | Categorical, low: Any, high: Any, strict: str = ""
+) -> _Region:
     """Values from low to high; None is an open end, ``strict`` names the ends left out."""
     if isinstance(attribute, Categorical):
         if not attribute.ordered:
@@ -370,9 +351,8 @@ def _range(column: str, attribute: Any, low: Any, high: Any, strict: str = "") -
                 f"Column {column!r} is an unordered Categorical, so it has no range. Ask for a "
                 "list of categories, or declare it with ordered=True."
             )
-        n_categories = len(attribute.categories)
         start = 0 if _open_end(low) else _code(column, attribute, low) + ("<" in strict)
-        stop = n_categories if _open_end(high) else _code(column, attribute, high) + 1
+        stop = attribute.n_values if _open_end(high) else _code(column, attribute, high) + 1
         if start - ("<" in strict) >= stop:
             raise _reversed(column, low, high)
         stop -= ">" in strict
@@ -405,7 +385,9 @@ def _reversed(column: str, low: Any, high: Any) -> ValueError:
     )
 
 
-def _values(column: str, attribute: Any, values: Iterable[Any], negate: bool = False) -> _Region:
+def _values(
+    column: str, attribute: Numeric | Categorical, values: Iterable[Any], negate: bool = False
+) -> _Region:
     """Any of the values, or all but these."""
     listed = list(values)
     present = [value for value in listed if value is not None]
@@ -414,7 +396,7 @@ def _values(column: str, attribute: Any, values: Iterable[Any], negate: bool = F
         _missing(column, attribute)  # refuses where there is no missing cell
     if isinstance(attribute, Categorical):
         mask = np.zeros(attribute.size, dtype=bool)
-        mask[[_code(column, attribute, value) for value in present]] = True
+        mask[[code for value in present for code in _codes(column, attribute, value)]] = True
         if missing:
             mask[-1] = True
         return _Categories(column, attribute, ~mask if negate else mask)
@@ -427,27 +409,21 @@ def _values(column: str, attribute: Any, values: Iterable[Any], negate: bool = F
         if negate:
             return _Continuous(attribute, -math.inf, math.inf, not missing)
         return _Continuous(attribute, math.inf, -math.inf, missing)
-    numbers_asked = [_number(column, value) for value in present]
-    odd = [number for number in numbers_asked if number != math.floor(_finite(column, number))]
+    asked = [_number(column, value) for value in present]
+    odd = [number for number in asked if math.isinf(number) or number != math.floor(number)]
     if odd:
         raise ValueError(
             f"Column {column!r} holds integers, so no record has the value {odd[0]!r}. "
             "Ask for an integer or a range."
         )
-    chosen = frozenset(int(number) for number in numbers_asked)
+    chosen = frozenset(int(number) for number in asked)
     lower, upper = int(attribute.lower), int(attribute.upper)
     if negate:
         return _Integer(attribute, lower, upper, not missing, None, chosen)
     return _Integer(attribute, lower, upper, missing, chosen)
 
 
-def _finite(column: str, number: float | int) -> float | int:
-    if not math.isfinite(number):
-        raise ValueError(f"Column {column!r} holds integers, so no record has the value {number}.")
-    return number
-
-
-def _compare(column: str, attribute: Any, operator: str, value: Any) -> _Region:
+def _compare(column: str, attribute: Numeric | Categorical, operator: str, value: Any) -> _Region:
     """The region of ``column operator value``."""
     if operator in ("in", "not in"):
         if not isinstance(value, list):

@@ -16,7 +16,7 @@ import json
 import math
 import numbers
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from os import PathLike
@@ -30,9 +30,9 @@ from scipy.special import ndtri
 from ._random import sampling_generator
 from ._validation import as_epsilon, dyadic_floor
 from .accounting import PrivacyLoss
-from .domain import Categorical, Domain
+from .domain import Categorical, Domain, Numeric
 from .mechanisms import discrete_laplace_quantile, discrete_laplace_variance
-from .queries import first_moment, integer_starts, parse
+from .queries import first_moment, parse
 
 __all__ = ["BoxModel", "Boxes", "LeafErrorBound", "Model", "QueryResult", "Synopsis"]
 
@@ -42,6 +42,7 @@ Weights = Mapping[int, np.ndarray]
 _CHUNK = 1 << 18
 # Volumes are compared modulo this prime, because a domain may have 1e88 cells.
 _PRIME = 2_147_483_647
+_HELD_WEIGHTS = 1 << 23
 _MAX_VIEW_CELLS = 50_000_000
 
 
@@ -344,7 +345,10 @@ class BoxModel:
                 )
         if noise_variance is not None:
             variance = np.asarray(noise_variance, dtype=np.float64)
-            if variance.shape != (len(boxes),) or not (np.isfinite(variance) & (variance >= 0)).all():
+            if (
+                variance.shape != (len(boxes),)
+                or not (np.isfinite(variance) & (variance >= 0)).all()
+            ):
                 raise ValueError(
                     f"noise_variance must hold a finite non-negative number for each of the "
                     f"{len(boxes)} boxes."
@@ -425,28 +429,24 @@ class BoxModel:
         low, high = self._weight_range(weights)
         cut = high - low
         touched = bool((cut > 0).any())
-        bounded = touched and self.leaf_errors is not None
-        quantile, std, law = self._noise(share, alpha / 2 if bounded else alpha)
-        sure = f"{100 * level:g}%"
-        if self.noise_variance is not None:
-            covers = f"about {sure}, {law}"
-        else:
-            covers = f"at least {sure} for a query fixed before looking at the release: {law}"
+        bounds = self.leaf_errors if touched else None
+        quantile, std, law = self._noise(share, alpha / 2 if bounds else alpha)
+        sure = "about" if self.noise_variance is not None else "at least"
+        text = (
+            f"For a query fixed before looking at the release, with probability {sure} "
+            f"{100 * level:g}%: the interval covers the noise ({law})"
+        )
         spread = 0.0
-        if bounded:
-            assert self.leaf_errors is not None
-            spread = float(cut @ self.leaf_errors.bounds(alpha / 2)) / 2
-            covers += ", and records unevenly spread in the boxes that the query cuts"
+        if bounds:
+            spread = float(cut @ bounds.bounds(alpha / 2)) / 2
+            text += " and the uneven spread of records in boxes that the query cuts."
         elif touched:
-            covers += (
-                "; only the noise is covered, not records unevenly spread in the boxes that the "
-                "query cuts"
-            )
+            text += ". It does not cover the uneven spread of records in boxes that the query cuts."
         else:
-            covers += "; the query cuts through no box, so there is no other error"
+            text += ", the only error: the query cuts through no box."
         if any(((vector > 0) & (vector < 1)).any() for vector in weights.values()):
-            covers += "; bins covered in part count in proportion, which the interval takes as true"
-        return Error(std, quantile + spread, covers + ".")
+            text += " Bins covered in part are taken as covered in proportion."
+        return Error(std, quantile + spread, text)
 
     def _weight_range(self, weights: Weights) -> tuple[np.ndarray, np.ndarray]:
         """Smallest and largest weight of a cell in every box (weights must not be negative)."""
@@ -462,10 +462,7 @@ class BoxModel:
         used = share != 0
         if self.noise_variance is not None:
             std = math.sqrt(float(share**2 @ self.noise_variance))
-            law = (
-                "taking the noise of the boxes as independent and its sum as Gaussian (their "
-                "variances are known)"
-            )
+            law = "known variances, taken as independent between boxes, their sum as Gaussian"
             return _gaussian_quantile(alpha) * std, std, law
         if self.noise_epsilon is None:
             raise ValueError(
@@ -496,9 +493,7 @@ class BoxModel:
         positive = np.maximum(self.counts, 0).astype(np.float64)
         if not positive.any():
             shape = np.array(self.shape, dtype=np.int32)
-            return generator.integers(
-                0, shape, size=(n_samples, len(shape)), dtype=np.int32
-            )
+            return generator.integers(0, shape, size=(n_samples, len(shape)), dtype=np.int32)
         chosen = generator.choice(len(positive), size=n_samples, p=positive / positive.sum())
         return generator.integers(
             self.boxes.lower[chosen], self.boxes.upper[chosen], dtype=np.int32
@@ -522,6 +517,11 @@ class BoxModel:
         for axis in range(len(axes)):
             table = np.cumsum(table, axis=axis)
         return table[tuple(slice(-1) for _ in axes)]
+
+    def rectangles(self, axes: Sequence[int]) -> np.ndarray:
+        """Distinct boxes on a few axes, int32 of shape (n, n_axes, 2): first code, stop code."""
+        sides = np.stack([self.boxes.lower[:, axes], self.boxes.upper[:, axes]], axis=2)
+        return np.unique(sides, axis=0)
 
     def to_frame(self, domain: Domain) -> pd.DataFrame:
         """One row for each box: its range in every attribute, and its count."""
@@ -634,25 +634,28 @@ def _laplace_sum_quantile(
     noise law, ``4.8 sqrt(B alpha)`` ranks above the plain quantile, so that it is too small with
     probability 1e-6 at most; its seed is fixed, so that equal queries get equal intervals.
     """
+    groups = [(np.abs(part), epsilon) for part, epsilon in groups if len(part)]
+    if not groups:
+        return 0.0, "none in this answer"
+    if len(groups) == 1 and len(groups[0][0]) == 1:
+        weight, epsilon = groups[0]
+        return float(weight[0]) * discrete_laplace_quantile(1 - alpha, epsilon), "its exact law"
+    # Equal weights, as of boxes covered entirely, are treated together. Weights are compared
+    # after scaling and rounding up at the twelfth digit, which can only widen the interval.
+    scale = max(float(part.max()) for part, _ in groups)
     weights, epsilons, number = [], [], []
     for part, epsilon in groups:
-        distinct, times = np.unique(np.round(np.abs(part), 12), return_counts=True)
-        keep = distinct > 0
-        weights.append(distinct[keep])
-        number.append(times[keep])
-        epsilons.append(np.full(keep.sum(), float(dyadic_floor(epsilon))))
+        distinct, times = np.unique(np.ceil(part / scale * 1e12 - 1e-3), return_counts=True)
+        weights.append(distinct / 1e12)
+        number.append(times)
+        epsilons.append(np.full(len(times), float(dyadic_floor(epsilon))))
     w, n, e = np.concatenate(weights), np.concatenate(number), np.concatenate(epsilons)
-    if not len(w):
-        return 0.0, "there is no noise in the answer"
-    if len(w) == 1 and n[0] == 1:
-        (epsilon,) = (epsilon for part, epsilon in groups if part.any())
-        exact = float(w[0]) * discrete_laplace_quantile(1 - alpha, epsilon)
-        return exact, "the exact law of the noise"
-    chernoff = _chernoff(w, n, e, alpha)
-    simulated = _simulated_quantile(w, n, e, alpha)
+    w, n, e = w[w > 0], n[w > 0], e[w > 0]
+    chernoff = scale * _chernoff(w, n, e, alpha)
+    simulated = scale * _simulated_quantile(w, n, e, alpha)
     if simulated < chernoff:
-        return simulated, "the noise (its law simulated, wrong with probability 1e-6)"
-    return chernoff, "the noise (a bound on its exact law)"
+        return simulated, "its exact law simulated, too narrow with probability 1e-6"
+    return chernoff, "a bound on its exact law"
 
 
 def _chernoff(w: np.ndarray, n: np.ndarray, e: np.ndarray, alpha: float) -> float:
@@ -664,7 +667,9 @@ def _chernoff(w: np.ndarray, n: np.ndarray, e: np.ndarray, alpha: float) -> floa
         moment = base - _log_sinh((e + w * t) / 2) - _log_sinh((e - w * t) / 2)
         return (float(n @ moment) + math.log(2 / alpha)) / t
 
-    found = minimize_scalar(bound, bounds=(1e-6, 1 - 1e-9), method="bounded", options={"xatol": 1e-4})
+    found = minimize_scalar(
+        bound, bounds=(1e-6, 1 - 1e-9), method="bounded", options={"xatol": 1e-4}
+    )
     return float(found.fun)
 
 
@@ -698,29 +703,37 @@ def _simulated_quantile(w: np.ndarray, n: np.ndarray, e: np.ndarray, alpha: floa
 # Labels
 
 
-def _label(attribute: Any, start: int, stop: int) -> str:
+def _label(attribute: Numeric | Categorical, start: int, stop: int) -> str:
     """The codes from start to stop (exclusive) in words."""
     if stop - start == attribute.size:
         return "any"
-    n_values = attribute.size - bool(attribute.nullable)
-    if start == n_values:
+    if start == attribute.n_values:
         return "missing"
-    tail = " or missing" if stop > n_values else ""
-    stop = min(stop, n_values)
+    tail = " or missing" if stop > attribute.n_values else ""
+    stop = min(stop, attribute.n_values)
     if isinstance(attribute, Categorical):
-        shown = [str(category) for category in attribute.categories[start:stop]]
+        shown = attribute.labels()[start:stop]
         if attribute.ordered and len(shown) > 1:
             return f"{shown[0]} to {shown[-1]}{tail}"
         if len(shown) > 5:
             shown = [*shown[:3], f"... ({len(shown)} in all)"]
         return ", ".join(shown) + tail
+    low, high = attribute.edges[[start, stop]].tolist()
     if attribute.integer:
-        starts = integer_starts(int(attribute.lower), int(attribute.upper), n_values)
-        first, last = int(starts[start]), int(starts[stop]) - 1
-        return (f"{first}" if first == last else f"{first} to {last}") + tail
-    width = (attribute.upper - attribute.lower) / n_values
-    low, high = attribute.lower + start * width, attribute.lower + stop * width
-    return f"[{low:.6g}, {high:.6g}{']' if stop == n_values else ')'}{tail}"
+        return (f"{low}" if high == low + 1 else f"{low} to {high - 1}") + tail
+    return f"[{low:.6g}, {high:.6g}{']' if stop == attribute.bins else ')'}{tail}"
+
+
+def _plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
+    """What `skdp.plotting.PlotAxis` needs to know of a column."""
+    if isinstance(attribute, Categorical):
+        edges = np.arange(attribute.n_values + 1) - 0.5
+        labels: list[str] | None = attribute.labels()[: attribute.n_values]
+    else:
+        # A bar stands over its integers, the first one included.
+        edges = attribute.edges - 0.5 * attribute.integer
+        labels = None
+    return {"name": name, "edges": edges, "labels": labels, "missing": attribute.nullable}
 
 
 # --------------------------------------------------------------------------------------------------
@@ -908,7 +921,7 @@ class Synopsis:
         """
         if not return_interval:
             queries, single = _listed(query)
-            answers = self.model.answer([parse(one, self.domain) for one in queries])
+            answers = _answer(self.model, (parse(one, self.domain) for one in queries))
             return float(answers[0]) if single else answers
         level = _check_level(level)
         queries, single = _listed(query)
@@ -978,20 +991,22 @@ class Synopsis:
         _, values = first_moment(None, self.domain, column)
         with np.errstate(divide="ignore", invalid="ignore"):
             means = np.where(counts > 0, sums / counts, np.nan)
-        attribute = self.domain[column]
-        seen = values[: attribute.size - bool(attribute.nullable)]
+        seen = values[: self.domain[column].n_values]
         means = np.clip(means, seen.min(), seen.max())
         return float(means[0]) if single else means
 
     def _moments(self, column: str, queries: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         """Sums of the column, and numbers of records with a value in it."""
-        counted, summed = [], []
-        for one in queries:
-            weights, moment = first_moment(one, self.domain, column)
-            counted.append(weights)
-            summed.append({**weights, self.domain.index(column): moment})
-        both = self.model.answer(summed + counted)
-        return both[: len(queries)], both[len(queries) :]
+        axis = self.domain.index(column) if column in self.domain else -1
+
+        def both() -> Iterator[Weights]:
+            for one in queries:
+                weights, moment = first_moment(one, self.domain, column)
+                yield {**weights, axis: moment}
+                yield weights
+
+        answers = _answer(self.model, both())
+        return answers[::2], answers[1::2]
 
     # -- synthetic records
 
@@ -1074,15 +1089,28 @@ class Synopsis:
             )
         return self.model.view(axes)
 
-    def plot(self, columns: Sequence[str] | str | None = None, ax: Any = None) -> Any:
-        """Draw the released counts over one or two columns.
+    def plot(
+        self,
+        columns: Sequence[str] | str | None = None,
+        ax: Any = None,
+        *,
+        blocks: bool = False,
+        norm: Any = None,
+    ) -> Any:
+        """Draw the expected number of records over one or two columns.
 
         Parameters
         ----------
         columns : str or sequence of str, default=None
-            One column gives bars, two a heat map. None takes the first two (or the only one).
+            One column gives bars, two a heat map, the first from left to right. None takes the
+            first two (or the only one).
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
+        blocks : bool, default=False
+            Outline the boxes, as far as they differ in the two columns.
+        norm : matplotlib Normalize, default=None
+            Colour scale of a heat map, such as ``matplotlib.colors.PowerNorm(0.5)`` for skewed
+            counts; linear from zero by default, negative cells then have the colour of zero.
 
         Returns
         -------
@@ -1092,18 +1120,24 @@ class Synopsis:
         ------
         ImportError
             If matplotlib is missing; it comes with the extra ``skdp[plot]``.
+        ValueError
+            As in `view`, or if there are no boxes to outline or too many.
         """
-        from .plotting import plot_view
+        from .plotting import PlotAxis, plot_view
 
         if columns is None:
             columns = self.domain.names[:2]
         columns = [columns] if isinstance(columns, str) else list(columns)
         table = self.view(columns)
-        labels = [
-            [_label(self.domain[name], code, code + 1) for code in range(self.domain[name].size)]
-            for name in columns
-        ]
-        return plot_view(table, columns, labels, ax=ax)
+        rectangles = None
+        if blocks:
+            if not isinstance(self.model, BoxModel) or len(columns) != 2:
+                raise ValueError(
+                    "blocks=True outlines boxes over two columns; this release or view has none."
+                )
+            rectangles = self.model.rectangles([self.domain.index(name) for name in columns])
+        axes = [PlotAxis(**_plot_axis(name, self.domain[name])) for name in columns]
+        return plot_view(table, axes, ax=ax, blocks=rectangles, norm=norm)
 
     def to_frame(self) -> pd.DataFrame:
         """Everything released, in a readable table.
@@ -1193,9 +1227,7 @@ class Synopsis:
                 ) from error
 
     @classmethod
-    def _from_parts(
-        cls, metadata: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> Synopsis:
+    def _from_parts(cls, metadata: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Synopsis:
         domain = Domain.from_json(json.dumps(metadata["domain"]))
         facts = dict(metadata["model"])
         kind = facts.pop("kind")
@@ -1225,12 +1257,28 @@ def _listed(query: Any) -> tuple[list[Any], bool]:
     return [query], True
 
 
+def _answer(model: Model, queries: Iterable[Weights]) -> np.ndarray:
+    """Answers to many queries; only so many weights are held at a time."""
+    answers: list[np.ndarray] = []
+    waiting: list[Weights] = []
+    held = 0
+    for weights in queries:
+        waiting.append(weights)
+        held += sum(len(vector) for vector in weights.values())
+        if held > _HELD_WEIGHTS:
+            answers.append(model.answer(waiting))
+            waiting, held = [], 0
+    answers.append(model.answer(waiting))
+    return np.concatenate(answers)
+
+
 def _check_level(level: Any) -> float:
     if isinstance(level, bool) or not isinstance(level, numbers.Real):
         raise TypeError(f"level must be a number, got {level!r}.")
-    if not 0 < level < 1:
+    number = float(level)
+    if not 0 < number < 1:
         raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
-    return float(level)
+    return number
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:

@@ -1,0 +1,197 @@
+"""Pictures of releases: a leaf that takes plain arrays and loads matplotlib when it draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["PlotAxis", "plot_view"]
+
+_MAX_LABELS = 30
+_MAX_CELLS = 1000
+_MAX_BLOCKS = 5000
+_COLOUR = "#31688e"
+
+
+class PlotAxis(NamedTuple):
+    """How the codes of one column lie along an axis of a picture.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    edges : ndarray of float, shape (n_values + 1,)
+        Borders of the cells, ascending; in units of the column for numbers.
+    labels : sequence of str or None
+        One for each cell of a column of categories; None for numbers.
+    missing : bool
+        Whether the last code, behind the cells of the edges, stands for missing values.
+    """
+
+    name: str
+    edges: np.ndarray
+    labels: Sequence[str] | None
+    missing: bool
+
+
+def _pyplot() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError(
+            "Plotting needs matplotlib, which cannot be imported. Install it with "
+            "pip install 'skdp[plot]'."
+        ) from error
+    return pyplot
+
+
+def plot_view(
+    table: np.ndarray,
+    axes: Sequence[PlotAxis],
+    *,
+    ax: Any = None,
+    blocks: np.ndarray | None = None,
+    norm: Any = None,
+) -> Any:
+    """Draw expected counts: over one column as bars, over two as a heat map.
+
+    Parameters
+    ----------
+    table : ndarray of float with one or two axes
+        Expected records for each code, or pair of codes.
+    axes : sequence of PlotAxis
+        One for each axis of the table; the first is drawn from left to right.
+    ax : matplotlib Axes, default=None
+        Where to draw; a new figure by default.
+    blocks : ndarray of int, shape (n_blocks, 2, 2), default=None
+        First code and code behind the last, ``[block, axis]``, of rectangles to outline.
+    norm : matplotlib Normalize, default=None
+        Colour scale of a heat map; linear from zero by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is missing.
+    ValueError
+        If there are more than 5,000 rectangles to outline.
+    """
+    pyplot = _pyplot()
+    if blocks is not None and len(blocks) > _MAX_BLOCKS:
+        raise ValueError(
+            f"There are {len(blocks):,} different blocks on these columns, too many to outline "
+            f"(at most {_MAX_BLOCKS:,}). Draw them with blocks=False."
+        )
+    if ax is None:
+        _, ax = pyplot.subplots(layout="constrained")
+    borders = [_with_missing(axis) for axis in axes]
+    if len(axes) == 1:
+        _bars(ax, table, axes[0], borders[0])
+    else:
+        _heat_map(ax, table, borders, blocks, norm)
+    _ticks(ax.xaxis, axes[0], borders[0])
+    ax.set_xlabel(axes[0].name)
+    if len(axes) == 2:
+        _ticks(ax.yaxis, axes[1], borders[1])
+        ax.set_ylabel(axes[1].name)
+    return ax
+
+
+def _with_missing(axis: PlotAxis) -> np.ndarray:
+    """Borders of all codes; missing values get a strip of their own at the end."""
+    if not axis.missing:
+        return axis.edges
+    span = axis.edges[-1] - axis.edges[0]
+    strip = max(span / 20, (axis.edges[1] - axis.edges[0]) if axis.labels is not None else 0.0)
+    return np.append(axis.edges, axis.edges[-1] + strip)
+
+
+def _bars(ax: Any, table: np.ndarray, axis: PlotAxis, borders: np.ndarray) -> None:
+    if len(table) <= _MAX_LABELS or axis.labels is not None:
+        ax.bar(
+            (borders[:-1] + borders[1:]) / 2,
+            table,
+            width=np.diff(borders) * (0.8 if axis.labels is not None else 1.0),
+            color=_COLOUR,
+            edgecolor="white",
+            linewidth=0.5,
+        )
+    else:
+        ax.stairs(table, borders, fill=True, color=_COLOUR)
+    if axis.missing and axis.labels is None:
+        ax.axvline(borders[-2], color="black", linewidth=0.8)
+    ax.axhline(0, color="black", linewidth=0.8)
+    ax.margins(x=0.01)
+    ax.set_ylabel("expected records")
+
+
+def _heat_map(
+    ax: Any,
+    table: np.ndarray,
+    borders: Sequence[np.ndarray],
+    blocks: np.ndarray | None,
+    norm: Any,
+) -> None:
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Rectangle
+
+    drawn, drawn_borders = table, list(borders)
+    for side in (0, 1):
+        # More cells than pixels are added up, so that none is dropped.
+        step = -(-drawn.shape[side] // _MAX_CELLS)
+        if step > 1:
+            at = np.arange(0, drawn.shape[side], step)
+            drawn = np.add.reduceat(drawn, at, axis=side)
+            drawn_borders[side] = np.append(borders[side][at], borders[side][-1])
+    limits = {} if norm is not None else {"vmin": 0.0, "vmax": max(float(drawn.max()), 1e-12)}
+    mesh = ax.pcolormesh(
+        *drawn_borders, drawn.T, cmap="viridis", norm=norm, rasterized=True, **limits
+    )
+    extend = "min" if norm is None and drawn.min() < 0 else "neither"
+    ax.figure.colorbar(mesh, ax=ax, label="expected records", extend=extend)
+    if blocks is not None:
+        low = [borders[side][blocks[:, side, 0]] for side in (0, 1)]
+        high = [borders[side][blocks[:, side, 1]] for side in (0, 1)]
+        outlines = [
+            Rectangle((x, y), width, height)
+            for x, y, width, height in zip(
+                low[0], low[1], high[0] - low[0], high[1] - low[1], strict=True
+            )
+        ]
+        ax.add_collection(
+            PatchCollection(outlines, facecolor="none", edgecolor="white", linewidth=0.4)
+        )
+
+
+def _ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
+    """Names of categories, values of numbers, and "missing"."""
+    if described.labels is not None:
+        labels = [*described.labels, *(["missing"] if described.missing else [])]
+        every = -(-len(labels) // _MAX_LABELS)
+        middles = (borders[:-1] + borders[1:]) / 2
+        axis.set_ticks(middles[::every], labels=[_short(text) for text in labels[::every]])
+        crowded = len(labels) > 4 or max(map(len, labels)) > 8
+        if axis.axis_name == "x" and crowded:
+            axis.set_tick_params(rotation=45)
+            for label in axis.get_ticklabels():
+                label.set_horizontalalignment("right")
+                label.set_rotation_mode("anchor")
+        return
+    if described.missing:
+        from matplotlib.ticker import MaxNLocator
+
+        low, high = described.edges[0], described.edges[-1]
+        values = [v for v in MaxNLocator(6).tick_values(low, high) if low <= v <= high]
+        # The last number must leave room for the word behind it.
+        values = [v for v in values if v < high - (high - low) / 12]
+        middle = (borders[-2] + borders[-1]) / 2
+        axis.set_ticks([*values, middle], labels=[*(f"{v:g}" for v in values), "missing"])
+
+
+def _short(text: str, length: int = 24) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
