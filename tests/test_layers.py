@@ -45,6 +45,7 @@ LEVELS = {
     "skdp.audit": 7,
     # The public names, and the command line that uses them.
     "skdp": 8,
+    "skdp.demo": 9,
     "skdp.__main__": 9,
 }
 

@@ -1,0 +1,187 @@
+"""The pages of the API reference, made from the public names of the package.
+
+A name belongs to the section of the module that defines it. A module without a section is an
+error, so that nothing public can be missing from the reference.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import shutil
+from pathlib import Path
+
+from sklearn.base import BaseEstimator
+
+# Title, what the section is about, and the modules whose public names it holds.
+SECTIONS = [
+    (
+        "The public domain",
+        "What is known without looking at a record: columns, ranges, categories.",
+        ["skdp.domain"],
+    ),
+    (
+        "Releases",
+        "Estimators that release a private synopsis of a table: ask it for counts, draw "
+        "synthetic rows from it, train on it.",
+        ["skdp.synthesis"],
+    ),
+    (
+        "The released object",
+        "What a synthesizer publishes, and what it answers. Everything on it is free.",
+        ["skdp.synopsis"],
+    ),
+    (
+        "Training on a release",
+        "Any scikit-learn estimator, trained on a release instead of on the records.",
+        ["skdp.compose"],
+    ),
+    (
+        "Accounting",
+        "What a release costs, and what may be spent on one data set.",
+        ["skdp.accounting"],
+    ),
+    (
+        "Errors and warnings",
+        "All errors come before a value is read, and cost nothing.",
+        ["skdp.exceptions"],
+    ),
+]
+
+# Public modules that keep their names to themselves: {module: title}.
+MODULES = {
+    "skdp.mechanisms": "Noise and selection",
+    "skdp.synopsis": "Parts of the released object",
+}
+
+# Methods that scikit-learn adds to every estimator; its own documentation explains them.
+_INHERITED = {"get_params", "set_params", "get_metadata_routing", "set_output", "fit_transform"}
+
+
+def public_names():
+    """{name: object} of the top level of the package."""
+    package = importlib.import_module("skdp")
+    return {name: getattr(package, name) for name in package.__all__ if name != "__version__"}
+
+
+def sections():
+    """[(title, text, names)] in the order of the reference, every public name exactly once."""
+    home = {module: title for title, _, modules in SECTIONS for module in modules}
+    names = {title: [] for title, _, _ in SECTIONS}
+    for name, thing in sorted(public_names().items()):
+        if thing.__module__ not in home:
+            raise LookupError(
+                f"skdp.{name} is defined in {thing.__module__}, which has no section in "
+                "docs/_api.py: add the module to SECTIONS."
+            )
+        names[home[thing.__module__]].append(name)
+    return [(title, text, names[title]) for title, text, _ in SECTIONS if names[title]]
+
+
+def summary(thing):
+    """First sentence of a docstring."""
+    return " ".join(inspect.getdoc(thing).split("\n\n")[0].split())
+
+
+def methods(cls):
+    """Public methods and properties that this library defines, in the order of the source."""
+    found = {}
+    for base in reversed(cls.__mro__):
+        if base.__module__.startswith("skdp."):
+            for name, member in vars(base).items():
+                wanted = inspect.isroutine(member) or isinstance(
+                    member, property | classmethod | staticmethod
+                )
+                if hasattr(member, "__wrapped__") or hasattr(member, "fn"):
+                    wanted = True  # decorated, such as with `available_if`
+                request = name.startswith("set_") and name.endswith("_request")
+                if wanted and not (name.startswith("_") or name in _INHERITED or request):
+                    found[name] = None
+    return [name for name in found if inspect.getdoc(getattr(cls, name, None))]
+
+
+def heading(text, line="="):
+    """Title with its underline."""
+    return f"{text}\n{line * len(text)}\n"
+
+
+def table(rows):
+    """Two columns: a link and a sentence."""
+    lines = [".. list-table::", "   :widths: 35 65", "   :class: autosummary", ""]
+    for role, target, text in rows:
+        lines += [f"   * - :{role}:`~{target}`", f"     - {text}"]
+    return "\n".join(lines) + "\n"
+
+
+def toctree(names):
+    """Hidden table of contents of the pages below a page."""
+    return "\n".join([".. toctree::", "   :hidden:", "", *(f"   {name}" for name in names)]) + "\n"
+
+
+def page(name, thing):
+    """Reference page of one public name."""
+    parts = [heading(name), ".. currentmodule:: skdp\n"]
+    if not inspect.isclass(thing):
+        return "\n".join([*parts, f".. autofunction:: skdp.{name}\n"])
+    parts.append(f".. autoclass:: skdp.{name}\n")
+    if issubclass(thing, BaseEstimator):
+        parts.append(
+            "The parameters can be read and set as in scikit-learn, with ``get_params`` and "
+            "``set_params``.\n"
+        )
+    members = methods(thing)
+    if members:
+        parts.append(".. rubric:: Methods\n")
+        parts.append(
+            table(("obj", f"skdp.{name}.{m}", summary(getattr(thing, m))) for m in members)
+        )
+        for member in members:
+            is_property = isinstance(inspect.getattr_static(thing, member), property)
+            directive = "autoproperty" if is_property else "automethod"
+            parts.append(f".. {directive}:: skdp.{name}.{member}\n")
+    return "\n".join(parts)
+
+
+def module_page(module, title):
+    """Reference page of a module with public names of its own."""
+    source = importlib.import_module(module)
+    at_home = public_names()
+    parts = [heading(f"{title}: ``{module}``"), summary(source) + "\n"]
+    for name in sorted(source.__all__):
+        thing = getattr(source, name)
+        if at_home.get(name) is thing:
+            parts.append(f":obj:`skdp.{name}`: {summary(thing)}\n")
+        elif inspect.isclass(thing):
+            parts.append(f".. autoclass:: {module}.{name}\n   :members:\n")
+        else:
+            parts.append(f".. autofunction:: {module}.{name}\n")
+    return "\n".join(parts)
+
+
+def pages():
+    """{file name: text} of the whole reference."""
+    names = public_names()
+    index = [
+        heading("API reference"),
+        "Everything that is public. Names that are not here may change without notice.\n",
+    ]
+    made = {}
+    for title, text, members in sections():
+        index += [heading(title, "-"), text + "\n"]
+        index.append(table(("obj", f"skdp.{m}", summary(names[m])) for m in members))
+        made.update({f"skdp.{m}.rst": page(m, names[m]) for m in members})
+    index.append(heading("Modules", "-"))
+    rows = ["* :doc:`{0} <{0}>`: {1}".format(m, MODULES[m].lower()) for m in MODULES]
+    index.append("\n".join(rows) + "\n")
+    made.update({f"{m}.rst": module_page(m, title) for m, title in MODULES.items()})
+    index.append(toctree(sorted(file.removesuffix(".rst") for file in made)))
+    return {"index.rst": "\n".join(index), **made}
+
+
+def write(folder):
+    """Write the reference into a folder of its own, replacing what an earlier build left."""
+    folder = Path(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for file, text in pages().items():
+        (folder / file).write_text(text, encoding="utf-8")

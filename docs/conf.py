@@ -1,0 +1,64 @@
+"""Settings of the documentation build."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import _api  # noqa: E402
+
+import skdp  # noqa: E402
+
+project = "skdp"
+author = "The skdp developers"
+copyright = "The skdp developers"
+version = release = skdp.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "**/GALLERY_HEADER.rst"]
+default_role = "code"
+
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+copybutton_exclude = ".linenos, .gp, .go"
+
+sphinx_gallery_conf = {
+    "examples_dirs": str(HERE.parent / "examples"),
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"[\\/](plot_|quickstart)",
+    "abort_on_example_error": True,
+    "reset_argv": lambda conf, variables: [],
+    "show_memory": False,
+    "show_signature": False,
+    "backreferences_dir": None,
+    "download_all_examples": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "skdp"
+html_static_path = ["_static"]
+html_css_files = ["skdp.css"]
+html_show_sourcelink = False
+html_sidebars = {"start": [], "glossary": [], "references": []}
+html_theme_options = {
+    "logo": {"text": "skdp"},
+    "navbar_end": ["theme-switcher"],
+    "show_prev_next": False,
+    "pygments_light_style": "default",
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+
+
+def setup(app):
+    """Write the pages of the API reference before anything is read."""
+    app.connect("builder-inited", lambda app: _api.write(Path(app.srcdir) / "api"))

@@ -1,0 +1,156 @@
+"""The documentation is complete and its examples run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator
+
+import skdp
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+GUIDE = DOCS / "user_guide"
+STATEMENTS = [
+    "Neighbours.",
+    "Unit of privacy.",
+    "What is public.",
+    "What is released.",
+    "What it costs.",
+    "What the paper did differently, and why we do not.",
+]
+BUILT = {"_build", "api", "auto_examples"}
+
+
+def sources():
+    pages = sorted(DOCS.rglob("*.rst"))
+    return [page for page in pages if not BUILT & set(page.relative_to(DOCS).parts)]
+
+
+@pytest.fixture(scope="module")
+def api():
+    spec = importlib.util.spec_from_file_location("skdp_docs_api", DOCS / "_api.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# The API reference
+
+
+def test_reference_lists_exactly_the_public_names(api):
+    listed = [name for _, _, names in api.sections() for name in names]
+    assert sorted(listed) == sorted(name for name in skdp.__all__ if name != "__version__")
+
+
+def test_every_public_name_has_a_page_that_the_index_links(api):
+    pages = api.pages()
+    for name in skdp.__all__:
+        assert f".. autoclass:: skdp.{name}\n" in pages[f"skdp.{name}.rst"]
+        assert f":obj:`~skdp.{name}`" in pages["index.rst"]
+        assert f"\n   skdp.{name}\n" in pages["index.rst"]
+
+
+def test_reference_of_a_class_lists_every_public_method(api):
+    for name, thing in api.public_names().items():
+        for method, member in inspect.getmembers(thing, inspect.isfunction):
+            if member.__module__.startswith("skdp.") and not method.startswith("_"):
+                text = api.pages()[f"skdp.{name}.rst"]
+                assert f"skdp.{name}.{method}\n" in text, f"{name}.{method} has no docstring"
+
+
+def test_a_name_without_a_section_is_an_error(api, monkeypatch):
+    monkeypatch.setattr(api, "SECTIONS", api.SECTIONS[1:])
+    with pytest.raises(LookupError, match="has no section"):
+        api.sections()
+
+
+def test_writing_the_reference_removes_what_an_earlier_build_left(api, tmp_path):
+    stale = tmp_path / "api" / "skdp.Gone.rst"
+    stale.parent.mkdir()
+    stale.write_text("old")
+    api.write(tmp_path / "api")
+    assert {page.name for page in stale.parent.iterdir()} == set(api.pages())
+
+
+# Every estimator is explained
+
+
+def estimators():
+    things = [getattr(skdp, name) for name in skdp.__all__]
+    return [t for t in things if inspect.isclass(t) and issubclass(t, BaseEstimator)]
+
+
+@pytest.mark.parametrize("estimator", estimators(), ids=lambda cls: cls.__name__)
+def test_every_estimator_is_explained_in_the_user_guide(estimator):
+    role = re.compile(rf":class:`~?skdp\.{estimator.__name__}`")
+    pages = [page.read_text() for page in GUIDE.glob("*.rst") if role.search(page.read_text())]
+    assert pages
+    if "epsilon" in inspect.signature(estimator).parameters:
+        # It reads records itself: its page makes the six statements, in this order.
+        found = [re.findall(r"^\*\*([^*]+)\*\*", page, re.MULTILINE) for page in pages]
+        assert STATEMENTS in found
+
+
+# Examples
+
+
+@pytest.mark.parametrize("page", sources(), ids=lambda page: str(page.relative_to(DOCS)))
+def test_examples_of_the_page_run(page):
+    if "imblearn" in page.read_text():
+        pytest.importorskip("imblearn")
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    result = doctest.testfile(str(page), module_relative=False, optionflags=flags)
+    assert result.failed == 0
+
+
+def test_pages_that_teach_have_examples():
+    parser = doctest.DocTestParser()
+    for page in (DOCS / "start.rst", GUIDE / "hdpview.rst", GUIDE / "pipeline_trap.rst"):
+        assert len(parser.get_examples(page.read_text())) >= 5, page.name
+
+
+def python_of_readme():
+    return re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+
+
+def python_of_landing_page():
+    block = re.search(
+        r"^\.\. code-block:: python\n\n(.*?)^\S", (DOCS / "index.rst").read_text(), re.M | re.S
+    )
+    return [inspect.cleandoc(block[1])]
+
+
+@pytest.mark.parametrize("find", [python_of_readme, python_of_landing_page])
+def test_first_lines_of_code_run(find, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame(
+        {
+            "age": rng.integers(18, 91, 2_000),
+            "sex": rng.choice(["Female", "Male"], 2_000),
+            "pay": rng.gamma(3, 15_000, 2_000),
+        }
+    )
+    (code,) = find()
+    names = {"people": people, "frame": people}
+    exec(compile(code, find.__name__, "exec"), names)
+    assert list(names["synthetic"].columns) == ["age", "sex", "pay"]
+    assert names["ledger"].spent == 1
+    saved = next(tmp_path.glob("*.skdp"))
+    assert skdp.Synopsis.load(saved).domain == names["domain"]
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])
+def test_links_between_files_lead_somewhere(name):
+    targets = re.findall(r"\]\(([^)#]+)\)", (ROOT / name).read_text())
+    for target in targets:
+        if "://" not in target:
+            assert (ROOT / target).exists(), target

@@ -1,0 +1,68 @@
+"""The metadata agree with each other and with the code."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import skdp
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+OLDEST = ROOT / "requirements-oldest.txt"
+
+
+def requirements():
+    """Every requirement that `make test-oldest` installs, as {name: floor}."""
+    extras = PROJECT["optional-dependencies"]
+    floors = {}
+    for line in [*PROJECT["dependencies"], *extras["plot"], *extras["demo"], *extras["test"]]:
+        name, floor = re.fullmatch(r"([\w-]+)>=([\d.]+)", line).groups()
+        assert floors.setdefault(name, floor) == floor, f"two floors for {name}"
+    return floors
+
+
+def pins():
+    lines = OLDEST.read_text().splitlines()
+    return dict(line.split("==") for line in lines if line and not line.startswith("#"))
+
+
+def padded(version, parts):
+    return version.split(".") + ["0"] * (parts - len(version.split(".")))
+
+
+def test_oldest_environment_sits_exactly_on_the_floors():
+    pinned = pins()
+    for name, floor in requirements().items():
+        assert name in pinned, f"{name} has a floor, but no pin in {OLDEST.name}"
+        parts = len(pinned[name].split("."))
+        assert padded(floor, parts) == pinned[name].split("."), name
+
+
+def test_version_is_the_same_everywhere():
+    assert skdp.__version__ == PROJECT["version"]
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    assert re.search(rf"^## \[?{re.escape(skdp.__version__)}\b", changelog, re.MULTILINE)
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert re.search(rf"^version: {re.escape(skdp.__version__)}$", citation, re.MULTILINE)
+
+
+def test_licence_is_the_declared_one():
+    assert PROJECT["license"] == "Apache-2.0"
+    text = (ROOT / "LICENSE").read_text()
+    assert "Apache License" in text and "Version 2.0, January 2004" in text
+
+
+@pytest.mark.parametrize("target", ["demo", "test", "test-oldest", "docs", "lint"])
+def test_commands_of_the_readme_exist(target):
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    named = (ROOT / "README.md").read_text() + (ROOT / "CONTRIBUTING.md").read_text()
+    assert f"make {target}" in named
+
+
+def test_package_is_typed_and_holds_no_code_at_the_top():
+    package = Path(skdp.__file__).parent
+    assert (package / "py.typed").is_file()
