@@ -51,6 +51,7 @@ SECTIONS = [
 # Public modules that keep their names to themselves: {module: title}.
 MODULES = {
     "skdp.mechanisms": "Noise and selection",
+    "skdp.audit": "Lower bounds on epsilon",
     "skdp.synopsis": "Parts of the released object",
 }
 
@@ -171,7 +172,7 @@ def pages():
         index.append(table(("obj", f"skdp.{m}", summary(names[m])) for m in members))
         made.update({f"skdp.{m}.rst": page(m, names[m]) for m in members})
     index.append(heading("Modules", "-"))
-    rows = ["* :doc:`{0} <{0}>`: {1}".format(m, MODULES[m].lower()) for m in MODULES]
+    rows = [f"* :doc:`{m} <{m}>`: {title.lower()}" for m, title in MODULES.items()]
     index.append("\n".join(rows) + "\n")
     made.update({f"{m}.rst": module_page(m, title) for m, title in MODULES.items()})
     index.append(toctree(sorted(file.removesuffix(".rst") for file in made)))

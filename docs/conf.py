@@ -36,7 +36,6 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"[\\/](plot_|quickstart)",
     "abort_on_example_error": True,
-    "reset_argv": lambda conf, variables: [],
     "show_memory": False,
     "show_signature": False,
     "backreferences_dir": None,

