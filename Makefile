@@ -17,30 +17,23 @@ help:
 	@echo 'make format       apply ruff fixes and ruff format'
 	@echo 'make clean        remove environments and everything built'
 
-# $(call environment,DIRECTORY,PIP ARGUMENTS)
+# What goes into each environment.
+.venv-demo/complete: INSTALL = --editable '.[demo]'
+.venv/complete: INSTALL = --editable '.[test,dev]'
+.venv-oldest/complete: INSTALL = --editable '.[test]' --constraint requirements-oldest.txt
+.venv-docs/complete: INSTALL = --editable '.[docs]'
+.venv-oldest/complete: requirements-oldest.txt
+
 # Some systems ship Python and pip without the venv module; virtualenv does the same job there.
-define environment
-	@$(PYTHON) -c 'import sys; sys.exit("skdp needs Python 3.11 or newer: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
-	@echo 'Creating the environment $(1), once; this takes a minute or two.'
-	@rm -rf $(1)
-	@$(PYTHON) -m venv $(1) >/dev/null 2>&1 || { rm -rf $(1); \
-	    $(PYTHON) -m pip install --quiet --target $(1)-tool virtualenv \
-	    && PYTHONPATH=$(1)-tool $(PYTHON) -m virtualenv --quiet $(1) && rm -rf $(1)-tool; }
-	@$(1)/bin/python -m pip install --quiet --disable-pip-version-check $(2)
+.venv-demo/complete .venv/complete .venv-oldest/complete .venv-docs/complete: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skdp needs Python 3.11 or newer: make PYTHON=...")'
+	@echo 'Creating the environment $(@D), once; this takes a minute or two.'
+	@rm -rf $(@D)
+	@$(PYTHON) -m venv $(@D) >/dev/null 2>&1 || { rm -rf $(@D); \
+	    $(PYTHON) -m pip install --quiet --target $(@D)-tool virtualenv \
+	    && PYTHONPATH=$(@D)-tool $(PYTHON) -m virtualenv --quiet $(@D) && rm -rf $(@D)-tool; }
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(INSTALL)
 	@touch $@
-endef
-
-.venv-demo/complete: pyproject.toml
-	$(call environment,.venv-demo,--editable '.[demo]')
-
-.venv/complete: pyproject.toml
-	$(call environment,.venv,--editable '.[test,dev]')
-
-.venv-oldest/complete: pyproject.toml requirements-oldest.txt
-	$(call environment,.venv-oldest,--editable '.[test]' --constraint requirements-oldest.txt)
-
-.venv-docs/complete: pyproject.toml
-	$(call environment,.venv-docs,--editable '.[docs]')
 
 demo: .venv-demo/complete
 	.venv-demo/bin/python -m skdp demo
