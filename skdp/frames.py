@@ -24,7 +24,15 @@ from sklearn.exceptions import DataConversionWarning
 
 from skdp.exceptions import DomainError
 
-__all__ = ["Column", "Frame", "as_frame", "build_frame", "is_missing"]
+__all__ = [
+    "Column",
+    "Frame",
+    "as_frame",
+    "build_frame",
+    "is_missing",
+    "select_columns",
+    "take_rows",
+]
 
 # Kinds of columns, as a schema check needs them. "null" is a column without any value; "other"
 # is what holds neither numbers nor text (bytes, lists, structs, intervals).
@@ -647,7 +655,7 @@ def build_frame(columns: Mapping[str, Any], like: Any) -> Any:
     ----------
     columns : mapping of str to 1-D array or pandas Series
         Missing values are None, NaN or pandas.NA; in Polars and PyArrow they become null.
-    like : Frame or container
+    like : Frame, container, or name of a library
         Decides the library only: names, order and types are those of ``columns``.
 
     Returns
@@ -657,7 +665,7 @@ def build_frame(columns: Mapping[str, Any], like: Any) -> Any:
         float64 where all are numbers, objects otherwise (None where missing). Columns that mix
         text and numbers become text in Polars and PyArrow, which have no such type.
     """
-    library: Any = as_frame(like).library
+    library: Any = like if isinstance(like, str) else as_frame(like).library
     series = {name: pd.Series(values) for name, values in columns.items()}
     if library == "pandas":
         return pd.DataFrame(series)
@@ -668,6 +676,22 @@ def build_frame(columns: Mapping[str, Any], like: Any) -> Any:
     for name, column in series.items():
         data[name], schema[name] = _plain(column)
     return nw.to_native(nw.from_dict(data, schema, backend=library))
+
+
+def select_columns(data: Any, names: Sequence[str]) -> Any:
+    """Columns of a table by name, as a table of the same library; arrays come back as they are."""
+    frame = nw.from_native(data, pass_through=True, eager_only=True)
+    if not isinstance(frame, nw.DataFrame) or as_frame(data).n_unnamed:
+        return data
+    return nw.to_native(frame.select(*names))
+
+
+def take_rows(data: Any, positions: NDArray[np.integer]) -> Any:
+    """Rows of a table or array by position, as a table of the same library."""
+    frame = nw.from_native(data, pass_through=True, eager_only=True)
+    if isinstance(frame, nw.DataFrame):
+        return nw.to_native(frame[positions.tolist()])
+    return np.asarray(data)[positions]
 
 
 def _build_array(series: Sequence[pd.Series]) -> NDArray:

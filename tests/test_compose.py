@@ -1,0 +1,277 @@
+"""PrivateClassifier and fit_resample in Pipelines and cross-validation."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import DOMAIN, people
+from sklearn.base import BaseEstimator, clone
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import skdp
+
+ROWS = people(3000)
+X, Y = ROWS.drop(columns="income"), ROWS["income"]
+RELEASE = skdp.HDPViewSynthesizer(epsilon=2.0, domain=DOMAIN, target="income")
+
+
+def encoded(classifier):
+    """A classifier that can read the text columns."""
+    encoder = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["sex", "work"]), remainder="passthrough"
+    )
+    return make_pipeline(encoder, classifier)
+
+
+DECLARED = "the classes are declared in public and never learned from y"
+EXPECTED_FAILURES = {
+    "check_estimators_empty_data_messages": "an empty table is legal: its release is noise, and "
+    "an error would tell that nobody is in it",
+    "check_supervised_y_no_nan": "a missing label skips its record: an error would depend on a "
+    "private value",
+    "check_classifiers_classes": DECLARED,
+    "check_classifiers_train": DECLARED,
+    "check_classifiers_regression_target": DECLARED + ", so a continuous y is unknown labels",
+}
+
+
+@parametrize_with_checks(
+    [
+        skdp.PrivateClassifier(
+            DecisionTreeClassifier(max_depth=4),
+            # Seeded, since the checks compare two fits.
+            skdp.HDPViewSynthesizer(50, domain=skdp.Numeric(-10, 10, bins=4), random_state=0),
+            classes=[0, 1, 2],
+        )
+    ],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
+)
+def test_sklearn_checks(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", skdp.InsecureSeedWarning)
+        check(estimator)
+
+
+def test_learns_from_the_release():
+    model = skdp.PrivateClassifier(encoded(LogisticRegression(max_iter=500)), RELEASE)
+    model.fit(X, Y)
+    assert model.score(X, Y) > 0.75
+    assert model.classes_.tolist() == ["high", "low"]
+    assert model.privacy_loss_.epsilon == 2
+    probabilities = model.predict_proba(X)
+    assert probabilities.shape == (len(X), 2)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    assert (model.classes_[probabilities.argmax(axis=1)] == model.predict(X)).all()
+
+
+def test_trains_on_nothing_but_the_release():
+    """The inner estimator must never meet a true row or label."""
+    seen = []
+
+    class Recorder(BaseEstimator):
+        def fit(self, X, y):
+            seen.append(X.assign(label=y))
+            self.classes_ = np.unique(y)
+            return self
+
+        def predict(self, X):
+            return np.repeat(self.classes_[:1], len(X))
+
+    rows = X.assign(age=np.random.default_rng(5).uniform(17, 90, len(X)))
+    skdp.PrivateClassifier(Recorder(), RELEASE).fit(rows, Y)
+    (train,) = seen
+    assert len(train) > 1000
+    assert not set(train["age"]) & set(rows["age"])
+
+
+def test_holds_no_raw_row():
+    secret = 43.210987654321
+    rows = X.copy()
+    rows.loc[7, "age"] = secret
+    model = skdp.PrivateClassifier(encoded(KNeighborsClassifier()), RELEASE).fit(rows, Y)
+    stored = pickle.dumps(model)
+    assert struct.pack("<d", secret) not in stored
+
+
+def test_classes_shorthand_for_arrays():
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1, 1, (2000, 2))
+    labels = (rows[:, 0] > 0).astype(int)
+    release = skdp.HDPViewSynthesizer(epsilon=5, domain=skdp.Numeric(-1, 1, bins=4))
+    model = skdp.PrivateClassifier(LogisticRegression(), release, classes=[0, 1])
+    assert model.fit(rows, labels).score(rows, labels) > 0.8
+    assert model.predict(rows).dtype.kind == "i"
+    assert model.synthesizer_.target == "target" and release.target is None
+
+
+def test_label_must_be_declared_once():
+    ledger = skdp.PrivacyLedger()
+    both = skdp.PrivateClassifier(
+        LogisticRegression(), clone(RELEASE).set_params(ledger=ledger), classes=["low", "high"]
+    )
+    with pytest.raises(ValueError, match="Both target='income' and classes="):
+        both.fit(X, Y)
+    neither = clone(RELEASE).set_params(ledger=ledger, target=None)
+    with pytest.raises(skdp.DomainError, match="No column is declared as the label"):
+        skdp.PrivateClassifier(LogisticRegression(), neither).fit(ROWS, Y)
+    continuous = clone(RELEASE).set_params(ledger=ledger, target="age")
+    with pytest.raises(skdp.DomainError, match="continuous"):
+        skdp.PrivateClassifier(LogisticRegression(), continuous).fit(ROWS, Y)
+    absent = clone(RELEASE).set_params(ledger=ledger, target="wage")
+    with pytest.raises(skdp.DomainError, match="wage"):
+        skdp.PrivateClassifier(LogisticRegression(), absent).fit(X, Y)
+    assert ledger.spent == 0
+
+
+@pytest.mark.parametrize("labels", [["low"] * 50, [None] * 50, ["neither"] * 50, []])
+def test_too_few_labels_give_a_declared_answer(labels):
+    rows = X.iloc[: len(labels)]
+    model = skdp.PrivateClassifier(encoded(LogisticRegression()), RELEASE)
+    model.fit(rows, pd.Series(labels, dtype=object))
+    assert set(model.predict(X)) <= {"low", "high"}
+    assert model.predict_proba(X).shape == (len(X), 2)
+
+
+def test_synthetic_rows_without_a_label_are_left_out():
+    domain = DOMAIN.select(["age", "sex"]).with_attribute(
+        "income", skdp.Categorical(["low", "high"], nullable=True)
+    )
+    release = skdp.HDPViewSynthesizer(epsilon=2, domain=domain, target="income")
+    labels = Y.astype(object).where(np.arange(len(Y)) % 2 == 0, None)
+    rows = X[["age", "sex"]]
+    model = skdp.PrivateClassifier(DecisionTreeClassifier(max_depth=4), release)
+    model.set_params(estimator=make_pipeline(_sex_to_number(), model.estimator))
+    assert model.fit(rows, labels).classes_.tolist() == ["high", "low"]
+
+
+def _sex_to_number():
+    return FunctionTransformer(lambda frame: frame.assign(sex=frame["sex"] == "Male"))
+
+
+class WeightedRelease(skdp.HDPViewSynthesizer):
+    """Two cells, the second three times as heavy."""
+
+    def make_training_set(self, n_samples=None, random_state=None):
+        return np.array([[0.0], [1.0]]), np.array([0, 1]), np.array([1000.0, 3000.0])
+
+
+@pytest.mark.parametrize("classifier", [RidgeClassifier(), KNeighborsClassifier(1)])
+def test_weights_are_used_or_drawn_in_proportion(classifier):
+    seen = {}
+
+    class Spy(type(classifier)):
+        def fit(self, X, y, **weights):
+            seen.update(weights, n=len(y), ones=np.mean(y))
+            return super().fit(X, y, **weights)
+
+    if isinstance(classifier, RidgeClassifier):
+
+        class Spy(type(classifier)):  # noqa: F811
+            def fit(self, X, y, sample_weight=None):
+                seen.update(n=len(y), ones=np.average(y, weights=sample_weight))
+                return super().fit(X, y, sample_weight=sample_weight)
+
+    release = WeightedRelease(domain=skdp.Numeric(0, 1, bins=2))
+    skdp.PrivateClassifier(Spy(), release, classes=[0, 1], random_state=0).fit(
+        np.zeros((5, 1)), np.zeros(5)
+    )
+    # 4000 draws of a coin that shows 1 three times out of four: five standard deviations.
+    assert abs(seen["ones"] - 0.75) < 5 * np.sqrt(0.75 * 0.25 / 4000)
+    assert seen["n"] == (2 if isinstance(classifier, RidgeClassifier) else 4000)
+
+
+def test_seed_of_the_draw_is_free_and_repeats_it():
+    release = clone(RELEASE).set_params(random_state=1)
+    with pytest.warns(skdp.InsecureSeedWarning):
+        model = skdp.PrivateClassifier(encoded(LogisticRegression()), release, random_state=4)
+        first, again = (clone(model).fit(X, Y).predict_proba(X) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_other_frames(library):
+    rows = X.astype({"sex": object, "work": object})
+    if library == "polars":
+        frame = pytest.importorskip("polars").from_pandas(rows)
+    else:
+        frame = pytest.importorskip("pyarrow").Table.from_pandas(rows)
+    to_pandas = FunctionTransformer(lambda table: table.to_pandas())
+    inner = make_pipeline(to_pandas, encoded(LogisticRegression(max_iter=500)))
+    model = skdp.PrivateClassifier(inner, RELEASE).fit(frame, Y)
+    assert model.score(frame, Y) > 0.7
+
+
+# --- Pipelines and cross-validation
+
+
+def test_in_a_pipeline_every_fold_is_charged(tmp_path):
+    ledger = skdp.PrivacyLedger(6, path=tmp_path / "ledger.sqlite")
+    release = clone(RELEASE).set_params(ledger=ledger)
+    model = make_pipeline(
+        FunctionTransformer(), skdp.PrivateClassifier(encoded(LogisticRegression()), release)
+    )
+    scores = cross_val_score(model, X, Y, cv=3, n_jobs=2)
+    assert len(scores) == 3
+    assert ledger.spent == 6
+    with pytest.raises(skdp.BudgetExceededError):
+        model.fit(X, Y)
+
+
+def test_in_memory_ledger_counts_folds():
+    ledger = skdp.PrivacyLedger(10)
+    release = clone(RELEASE).set_params(ledger=ledger)
+    model = skdp.PrivateClassifier(encoded(LogisticRegression()), release)
+    cross_val_score(model, X, Y, cv=5)
+    assert ledger.spent == 10 and len(ledger.to_frame()) == 5
+
+
+def test_fit_resample_in_an_imbalanced_learn_pipeline():
+    imblearn = pytest.importorskip("imblearn.pipeline")
+    seen = []
+
+    class Spy(LogisticRegression):
+        def fit(self, X, y):
+            seen.append(len(y))
+            return super().fit(X, y)
+
+    numbers = X[["age"]].assign(sex=(X["sex"] == "Male").astype(int))
+    domain = skdp.Domain(
+        {
+            "age": skdp.Numeric(17, 90, bins=8),
+            "sex": skdp.Numeric(0, 1, integer=True),
+            "income": skdp.Categorical(["low", "high"]),
+        }
+    )
+    ledger = skdp.PrivacyLedger(8)
+    release = skdp.HDPViewSynthesizer(2, domain=domain, target="income", ledger=ledger)
+    model = imblearn.Pipeline([("release", release), ("classify", Spy())])
+    assert cross_val_score(model, numbers, Y, cv=4).mean() > 0.7
+    assert ledger.remaining == 0
+    # The steps behind the release see its noisy total, not the size of the fold.
+    assert any(n != 2250 for n in seen)
+
+
+def test_fit_resample_returns_the_callers_types():
+    release = clone(RELEASE)
+    X_new, y_new = release.fit_resample(X, Y)
+    assert isinstance(X_new, pd.DataFrame) and isinstance(y_new, pd.Series)
+    assert y_new.name == "income" and list(X_new) == ["age", "sex", "work"]
+    assert len(X_new) == len(y_new) == max(0, round(release.count()))
+    everything = release.fit_resample(ROWS)
+    assert list(everything) == list(DOMAIN.names)
+    ledger = skdp.PrivacyLedger()
+    with pytest.raises(ValueError, match="target is None"):
+        clone(release).set_params(target=None, ledger=ledger).fit_resample(X, Y)
+    assert ledger.spent == 0
