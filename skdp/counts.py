@@ -77,7 +77,8 @@ class CountTable:
         Raises
         ------
         ValueError
-            If the shapes do not fit together.
+            If the shapes do not fit together, codes are no integers or reach the attribute's
+            size, or counts are negative.
         """
         rows = np.asarray(codes)
         sizes = tuple(int(size) for size in shape)
@@ -91,11 +92,21 @@ class CountTable:
             raise ValueError(
                 f"counts must have one entry per row, got {weights.shape} for {len(rows)} rows."
             )
-        # Column by column: on the Fortran-ordered arrays of Domain.encode each test is one scan.
+        if not np.issubdtype(rows.dtype, np.integer) and rows.size:
+            raise ValueError(f"codes must be integers, got {rows.dtype}.")
         keep: NDArray[np.bool_] | None = None
-        for axis in range(rows.shape[1]):
+        if weights is not None:
+            if len(weights) and weights.min() < 0:
+                raise ValueError("counts must not be negative.")
+            keep = weights > 0
+        # Column by column: on the Fortran-ordered arrays of Domain.encode each test is one scan.
+        for axis, size in enumerate(sizes):
             column = rows[:, axis]
-            if len(column) and column.min() < 0:
+            if not len(column):
+                continue
+            if column.max() >= size:
+                raise ValueError(f"Codes of attribute {axis} must lie below its size {size}.")
+            if column.min() < 0:
                 keep = column >= 0 if keep is None else keep & (column >= 0)
         if keep is not None:
             rows = rows[keep]
@@ -179,8 +190,8 @@ def _count_keys(
     """Total weight at each of ``cells`` positions, in integers."""
     if weights is None:
         return np.bincount(key, minlength=cells).astype(np.int64, copy=False)
-    if len(weights) and int(weights.sum()) < 2**53 and int(weights.min()) >= 0:
-        # Sums of integers below 2**53 are exact in float64.
+    if int(weights.sum()) < 2**53:
+        # Counts are not negative, so no partial sum is larger, and all are exact in float64.
         return np.bincount(key, weights=weights, minlength=cells).astype(np.int64)
     total = np.zeros(cells, dtype=np.int64)
     np.add.at(total, key, weights)
@@ -191,26 +202,24 @@ def _unique(
     key: NDArray[np.int64], cells: int, weights: NDArray[np.int64] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Sorted distinct keys and their total weights."""
+    if not len(key):
+        return key, np.zeros(0, dtype=np.int64)
+    if cells <= max(_DENSE_CELLS, 2 * len(key)):
+        total = _count_keys(key, cells, weights)
+        present = np.flatnonzero(total)
+        return present, total[present]
     if weights is None:
-        if cells <= max(_DENSE_CELLS, 2 * len(key)):
-            total = np.bincount(key, minlength=1).astype(np.int64, copy=False)
-            present = np.flatnonzero(total)
-            return present, total[present]
         ordered = np.sort(key)
         starts = _starts(ordered)
         return ordered[starts], np.diff(starts, append=len(ordered))
     order = np.argsort(key, kind="stable")
     ordered = key[order]
     starts = _starts(ordered)
-    if not len(starts):
-        return ordered, np.zeros(0, dtype=np.int64)
     return ordered[starts], np.add.reduceat(weights[order], starts)
 
 
 def _starts(ordered: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Positions where a new value begins in a sorted array."""
-    if not len(ordered):
-        return np.zeros(0, dtype=np.intp)
+    """Positions where a new value begins in a sorted array that is not empty."""
     return np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
 
 

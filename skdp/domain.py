@@ -37,6 +37,8 @@ _MAX_BINS = 2**31 - 2
 # Integers up to here are exact in float64, which bins are computed in on every engine.
 _MAX_INTEGER = 2**53
 _DEFAULT_BINS = 32
+# Integers in a range up to this get one code each where a domain is inferred.
+_INFER_INTEGERS = 256
 _FORMAT = "skdp.domain"
 _VERSION = 1
 _MISSING_LABEL = "missing"
@@ -44,10 +46,10 @@ _MISSING_LABEL = "missing"
 
 def _plain_category(value: Any, what: str) -> Category:
     """A category as a plain Python value."""
-    if isinstance(value, np.generic):
+    if isinstance(value, np.bool_ | np.number):
         value = value.item()
     if isinstance(value, str):
-        return str(value)
+        return _plain_text(value, what)
     if isinstance(value, bool):
         return value
     if isinstance(value, numbers.Integral):
@@ -63,6 +65,17 @@ def _plain_category(value: Any, what: str) -> Category:
         "bool. Convert it to text, in the declaration and in the data. For missing values use "
         "nullable=True."
     )
+
+
+def _plain_text(value: str, what: str) -> str:
+    """A str that every library can store."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise DomainError(
+            f"{what} {value!r} is not valid Unicode text (it has half of a surrogate pair)."
+        ) from None
+    return str(value)
 
 
 def _as_int(value: Any, name: str) -> int:
@@ -120,7 +133,7 @@ class Taxonomy:
 
     def __init__(self, labels: Sequence[Category], parents: ArrayLike) -> None:
         """Build from node labels and parent numbers; a parent comes before its children."""
-        parent_list = [int(parent) for parent in np.asarray(parents).tolist()]
+        parent_list = [_as_int(parent, "Taxonomy parent") for parent in np.asarray(parents)]
         if not labels or len(labels) != len(parent_list):
             raise DomainError("A taxonomy needs at least one node, and one parent per node.")
         if parent_list[0] != -1 or any(
@@ -176,6 +189,12 @@ class Taxonomy:
     def from_edges(cls, edges: Iterable[tuple[Category, Category]]) -> Taxonomy:
         """Build from (parent, child) pairs; children keep the order of the pairs.
 
+        Parameters
+        ----------
+        edges : iterable of pairs
+            A label names one node. For trees in which a group is called like one of its leaves
+            see :meth:`from_tree`.
+
         Raises
         ------
         DomainError
@@ -218,8 +237,8 @@ class Taxonomy:
         ----------
         tree : mapping or sequence
             Keys of a mapping are groups, values what is below them: a mapping, a list (of leaves
-            or again of mappings) or a single leaf. A mapping with one key has it as root;
-            otherwise a root labelled "Any" is put on top.
+            or again of mappings), a single leaf, or None for a key that is itself a leaf. A
+            mapping with one key has it as root; otherwise a root labelled "Any" is put on top.
 
         Raises
         ------
@@ -270,7 +289,6 @@ class Taxonomy:
         if n < 1:
             raise DomainError(f"A taxonomy needs at least one code, got {n}.")
         height = (n - 1).bit_length()
-        edges: Any = codes.edges if isinstance(codes, Numeric) else range(n + 1)
         labels: list[Category] = []
         parents: list[int] = []
         offset = 0
@@ -280,7 +298,12 @@ class Taxonomy:
             for group in range(groups):
                 parents.append(offset - -(-n // (2 * step)) + group // 2 if level else -1)
                 low, high = group * step, min(n, (group + 1) * step)
-                labels.append(group if step == 1 else f"[{edges[low]:g}, {edges[high]:g})")
+                if step == 1:
+                    labels.append(group)
+                elif isinstance(codes, Numeric):
+                    labels.append(codes._span_label(low, high))
+                else:
+                    labels.append(f"[{low}, {high})")
             offset += groups
         return cls(labels, parents)
 
@@ -411,6 +434,7 @@ class Attribute:
         Below the top the missing cell is a group of its own, the last.
         """
         tree, leaf_codes = self.hierarchy()
+        own = self.labels()
         result = []
         for level in range(max(tree.height, int(self.nullable)) + 1):
             cut = tree.cut(min(level, tree.height))
@@ -418,7 +442,7 @@ class Attribute:
             groups[leaf_codes] = tree.groups(min(level, tree.height))
             texts = [str(tree.labels[node]) for node in cut]
             if level == tree.height:
-                texts = [self.labels()[leaf_codes[leaf]] for leaf in range(tree.n_leaves)]
+                texts = [own[code] for code in leaf_codes]
             if self.nullable and level:
                 groups[-1] = len(texts)
                 texts.append(_MISSING_LABEL)
@@ -605,16 +629,25 @@ class Numeric(Attribute):
         return pd.Series(values)
 
     def labels(self) -> list[str]:  # noqa: D102
-        edges = self.edges.tolist()
         if self._one_each:
-            texts = [str(edge) for edge in edges[:-1]]
+            texts = [str(value) for value in self.edges[:-1]]
         else:
-            texts = [
-                f"[{_digits(a)}, {_digits(b)})" for a, b in zip(edges[:-1], edges[1:], strict=True)
-            ]
+            edges = [_digits(edge) for edge in self.edges.tolist()]
+            texts = [f"[{low}, {high})" for low, high in zip(edges[:-1], edges[1:], strict=True)]
             if not self.integer:
                 texts[-1] = texts[-1][:-1] + "]"
         return texts + [_MISSING_LABEL] * self.nullable
+
+    def _span_label(self, start: int, stop: int) -> str:
+        """Text for the values of the bins from ``start`` up to ``stop``, exclusive."""
+        if self.integer:
+            low, high = self._first_integer(np.array([start, stop])).tolist()
+        else:
+            step = (self.upper - self.lower) / self.bins
+            low = self.lower + start * step
+            high = self.upper if stop == self.bins else self.lower + stop * step
+        closed = stop == self.bins and not self.integer
+        return f"[{_digits(low)}, {_digits(high)}{']' if closed else ')'}"
 
     def hierarchy(self) -> tuple[Taxonomy, NDArray[np.int64]]:  # noqa: D102
         return Taxonomy.dyadic(self), np.arange(self.bins)
@@ -870,7 +903,7 @@ class Categorical(Attribute):
             return "boolean" if self.nullable else "bool"
         if types == {int} and all(-(2**63) <= value < 2**63 for value in self.categories):  # type: ignore[operator]
             return "Int64" if self.nullable else "int64"
-        if types <= {int, float} and float in types:
+        if types <= {int, float} and float in types and all(_is_float(v) for v in self.categories):
             return "float64"
         if types == {str}:
             # What pandas makes of a list of text: object before pandas 3, "str" since.
@@ -945,6 +978,14 @@ class Categorical(Attribute):
         parts += [] if self.other is None else [f"other={self.other!r}"]
         parts += ["nullable=True"] * self.nullable
         return f"Categorical({', '.join(parts)})"
+
+
+def _is_float(value: Any) -> bool:
+    """Whether a number is a float64 without loss."""
+    try:
+        return float(value) == value
+    except OverflowError:
+        return False
 
 
 def _some(values: Sequence[Any], limit: int = 8) -> str:
@@ -1023,6 +1064,7 @@ class Domain:
     names: tuple[str, ...]
     attributes: tuple[Numeric | Categorical, ...]
     inferred: bool
+    _positions: dict[str, int]
 
     def __init__(
         self,
@@ -1058,6 +1100,7 @@ class Domain:
                 raise DomainError(
                     f"Column names must be strings, got {name!r} of type {type(name).__name__}."
                 )
+            _plain_text(name, "Column name")
             if not isinstance(attribute, Numeric | Categorical):
                 raise DomainError(
                     f"Column {name!r} must be declared by Numeric or Categorical, got "
@@ -1067,10 +1110,17 @@ class Domain:
         if len(set(names)) != len(names):
             repeated = sorted({name for name in names if names.count(name) > 1})
             raise DomainError(f"Column names must be unique, but {_some(repeated)} are repeated.")
-        self.names = names
-        self.attributes = tuple(attribute for _, attribute in pairs)
-        self.inferred = inferred
-        self._positions = {name: position for position, name in enumerate(names)}
+        fields = {
+            "names": names,
+            "attributes": tuple(attribute for _, attribute in pairs),
+            "inferred": inferred,
+            "_positions": {name: position for position, name in enumerate(names)},
+        }
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("A Domain cannot be changed; declare a new one.")
 
     @classmethod
     def _trusted(cls, pairs: Sequence[Any], inferred: bool) -> Domain:
@@ -1463,24 +1513,43 @@ def _attribute_from_data(data: dict[str, Any]) -> tuple[str, Numeric | Categoric
 
 def _infer(column: Column, name: str, bins: int) -> Numeric | Categorical:
     """Smallest attribute that holds a column's values."""
-    numeric = column.kind == "numeric"
-    if numeric:
-        values = column.numbers()
-        present = values[np.isfinite(values)]
-        missing = bool(np.isnan(values).any())
-    else:
-        codes, uniques = column.factorize()
-        occurring = [uniques[code] for code in np.unique(codes[codes >= 0])]
-        plain = {_plain_category(value, f"Value in column {name!r}:") for value in occurring}
-        present = np.array(sorted(plain, key=lambda value: (str(type(value)), str(value))), object)
-        missing = bool((codes < 0).any())
+    if column.kind in ("temporal", "other"):
+        raise DomainError(
+            f"Column {name!r} (type {column.dtype}) holds neither numbers nor text; convert it."
+        )
+    if column.kind == "numeric":
+        return _infer_numeric(column.numbers(), name, bins)
+    codes, uniques = column.factorize()
+    occurring = [uniques[code] for code in np.unique(codes[codes >= 0])]
+    plain = {
+        _plain_category(value, f"Column {name!r} cannot be inferred: value")
+        for value in occurring
+        if not is_missing(value)
+    }
+    if not plain:
+        raise _nothing_to_infer(name)
+    missing = bool((codes < 0).any()) or any(is_missing(value) for value in occurring)
+    categories = sorted(plain, key=lambda value: (isinstance(value, str), str(value)))
+    if not any(isinstance(value, str) for value in plain):
+        categories = sorted(plain)  # type: ignore[type-var]
+    return Categorical(categories, nullable=missing)
+
+
+def _infer_numeric(values: NDArray[np.float64], name: str, bins: int) -> Numeric:
+    present = values[np.isfinite(values)]
+    missing = bool(np.isnan(values).any())
     if not len(present):
-        raise DomainError(f"Column {name!r} has no value to infer a range or categories from.")
-    if not numeric:
-        return Categorical(present.tolist(), nullable=missing)
+        raise _nothing_to_infer(name)
     low, high = float(present.min()), float(present.max())
-    if (present == np.floor(present)).all() and max(abs(low), abs(high)) < _MAX_INTEGER:
-        each = high - low < 256
-        return Numeric(low, high, None if each else min(bins, 256), integer=True, nullable=missing)
-    # A constant gets a range around it, which numbers need.
-    return Numeric(low, high if high > low else low + max(1.0, abs(low)), bins, nullable=missing)
+    integers = bool((present == np.floor(present)).all())
+    if integers and high - low < _INFER_INTEGERS:
+        return Numeric(low, high, integer=True, nullable=missing)
+    n_bins = _as_int(bins, "bins")
+    if integers and 1 <= n_bins <= high - low and (high - low) * n_bins < _MAX_INTEGER:
+        return Numeric(low, high, n_bins, integer=True, nullable=missing)
+    # A constant gets a range above it: numbers need one.
+    return Numeric(low, high if high > low else low + max(1.0, abs(low)), n_bins, nullable=missing)
+
+
+def _nothing_to_infer(name: str) -> DomainError:
+    return DomainError(f"Column {name!r} has no value to infer a range or categories from.")

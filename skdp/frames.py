@@ -34,10 +34,6 @@ __all__ = [
     "take_rows",
 ]
 
-# Kinds of columns, as a schema check needs them. "null" is a column without any value; "other"
-# is what holds neither numbers nor text (bytes, lists, structs, intervals).
-KINDS = ("numeric", "boolean", "string", "object", "temporal", "null", "other")
-
 
 def is_missing(value: Any) -> bool:
     """Whether one value stands for "no value": None, NaN, NaT, pandas.NA."""
@@ -73,8 +69,9 @@ class Column:
     ----------
     data : array or series of the library
     kind : str
-        One of "numeric", "boolean", "string", "object", "temporal", "null", "other". A dictionary
-        (categorical) column has the kind of its categories.
+        One of "numeric", "boolean", "string", "object" (anything, told apart value by value),
+        "temporal", "null" (no value at all) and "other" (neither numbers nor text: bytes, lists,
+        intervals). A dictionary (categorical) column has the kind of its categories.
     dtype : str
         The library's own name of the type, for messages.
     """
@@ -233,12 +230,13 @@ class _ArrowColumn(Column):
         data = self.data
         if not self.dtype.startswith("dictionary"):
             data = data.dictionary_encode()
+        data = data.unify_dictionaries()
         codes: list[NDArray[np.intp]] = [np.zeros(0, dtype=np.intp)]
-        uniques: list[Any] = []
         for chunk in data.chunks:
-            positions = chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-            codes.append(np.where(positions < 0, -1, positions.astype(np.intp) + len(uniques)))
-            uniques.extend(chunk.dictionary.to_pylist())
+            # Indices may be unsigned, which have no -1.
+            positions = chunk.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+            codes.append(positions.astype(np.intp, copy=False))
+        uniques = data.chunks[-1].dictionary.to_pylist() if data.chunks else []
         return np.concatenate(codes), uniques
 
     def _objects(self) -> Sequence[Any]:
@@ -491,10 +489,7 @@ def _as_column(values: Any, name: str) -> Column:
         _warn_column_vector()
         return frame.column(frame.names[0])
     if isinstance(values, list | tuple):
-        # As objects: NumPy's common type of a list would depend on its values.
-        array = np.empty(len(values), dtype=object)
-        for position, value in enumerate(values):
-            array[position] = value
+        array = _list_array(values)
     elif values is None or isinstance(values, str | bytes | Mapping):
         raise TypeError(f"{name!r} must be a Series, a 1-D array or a list, got {type(values)}.")
     else:
@@ -524,13 +519,19 @@ def _array(data: Any) -> NDArray[Any]:
     return array
 
 
-def _list_rows(rows: Sequence[Any]) -> NDArray:
-    """A list of rows as a 2-D array of objects.
+def _list_array(values: Sequence[Any]) -> NDArray[Any]:
+    """A list of values, or of rows of equal length, as an array of objects.
 
-    Objects, because NumPy's common type of nested lists would depend on their values.
+    Objects, because NumPy's common type of a list would depend on its values.
     """
-    if not rows or not all(isinstance(row, list | tuple | np.ndarray) for row in rows):
-        return np.empty(len(rows), dtype=object)
+    rows = [row for row in values if isinstance(row, list | tuple | np.ndarray)]
+    if not rows or len(rows) < len(values):
+        array = np.empty(len(values), dtype=object)
+        for position, value in enumerate(values):
+            array[position] = value
+        return array
+    if any(isinstance(row, np.ndarray) and row.ndim != 1 for row in rows):
+        return np.asarray(values)
     lengths = {len(row) for row in rows}
     if len(lengths) > 1:
         raise ValueError("Expected 2D array, got a list of rows of different lengths.")
@@ -586,7 +587,7 @@ def as_frame(data: Any) -> Frame:
             "Expected a pandas, Polars or PyArrow table or a 2-D array, got "
             f"{type(data).__name__}. Make it a frame first, for example with pandas.DataFrame."
         )
-    array = _list_rows(data) if isinstance(data, list | tuple) else _array(data)
+    array = _list_array(data) if isinstance(data, list | tuple) else _array(data)
     if array.ndim != 2:
         _numpy_kind(array.dtype, "the array")
         raise _not_two_dimensional(array.ndim)
@@ -666,7 +667,8 @@ def build_frame(columns: Mapping[str, Any], like: Any) -> Any:
         text and numbers become text in Polars and PyArrow, which have no such type.
     """
     library: Any = like if isinstance(like, str) else as_frame(like).library
-    series = {name: pd.Series(values) for name, values in columns.items()}
+    # Rows are matched by position, whatever index a Series has.
+    series = {n: pd.Series(values).reset_index(drop=True) for n, values in columns.items()}
     if library == "pandas":
         return pd.DataFrame(series)
     if library == "numpy":
@@ -679,7 +681,14 @@ def build_frame(columns: Mapping[str, Any], like: Any) -> Any:
 
 
 def select_columns(data: Any, names: Sequence[str]) -> Any:
-    """Columns of a table by name, as a table of the same library; arrays come back as they are."""
+    """Columns of a table by name, as a table of the same library; arrays come back as they are.
+
+    Parameters
+    ----------
+    data : table, or anything else
+        A pandas frame whose column names are not strings counts as an array.
+    names : sequence of str
+    """
     frame = nw.from_native(data, pass_through=True, eager_only=True)
     if not isinstance(frame, nw.DataFrame) or as_frame(data).n_unnamed:
         return data
@@ -687,7 +696,14 @@ def select_columns(data: Any, names: Sequence[str]) -> Any:
 
 
 def take_rows(data: Any, positions: NDArray[np.integer]) -> Any:
-    """Rows of a table or array by position, as a table of the same library."""
+    """Rows of a table or array by position, as a table of the same library.
+
+    Parameters
+    ----------
+    data : table or array-like
+    positions : ndarray of int
+        May repeat rows.
+    """
     frame = nw.from_native(data, pass_through=True, eager_only=True)
     if isinstance(frame, nw.DataFrame):
         return nw.to_native(frame[positions.tolist()])
