@@ -42,10 +42,16 @@ class LedgerError(RuntimeError):
     """The ledger cannot be read or written; nothing was spent."""
 
 
-def _text(value: Fraction) -> str:
-    """Exact and short: a decimal if one with at most 6 significant digits exists."""
+def _exact_text(value: Fraction) -> str:
+    """Write a decimal if one with at most 6 significant digits is exact, else a fraction."""
     decimal = f"{float(value):.6g}"
     return decimal if Fraction(decimal) == value else str(value)
+
+
+def _text(value: Fraction) -> str:
+    """Short, for display: ``~`` marks what is rounded."""
+    exact = _exact_text(value)
+    return exact if len(exact) <= 12 else f"~{float(value):.6g}"
 
 
 def _parts_text(parts: Mapping[str, Fraction]) -> str:
@@ -112,9 +118,10 @@ class PrivacyLoss:
                 raise ValueError(f"No part may be negative, got {_parts_text(exact)}.")
             found = sum(exact.values(), Fraction(0))
             if found != total:
+                given = ", ".join(f"{name}={_exact_text(value)}" for name, value in exact.items())
                 raise ValueError(
-                    f"The parts must sum to epsilon={_text(total)} exactly, but "
-                    f"{_parts_text(exact) or 'no part at all'} sums to {_text(found)}. "
+                    f"The parts must sum to epsilon={_exact_text(total)} exactly, but "
+                    f"{given or 'no part at all'} sums to {_exact_text(found)}. "
                     "Divide epsilon as a Fraction, or give decimals that add up."
                 )
         object.__setattr__(self, "_epsilon", total)
@@ -300,22 +307,26 @@ class _FileStore:
                     self._write_schema(connection, total, name)
                 connection.execute("COMMIT")
             self.total, self.name = self._read_header(connection)
+            check = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if check != "ok":
+                raise self._damaged(check)
+            # One transaction: no charge may come between the two readings.
+            connection.execute("BEGIN")
+            booked = sum((e.loss.epsilon for e in self._read_entries(connection)), Fraction(0))
+            balance = self._read_spent(connection)
+            connection.execute("COMMIT")
+            if booked != balance:
+                raise self._damaged(f"its charges sum to {booked}, its balance says {balance}")
+            if total is not None and total != self.total:
+                raise ValueError(
+                    f"The ledger at {str(path)!r} allows epsilon={_exact_text(self.total)} in "
+                    f"all, but epsilon={_exact_text(total)} was given. What may be spent on a "
+                    "data set is decided once: leave epsilon out to use the ledger as it is."
+                )
             if self.name is None and name is not None and not self._read_only_path():
                 # The first name given to a ledger stays.
                 connection.execute("UPDATE ledger SET name = ? WHERE name IS NULL", (name,))
                 self.total, self.name = self._read_header(connection)
-            check = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if check != "ok":
-                raise self._damaged(check)
-        booked = sum((entry.loss.epsilon for entry in self.entries()), Fraction(0))
-        if booked != self.spent():
-            raise self._damaged(f"its charges sum to {booked}, its balance says {self.spent()}")
-        if total is not None and total != self.total:
-            raise ValueError(
-                f"The ledger at {str(path)!r} allows epsilon={_text(self.total)} in all, but "
-                f"epsilon={_text(total)} was given. What may be spent on a data set is decided "
-                "once: leave epsilon out to use the ledger as it is."
-            )
         if name is not None and name != self.name:
             known = "an unnamed data set" if self.name is None else f"the data set {self.name!r}"
             warnings.warn(
@@ -378,9 +389,12 @@ class _FileStore:
     def entries(self) -> tuple[_Entry, ...]:
         with self._connect(self._read_mode()) as connection:
             self._read_header(connection)
-            rows = connection.execute(
-                "SELECT time, name, epsilon, parts, seeded, process FROM charges ORDER BY id"
-            ).fetchall()
+            return self._read_entries(connection)
+
+    def _read_entries(self, connection: sqlite3.Connection) -> tuple[_Entry, ...]:
+        rows = connection.execute(
+            "SELECT time, name, epsilon, parts, seeded, process FROM charges ORDER BY id"
+        ).fetchall()
         try:
             return tuple(
                 _Entry(
@@ -627,9 +641,10 @@ class PrivacyLedger:
             text), ``parts`` (text), ``seeded`` (no guarantee), ``process`` (its id).
         """
         entries = self._store.entries()
+        times = pd.to_datetime([entry.time for entry in entries], utc=True)
         return pd.DataFrame(
             {
-                "time": pd.to_datetime([entry.time for entry in entries], utc=True),
+                "time": times.as_unit("us"),
                 "name": pd.Series([entry.name for entry in entries], dtype=object),
                 "epsilon": pd.Series([float(entry.loss) for entry in entries], dtype=float),
                 "exact": pd.Series([str(entry.loss.epsilon) for entry in entries], dtype=object),

@@ -1,0 +1,787 @@
+import copy
+import math
+import multiprocessing
+import os
+import pickle
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+import warnings
+from fractions import Fraction
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, clone
+
+from skdp import accounting
+from skdp.accounting import LedgerError, PrivacyLedger, PrivacyLoss
+from skdp.exceptions import BudgetExceededError
+
+can_fork = "fork" in multiprocessing.get_all_start_methods()
+
+
+@pytest.fixture(params=["memory", "file"])
+def make_ledger(request, tmp_path):
+    numbers = iter(range(1000))
+
+    def make(epsilon, name=None):
+        path = None if request.param == "memory" else tmp_path / f"ledger{next(numbers)}.db"
+        return PrivacyLedger(epsilon, path, name=name)
+
+    return make
+
+
+# --- PrivacyLoss --------------------------------------------------------------------------------
+
+
+def test_loss_is_exact_and_frozen():
+    loss = PrivacyLoss(0.3, {"a": 0.1, "b": Fraction(1, 5)})
+    assert loss.epsilon == Fraction(3, 10)
+    assert dict(loss.parts) == {"a": Fraction(1, 10), "b": Fraction(2, 10)}
+    assert list(loss.parts) == ["a", "b"]
+    assert float(loss) == 0.3
+    assert not loss.seeded
+    with pytest.raises(AttributeError, match="frozen"):
+        loss.epsilon = 1
+    with pytest.raises(AttributeError, match="frozen"):
+        del loss.epsilon
+    with pytest.raises(TypeError):
+        loss.parts["a"] = Fraction(1)
+
+
+def test_loss_does_not_follow_the_mapping_it_was_made_from():
+    parts = {"a": Fraction(1)}
+    loss = PrivacyLoss(1, parts)
+    parts["a"] = Fraction(2)
+    assert loss.parts["a"] == 1
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [{}, {"a": 0.1}, {"a": 0.1, "b": 0.1 + 0.1 + 1e-16}, {"a": 0.5, "b": -0.2}, {"a": math.nan}],
+)
+def test_parts_must_sum(parts):
+    with pytest.raises(ValueError):
+        PrivacyLoss(0.3, parts)
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf])
+def test_loss_refuses_bad_epsilon(epsilon):
+    with pytest.raises(ValueError, match="epsilon"):
+        PrivacyLoss(epsilon)
+
+
+@pytest.mark.parametrize("epsilon", ["1", None, True, [1]])
+def test_loss_refuses_what_is_no_number(epsilon):
+    with pytest.raises(TypeError, match="epsilon"):
+        PrivacyLoss(epsilon)
+
+
+def test_losses_compose():
+    first = PrivacyLoss(0.3, {"a": 0.1, "b": 0.2})
+    second = PrivacyLoss(0.1, {"b": 0.1}, seeded=True)
+    both = first + second
+    assert both == PrivacyLoss(0.4, {"a": 0.1, "b": 0.3}, seeded=True)
+    assert 3 * first == first + first + first == first * 3
+    with pytest.raises(ValueError, match="repeated"):
+        first * 0
+    with pytest.raises(TypeError):
+        first * 0.5
+    with pytest.raises(TypeError):
+        first + 1
+
+
+def test_loss_equality_hash_pickle():
+    loss = PrivacyLoss(0.3, {"a": 0.1, "b": 0.2}, seeded=True)
+    for other in (pickle.loads(pickle.dumps(loss)), copy.copy(loss), copy.deepcopy(loss)):
+        assert other == loss
+        assert hash(other) == hash(loss)
+        assert list(other.parts) == ["a", "b"]
+    assert loss != PrivacyLoss(0.3, {"a": 0.1, "b": 0.2})
+    assert loss != PrivacyLoss(0.3, seeded=True)
+    assert loss != 0.3
+
+
+def test_loss_is_shown():
+    assert repr(PrivacyLoss(1)) == "PrivacyLoss(epsilon=1)"
+    loss = PrivacyLoss(Fraction(1, 3), {"<b>": Fraction(1, 3)}, seeded=True)
+    assert repr(loss) == "PrivacyLoss(epsilon=1/3, parts: <b>=1/3, seeded: no guarantee)"
+    page = loss._repr_html_()
+    assert "&lt;b&gt;" in page
+    assert "<b></td>" not in page
+    assert "add or remove one record" in page
+    assert "no guarantee" in page
+    assert "no guarantee" not in PrivacyLoss(1)._repr_html_()
+
+
+# --- charging -----------------------------------------------------------------------------------
+
+
+def test_decimals_are_exact(make_ledger):
+    ledger = make_ledger(0.3)
+    for _ in range(3):
+        ledger.charge("a tenth", 0.1)
+    assert ledger.remaining == 0
+    with pytest.raises(BudgetExceededError) as caught:
+        ledger.charge("one more", 0.1)
+    assert caught.value.asked == Fraction(1, 10)
+    assert caught.value.remaining == 0
+    assert caught.value.total == Fraction(3, 10)
+    assert ledger.spent == Fraction(3, 10)
+    assert len(ledger.to_frame()) == 3
+
+
+def test_the_smallest_excess_is_refused(make_ledger):
+    ledger = make_ledger(1)
+    with pytest.raises(BudgetExceededError):
+        ledger.charge("x", 1 + Fraction(1, 10**40))
+    ledger.charge("x", 1 - Fraction(1, 10**40))
+    assert ledger.remaining == Fraction(1, 10**40)
+
+
+def test_budget_error_survives_pickling():
+    error = BudgetExceededError(Fraction(1, 10), Fraction(1, 20), Fraction(1))
+    again = pickle.loads(pickle.dumps(error))
+    assert (again.asked, again.remaining, again.total) == (
+        error.asked,
+        error.remaining,
+        error.total,
+    )
+    assert str(again) == str(error)
+
+
+def test_unlimited_in_memory():
+    ledger = PrivacyLedger()
+    for _ in range(5):
+        ledger.charge("x", 100)
+    assert ledger.epsilon is None
+    assert ledger.spent == 500
+    assert ledger.remaining == math.inf
+    assert "no limit" in ledger._repr_html_()
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf])
+def test_ledger_refuses_bad_total(epsilon, tmp_path):
+    for path in (None, tmp_path / "x.db"):
+        with pytest.raises(ValueError, match="epsilon"):
+            PrivacyLedger(epsilon, path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ledger_refuses_bad_charges(make_ledger):
+    ledger = make_ledger(1)
+    for loss, kind in [(0, ValueError), (-1, ValueError), (math.nan, ValueError), ("1", TypeError)]:
+        with pytest.raises(kind):
+            ledger.charge("x", loss)
+    for name in ("", None, 3):
+        with pytest.raises(TypeError, match="name"):
+            ledger.charge(name, 0.1)
+    with pytest.raises(TypeError, match="name"):
+        PrivacyLedger(1, name=3)
+    assert ledger.spent == 0
+
+
+def test_frame(make_ledger):
+    ledger = make_ledger(5)
+    assert len(ledger.to_frame()) == 0
+    ledger.charge("Überblick, \x00 'quoted'", PrivacyLoss(1, {"a": 0.25, "b": 0.75}))
+    ledger.charge("third", PrivacyLoss(Fraction(1, 3), seeded=True))
+    frame = ledger.to_frame()
+    empty = make_ledger(5).to_frame()
+    assert list(frame) == ["time", "name", "epsilon", "exact", "parts", "seeded", "process"]
+    assert list(frame.dtypes) == list(empty.dtypes)
+    assert list(frame["name"]) == ["Überblick, \x00 'quoted'", "third"]
+    assert list(frame["exact"]) == ["1", "1/3"]
+    assert list(frame["parts"]) == ["a=0.25, b=0.75", "total=1/3"]
+    assert list(frame["seeded"]) == [False, True]
+    assert set(frame["process"]) == {os.getpid()}
+    now = pd.Timestamp.now(tz="UTC")
+    assert (now - frame["time"]).abs().max() < pd.Timedelta("1min")
+    assert frame["time"].is_monotonic_increasing
+
+
+amounts = st.one_of(
+    st.fractions(min_value=Fraction(1, 1000), max_value=2),
+    st.integers(1, 2),
+    st.floats(1e-6, 2, allow_nan=False),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(total=amounts, charges=st.lists(amounts, max_size=12))
+def test_memory_ledger_against_an_oracle(total, charges):
+    check_against_oracle(PrivacyLedger(total), total, charges)
+
+
+@settings(max_examples=15, deadline=None)
+@given(total=amounts, charges=st.lists(amounts, max_size=8))
+def test_file_ledger_against_an_oracle(tmp_path_factory, total, charges):
+    path = tmp_path_factory.mktemp("oracle") / "ledger.db"
+    check_against_oracle(PrivacyLedger(total, path), total, charges)
+    assert PrivacyLedger(path=path).spent == PrivacyLedger(total, path).spent
+
+
+def check_against_oracle(ledger, total, charges):
+    left = Fraction(str(total))
+    accepted = []
+    for number, amount in enumerate(charges):
+        exact = Fraction(str(amount))
+        if exact <= left:
+            ledger.charge(f"c{number}", amount)
+            left -= exact
+            accepted.append((f"c{number}", str(exact)))
+        else:
+            before = ledger.to_frame()
+            with pytest.raises(BudgetExceededError) as caught:
+                ledger.charge(f"c{number}", amount)
+            assert caught.value.remaining == left
+            pd.testing.assert_frame_equal(ledger.to_frame(), before)
+        assert ledger.remaining == left
+        assert ledger.spent + ledger.remaining == ledger.epsilon
+    frame = ledger.to_frame()
+    assert list(zip(frame["name"], frame["exact"], strict=True)) == accepted
+
+
+# --- copies, processes, threads -----------------------------------------------------------------
+
+
+class Holder(BaseEstimator):
+    def __init__(self, ledger=None):
+        self.ledger = ledger
+
+    def fit(self, X, y=None):
+        self.ledger.charge("Holder", 0.1)
+        return self
+
+
+def test_copies_are_the_same_ledger(make_ledger):
+    ledger = make_ledger(1)
+    assert copy.copy(ledger) is ledger
+    assert copy.deepcopy(ledger) is ledger
+    assert copy.deepcopy({"a": [ledger]})["a"][0] is ledger
+    assert clone(Holder(ledger)).ledger is ledger
+    assert clone(clone(Holder(ledger))).fit(None).ledger.spent == Fraction(1, 10)
+
+
+def test_memory_ledger_refuses_to_travel():
+    ledger = PrivacyLedger(1)
+    ledger.charge("x", 0.5)
+    with pytest.raises(TypeError, match="path="):
+        pickle.dumps(ledger)
+    with pytest.raises(Exception) as caught:
+        Parallel(n_jobs=2)(delayed(Holder(ledger).fit)(None) for _ in range(2))
+    assert "pickle" in str(caught.value).lower()
+    assert ledger.spent == Fraction(1, 2)
+
+
+def test_file_ledger_travels(tmp_path):
+    ledger = PrivacyLedger(1, tmp_path / "l.db", name="set")
+    again = pickle.loads(pickle.dumps(ledger))
+    again.charge("x", 0.25)
+    assert ledger.spent == again.spent == Fraction(1, 4)
+    assert (again.name, again.path, again.epsilon) == (ledger.name, ledger.path, ledger.epsilon)
+
+
+def test_joblib_processes_charge_one_file(tmp_path):
+    ledger = PrivacyLedger(0.8, tmp_path / "l.db")
+    Parallel(n_jobs=2)(delayed(clone(Holder(ledger)).fit)(None) for _ in range(8))
+    assert ledger.remaining == 0
+    assert os.getpid() not in set(ledger.to_frame()["process"])
+    with pytest.raises(BudgetExceededError):
+        Parallel(n_jobs=2)(delayed(clone(Holder(ledger)).fit)(None) for _ in range(2))
+    assert ledger.spent == Fraction(8, 10)
+
+
+def test_joblib_threads(make_ledger):
+    ledger = make_ledger(2)
+    Parallel(n_jobs=4, prefer="threads")(
+        delayed(clone(Holder(ledger)).fit)(None) for _ in range(20)
+    )
+    assert ledger.remaining == 0
+
+
+def run(script):
+    """Run a script in a fresh interpreter, where forking is cheap and safe."""
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=os.path.dirname(os.path.dirname(accounting.__file__)),
+    )
+
+
+@pytest.mark.skipif(not can_fork, reason="needs fork")
+def test_eight_processes_never_exceed(tmp_path):
+    path = tmp_path / "l.db"
+    # Each worker opens the ledger by itself, the first makes the file, and all charge until
+    # they are refused.
+    process = run(f"""
+        import multiprocessing, os
+        from fractions import Fraction
+        from skdp.accounting import PrivacyLedger
+        from skdp.exceptions import BudgetExceededError
+
+        context = multiprocessing.get_context("fork")
+        start, results = context.Barrier(8), context.Queue()
+
+        def work():
+            start.wait()
+            ledger = PrivacyLedger(1, {str(path)!r}, name="set")
+            accepted = 0
+            while True:
+                try:
+                    ledger.charge("worker", Fraction(1, 397))
+                except BudgetExceededError:
+                    break
+                accepted += 1
+            results.put(accepted)
+
+        workers = [context.Process(target=work) for _ in range(8)]
+        for worker in workers:
+            worker.start()
+        accepted = [results.get(timeout=120) for _ in workers]
+        for worker in workers:
+            worker.join()
+            assert worker.exitcode == 0
+        print(sum(accepted), sum(count > 0 for count in accepted))
+    """)
+    output, _ = process.communicate(timeout=300)
+    accepted, busy = map(int, output.split())
+    assert accepted == 397
+    assert busy > 1
+    # Opening adds up all rows and compares with the running sum.
+    ledger = PrivacyLedger(path=path)
+    assert ledger.spent == 1
+    frame = ledger.to_frame()
+    assert len(frame) == 397
+    assert (frame["exact"] == "1/397").all()
+    assert frame["process"].nunique() == busy
+
+
+def test_threads_never_exceed(make_ledger):
+    ledger = make_ledger(1)
+    accepted = []
+
+    def work():
+        while True:
+            try:
+                ledger.charge("thread", Fraction(1, 41))
+            except BudgetExceededError:
+                return
+            accepted.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(accepted) == 41
+    assert ledger.spent == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
+def test_a_killed_process_leaves_its_charge(tmp_path):
+    path = tmp_path / "l.db"
+    PrivacyLedger(1, path)
+    process = run(f"""
+        import time
+        from skdp.accounting import PrivacyLedger
+        PrivacyLedger(path={str(path)!r}).charge("killed", 0.7)
+        print("charged", flush=True)
+        time.sleep(600)
+    """)
+    assert process.stdout.readline().strip() == "charged"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    ledger = PrivacyLedger(path=path)
+    assert ledger.spent == Fraction(7, 10)
+    assert list(ledger.to_frame()["name"]) == ["killed"]
+    with pytest.raises(BudgetExceededError):
+        ledger.charge("x", 0.4)
+
+
+@pytest.mark.skipif(not can_fork, reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
+def test_fork(tmp_path):
+    memory = PrivacyLedger(1)
+    memory.charge("before", 0.25)
+    file = PrivacyLedger(1, tmp_path / "l.db")
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+
+    def child():
+        try:
+            memory.charge("child", 0.25)
+        except LedgerError as error:
+            results.put(str(error))
+        results.put(repr(memory))
+        file.charge("child", 0.25)
+
+    process = context.Process(target=child)
+    process.start()
+    refusal, shown = results.get(timeout=60), results.get(timeout=60)
+    process.join(60)
+    assert process.exitcode == 0
+    assert "path=" in refusal
+    assert "spent=0.25" in shown
+    assert memory.spent == Fraction(1, 4)
+    assert file.spent == Fraction(1, 4)
+
+
+def test_file_ledger_does_not_depend_on_the_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ledger = PrivacyLedger(1, "l.db")
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    ledger.charge("x", 0.5)
+    assert PrivacyLedger(path=tmp_path / "l.db").spent == Fraction(1, 2)
+
+
+def test_odd_file_names(tmp_path):
+    path = tmp_path / "läger #1?mode=memory%20&x.db"
+    PrivacyLedger(1, path).charge("x", 0.5)
+    assert path.exists()
+    assert PrivacyLedger(1, str(path)).spent == Fraction(1, 2)
+
+
+# --- the file -----------------------------------------------------------------------------------
+
+
+def test_restart(tmp_path):
+    path = tmp_path / "l.db"
+    PrivacyLedger(0.3, path, name="clinic").charge("x", PrivacyLoss(0.1, {"a": 0.1}, seeded=True))
+    ledger = PrivacyLedger(path=path)
+    assert (ledger.epsilon, ledger.spent, ledger.name) == (
+        Fraction(3, 10),
+        Fraction(1, 10),
+        "clinic",
+    )
+    assert list(ledger.to_frame()["seeded"]) == [True]
+    assert PrivacyLedger(Fraction(3, 10), path).remaining == Fraction(1, 5)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_another_total_is_an_error(tmp_path):
+    path = tmp_path / "l.db"
+    PrivacyLedger(1, path)
+    with pytest.raises(ValueError, match="allows epsilon=1 in all, but epsilon=2 was given"):
+        PrivacyLedger(2, path, name="late")
+    assert PrivacyLedger(path=path).name is None
+
+
+def test_another_name_warns(tmp_path):
+    path = tmp_path / "l.db"
+    PrivacyLedger(1, path)
+    assert PrivacyLedger(1, path, name="clinic").name == "clinic"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PrivacyLedger(1, path)
+        PrivacyLedger(1, path, name="clinic")
+    with pytest.warns(UserWarning, match="'clinic', but was opened for 'school'") as record:
+        ledger = PrivacyLedger(1, path, name="school")
+    assert record[0].filename == __file__
+    assert ledger.name == "clinic"
+
+
+def test_no_total_for_a_new_file(tmp_path):
+    with pytest.raises(LedgerError, match="no ledger at"):
+        PrivacyLedger(path=tmp_path / "l.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_file_becomes_a_ledger(tmp_path):
+    path = tmp_path / "l.db"
+    path.touch()
+    PrivacyLedger(1, path).charge("x", 1)
+    assert PrivacyLedger(path=path).remaining == 0
+
+
+def refused_unchanged(path, match, epsilon=1):
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match=match):
+        PrivacyLedger(epsilon, path)
+    with pytest.raises(LedgerError, match=match):
+        PrivacyLedger(path=path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_is_no_database(tmp_path):
+    path = tmp_path / "l.db"
+    for content in (b"age,sex\n17,Female\n" * 200, b"x", b"\x00" * 4096):
+        path.write_bytes(content)
+        refused_unchanged(path, "not a ledger")
+
+
+def test_a_database_of_other_software(tmp_path):
+    path = tmp_path / "l.db"
+    other = sqlite3.connect(path)
+    other.execute("CREATE TABLE charges (id INTEGER, spent TEXT)")
+    other.commit()
+    refused_unchanged(path, "other software")
+    other.execute("PRAGMA application_id = 1234")
+    other.commit()
+    other.close()
+    refused_unchanged(path, "other software")
+
+
+def test_a_newer_format(tmp_path):
+    path = tmp_path / "l.db"
+    PrivacyLedger(1, path)
+    other = sqlite3.connect(path)
+    other.execute("PRAGMA user_version = 2")
+    other.close()
+    refused_unchanged(path, "format 2")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM ledger",
+        "INSERT INTO ledger SELECT * FROM ledger",
+        "UPDATE ledger SET total = 'much'",
+        "UPDATE ledger SET total = '1/0'",
+        "UPDATE ledger SET total = '-1'",
+        "UPDATE charges SET spent = '0'",
+        "UPDATE charges SET spent = 'x'",
+        "UPDATE charges SET epsilon = '1/20'",
+        "UPDATE charges SET parts = '[1]'",
+        "UPDATE charges SET parts = '{'",
+        "DROP TABLE charges",
+        "DELETE FROM charges WHERE id = 1",
+    ],
+)
+def test_damaged_contents(tmp_path, damage):
+    path = tmp_path / "l.db"
+    ledger = PrivacyLedger(1, path)
+    for _ in range(2):
+        ledger.charge("x", 0.1)
+    other = sqlite3.connect(path)
+    other.execute(damage)
+    other.commit()
+    other.close()
+    refused_unchanged(path, "damaged|Cannot use")
+    assert "PrivacyLedger(" in repr(ledger)
+    assert "Privacy ledger" in ledger._repr_html_()
+
+
+def test_a_damaged_page(tmp_path):
+    path = tmp_path / "l.db"
+    ledger = PrivacyLedger(10, path)
+    for _ in range(50):
+        ledger.charge("x", 0.1)
+    content = bytearray(path.read_bytes())
+    for page in range(4096, len(content), 4096):
+        content[page : page + 200] = b"\xff" * 200
+    path.write_bytes(content)
+    refused_unchanged(path, "damaged", epsilon=10)
+    with pytest.raises(LedgerError, match="damaged"):
+        ledger.charge("x", 0.1)
+    assert "unreadable" in repr(ledger)
+    assert "damaged" in ledger._repr_html_()
+
+
+def test_a_truncated_file(tmp_path):
+    path = tmp_path / "l.db"
+    ledger = PrivacyLedger(1, path)
+    ledger.charge("x", 0.5)
+    path.write_bytes(path.read_bytes()[:5000])
+    refused_unchanged(path, "damaged")
+
+
+def test_a_directory_and_a_missing_one(tmp_path):
+    with pytest.raises(LedgerError, match="is a directory"):
+        PrivacyLedger(1, tmp_path)
+    with pytest.raises(LedgerError, match="directory is missing"):
+        PrivacyLedger(1, tmp_path / "missing" / "l.db")
+    if os.path.exists("/dev/null"):
+        with pytest.raises(LedgerError, match="device"):
+            PrivacyLedger(1, "/dev/null")
+
+
+def test_a_read_only_file(tmp_path):
+    path = tmp_path / "l.db"
+    ledger = PrivacyLedger(1, path)
+    ledger.charge("x", 0.25)
+    path.chmod(0o444)
+    try:
+        again = PrivacyLedger(1, path)
+        for one in (ledger, again):
+            with pytest.raises(LedgerError, match="read-only"):
+                one.charge("y", 0.25)
+            assert one.spent == Fraction(1, 4)
+            assert len(one.to_frame()) == 1
+    finally:
+        path.chmod(0o644)
+    ledger.charge("y", 0.25)
+    assert ledger.spent == Fraction(1, 2)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX modes")
+def test_a_read_only_directory(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    ledger = PrivacyLedger(1, folder / "l.db")
+    ledger.charge("x", 0.25)
+    folder.chmod(0o555)
+    try:
+        with pytest.raises(LedgerError, match="read-only"):
+            ledger.charge("y", 0.25)
+        with pytest.raises(LedgerError, match="read-only"):
+            PrivacyLedger(1, folder / "new.db")
+        assert ledger.spent == Fraction(1, 4)
+    finally:
+        folder.chmod(0o755)
+    assert [path.name for path in folder.iterdir()] == ["l.db"]
+
+
+def test_a_locked_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(accounting._FileStore, "BUSY_SECONDS", 0.1)
+    path = tmp_path / "l.db"
+    ledger = PrivacyLedger(1, path)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerError, match="locked by another process"):
+        ledger.charge("x", 0.5)
+    assert ledger.spent == 0
+    other.execute("ROLLBACK")
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(LedgerError, match="locked by another process"):
+        ledger.charge("x", 0.5)
+    with pytest.raises(LedgerError, match="locked by another process"):
+        PrivacyLedger(1, path)
+    other.execute("ROLLBACK")
+    other.close()
+    assert ledger.spent == 0
+    ledger.charge("x", 0.5)
+    assert ledger.spent == Fraction(1, 2)
+
+
+def test_a_charge_waits_for_a_lock(tmp_path):
+    path = tmp_path / "l.db"
+    ledger = PrivacyLedger(1, path)
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN EXCLUSIVE")
+    timer = threading.Timer(0.3, other.execute, ["ROLLBACK"])
+    timer.start()
+    ledger.charge("x", 0.5)
+    timer.join()
+    other.close()
+    assert ledger.spent == Fraction(1, 2)
+
+
+def test_a_removed_or_replaced_file(tmp_path):
+    path = tmp_path / "l.db"
+    ledger = PrivacyLedger(1, path)
+    ledger.charge("x", 1)
+    path.unlink()
+    with pytest.raises(LedgerError, match="does not exist"):
+        ledger.charge("x", 0.5)
+    assert not path.exists()
+    PrivacyLedger(1, path)
+    for one in (ledger, pickle.loads(pickle.dumps(ledger))):
+        with pytest.raises(LedgerError, match="replaced"):
+            one.charge("x", 0.5)
+    assert PrivacyLedger(path=path).spent == 0
+
+
+def test_an_edited_total(tmp_path):
+    path = tmp_path / "l.db"
+    ledger = PrivacyLedger(1, path)
+    other = sqlite3.connect(path)
+    other.execute("UPDATE ledger SET total = '100'")
+    other.commit()
+    other.close()
+    with pytest.raises(LedgerError, match="edited"):
+        ledger.charge("x", 50)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a limit on file sizes")
+def test_a_full_disk(tmp_path):
+    process = run(f"""
+        import resource, signal
+        from skdp.accounting import LedgerError, PrivacyLedger
+        ledger = PrivacyLedger(10**6, {str(tmp_path / "l.db")!r})
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384))
+        done = 0
+        try:
+            while done < 10000:
+                ledger.charge("some name " * 30, 1)
+                done += 1
+        except LedgerError as error:
+            print(done, ledger.spent, error)
+    """)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0
+    done, spent, message = output.split(" ", 2)
+    assert done == spent
+    assert 0 < int(done) < 10000
+    assert "Nothing was spent" in message
+    assert PrivacyLedger(path=tmp_path / "l.db").spent == int(done)
+
+
+def test_commits_are_synchronous(tmp_path, monkeypatch):
+    seen = []
+    read = accounting._FileStore._read_spent
+
+    def spy(self, connection):
+        seen.append(connection.execute("PRAGMA synchronous").fetchone()[0])
+        seen.append(connection.in_transaction)
+        return read(self, connection)
+
+    ledger = PrivacyLedger(1, tmp_path / "l.db")
+    monkeypatch.setattr(accounting._FileStore, "_read_spent", spy)
+    ledger.charge("x", 0.5)
+    assert seen[0] >= 2
+    assert seen[1] is True
+
+
+# --- what it shows ------------------------------------------------------------------------------
+
+
+def test_ledger_is_shown(make_ledger):
+    ledger = make_ledger(1, name="<set>")
+    assert "remaining=1" in repr(ledger)
+    ledger.charge("<script>", PrivacyLoss(0.25, {"a & b": 0.25}, seeded=True))
+    ledger.charge("plain", Fraction(1, 4) + Fraction(1, 10**30))
+    assert "spent=~0.5" in repr(ledger)
+    page = ledger._repr_html_()
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert "&lt;set&gt;" in page
+    assert "a &amp; b" in page
+    assert "width:50%" in page
+    assert "1 seeded: no guarantee" in page
+    for _ in range(30):
+        ledger.charge("many", 0.01)
+    assert "the last 20 are shown" in ledger._repr_html_()
+
+
+def test_plot(make_ledger):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    ledger = make_ledger(20, name="set")
+    for number in range(12):
+        ledger.charge(f"_step {number % 10}", PrivacyLoss(1, seeded=number == 3))
+    ax = ledger.plot()
+    widths = [patch.get_width() for patch in ax.patches]
+    assert sum(widths) == pytest.approx(20)
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert len(labels) == 9
+    assert labels[-1] == "left: 8"
+    assert "3 others: 3" in labels
+    assert "12 spent (of 20)" in ax.get_title()
+    figure, given = plt.subplots()
+    assert PrivacyLedger().plot(given) is given
+    ledger.plot(given)
+    figure.canvas.draw()
+    plt.close("all")
