@@ -15,6 +15,7 @@ import io
 import json
 import math
 import numbers
+import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ Weights = Mapping[int, np.ndarray]
 _CHUNK = 1 << 18
 # Volumes are compared modulo this prime, because a domain may have 1e88 cells.
 _PRIME = 2_147_483_647
+_MAX_COUNT = 2.0**53
 _HELD_WEIGHTS = 1 << 23
 _MAX_VIEW_CELLS = 50_000_000
 
@@ -100,8 +102,8 @@ class Boxes:
                 "lower and upper must both have the shape (n_boxes, n_attributes) with at least "
                 f"one of each, got {self.lower.shape} and {self.upper.shape}."
             )
-        if (self.lower < 0).any() or (self.lower >= self.upper).any():
-            raise ValueError("Every box needs 0 <= lower < upper in every attribute.")
+        if (self.lower >= self.upper).any():
+            raise ValueError("Every box needs lower < upper in every attribute.")
 
     def __len__(self) -> int:
         return len(self.lower)
@@ -150,15 +152,23 @@ def _frozen_int32(values: Any, name: str) -> np.ndarray:
     array = np.asarray(values)
     if array.dtype.kind not in "iu":
         raise ValueError(f"{name} must be integers, got the dtype {array.dtype}.")
-    if array.size and array.max() > np.iinfo(np.int32).max:
-        raise ValueError(f"{name} must fit into 32 bits, got {array.max()}.")
-    return _frozen(array.astype(np.int32))
+    if array.size and not 0 <= array.min() <= array.max() <= np.iinfo(np.int32).max:
+        raise ValueError(f"{name} must be non-negative and fit into 32 bits.")
+    return _frozen(array, np.int32)
 
 
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array = array.copy() if array.flags.writeable and array.base is not None else array
+def _frozen(values: Any, dtype: type) -> np.ndarray:
+    """A read-only copy."""
+    array = np.array(values, dtype=dtype)
     array.setflags(write=False)
     return array
+
+
+def _fraction(text: Any) -> Fraction:
+    """An exact fraction as `save` writes it; an exponent could ask for any amount of memory."""
+    if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,500}(/[0-9]{1,500})?", text):
+        raise ValueError(f"{text!r} is not an exact fraction")
+    return Fraction(text)
 
 
 @dataclass(frozen=True)
@@ -199,7 +209,7 @@ class LeafErrorBound:
             array = np.asarray(getattr(self, name))
             if array.ndim != 1 or array.dtype.kind not in "iu" or (array < 0).any():
                 raise ValueError(f"{name} must hold one non-negative integer for each box.")
-            object.__setattr__(self, name, _frozen(array.astype(np.int64)))
+            object.__setattr__(self, name, _frozen(array, np.int64))
         if len(self.depth) != len(self.test_number):
             raise ValueError("depth and test_number must have the same length.")
         for name in ("theta", "delta", "lam", "step"):
@@ -323,9 +333,9 @@ class BoxModel:
                 f"counts must hold one number for each of the {len(boxes)} boxes, got the shape "
                 f"{counts.shape} and the dtype {counts.dtype}."
             )
-        if not np.isfinite(counts).all():
-            raise ValueError("counts must be finite.")
-        self.counts = _frozen(counts.astype(np.float64 if counts.dtype.kind == "f" else np.int64))
+        if not (np.abs(counts.astype(np.float64)) <= _MAX_COUNT).all():
+            raise ValueError("counts must be finite and at most 2**53 in size.")
+        self.counts = _frozen(counts, np.float64 if counts.dtype.kind == "f" else np.int64)
         if noise_epsilon is not None and noise_variance is not None:
             raise ValueError("Give noise_epsilon or noise_variance, not both.")
         # One entry stands for all boxes.
@@ -337,6 +347,7 @@ class BoxModel:
             for value in listed:
                 if value not in known:
                     known[value] = as_epsilon(value, "noise_epsilon")
+                    discrete_laplace_variance(known[value])  # refuses what cannot be drawn
             self.noise_epsilon = tuple(known[value] for value in listed)
             if len(self.noise_epsilon) not in (1, len(boxes)):
                 raise ValueError(
@@ -353,7 +364,7 @@ class BoxModel:
                     f"noise_variance must hold a finite non-negative number for each of the "
                     f"{len(boxes)} boxes."
                 )
-            self.noise_variance = _frozen(variance)
+            self.noise_variance = _frozen(variance, np.float64)
         if leaf_errors is not None and len(leaf_errors.depth) != len(boxes):
             raise ValueError(
                 f"leaf_errors bounds {len(leaf_errors.depth)} boxes, but there are {len(boxes)}."
@@ -367,7 +378,7 @@ class BoxModel:
     @property
     def total(self) -> float:
         """Estimated number of records, the sum of the counts."""
-        return float(self.counts.sum())
+        return float(self.counts.sum(dtype=np.float64))
 
     # -- answers
 
@@ -571,7 +582,7 @@ class BoxModel:
         """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
         epsilon: Any = None
         if "noise_epsilon" in facts:
-            distinct = [Fraction(str(text)) for text in facts["noise_epsilon"]]
+            distinct = [_fraction(text) for text in facts["noise_epsilon"]]
             if "noise_epsilon" in arrays:
                 index = arrays["noise_epsilon"]
                 if index.dtype.kind not in "iu" or (index < 0).any():
@@ -679,6 +690,8 @@ def _simulated_quantile(w: np.ndarray, n: np.ndarray, e: np.ndarray, alpha: floa
     if draws * len(w) > 5_000_000:
         draws = int(max(4_000, 100 / alpha))
     if draws * len(w) > 20_000_000:
+        return math.inf
+    if float((n / e).max()) > 1e15:  # beyond the range of the generator
         return math.inf
     rank = math.ceil(draws * (1 - alpha) + 4.8 * math.sqrt(draws * alpha))
     generator = sampling_generator(20220901)
@@ -1242,8 +1255,8 @@ class Synopsis:
             if not isinstance(privacy["seeded"], bool):
                 raise ValueError("it does not say whether it was seeded")
             loss = PrivacyLoss(
-                Fraction(privacy["epsilon"]),
-                {name: Fraction(part) for name, part in privacy["parts"].items()},
+                _fraction(privacy["epsilon"]),
+                {name: _fraction(part) for name, part in privacy["parts"].items()},
                 seeded=privacy["seeded"],
             )
         model = _MODELS[kind].from_arrays(domain.shape, facts, arrays)

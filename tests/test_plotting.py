@@ -1,0 +1,146 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from skdp._random import sampling_generator
+from skdp.domain import Categorical, Domain, Numeric
+from skdp.plotting import PlotAxis, plot_view
+from skdp.synopsis import Boxes, Synopsis
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+from matplotlib import pyplot  # noqa: E402
+
+JOBS = ["clerk", "cook", "teacher of mathematics and physics", "nurse", "farmer", "none"]
+DOMAIN = Domain(
+    {
+        "age": Numeric(17, 90, integer=True, nullable=True),
+        "pay": Numeric(0, 200_000, bins=50),
+        "job": Categorical(JOBS, nullable=True),
+        "sex": Categorical(["Female", "Male"]),
+    }
+)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    pyplot.close("all")
+
+
+@pytest.fixture
+def synopsis():
+    generator = sampling_generator(0)
+    grid = np.stack(np.meshgrid(*(np.arange(n) for n in (15, 10, 7, 2)), indexing="ij"), -1)
+    grid = grid.reshape(-1, 4)
+    steps = np.array([5, 5, 1, 1])
+    lower = grid * steps
+    upper = np.minimum(lower + steps, DOMAIN.shape)
+    expected = 400 * np.exp(-((grid[:, 0] - 5) ** 2 + (grid[:, 1] - 3) ** 2) / 8) / (1 + grid[:, 2])
+    return Synopsis(DOMAIN, Boxes(lower, upper), generator.poisson(expected) - 2)
+
+
+def ticks(axis):
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def test_two_numbers_make_a_heat_map_in_their_units(synopsis):
+    ax = synopsis.plot(["pay", "age"])
+    assert ax.get_xlabel() == "pay" and ax.get_ylabel() == "age"
+    assert ax.get_xlim() == (0, 200_000)
+    bottom, top = ax.get_ylim()
+    assert bottom == 16.5 and top > 90.5  # a strip for the missing values above
+    assert "missing" in ticks(ax.yaxis)
+    (mesh,) = ax.collections
+    np.testing.assert_allclose(np.asarray(mesh.get_array()).T, synopsis.view(["pay", "age"]))
+    assert mesh.get_cmap().name == "viridis"
+    assert mesh.norm.vmin == 0
+    assert mesh.colorbar.ax.get_ylabel() == "expected records"
+    assert mesh.colorbar.extend == "min"  # there are negative cells
+
+
+def test_categories_are_named_and_long_names_are_shortened_and_turned(synopsis):
+    ax = synopsis.plot(["job", "sex"])
+    assert ticks(ax.xaxis) == ["clerk", "cook", "teacher of mathematics …", "nurse", "farmer",
+                               "none", "missing"]  # fmt: skip
+    assert ticks(ax.yaxis) == ["Female", "Male"]
+    assert {label.get_rotation() for label in ax.get_xticklabels()} == {45}
+    assert {label.get_rotation() for label in ax.get_yticklabels()} == {0}
+
+
+def test_one_column_makes_bars(synopsis):
+    for name in ("job", "sex"):
+        ax = synopsis.plot(name)
+        heights = [patch.get_height() for patch in ax.patches]
+        np.testing.assert_allclose(heights, synopsis.view(name))
+        assert ax.get_ylabel() == "expected records" and ax.get_xlabel() == name
+    ax = synopsis.plot("age")
+    (steps,) = ax.patches
+    np.testing.assert_allclose(steps.get_data().values, synopsis.view("age"))
+    assert "missing" in ticks(ax.xaxis)
+
+
+def test_the_default_is_the_first_two_columns_and_axes_are_used(synopsis):
+    _, given = pyplot.subplots()
+    assert synopsis.plot(ax=given) is given
+    assert (given.get_xlabel(), given.get_ylabel()) == ("age", "pay")
+    alone = Synopsis(DOMAIN.select(["sex"]), Boxes([[0]], [[2]]), [5])
+    assert alone.plot().get_xlabel() == "sex"
+
+
+def test_blocks_are_outlined(synopsis):
+    ax = synopsis.plot(["age", "pay"], blocks=True)
+    _, outlines = ax.collections
+    assert len(outlines.get_paths()) == 15 * 10
+    corners = np.concatenate([path.vertices for path in outlines.get_paths()])
+    assert corners[:, 0].min() == 16.5 and corners[:, 1].max() == 200_000
+    with pytest.raises(ValueError, match="over two columns"):
+        synopsis.plot("age", blocks=True)
+
+
+def test_too_many_blocks_are_refused():
+    axis = PlotAxis("x", np.arange(101.0), None, False)
+    blocks = np.zeros((6000, 2, 2), dtype=int)
+    with pytest.raises(ValueError, match=r"6,000 different blocks.*blocks=False"):
+        plot_view(np.zeros((100, 100)), [axis, axis], blocks=blocks)
+
+
+def test_more_cells_than_pixels_are_added_up():
+    domain = Domain({"x": Numeric(0, 1, bins=4500), "y": Numeric(0, 1, bins=30)})
+    synopsis = Synopsis(domain, Boxes([[0, 0]], [[4500, 30]]), [9000])
+    ax = synopsis.plot()
+    drawn = np.asarray(ax.collections[0].get_array())
+    assert drawn.shape == (30, 900)
+    assert drawn.sum() == pytest.approx(9000)
+    assert ax.get_xlim() == (0, 1)
+
+
+def test_a_norm_can_be_given(synopsis):
+    norm = matplotlib.colors.PowerNorm(0.5, vmin=0, clip=True)
+    ax = synopsis.plot(["age", "pay"], norm=norm)
+    assert ax.collections[0].norm is norm
+
+
+def test_every_picture_can_be_drawn(synopsis, tmp_path):
+    for columns in (["age", "job"], ["job", "pay"], ["sex", "age"], "age", "pay"):
+        ax = synopsis.plot(columns)
+        ax.figure.savefig(tmp_path / "picture.png")
+    empty = Synopsis(DOMAIN, Boxes([[0] * 4], [DOMAIN.shape]), [0])
+    empty.plot(["age", "pay"]).figure.savefig(tmp_path / "picture.png")
+    empty.plot("age").figure.savefig(tmp_path / "picture.png")
+
+
+def test_without_matplotlib_the_error_names_the_extra():
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "from skdp.domain import Domain, Numeric\n"
+        "from skdp.synopsis import Boxes, Synopsis\n"
+        "s = Synopsis(Domain({'x': Numeric(0, 1)}), Boxes([[0]], [[32]]), [1])\n"
+        "assert s.count() == 1\n"
+        "try: s.plot()\n"
+        "except ImportError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'skdp[plot]'" in done.stdout
