@@ -30,9 +30,9 @@ help:
 	@echo 'Creating the environment $(@D), once; this takes a minute or two.'
 	@rm -rf $(@D)
 	@$(PYTHON) -m venv $(@D) >/dev/null 2>&1 || { rm -rf $(@D); \
-	    $(PYTHON) -m pip install --quiet --target $(@D)-tool virtualenv \
+	    $(PYTHON) -m pip install -qq --target $(@D)-tool virtualenv \
 	    && PYTHONPATH=$(@D)-tool $(PYTHON) -m virtualenv --quiet $(@D) && rm -rf $(@D)-tool; }
-	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(INSTALL)
+	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check $(INSTALL)
 	@touch $@
 
 demo: .venv-demo/complete
