@@ -22,9 +22,23 @@ from skdp.exceptions import InsecureSeedWarning
 __all__ = ["NoiseSource", "noise_source", "sampling_generator"]
 
 _BUFFER_WORDS = 1024
-_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 Size = int | tuple[int, ...]
+
+
+# Counts the forks between the first process and this one. A process id alone can come back:
+# a grandchild may get that of its dead grandparent.
+_forks = 0
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_count_fork)
 
 
 class NoiseSource:
@@ -71,7 +85,7 @@ class NoiseSource:
         if count >= _BUFFER_WORDS:
             return _entropy(count)
         local = self._local
-        process = os.getpid()
+        process = (os.getpid(), _forks)
         if getattr(local, "process", None) != process or local.used + count > _BUFFER_WORDS:
             local.buffer = _entropy(_BUFFER_WORDS)
             local.used = 0

@@ -47,12 +47,14 @@ LIMIT = 2**62 - 1
 _LEAST_RATE = Fraction(1, 2**54)
 
 # From this many draws on, building tables of 65,536 buckets pays.
-_MANY = 2**14
+_MANY = 2**12
 _CHUNK = 2**16
 # The sentinel of a bucket that cannot decide; codes stay far from it.
 _UNDECIDED = np.iinfo(np.int16).min
 
 
+# Neighbouring digit groups need the same few powers.
+@lru_cache(maxsize=256)
 def _exp_interval(exponent: Fraction, bits: int) -> tuple[int, int]:
     """Integers lo <= exp(-exponent) * 2**bits <= hi, at most 3 apart."""
     if exponent >= bits:  # exp(-bits) < 2**-bits
@@ -72,18 +74,22 @@ def _exp_interval(exponent: Fraction, bits: int) -> tuple[int, int]:
 class _Thresholds:
     """Ascending thresholds of one law, to any number of bits.
 
-    Threshold i is (E(e_i) - s) / d with E(e) = exp(-rate * e), or one minus that if ``mirrored``;
-    by ``kind``
+    With E(e) = exp(-rate * e), threshold i is (E(e_i) - shift) / divisor, or one minus that where
+    ``mirrored``. By ``kind``, shift and divisor are
 
-    - "tail": s = 0, d = 1;
-    - "signed": s = 0, d = 1 + E(1);
-    - "digit": s = E(span), d = 1 - E(span).
+    - "tail": 0 and 1;
+    - "signed": 0 and 1 + E(1);
+    - "digit": E(span) and 1 - E(span).
 
     Parameters
     ----------
+    rate : Fraction
+    kind : {"tail", "signed", "digit"}
     runs : sequence of (start, step, count, mirrored)
-        Exponents start, start + step, ... of consecutive thresholds, ascending in exponent
-        where mirrored and descending where not, so that the thresholds ascend.
+        Consecutive thresholds have the exponents start, start + step, ..., ``count`` of them,
+        in this order where mirrored and from last to first where not, so that they ascend.
+    span : int
+        Exponent that the law of a digit ends at.
     """
 
     def __init__(
@@ -98,19 +104,23 @@ class _Thresholds:
         self.span = span
         self.exponents: list[int] = []
         self.mirrored: list[bool] = []
-        self.first_words: NDArray[np.uint64]
         floors: list[int] = []
+        ladder: list[int] = []
+        begin = None
         for start, step, count, mirrored in runs:
-            exponents = [start + step * k for k in range(count)]
-            values = self._ladder(start, step, count)
-            order = 1 if mirrored else -1
-            self.exponents += exponents[::order]
+            # Without lower digits both signs climb the same ladder.
+            if (start, step) != begin or len(ladder) < count:
+                ladder = self._ladder(start, step, count)
+                begin = (start, step)
+            exponents = list(range(start, start + step * count, step))
+            if mirrored:
+                self.exponents += exponents
+                floors += [2**64 - 1 - floor for floor in ladder[:count]]
+            else:
+                self.exponents += exponents[::-1]
+                floors += ladder[count - 1 :: -1]
             self.mirrored += [mirrored] * count
-            floors += [2**64 - 1 - v for v in values] if mirrored else values[::-1]
-        self.first_words = np.array(floors, dtype=np.uint64)
-
-    def __len__(self) -> int:
-        return len(self.exponents)
+        self.first_words: NDArray[np.uint64] = np.array(floors, dtype=np.uint64)
 
     def floor(self, index: int, bits: int) -> int:
         """First ``bits`` bits of threshold ``index``: floor(threshold * 2**bits)."""
@@ -121,51 +131,61 @@ class _Thresholds:
     def _plain_floor(self, exponent: int, bits: int) -> int:
         precision = bits + 64
         while True:
-            constant = self._constant(precision)
-            value = _exp_interval(self.rate * exponent, precision)
-            low, high = self._ratio(value, constant, precision, bits)
+            low, high = self._scaled(_exp_interval(self.rate * exponent, precision), precision)
+            shift = self._shift(precision)
+            low, high = (
+                (low - shift[1]) >> (precision - bits),
+                (high - shift[0]) >> (precision - bits),
+            )
             if low == high:
                 return low
             precision *= 2
 
-    def _constant(self, precision: int) -> tuple[int, int]:
-        if self.kind == "tail":
-            return 0, 0
-        return _exp_interval(self.rate * (1 if self.kind == "signed" else self.span), precision)
-
-    def _ratio(
-        self, value: tuple[int, int], constant: tuple[int, int], precision: int, bits: int
-    ) -> tuple[int, int]:
-        """Bounds of the first ``bits`` bits, from bounds of the exponentials."""
-        low, high = value
+    def _divisor(self, precision: int) -> tuple[int, int]:
         one = 1 << precision
         if self.kind == "tail":
-            return low >> (precision - bits), high >> (precision - bits)
+            return one, one
         if self.kind == "signed":
-            return (low << bits) // (one + constant[1]), (high << bits) // (one + constant[0])
-        return (max(low - constant[1], 0) << bits) // (one - constant[0]), (
-            (high - constant[0]) << bits
-        ) // max(one - constant[1], 1)
+            low, high = _exp_interval(self.rate, precision)
+            return one + low, one + high
+        low, high = _exp_interval(self.rate * self.span, precision)
+        # At least 1: at a precision too low to tell E(span) from 1, the bounds are wide but true.
+        return max(one - high, 1), one - low
+
+    def _scaled(self, value: tuple[int, int], precision: int) -> tuple[int, int]:
+        """Bounds of ``value`` / divisor, scaled by 2**precision as ``value`` is."""
+        low, high = self._divisor(precision)
+        return (value[0] << precision) // high, -((-value[1] << precision) // low)
+
+    def _shift(self, precision: int) -> tuple[int, int]:
+        """Bounds of shift / divisor."""
+        if self.kind != "digit":
+            return 0, 0
+        return self._scaled(_exp_interval(self.rate * self.span, precision), precision)
 
     def _ladder(self, start: int, step: int, count: int) -> list[int]:
         """First 64 bits of thresholds with evenly spaced exponents, by repeated products.
 
-        A product of lower bounds, truncated, is a lower bound of the next power; its error
-        grows by less than 4 units a step (3 of the ratio, 1 of the truncation). The rare
-        threshold that this leaves open is computed by itself.
+        A product of lower bounds, truncated, is a lower bound of the next E(e) / divisor. With
+        ``top`` above the first of them, its error grows by at most 3 top (error of the ratio)
+        and 1 (truncation) a step. The rare threshold that this leaves open is computed by itself.
         """
-        # The denominator of a digit can be as small as the rate.
+        # The divisor of a digit can be as small as the rate.
         precision = 128 + self.rate.denominator.bit_length()
-        constant = self._constant(precision)
+        power, high = self._scaled(_exp_interval(self.rate * start, precision), precision)
         ratio = _exp_interval(self.rate * step, precision)[0]
-        power = _exp_interval(self.rate * start, precision)[0]
-        error = 3
+        error = high - power
+        growth = 3 * ((high >> precision) + 1) + 1
+        shift_low, shift_high = self._shift(precision)
+        drop = precision - 64
         floors = []
         for k in range(count):
-            low, high = self._ratio((power, power + error), constant, precision, 64)
-            floors.append(low if low == high else self._plain_floor(start + step * k, 64))
+            floor = (power - shift_high) >> drop
+            if floor != (power + error - shift_low) >> drop:
+                floor = self._plain_floor(start + step * k, 64)
+            floors.append(floor)
             power = power * ratio >> precision
-            error += 4
+            error += growth
         return floors
 
 
@@ -202,14 +222,12 @@ class _Table:
     def buckets(self) -> NDArray[np.int16]:
         """Code of each leading 16 bits, or the sentinel where they cannot decide."""
         if self._buckets is None:
-            # The first words are floors, so a threshold just above a bucket's left edge counts
-            # as inside: that bucket is undecided too.
-            inside = np.bincount(
-                (self.thresholds.first_words >> np.uint64(48)).astype(np.int64), minlength=2**16
-            )
-            cells = np.cumsum(inside)
-            buckets = self.codes[cells].astype(np.int16)
-            buckets[inside > 0] = _UNDECIDED
+            first = (self.thresholds.first_words >> np.uint64(48)).astype(np.int64)
+            widths = np.diff(first, prepend=0, append=2**16)
+            buckets = np.repeat(self.codes.astype(np.int16), widths)
+            # The first words are floors, so a threshold just above the left edge of a bucket
+            # counts as inside: that bucket is undecided too.
+            buckets[first] = _UNDECIDED
             self._buckets = buckets
         return self._buckets
 
@@ -281,7 +299,7 @@ class _Sampler:
         )
         shift = 0
         if rate < whole:
-            while rate * 2**shift < top:
+            while rate.numerator << shift < top * rate.denominator:
                 shift += 1
         groups = -(-shift // widest)
         self.widths = [shift // groups + (i < shift % groups) for i in range(groups)]
@@ -292,7 +310,7 @@ class _Sampler:
             self.digits.append(_digit_table(rate, 2**shift, 2**width))
 
     def draw(self, source: NoiseSource, size: int) -> NDArray[np.int64]:
-        """Return ``size`` independent draws; -1 - x stands for -x - 1, that is, as is."""
+        """Return ``size`` independent draws."""
         if not self.many:
             out = self.top.decide(source, source.words(size))
             for width, table in zip(self.widths, self.digits, strict=True):
@@ -426,7 +444,7 @@ def discrete_laplace(
     Returns
     -------
     ndarray of int64
-        ``values`` plus independent noise, in the same shape. P(noise = k) is
+        ``values`` plus independent noise, in the same shape (a scalar for a scalar). P(noise = k) is
         (1 - r) / (1 + r) * r**abs(k) with r = exp(-epsilon / sensitivity).
 
     Raises
@@ -461,7 +479,7 @@ def discrete_laplace(
     if array.dtype.itemsize == 8:
         array = np.clip(array, -LIMIT if array.dtype.kind == "i" else 0, LIMIT)
     noise += array.astype(np.int64, copy=False)
-    return noise
+    return noise[()]
 
 
 def geometric(
@@ -535,7 +553,7 @@ def discrete_laplace_variance(epsilon: Any, sensitivity: Any = 1) -> float:
     --------
     >>> from skdp.mechanisms import discrete_laplace_variance
     >>> round(discrete_laplace_variance(1.0), 4)
-    1.8414
+    1.8413
     """
     return 2.0 * geometric_variance(epsilon, sensitivity)
 
@@ -678,6 +696,12 @@ def bounded_sum(
     if low >= high:
         raise ValueError(f"lower must be below upper, got lower={lower!r}, upper={upper!r}.")
     reach = max(abs(low), abs(high))
+    # Within this range no step of the computation underflows or overflows to NaN.
+    if not Fraction(1, 10**280) <= reach <= 10**280:
+        raise ValueError(
+            f"The bounds {lower!r} and {upper!r} are too small or too large for floating-point "
+            "numbers. Measure in other units."
+        )
     if resolution is None:
         step = reach / 2**20
     else:
@@ -698,11 +722,15 @@ def bounded_sum(
         array = array.astype(np.float64)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"values must be numbers, got {array.dtype}.")
+    if array.ndim != 1:
+        raise ValueError(
+            f"values must be one-dimensional, one number per record, got shape {array.shape}."
+        )
     low_code, high_code = round(low / step), round(high / step)
-    numbers_ = array.astype(np.float64)
-    numbers_[np.isnan(numbers_)] = 0.0
-    np.clip(numbers_, float(low), float(high), out=numbers_)
-    codes = np.clip(np.rint(numbers_ / float(step)), low_code, high_code).astype(np.int64)
+    clean = array.astype(np.float64)
+    clean[np.isnan(clean)] = 0.0
+    np.clip(clean, float(low), float(high), out=clean)
+    codes = np.clip(np.rint(clean / float(step)), low_code, high_code).astype(np.int64)
     sensitivity = max(abs(low_code), abs(high_code))
     total = discrete_laplace(
         codes.sum(dtype=np.int64), epsilon, sensitivity, random_state=random_state
