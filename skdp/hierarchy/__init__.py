@@ -1,0 +1,65 @@
+"""Trees of counts: structure, budgets, and the best linear unbiased estimate on any of them.
+
+A tree measures overlapping counts of the same records: each node counts what all its leaves hold.
+The noisy counts contradict each other, and resolving the contradictions by weighted least squares
+is free accuracy. Two passes over the tree do it exactly, in linear time, for any shape and any
+variances; the same passes give the variance of every estimate and of every sum of leaves.
+
+Everything here works on arrays in *level order*: the root is node 0, each level is a consecutive
+block, and the children of a node are consecutive. Wide trees are processed a level at a time;
+trees with about as many levels as nodes (chains) by plain loops. Nothing is recursive.
+
+References
+----------
+M. Hay, V. Rastogi, G. Miklau, D. Suciu: Boosting the accuracy of differentially private histograms
+through consistency, PVLDB 3 (2010). The iterative algorithm is from "An iterative algorithm for
+differentially private histogram publication" (CLOUDCOM-ASIA 2013).
+"""
+
+from ._blue import Blue, boost, cover_weights, gblue, non_negative
+from ._budget import (
+    LevelPlan,
+    Workload,
+    as_workload,
+    cube_root_shares,
+    geometric_shares,
+    level_shares,
+    optimal_shares,
+    plan_levels,
+    range_usage,
+    share_variances,
+    uniform_shares,
+    workload_variances,
+)
+from ._measure import Measurement, exact_shares, measure, measured_variances, noise_quantile
+from ._tree import Tree, balanced_tree, level_tree, perfect_tree, with_extra_bin
+
+__all__ = [
+    "Blue",
+    "LevelPlan",
+    "Measurement",
+    "Tree",
+    "Workload",
+    "as_workload",
+    "balanced_tree",
+    "boost",
+    "cover_weights",
+    "cube_root_shares",
+    "exact_shares",
+    "gblue",
+    "geometric_shares",
+    "level_shares",
+    "level_tree",
+    "measure",
+    "measured_variances",
+    "noise_quantile",
+    "non_negative",
+    "optimal_shares",
+    "perfect_tree",
+    "plan_levels",
+    "range_usage",
+    "share_variances",
+    "uniform_shares",
+    "with_extra_bin",
+    "workload_variances",
+]

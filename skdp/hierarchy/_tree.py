@@ -1,0 +1,602 @@
+"""Rooted trees over bins as arrays, and the sweeps over them that everything else is made of."""
+
+from __future__ import annotations
+
+import functools
+import numbers
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import breadth_first_order
+
+__all__ = ["Tree", "balanced_tree", "level_tree", "perfect_tree", "with_extra_bin"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# A NumPy call on a level costs about as much as a plain loop over this many nodes.
+_LOOP_WIDTH = 16
+
+
+class Family(NamedTuple):
+    """All parents of one level, and their children: the whole next level."""
+
+    parents: Any
+    children: slice
+    starts: NDArray[np.intp]
+    sizes: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tree:
+    """A rooted tree over consecutive positions (bins), as arrays in level order.
+
+    Use :meth:`from_parents`, :meth:`from_intervals`, `perfect_tree`, `balanced_tree` or
+    `level_tree`; the constructor trusts its arguments.
+
+    Parameters
+    ----------
+    parent : ndarray of int64, shape (n_nodes,)
+        Parent of each node, -1 for the root, which is node 0. Non-decreasing.
+    lower, upper : ndarray of int64, shape (n_nodes,)
+        Node i holds the bins ``lower[i] <= bin < upper[i]``.
+    order : ndarray of int64, shape (n_nodes,)
+        Number of each node in the caller's numbering, for the constructors that have one.
+    """
+
+    parent: Ints
+    lower: Ints
+    upper: Ints
+    order: Ints
+
+    def __post_init__(self) -> None:
+        for name in ("parent", "lower", "upper", "order"):
+            array = np.ascontiguousarray(getattr(self, name), dtype=np.int64)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def from_parents(cls, parent: ArrayLike) -> Tree:
+        """Build from the parent of each node; leaves become bins, from left to right.
+
+        Parameters
+        ----------
+        parent : array-like of int, shape (n_nodes,)
+            -1 for the root. Nodes may come in any order; siblings keep theirs.
+
+        Raises
+        ------
+        ValueError
+            If there is not exactly one root, a parent does not exist, or there is a cycle.
+        """
+        given = np.asarray(parent)
+        if given.ndim != 1 or not len(given) or given.dtype.kind not in "iu":
+            raise ValueError(
+                "parent must be a non-empty one-dimensional array of integers, got shape "
+                f"{given.shape} and dtype {given.dtype}."
+            )
+        given = given.astype(np.int64)
+        order = _level_order(given)
+        position = np.empty(len(given), dtype=np.int64)
+        position[order] = np.arange(len(given))
+        above = given[order]
+        above[1:] = position[above[1:]]
+        bare = cls(above, np.zeros_like(above), np.ones_like(above), order)
+        lower, upper = bare._leaf_ranges()
+        return cls(above, lower, upper, order)
+
+    @classmethod
+    def from_intervals(cls, intervals: Iterable[tuple[int, int]]) -> Tree:
+        """Build from nested half-open intervals ``(lower, upper)`` of bins, in any order.
+
+        The parent of an interval is the smallest one that contains it. An interval given twice
+        is measured twice. A leaf may hold several bins.
+
+        Raises
+        ------
+        ValueError
+            If intervals overlap without being nested, the children of one leave a gap in it, no
+            interval holds all others, or the widest does not begin at 0.
+        """
+        pairs = np.asarray(list(intervals))
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+            raise ValueError(
+                "intervals must be pairs of integers (lower, upper), upper exclusive, got an "
+                f"array of shape {pairs.shape} and dtype {pairs.dtype}."
+            )
+        low, high = pairs.astype(np.int64).T
+        if (low >= high).any():
+            bad = int(np.flatnonzero(low >= high)[0])
+            raise ValueError(
+                f"Interval [{low[bad]}, {high[bad]}) is empty: give (lower, upper) with "
+                "lower < upper, upper exclusive."
+            )
+        order = np.lexsort((-high, low))
+        parent = _nest(low, high, order)
+        if low[order[0]] != 0:
+            raise ValueError(
+                f"The root must begin at bin 0, but it is [{low[order[0]]}, {high[order[0]]})."
+            )
+        shape = cls.from_parents(_siblings_in_order(parent, low))
+        # from_parents numbers nodes by their position among the intervals sorted by lower end.
+        order = np.argsort(low, kind="stable")[shape.order]
+        return cls(shape.parent, low[order], high[order], order)
+
+    # -- sizes
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.parent)
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins that the root holds."""
+        return int(self.upper[0])
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels; the root is the first."""
+        return len(self.level_starts) - 1
+
+    def __repr__(self) -> str:
+        return (
+            f"Tree({self.n_nodes} nodes, {len(self.leaves)} leaves over {self.n_bins} bins, "
+            f"{self.n_levels} levels)"
+        )
+
+    # -- derived structure
+
+    @cached_property
+    def n_children(self) -> Ints:
+        """Number of children of each node."""
+        return np.bincount(self.parent[1:], minlength=self.n_nodes)
+
+    @cached_property
+    def first_child(self) -> Ints:
+        """First child of each node; for a leaf, where its children would be."""
+        return 1 + np.cumsum(self.n_children) - self.n_children
+
+    @cached_property
+    def level_starts(self) -> Ints:
+        """First node of each level, and the number of nodes."""
+        behind = (self.first_child + self.n_children).tolist()
+        starts = [0, 1]
+        while starts[-1] < self.n_nodes:
+            starts.append(behind[starts[-1] - 1])
+        return np.array(starts, dtype=np.int64)
+
+    @cached_property
+    def depth(self) -> Ints:
+        """Number of edges from the root to each node."""
+        return np.repeat(np.arange(self.n_levels), np.diff(self.level_starts))
+
+    @cached_property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        """Whether each node has no children."""
+        return self.n_children == 0
+
+    @cached_property
+    def leaves(self) -> Ints:
+        """Nodes of the leaves, from left to right."""
+        nodes = np.flatnonzero(self.is_leaf)
+        return nodes[np.argsort(self.lower[nodes], kind="stable")]
+
+    @cached_property
+    def leaf_widths(self) -> Ints:
+        """Number of bins in each leaf, from left to right."""
+        return self.upper[self.leaves] - self.lower[self.leaves]
+
+    @cached_property
+    def is_deep(self) -> bool:
+        """Whether plain loops over the nodes are faster than array calls for each level."""
+        return self.n_nodes < _LOOP_WIDTH * self.n_levels
+
+    @cached_property
+    def families(self) -> list[Family]:
+        """Parents and children of each level but the last, top down."""
+        starts = self.level_starts
+        families = []
+        for level in range(self.n_levels - 1):
+            first, stop = int(starts[level]), int(starts[level + 1])
+            inner = np.flatnonzero(self.n_children[first:stop]) + first
+            parents: Any = slice(first, stop) if len(inner) == stop - first else inner
+            families.append(
+                Family(
+                    parents,
+                    slice(stop, int(starts[level + 2])),
+                    self.first_child[inner] - stop,
+                    self.n_children[inner],
+                )
+            )
+        return families
+
+    def _leaf_ranges(self) -> tuple[Ints, Ints]:
+        """Leaves below each node, as a range of leaf numbers from left to right."""
+        width = self.sum_up(self.is_leaf.astype(np.float64))
+        before = np.cumsum(width) - width
+        # Leaves of earlier siblings; the first child has none.
+        shift = before - before[np.minimum(self.first_child[self.parent], self.n_nodes - 1)]
+        shift[0] = 0.0
+        lower = self.spread_down(shift).astype(np.int64)
+        return lower, lower + width.astype(np.int64)
+
+    # -- the two sweeps that everything is made of
+
+    def sum_up(
+        self, start: Floats, weight: Floats | None = None, gain: Floats | None = None
+    ) -> Floats:
+        """Solve ``x[v] = start[v] + gain[v] * sum over children u of weight[u] * x[u]``.
+
+        Parameters
+        ----------
+        start : ndarray of float64, shape (n_nodes,) or (n_nodes, m)
+        weight, gain : ndarray of float64, shape (n_nodes,), optional
+            Ones by default.
+
+        Returns
+        -------
+        ndarray of the shape of ``start``
+        """
+        out = np.array(start, dtype=np.float64)
+        if self.is_deep:
+            return _by_column(out, functools.partial(self._loop_up, weight, gain))
+        for family in reversed(self.families):
+            below = out[family.children]
+            if weight is not None:
+                below = below * column(weight[family.children], out.ndim)
+            total = np.add.reduceat(below, family.starts, axis=0)
+            if gain is not None:
+                total *= column(gain[family.parents], out.ndim)
+            out[family.parents] += total
+        return out
+
+    def _loop_up(self, weight: Floats | None, gain: Floats | None, out: list[float]) -> None:
+        parent = self.parent.tolist()
+        factor = np.ones(self.n_nodes) if weight is None else weight.copy()
+        if gain is not None:
+            factor[1:] *= gain[self.parent[1:]]
+        scale = factor.tolist()
+        for node in range(self.n_nodes - 1, 0, -1):
+            out[parent[node]] += scale[node] * out[node]
+
+    def spread_down(self, start: Floats, weight: Floats | None = None) -> Floats:
+        """Solve ``x[u] = start[u] + weight[u] * x[parent of u]``.
+
+        Parameters
+        ----------
+        start : ndarray of float64, shape (n_nodes,) or (n_nodes, m)
+        weight : ndarray of float64, shape (n_nodes,), optional
+            Ones by default.
+
+        Returns
+        -------
+        ndarray of the shape of ``start``
+        """
+        out = np.array(start, dtype=np.float64)
+        if self.is_deep:
+            return _by_column(out, functools.partial(self._loop_down, weight))
+        for family in self.families:
+            above = np.repeat(out[family.parents], family.sizes, axis=0)
+            if weight is not None:
+                above *= column(weight[family.children], out.ndim)
+            out[family.children] += above
+        return out
+
+    def _loop_down(self, weight: Floats | None, out: list[float]) -> None:
+        parent = self.parent.tolist()
+        if weight is None:
+            for node in range(1, self.n_nodes):
+                out[node] += out[parent[node]]
+        else:
+            factor = weight.tolist()
+            for node in range(1, self.n_nodes):
+                out[node] += factor[node] * out[parent[node]]
+
+    def fold_up(
+        self,
+        start: Floats,
+        combine: Callable[[Any, Floats], Floats],
+        combine_one: Callable[[int, float], float],
+    ) -> Floats:
+        """Replace the start of every parent by a function of the sum over its children.
+
+        Parameters
+        ----------
+        start : ndarray of float64, shape (n_nodes,)
+            Values of the leaves; those of parents are not used.
+        combine : callable
+            ``combine(nodes, sums)`` gives the values of several parents.
+        combine_one : callable
+            The same for a single one, in plain numbers.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_nodes,)
+        """
+        out = np.array(start, dtype=np.float64)
+        if self.is_deep:
+            values, parent = out.tolist(), self.parent.tolist()
+            inner, below = (~self.is_leaf).tolist(), [0.0] * self.n_nodes
+            for node in range(self.n_nodes - 1, -1, -1):
+                if inner[node]:
+                    values[node] = combine_one(node, below[node])
+                below[parent[node]] += values[node]
+            return np.array(values)
+        for family in reversed(self.families):
+            sums = np.add.reduceat(out[family.children], family.starts)
+            out[family.parents] = combine(family.parents, sums)
+        return out
+
+    def child_sums(self, values: Floats) -> Floats:
+        """Sum over the children of each node, shape (n_nodes,); 0 at leaves."""
+        sums = np.bincount(self.parent[1:], weights=values[1:], minlength=self.n_nodes)
+        return sums.astype(np.float64, copy=False)
+
+    def node_counts(self, bin_counts: ArrayLike) -> NDArray[Any]:
+        """Exact count of each node, shape (n_nodes,), from one count per bin."""
+        counts = np.asarray(bin_counts)
+        if counts.shape != (self.n_bins,):
+            raise ValueError(
+                f"bin_counts must have one entry for each of the {self.n_bins} bins, got shape "
+                f"{counts.shape}."
+            )
+        before = np.concatenate([np.zeros(1, dtype=counts.dtype), np.cumsum(counts)])
+        return before[self.upper] - before[self.lower]
+
+    def leaf_weights(self, bin_weights: ArrayLike) -> Floats:
+        """Mean of weights over the bins of each leaf; shape (n_leaves,) or (n_leaves, m)."""
+        weights = np.asarray(bin_weights, dtype=np.float64)
+        if len(weights) != self.n_bins:
+            raise ValueError(
+                f"Weights must have one row for each of the {self.n_bins} bins, got {len(weights)}."
+            )
+        if len(self.leaves) == self.n_bins:
+            return weights
+        sums = np.add.reduceat(weights, self.lower[self.leaves], axis=0)
+        return sums / column(self.leaf_widths, weights.ndim)
+
+    def overlaps(self, start: Floats, stop: Floats) -> Floats:
+        """Share of each leaf that each range of bins covers, shape (n_leaves, m)."""
+        low = self.lower[self.leaves][:, None]
+        high = self.upper[self.leaves][:, None]
+        covered = np.minimum(high, stop) - np.maximum(low, start)
+        return np.maximum(covered, 0.0) / (high - low)
+
+
+def column(values: NDArray[Any], ndim: int) -> NDArray[Any]:
+    return values if ndim == 1 else values[:, None]
+
+
+def _by_column(out: Floats, loop: Any) -> Floats:
+    """Run a loop over nodes in place, for each column of a matrix."""
+    columns = out[:, None] if out.ndim == 1 else out
+    for j in range(columns.shape[1]):
+        values = columns[:, j].tolist()
+        loop(values)
+        columns[:, j] = values
+    return out
+
+
+def _level_order(parent: Ints) -> NDArray[Any]:
+    """Nodes breadth first, siblings in their order; ValueError if it is not a tree."""
+    n = len(parent)
+    roots = np.flatnonzero(parent == -1)
+    if len(roots) != 1:
+        raise ValueError(
+            f"A tree needs exactly one root (parent -1), found {len(roots)}"
+            + (f": nodes {roots[:5].tolist()}." if len(roots) else "; is there a cycle?")
+        )
+    if ((parent < -1) | (parent >= n)).any():
+        bad = int(np.flatnonzero((parent < -1) | (parent >= n))[0])
+        raise ValueError(f"Node {bad} has the parent {parent[bad]}, which is not in 0..{n - 1}.")
+    child = np.argsort(parent, kind="stable")[1:]
+    pointers = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(np.bincount(parent[child], minlength=n), out=pointers[1:])
+    graph = csr_matrix((np.ones(n - 1), child, pointers), shape=(n, n))
+    order = breadth_first_order(graph, int(roots[0]), return_predecessors=False)
+    if len(order) != n:
+        inside = np.ones(n, dtype=bool)
+        inside[order] = False
+        bad = int(np.flatnonzero(inside)[0])
+        raise ValueError(
+            f"{inside.sum()} nodes are on or below a cycle, node {bad} among them: following "
+            "parents from it never reaches the root."
+        )
+    return order.astype(np.int64)
+
+
+def _nest(low: Ints, high: Ints, order: Ints) -> Ints:
+    """Smallest containing interval of each interval, given them sorted outer first."""
+    parent = np.full(len(low), -1, dtype=np.int64)
+    starts, stops = low.tolist(), high.tolist()
+    # Where the next child of an open interval has to begin; None before the first child.
+    covered: dict[int, int | None] = {}
+    stack: list[int] = []
+
+    def name(node: int) -> str:
+        return f"[{starts[node]}, {stops[node]})"
+
+    def close(node: int) -> None:
+        reached = covered.pop(node)
+        if reached is not None and reached != stops[node]:
+            raise ValueError(
+                f"Bins {reached} to {stops[node] - 1} of {name(node)} are missing from its "
+                "children: the children of an interval must cover all of it."
+            )
+
+    for node in order.tolist():
+        while stack and starts[node] >= stops[stack[-1]]:
+            close(stack.pop())
+        if stack:
+            above = stack[-1]
+            if stops[node] > stops[above]:
+                raise ValueError(
+                    f"{name(above)} and {name(node)} overlap without one holding the other."
+                )
+            begin = covered[above]
+            expected = starts[above] if begin is None else begin
+            if starts[node] != expected:
+                raise ValueError(
+                    f"Bins {expected} to {starts[node] - 1} of {name(above)} are missing from "
+                    "its children: the children of an interval must cover all of it."
+                )
+            covered[above] = stops[node]
+            parent[node] = above
+        elif node != order[0]:
+            raise ValueError(
+                f"{name(int(order[0]))} and {name(node)} are both roots: one interval must hold "
+                "all others."
+            )
+        covered[node] = None
+        stack.append(node)
+    while stack:
+        close(stack.pop())
+    return parent
+
+
+def _siblings_in_order(parent: Ints, low: Ints) -> Ints:
+    """Renumber the nodes by their lower end, so that siblings come from left to right."""
+    order = np.argsort(low, kind="stable")
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    above = parent[order]
+    return np.where(above >= 0, rank[above], -1)
+
+
+def _stack(parents: list[Ints], lowers: list[Ints], uppers: list[Ints]) -> Tree:
+    """Tree from its levels; parents are numbered within their level."""
+    starts = np.cumsum([0] + [len(level) for level in lowers])
+    above = [np.array([-1])]
+    above += [parents[i] + starts[i - 1] for i in range(1, len(lowers))]
+    n = int(starts[-1])
+    return Tree(np.concatenate(above), np.concatenate(lowers), np.concatenate(uppers), np.arange(n))
+
+
+def perfect_tree(branching: int, height: int) -> Tree:
+    """Perfect tree: ``height`` levels below the root, ``branching**height`` leaves.
+
+    Raises
+    ------
+    ValueError
+        If ``branching < 2`` or ``height < 0``.
+    """
+    k = as_branching(branching)
+    if height < 0:
+        raise ValueError(f"height must not be negative, got {height}.")
+    parents, lowers, uppers = [], [], []
+    for level in range(height + 1):
+        nodes = np.arange(k**level, dtype=np.int64)
+        parents.append(nodes // k)
+        lowers.append(nodes * k ** (height - level))
+        uppers.append((nodes + 1) * k ** (height - level))
+    return _stack(parents, lowers, uppers)
+
+
+def balanced_tree(n_bins: int, branching: int) -> Tree:
+    """Near-balanced tree over any number of bins (the k-range tree of the GBLUE paper).
+
+    A node of more than ``branching`` bins has ``branching`` children whose sizes differ by at
+    most one; a smaller node has one child for each bin.
+
+    Raises
+    ------
+    ValueError
+        If ``n_bins < 1`` or ``branching < 2``.
+    """
+    k = as_branching(branching)
+    lower, upper = np.zeros(1, dtype=np.int64), np.array([as_n_bins(n_bins)], dtype=np.int64)
+    parents, lowers, uppers = [np.zeros(1, dtype=np.int64)], [lower], [upper]
+    while True:
+        size = upper - lower
+        parts = np.where(size > 1, np.minimum(size, k), 0)
+        parent = np.repeat(np.arange(len(size)), parts)
+        if not len(parent):
+            return _stack(parents, lowers, uppers)
+        rank = np.arange(len(parent)) - np.repeat(np.cumsum(parts) - parts, parts)
+        begin, size, parts = lower[parent], size[parent], parts[parent]
+        lower, upper = begin + rank * size // parts, begin + (rank + 1) * size // parts
+        parents.append(parent)
+        lowers.append(lower)
+        uppers.append(upper)
+
+
+def level_tree(n_bins: int, counts: Sequence[int]) -> Tree:
+    """Tree with a given number of near-equal nodes on each level.
+
+    Parameters
+    ----------
+    n_bins : int
+    counts : sequence of int
+        Numbers of nodes, increasing, each dividing the next; the last is always ``n_bins``
+        (appended if missing), which the others need not divide. A root is put on top.
+
+    Raises
+    ------
+    ValueError
+        If the counts do not nest.
+    """
+    n = as_n_bins(n_bins)
+    levels = sorted({1, n, *(int(count) for count in counts)})
+    inner = levels[:-1]
+    if (
+        levels[0] < 1
+        or levels[-1] > n
+        or any(b % a for a, b in zip(inner, inner[1:], strict=False))
+    ):
+        raise ValueError(
+            f"counts must lie in 1..{n} and each divide the next (the number of bins excepted), "
+            f"got {list(counts)}."
+        )
+    parents, lowers, uppers = [], [], []
+    above = np.zeros(1, dtype=np.int64)
+    for count in levels:
+        edges = np.arange(count + 1, dtype=np.int64) * n // count
+        parents.append(np.searchsorted(above, edges[:-1], side="right") - 1)
+        lowers.append(edges[:-1])
+        uppers.append(edges[1:])
+        above = edges[:-1]
+    return _stack(parents, lowers, uppers)
+
+
+def with_extra_bin(tree: Tree, shares: Floats) -> tuple[Tree, Floats]:
+    """Append one bin that belongs to no range (missing values): a leaf below the root.
+
+    Parameters
+    ----------
+    tree : Tree
+    shares : ndarray of float64, shape (n_nodes,)
+        Share of epsilon of each node; the new leaf gets all that the root leaves.
+
+    Returns
+    -------
+    tree : Tree
+    shares : ndarray of float64
+    """
+    n = tree.n_bins
+    if tree.n_nodes == 1:
+        both = Tree.from_intervals([(0, n + 1), (0, n), (n, n + 1)])
+        return both, np.array([0.0, shares[0], 1.0])
+    at = int(tree.level_starts[2])
+    parent = np.insert(tree.parent + (tree.parent >= at), at, 0)
+    upper = np.insert(tree.upper, at, n + 1)
+    upper[0] = n + 1
+    longer = Tree(parent, np.insert(tree.lower, at, n), upper, np.arange(tree.n_nodes + 1))
+    return longer, np.insert(shares, at, 1.0 - shares[0])
+
+
+def as_branching(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 2:
+        raise ValueError(f"branching must be an integer of at least 2, got {value!r}.")
+    return int(value)
+
+
+def as_n_bins(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+        raise ValueError(f"n_bins must be a positive integer, got {value!r}.")
+    return int(value)
