@@ -127,15 +127,16 @@ def as_workload(workload: Any, n_bins: int) -> Workload:
         given = list(workload)
     except TypeError:
         given = []
-    valid = [
-        isinstance(x, numbers.Integral) and not isinstance(x, bool) and int(x) >= 1 for x in given
-    ]
-    if not given or not all(valid):
+    if not given or not all(map(_is_length, given)):
         raise ValueError(
             f"workload must be 'lengths', 'all', 'quantiles', a largest length or a sequence of "
             f"positive lengths in bins, got {workload!r}."
         )
     return _equal(sorted({min(int(length), n_bins) for length in given}))
+
+
+def _is_length(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
 def _equal(lengths: Sequence[int], power: float = 1.0, anchored: bool = False) -> Workload:
@@ -342,7 +343,7 @@ def _alternate(tree: Tree, workload: Workload) -> Floats:
     usage = cube_root_shares(tree, _averaged(range_usage(tree), group))
     uniform = uniform_shares(tree)
     candidates = [uniform, usage, cube_root_shares(tree, tree.is_leaf.astype(np.float64))]
-    per_length = min(16, _CHUNK // (tree.n_nodes * len(workload.lengths)))
+    per_length = min(8, _CHUNK // (tree.n_nodes * len(workload.lengths)))
     if per_length:
         lengths = np.minimum(workload.lengths, tree.n_bins)
         starts = [workload.positions(int(x), tree.n_bins, per_length) for x in lengths]

@@ -361,7 +361,7 @@ class Tree:
         sums = np.add.reduceat(weights, self.lower[self.leaves], axis=0)
         return sums / column(self.leaf_widths, weights.ndim)
 
-    def overlaps(self, start: Floats, stop: Floats) -> Floats:
+    def overlaps(self, start: NDArray[Any], stop: NDArray[Any]) -> Floats:
         """Share of each leaf that each range of bins covers, shape (n_leaves, m)."""
         low = self.lower[self.leaves][:, None]
         high = self.upper[self.leaves][:, None]
