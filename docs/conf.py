@@ -9,6 +9,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import _api  # noqa: E402
+from docutils import nodes  # noqa: E402
+from docutils.utils.math.latex2mathml import tex2mathml  # noqa: E402
 
 import skdp  # noqa: E402
 
@@ -19,7 +21,6 @@ version = release = skdp.__version__
 
 extensions = [
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
@@ -28,6 +29,7 @@ exclude_patterns = ["_build", "**/GALLERY_HEADER.rst"]
 default_role = "code"
 
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 copybutton_exclude = ".linenos, .gp, .go"
 
@@ -42,6 +44,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
 }
 
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "skdp"
 html_static_path = ["_static"]
@@ -58,6 +61,17 @@ html_theme_options = {
 }
 
 
+def math(as_block):
+    """Visitor that writes formulas as MathML, which browsers draw without a script from afar."""
+
+    def visit(translator, node):
+        translator.body.append(tex2mathml(node.astext(), as_block=as_block))
+        raise nodes.SkipNode
+
+    return visit, None
+
+
 def setup(app):
-    """Write the pages of the API reference before anything is read."""
+    """Write the API reference before anything is read; register how formulas are written."""
     app.connect("builder-inited", lambda app: _api.write(Path(app.srcdir) / "api"))
+    app.add_html_math_renderer("mathml", math(as_block=False), math(as_block=True))
