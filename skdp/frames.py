@@ -85,14 +85,16 @@ class Column:
         return len(self.data)
 
     def numbers(self) -> NDArray[np.float64]:
-        """Values as float64, NaN where missing or not a number. Never raises.
+        """Values as float64, NaN where missing or not a number. Never raises or warns.
 
         Only columns of kind "numeric" and "boolean" are converted as a whole; in other columns
         each value is read by itself, text as Python's ``float`` reads it.
         """
         if self.kind in ("numeric", "boolean"):
             try:
-                return self._floats()
+                # A warning of NumPy about an overflow would tell of a value, as an error would.
+                with np.errstate(all="ignore"):
+                    return self._floats()
             except Exception:
                 # An unusual storage type: read the values one by one below.
                 pass
@@ -208,6 +210,8 @@ class _PolarsColumn(Column):
             filled = series.fill_null(False if self.kind == "boolean" else 0)
             codes, uniques = pd.factorize(filled.to_numpy())
             return np.where(gaps, -1, codes), uniques.tolist()
+        if self.kind != "string":
+            return _list_factorize(self._objects())
         text = series.cast(nw.String)
         uniques = text.drop_nulls().unique().to_list()
         coded = nw.to_native(text.cast(nw.Enum(uniques))).to_physical()

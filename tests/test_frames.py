@@ -1,0 +1,403 @@
+import datetime as dt
+from decimal import Decimal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
+
+from skdp.exceptions import DomainError
+from skdp.frames import as_frame, build_frame, is_missing, select_columns, take_rows
+
+TABLES = {
+    "pandas": pd.DataFrame,
+    "polars": lambda data: pl.DataFrame(data, strict=False),
+    "pyarrow": pa.table,
+}
+
+
+@pytest.fixture(params=TABLES)
+def table(request):
+    make = TABLES[request.param]
+    make_named = lambda data: make(data)  # noqa: E731
+    make_named.library = request.param
+    return make_named
+
+
+def test_names_rows_and_kinds(table):
+    frame = as_frame(
+        table(
+            {
+                "größe": [1.5, 2.5],
+                "n": [1, 2],
+                "b": [True, False],
+                "s": ["x", "y"],
+                "t": [dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1)],
+            }
+        )
+    )
+    assert frame.library == table.library
+    assert frame.names == ("größe", "n", "b", "s", "t")
+    assert (len(frame), frame.n_rows, frame.n_unnamed) == (2, 2, 0)
+    # Text is of the type "object" before pandas 3.
+    text = "object" if frame.dtypes["s"] == "object" else "string"
+    assert list(frame.kinds.values()) == ["numeric", "numeric", "boolean", text, "temporal"]
+    assert frame.column("größe").numbers().tolist() == [1.5, 2.5]
+    with pytest.raises(KeyError):
+        frame.column("grosse")
+
+
+def test_missing_values_are_identified(table):
+    frame = as_frame(
+        table({"f": [1.0, None, 3.0], "s": ["x", None, "y"], "b": [True, None, False]})
+    )
+    values, missing = frame.column("f").values()
+    assert missing.tolist() == [False, True, False]
+    assert values[~missing].tolist() == [1.0, 3.0]
+    values, missing = frame.column("s").values()
+    assert missing.tolist() == [False, True, False]
+    assert values[~missing].tolist() == ["x", "y"]
+    assert np.isnan(frame.column("b").numbers()).tolist() == [False, True, False]
+    codes, uniques = frame.column("b").factorize()
+    assert [None if code < 0 else uniques[code] for code in codes] == [True, None, False]
+
+
+def values_of(column):
+    codes, uniques = column.factorize()
+    return [None if code < 0 else uniques[code] for code in codes]
+
+
+PANDAS_COLUMNS = {
+    "int64": ([1, 2], "numeric", [1, 2]),
+    "Int64": ([1, None], "numeric", [1, None]),
+    "Float64": ([1.5, None], "numeric", [1.5, None]),
+    "float32": ([1.5, np.nan], "numeric", [1.5, None]),
+    "boolean": ([True, None], "boolean", [True, None]),
+    "bool": ([True, False], "boolean", [True, False]),
+    "string": (["a", None], "string", ["a", None]),
+    "object": (["a", 2], "object", ["a", 2]),
+    "int64[pyarrow]": ([2**53 + 1, None], "numeric", [2**53 + 1, None]),
+    "string[pyarrow]": (["a", None], "string", ["a", None]),
+    "datetime64[ns]": (["2020-01-01", "2021-01-01"], "temporal", None),
+    "timedelta64[ns]": ([1, 2], "temporal", None),
+    "period[D]": (["2020-01-01", "2021-01-01"], "temporal", None),
+}
+
+
+@pytest.mark.parametrize("dtype", PANDAS_COLUMNS)
+def test_pandas_types(dtype):
+    values, kind, expected = PANDAS_COLUMNS[dtype]
+    column = as_frame(pd.DataFrame({"a": pd.Series(values, dtype=dtype)})).column("a")
+    assert (column.kind, column.dtype) == (kind, str(pd.Series(values, dtype=dtype).dtype))
+    if expected is not None:
+        assert values_of(column) == expected
+    if kind in ("numeric", "boolean"):
+        wanted = [np.nan if value is None else float(value) for value in expected]
+        np.testing.assert_array_equal(column.numbers(), wanted)
+
+
+@pytest.mark.parametrize(
+    ("categories", "kind"),
+    [(["a", "b"], "string"), ([10, 20], "numeric"), ([True, False], "boolean")],
+)
+def test_pandas_categories_have_the_kind_of_their_values(categories, kind):
+    series = pd.Series(pd.Categorical([categories[1], None, categories[0]], categories))
+    column = as_frame(pd.DataFrame({"a": series})).column("a")
+    assert column.kind == kind or (kind == "string" and column.kind == "object")
+    assert values_of(column) == [categories[1], None, categories[0]]
+    if kind == "numeric":
+        np.testing.assert_array_equal(column.numbers(), [20, np.nan, 10])
+
+
+def test_object_kind_does_not_depend_on_values():
+    # The schema check decides by kind: it may not differ with the values of an object column.
+    for values in (["a", "b"], [1, 2], [None, None], [1, "a"], [dt.date(2020, 1, 1), 1]):
+        frame = as_frame(pd.DataFrame({"a": pd.Series(values, dtype=object)}))
+        assert frame.kinds == {"a": "object"}
+        assert as_frame(np.array([[v] for v in values], dtype=object)).kinds == {"x0": "object"}
+
+
+@pytest.mark.parametrize(
+    ("series", "kind", "expected"),
+    [
+        (pl.Series([1, None, 3], dtype=pl.UInt8), "numeric", [1, None, 3]),
+        (pl.Series([2**53 + 1, None]), "numeric", [2**53 + 1, None]),
+        (pl.Series([1.0, None, float("nan")]), "numeric", [1.0, None, None]),
+        (pl.Series(["a", None, "b", "a"], dtype=pl.Categorical), "string", ["a", None, "b", "a"]),
+        (pl.Series(["b", None], dtype=pl.Enum(["a", "b"])), "string", ["b", None]),
+        (pl.Series([], dtype=pl.String), "string", []),
+        (pl.Series([None, None], dtype=pl.String), "string", [None, None]),
+        (pl.Series([None, None]), "null", [None, None]),
+        (pl.Series([Decimal("1.5"), None]), "numeric", [1.5, None]),
+        (pl.Series([object, None], dtype=pl.Object), "object", [object, None]),
+        (pl.Series([[1], [2]]), "other", [[1], [2]]),
+        (pl.Series([dt.date(2020, 1, 1)]), "temporal", [dt.date(2020, 1, 1)]),
+    ],
+)
+def test_polars_types(series, kind, expected):
+    column = as_frame(pl.DataFrame({"a": series})).column("a")
+    assert column.kind == kind
+    assert [v if v is None or v == v else None for v in values_of(column)] == expected
+    assert len(column.numbers()) == len(series)
+
+
+@pytest.mark.parametrize(
+    ("array", "kind", "expected"),
+    [
+        (pa.array([2**53 + 1, None]), "numeric", [2**53 + 1, None]),
+        (pa.array([1.5, None, float("nan")]), "numeric", [1.5, None, None]),
+        (pa.array(["a", None, "a"]).dictionary_encode(), "string", ["a", None, "a"]),
+        (pa.array([5, None, 6]).dictionary_encode(), "numeric", [5, None, 6]),
+        (pa.array([Decimal("1.5"), None]), "numeric", [1.5, None]),
+        (pa.nulls(2), "null", [None, None]),
+        (pa.array([], type=pa.string()), "string", []),
+        (pa.array([b"x"]), "other", [b"x"]),
+        (pa.array([[1]]), "other", [[1]]),
+    ],
+)
+def test_arrow_types(array, kind, expected):
+    column = as_frame(pa.table({"a": array})).column("a")
+    assert column.kind == kind
+    assert [v if v is None or v == v else None for v in values_of(column)] == expected
+    assert len(column.numbers()) == len(array)
+
+
+def test_arrow_chunks_and_slices():
+    parts = [pa.array(["a", "b", None]), pa.array(["c", "a"]), pa.array([], type=pa.string())]
+    wanted = ["a", "b", None, "c", "a"]
+    plain = pa.table({"a": pa.chunked_array(parts)})
+    assert values_of(as_frame(plain).column("a")) == wanted
+    coded = pa.table({"a": pa.chunked_array([part.dictionary_encode() for part in parts])})
+    assert values_of(as_frame(coded).column("a")) == wanted
+    assert values_of(as_frame(coded.slice(1, 3)).column("a")) == wanted[1:4]
+    assert values_of(as_frame(plain.slice(1, 3)).column("a")) == wanted[1:4]
+    unsigned = pa.DictionaryArray.from_arrays(pa.array([0, None], pa.uint8()), pa.array(["a"]))
+    assert values_of(as_frame(pa.table({"a": unsigned})).column("a")) == ["a", None]
+
+
+def test_arrays():
+    frame = as_frame(np.array([[1, 2], [3, 4]]))
+    assert (frame.library, frame.names, frame.n_unnamed) == ("numpy", ("x0", "x1"), 2)
+    assert frame.column("x1").numbers().tolist() == [2, 4]
+    assert as_frame(np.array([["a", "b"]])).kinds == {"x0": "string", "x1": "string"}
+    masked = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[False, True], [False, False]])
+    np.testing.assert_array_equal(as_frame(masked).column("x1").numbers(), [np.nan, 4.0])
+    assert values_of(as_frame(masked).column("x1")) == [None, 4.0]
+
+
+def test_lists_of_rows_are_arrays_of_objects():
+    # Not of NumPy's common type, under which one text would turn all numbers into text.
+    frame = as_frame([[1, "a"], [2.5, None]])
+    assert (frame.library, frame.kinds) == ("numpy", {"x0": "object", "x1": "object"})
+    assert frame.column("x0").numbers().tolist() == [1, 2.5]
+    assert values_of(frame.column("x1")) == ["a", None]
+
+
+def test_pandas_without_string_names_counts_as_array():
+    frame = as_frame(pd.DataFrame(np.zeros((2, 3))))
+    assert (frame.names, frame.n_unnamed, frame.library) == (("x0", "x1", "x2"), 3, "pandas")
+    with pytest.raises(TypeError, match="all of them are strings.*int.*str"):
+        as_frame(pd.DataFrame([[1, 2]], columns=["a", 1]))
+
+
+def test_narwhals_frames_are_frames():
+    frame = as_frame(nw.from_native(pl.DataFrame({"a": [1]})))
+    assert (frame.library, frame.names) == ("polars", ("a",))
+    assert as_frame(frame) is frame
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        (sparse.csr_matrix(np.eye(2)), TypeError, "(?i)sparse.*dense.*toarray"),
+        (sparse.coo_array(np.eye(2)), TypeError, "(?i)sparse"),
+        (pd.DataFrame({"a": pd.arrays.SparseArray([0, 1])}), TypeError, "'a' is sparse"),
+        (np.zeros(3), ValueError, "Expected 2D array, got 1D array.*Reshape your data"),
+        (pd.Series([1]), ValueError, "Expected 2D array.*Reshape your data"),
+        (pl.Series([1]), ValueError, "Reshape your data"),
+        ([1, 2, 3], ValueError, "Reshape your data"),
+        ([], ValueError, "Reshape your data"),
+        (np.zeros((2, 2, 2)), ValueError, "dim 3"),
+        ([np.zeros((2, 2))], ValueError, "dim 3"),
+        ([[1, 2], [3]], ValueError, "different lengths"),
+        (np.zeros((3, 0)), ValueError, r"0 feature\(s\) \(shape=\(3, 0\)\)"),
+        (pd.DataFrame(index=range(3)), ValueError, r"0 feature\(s\)"),
+        (pl.DataFrame(), ValueError, r"0 feature\(s\)"),
+        (np.array([[1j]]), ValueError, "Complex data not supported"),
+        (np.array([1j]), ValueError, "Complex data not supported"),
+        (pd.DataFrame({"z": [1j]}), ValueError, "Complex data not supported: column 'z'"),
+        ({"a": [1]}, TypeError, "got dict.*pandas.DataFrame"),
+        ("a", TypeError, "got str"),
+        (None, TypeError, "got NoneType"),
+        (5, TypeError, "got int"),
+        (object(), ValueError, "Expected 2D array"),
+        (pl.LazyFrame({"a": [1]}), TypeError, "LazyFrame is lazy.*collect"),
+        (pd.DataFrame([[1, 2]], columns=["é", "é"]), DomainError, "unique.*'é'"),
+        (pa.table([[1], [2]], names=["b", "b"]), DomainError, "unique.*'b'"),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, str | type) else None,
+)
+def test_what_is_not_a_table(data, error, message):
+    with pytest.raises(error, match=message):
+        as_frame(data)
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_matrix():
+    with pytest.raises(TypeError, match="np.matrix is not supported"):
+        as_frame(np.matrix([[1]]))
+
+
+def test_select_and_names():
+    frame = as_frame(np.array([[1, 2], [3, 4]])).with_names(["b", "a"])
+    assert frame.named == ("b", "a")
+    assert frame.select(["a"]).column("a").numbers().tolist() == [2, 4]
+    with pytest.raises(ValueError, match="0 columns have no name"):
+        frame.with_names(["c"])
+    with pytest.raises(DomainError, match="unique"):
+        as_frame(np.zeros((1, 2))).with_names(["a", "a"])
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [1, 0, 1],
+        (1, 0, 1),
+        np.array([1, 0, 1]),
+        pd.Series([1, 0, 1], index=[5, 6, 7]),
+        pl.Series([1, 0, 1]),
+        pa.chunked_array([[1, 0], [1]]),
+        pa.array([1, 0, 1]),
+        pd.Series([1, 0, 1], dtype="category"),
+    ],
+    ids=lambda y: type(y).__module__,
+)
+def test_appended_column(y):
+    frame = as_frame(np.zeros((3, 2))).with_column("étiquette", y)
+    assert frame.names == ("x0", "x1", "étiquette")
+    assert (frame.n_unnamed, frame.named) == (2, ("étiquette",))
+    assert frame.column("étiquette").numbers().tolist() == [1, 0, 1]
+
+
+def test_list_keeps_its_types():
+    frame = as_frame(np.zeros((2, 1))).with_column("y", ["a", 1])
+    assert values_of(frame.column("y")) == ["a", 1]
+
+
+@pytest.mark.parametrize("y", [np.zeros((3, 1)), pd.DataFrame({"y": [0, 0, 0]}), [[0], [0], [0]]])
+def test_column_vector_warns_as_scikit_learn(y):
+    with pytest.warns(DataConversionWarning, match="column-vector y was passed when a 1d array"):
+        frame = as_frame(np.zeros((3, 1))).with_column("y", y)
+    assert frame.column("y").numbers().tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("y", "error", "message"),
+    [
+        ([1, 2], ValueError, r"inconsistent numbers of samples: \[3, 2\]"),
+        (np.zeros((3, 2)), ValueError, "should be a 1d array"),
+        (pd.DataFrame({"a": [1] * 3, "b": [1] * 3}), ValueError, "should be a 1d array"),
+        (5, ValueError, "should be a 1d array"),
+        (None, TypeError, "must be a Series"),
+        ("abc", TypeError, "must be a Series"),
+        (sparse.csr_matrix(np.zeros((3, 1))), TypeError, "sparse"),
+        (np.zeros(3, dtype=complex), ValueError, "Complex data not supported"),
+    ],
+)
+def test_bad_labels(y, error, message):
+    with pytest.raises(error, match=message):
+        as_frame(np.zeros((3, 1))).with_column("y", y)
+    with pytest.raises(ValueError, match="'y' is in the frame already"):
+        as_frame(pd.DataFrame({"y": [1] * 3})).with_column("y", y)
+
+
+COLUMNS = {
+    "zahl": pd.Series([1.5, np.nan, 2.5]),
+    "n": pd.Series([1, 2, 3]),
+    "m": pd.array([1, None, 3], dtype="Int64"),
+    "b": pd.array([True, None, False], dtype="boolean"),
+    "s": np.array(["x", None, "z"], dtype=object),
+}
+
+
+def test_build_pandas():
+    built = build_frame(COLUMNS, like=pd.DataFrame({"a": [1]}))
+    assert isinstance(built, pd.DataFrame)
+    assert [str(dtype) for dtype in built.dtypes][:4] == ["float64", "int64", "Int64", "boolean"]
+    assert list(built.columns) == list(COLUMNS)
+
+
+def test_build_polars_and_arrow():
+    built = build_frame(COLUMNS, like=pl.DataFrame({"a": [1]}))
+    assert dict(built.schema) == {
+        "zahl": pl.Float64,
+        "n": pl.Int64,
+        "m": pl.Int64,
+        "b": pl.Boolean,
+        "s": pl.String,
+    }
+    rows = [(1.5, 1, 1, True, "x"), (None, 2, None, None, None), (2.5, 3, 3, False, "z")]
+    assert built.rows() == rows
+    arrow = build_frame(COLUMNS, like="pyarrow")
+    assert [str(kind) for kind in arrow.schema.types[:4]] == ["double", "int64", "int64", "bool"]
+    assert [tuple(row.values()) for row in arrow.to_pylist()] == rows
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_build_without_rows_keeps_types(library):
+    empty = {name: pd.Series(values)[:0] for name, values in COLUMNS.items()}
+    built = as_frame(build_frame(empty, like=library))
+    full = as_frame(build_frame(COLUMNS, like=library))
+    assert (built.n_rows, built.dtypes) == (0, full.dtypes)
+
+
+def test_build_mixed_columns_as_text_where_there_is_no_such_type():
+    mixed = {"a": pd.Series(["x", 1, None], dtype=object)}
+    assert build_frame(mixed, like="polars")["a"].to_list() == ["x", "1", None]
+    assert build_frame(mixed, like="pandas")["a"].tolist() == ["x", 1, None]
+    assert build_frame(mixed, like="numpy").tolist() == [["x"], [1], [None]]
+
+
+@pytest.mark.parametrize(
+    ("names", "dtype"),
+    [(["n"], int), (["n", "zahl"], float), (["n", "m"], float), (["n", "s"], object)],
+)
+def test_build_arrays(names, dtype):
+    built = build_frame({name: COLUMNS[name] for name in names}, like=np.zeros((1, 1)))
+    assert (built.shape, built.dtype) == ((3, len(names)), dtype)
+    flags = build_frame({"b": np.array([True, False])}, like="numpy")
+    assert flags.dtype == bool
+
+
+def test_build_matches_rows_by_position():
+    odd = {"a": pd.Series([1, 2], index=[7, 8]), "b": pd.Series([3, 4])}
+    assert build_frame(odd, like="pandas").to_numpy().tolist() == [[1, 3], [2, 4]]
+
+
+def test_select_columns_and_take_rows(table):
+    data = table({"a": [1, 2, 3], "ü": ["x", "y", "z"]})
+    part = take_rows(select_columns(data, ["ü", "a"]), np.array([2, 0, 0]))
+    assert type(part) is type(data)
+    frame = as_frame(part)
+    assert frame.names == ("ü", "a")
+    assert values_of(frame.column("ü")) == ["z", "x", "x"]
+    array = np.array([[1, 2], [3, 4]])
+    assert select_columns(array, ["a"]) is array
+    assert take_rows(array, np.array([1])).tolist() == [[3, 4]]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT"), Decimal("sNaN")],
+)
+def test_missing(value):
+    assert is_missing(value)
+
+
+@pytest.mark.parametrize("value", [0, "", "nan", [], np.zeros(2), (), {}, float("inf"), False])
+def test_not_missing(value):
+    assert not is_missing(value)
