@@ -41,16 +41,29 @@ __all__ = [
     "geometric_variance",
 ]
 
-# Noise is kept within +-LIMIT. At the smallest rate accepted, 2**-54, it would pass the limit
-# with probability below exp(-2**62 * 2**-54) = exp(-256).
+# Noise is kept within +-LIMIT. At the smallest rate accepted, 2**-50, it would pass the limit
+# with probability below exp(-2**62 * 2**-50) = exp(-4096).
 LIMIT = 2**62 - 1
-_LEAST_RATE = Fraction(1, 2**54)
+_LEAST_RATE = Fraction(1, 2**50)
+# Values and noisy values are clamped to +-_REACH. Noise at its limit carries any value beyond.
+_REACH = 2**60
 
 # From this many draws on, building tables of 65,536 buckets pays.
 _MANY = 2**12
 _CHUNK = 2**16
 # The sentinel of a bucket that cannot decide; codes stay far from it.
 _UNDECIDED = np.iinfo(np.int16).min
+
+
+def _context(digits: int) -> decimal.Context:
+    """Arithmetic of so many digits, whatever the user has set for decimal numbers."""
+    return decimal.Context(
+        prec=digits,
+        rounding=decimal.ROUND_HALF_EVEN,
+        Emin=decimal.MIN_EMIN,
+        Emax=decimal.MAX_EMAX,
+        traps=[],
+    )
 
 
 # Neighbouring digit groups need the same few powers.
@@ -63,7 +76,7 @@ def _exp_interval(exponent: Fraction, bits: int) -> tuple[int, int]:
     # exponential and the product by half a unit of the last digit each, so the scaled value is
     # off by far less than 1, and truncation takes less than 1 more.
     digits = bits * 302 // 1000 + 12 + len(str(bits))
-    context = decimal.Context(prec=digits, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
+    context = _context(digits)
     quotient = context.divide(
         decimal.Decimal(-exponent.numerator), decimal.Decimal(exponent.denominator)
     )
@@ -291,7 +304,9 @@ class _Sampler:
 
     def __init__(self, rate: Fraction, signed: bool, many: bool) -> None:
         self.many = many
-        # Top groups of rate at least `top` need at most 12 / top thresholds a side.
+        # A law of rate at least `whole` is one group, of at most 12 / whole thresholds a side.
+        # Others get a top group of rate `top` to 2 * top, and lower groups of at most 2**widest
+        # thresholds.
         whole, top, widest = (
             (Fraction(1, 400), Fraction(1, 100), 10)
             if many
@@ -349,12 +364,12 @@ def _top_table(rate: Fraction, step: int, signed: bool, limit: int) -> _Table:
         thresholds = _Thresholds(
             rate, "signed", [(1, step, count + 1, False), (step, step, count, True)]
         )
-        codes = np.arange(-count - 1, count + 1)
+        codes = np.arange(-count - 1, count + 1, dtype=np.int64)
         tails = np.zeros(codes.size, dtype=bool)
         tails[[0, -1]] = True
     else:
         thresholds = _Thresholds(rate, "tail", [(step, step, count, False)])
-        codes = np.arange(count, -1, -1)
+        codes = np.arange(count, -1, -1, dtype=np.int64)
         tails = codes == count
     return _Table(thresholds, codes, tails, limit)
 
@@ -362,7 +377,7 @@ def _top_table(rate: Fraction, step: int, signed: bool, limit: int) -> _Table:
 def _digit_table(rate: Fraction, step: int, size: int) -> _Table:
     """Table of a lower group: P(L >= l) = (R**l - R**size) / (1 - R**size), R = exp(-rate*step)."""
     thresholds = _Thresholds(rate, "digit", [(step, step, size - 1, False)], span=step * size)
-    return _Table(thresholds, np.arange(size - 1, -1, -1), None, size - 1)
+    return _Table(thresholds, np.arange(size - 1, -1, -1, dtype=np.int64), None, size - 1)
 
 
 # A large table takes 128 kB a group, at most a few groups: some 25 MB in all.
@@ -411,7 +426,7 @@ def _checked_rate(epsilon: Fraction, sensitivity: Fraction) -> Fraction:
         raise ValueError(
             f"epsilon={float(epsilon):g} with sensitivity {float(sensitivity):g} asks for noise "
             f"of scale {float(1 / rate):.3g}, which does not fit into 64-bit integers (largest "
-            "scale 2**54). Use a larger epsilon, or measure in coarser units."
+            "scale 2**50). Use a larger epsilon, or measure in coarser units."
         )
     return rate
 
@@ -433,7 +448,7 @@ def discrete_laplace(
     Parameters
     ----------
     values : array-like of int
-        True values, of any shape. Beyond +-(2**62 - 1) they are clamped.
+        True values, of any shape. Beyond +-2**60 they are clamped.
     epsilon : number or Fraction
         Privacy parameter. The noise is drawn at its dyadic floor, never above.
     sensitivity : int or Fraction, default=1
@@ -444,8 +459,9 @@ def discrete_laplace(
     Returns
     -------
     ndarray of int64
-        ``values`` plus independent noise, in the same shape (a scalar for a scalar). P(noise = k) is
-        (1 - r) / (1 + r) * r**abs(k) with r = exp(-epsilon / sensitivity).
+        ``values`` plus independent noise, in the same shape (a scalar for a scalar), clamped to
+        +-2**60. P(noise = k) is (1 - r) / (1 + r) * r**abs(k) with
+        r = exp(-epsilon / sensitivity).
 
     Raises
     ------
@@ -466,20 +482,28 @@ def discrete_laplace(
     >>> noisy.shape
     (3,)
     """
-    # Privacy. Released: values + noise. One record changes the values by d with sum |d| <=
-    # sensitivity; the probability of any output changes by the factor r**-sum(|d|) <= exp(eps_d)
-    # at most, eps_d = dyadic_floor(epsilon) <= epsilon. Clamping moves no two values further
-    # apart, and happens to the value, never to an error that would tell it. Noise beyond the
-    # limit (probability below exp(-256)) is clamped too.
+    # Privacy. Released: values + noise, clamped. One record changes the values by d with
+    # sum |d| <= sensitivity; the probability of any sum changes by the factor
+    # r**-sum(|d|) <= exp(eps_d) at most, eps_d = dyadic_floor(epsilon) <= epsilon. Clamping the
+    # values moves no two of them further apart; clamping the result is post-processing, and hides
+    # the limit of the noise itself: noise at +-LIMIT carries every value beyond +-_REACH. None of
+    # this raises: an error would tell the value.
     array = _as_integers(
         values, "values", "Round each record to a grid before summing (see bounded_sum)."
     )
     rate = _rate(epsilon, sensitivity)
     noise = _draw(rate, True, noise_source(random_state), array.size).reshape(array.shape)
-    if array.dtype.itemsize == 8:
-        array = np.clip(array, -LIMIT if array.dtype.kind == "i" else 0, LIMIT)
-    noise += array.astype(np.int64, copy=False)
-    return noise[()]
+    noise += _clamped(array).astype(np.int64, copy=False)
+    return _clamped(noise)[()]
+
+
+def _clamped(array: NDArray[Any]) -> NDArray[Any]:
+    # Looking first costs less than copying.
+    if array.dtype.itemsize < 8 or array.size == 0:
+        return array
+    if int(array.min()) >= -_REACH and int(array.max()) <= _REACH:
+        return array
+    return np.clip(array, -_REACH if array.dtype.kind == "i" else 0, _REACH)
 
 
 def geometric(
@@ -622,9 +646,7 @@ def discrete_laplace_quantile(p: float, epsilon: Any, sensitivity: Any = 1) -> i
     # transcendental), so bounds of it agree on the ceiling once they are close enough.
     digits = 40
     while True:
-        with decimal.localcontext() as context:
-            context.prec = digits
-            context.Emin, context.Emax = decimal.MIN_EMIN, decimal.MAX_EMAX
+        with decimal.localcontext(_context(digits)):
             exact_rate = decimal.Decimal(rate.numerator) / rate.denominator
             miss = decimal.Decimal((1 - level).numerator) / (1 - level).denominator
             r = (-exact_rate).exp() if exact_rate < 10**6 else decimal.Decimal(0)

@@ -128,7 +128,7 @@ def noisy_max(
     noisy = noise - _deficits(array, np.repeat(np.maximum.reduceat(array, first), lengths))
     best = np.repeat(np.maximum.reduceat(noisy, first), lengths)
     candidates = np.flatnonzero(noisy == best)
-    return candidates[np.searchsorted(candidates, first)]
+    return candidates[np.searchsorted(candidates, first)].astype(np.int64)
 
 
 def _as_starts(starts: ArrayLike, size: int) -> NDArray[np.int64]:
