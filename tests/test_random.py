@@ -1,0 +1,269 @@
+import copy
+import io
+import multiprocessing
+import os
+import pickle
+import threading
+import warnings
+from collections import Counter
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed
+from scipy import stats
+
+from skdp import _random
+from skdp._random import NoiseSource, noise_source, sampling_generator
+from skdp.exceptions import InsecureSeedWarning
+from skdp.mechanisms import discrete_laplace
+
+
+class ScriptedSource(NoiseSource):
+    """Hands out the given words, and counts those asked for."""
+
+    def __init__(self, words):
+        super().__init__()
+        self.script = list(words)
+        self.taken = 0
+
+    def _take(self, count):
+        self.taken += count
+        words, self.script = self.script[:count], self.script[count:]
+        assert len(words) == count, "the script has run out"
+        return np.array(words, dtype=np.uint64)
+
+
+def uniform(counts):
+    """p-value of equal frequencies."""
+    return stats.chisquare(counts).pvalue
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_shapes_and_types(seed):
+    source = noise_source(seed)
+    for size in (0, 1, 3, 5, 1023, 1024, 5000, (2, 3), (0, 4), (1,), ()):
+        shape = size if isinstance(size, tuple) else (size,)
+        for array, dtype in (
+            (source.words(size), np.uint64),
+            (source.half_words(size), np.uint16),
+            (source.below(7, size=size), np.int64),
+        ):
+            assert array.shape == shape
+            assert array.dtype == dtype
+    assert source.seeded is (seed is not None)
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_results_belong_to_the_caller(seed):
+    # Working in place must not depend on the kind of source, nor reach later words.
+    source = noise_source(seed)
+    for size in (10, 5000):
+        words, halves = source.words(size), source.half_words(size)
+        words[:] = 0
+        halves[:] = 0
+        assert source.words(size).any()
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_bits_are_fair(seed):
+    # 4 x 64 and 16 bit positions: 272 counts of 40,000 coins; each strays by 6 standard
+    # deviations with probability 2e-9. False alarm below 1e-6.
+    source = noise_source(seed)
+    small = np.concatenate([source.words(100) for _ in range(400)])
+    for words in (small, source.words(40_000)):
+        ones = [int((words >> np.uint64(bit) & np.uint64(1)).sum()) for bit in range(64)]
+        assert np.abs(np.array(ones) - 20_000).max() < 6 * 100
+    halves = source.half_words(40_000)
+    ones = [int((halves >> bit & 1).sum()) for bit in range(16)]
+    assert np.abs(np.array(ones) - 20_000).max() < 6 * 100
+
+
+def test_no_word_is_handed_out_twice():
+    # 200,000 words; two equal ones by chance have probability 1e-9.
+    source = NoiseSource()
+    sizes = [1, 7, 100, 1023, 1024, 1025, 3000]
+    drawn = np.concatenate([source.words(sizes[k % len(sizes)]) for k in range(220)])
+    assert np.unique(drawn).size == drawn.size
+
+
+def test_below_refuses_exactly_the_biased_words():
+    # 2**64 = 1 mod 3: the word 0 alone is refused.
+    source = ScriptedSource([0, 1, 0, 0, 5])
+    assert source.below(3, size=1).tolist() == [1]
+    assert source.taken == 2
+    assert source.below(3) == 2
+    assert source.taken == 5
+    bound = 2**63 - 1  # 2**64 = 2 mod bound: 0 and 1 are refused
+    source = ScriptedSource([1, 0, 2, 0, 1, bound])
+    assert source.below(np.array([bound, bound])).tolist() == [2, 0]
+    assert source.taken == 6 and not source.script
+
+
+def test_below_is_uniform_and_in_range():
+    source = noise_source(11)
+    # False alarm 1e-6 each. Bounds up to 2**62 in turn, so that refusals happen too.
+    assert uniform(np.bincount(source.below(6, size=60_000), minlength=6)) > 1e-6
+    bounds = np.tile([1, 2, 5, 3 * 2**60], 20_000)
+    drawn = source.below(bounds)
+    assert (drawn >= 0).all() and (drawn < bounds).all()
+    assert (drawn[::4] == 0).all()
+    assert uniform(np.bincount(drawn[2::4])) > 1e-6
+    large = drawn[3::4] // 2**60
+    assert uniform(np.bincount(large, minlength=3)) > 1e-6
+    # The remainder without refusal would put 6/16, 5/16 and 5/16 there.
+    biased = source.words(20_000) % np.uint64(3 * 2**60) // np.uint64(2**60)
+    assert uniform(np.bincount(biased.astype(int), minlength=3)) < 1e-6
+
+
+def test_below_edges():
+    source = noise_source(None)
+    assert source.below(1) == 0
+    assert isinstance(source.below(10), int)
+    assert 0 <= source.below(2**63) < 2**63
+    assert (source.below(2**63, size=100) >= 0).all()
+    assert source.below(np.array([], dtype=int)).shape == (0,)
+    assert source.below(np.array([[3], [4]]), size=(2, 5)).shape == (2, 5)
+    for bound in (0, -1, 2**63 + 1):
+        with pytest.raises(ValueError, match="between 1 and"):
+            source.below(bound)
+    for bounds in (np.array([3, 0]), np.array([1.5])):
+        with pytest.raises(ValueError, match="integers of at least 1"):
+            source.below(bounds)
+
+
+def _child(connection, source):
+    connection.send((source.words(8).tolist(), discrete_laplace(np.zeros(50, int), 0.01).tolist()))
+    connection.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
+def test_forked_processes_draw_different_noise():
+    source = noise_source(None)
+    source.words(3)  # the buffer is filled and half used
+    context = multiprocessing.get_context("fork")
+    results = []
+    with warnings.catch_warnings():
+        # Newer Python warns of forking beside threads, such as those of linear algebra.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        for _ in range(3):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_child, args=(theirs, source))
+            process.start()
+            results.append(ours.recv())
+            process.join()
+    results.append((source.words(8).tolist(), discrete_laplace(np.zeros(50, int), 0.01).tolist()))
+    words = [word for drawn, _ in results for word in drawn]
+    assert len(set(words)) == len(words)
+    assert len({tuple(noise) for _, noise in results}) == len(results)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
+def test_fork_drops_the_buffer_even_if_the_process_id_returns(monkeypatch):
+    monkeypatch.setattr(_random.os, "getpid", lambda: 1)
+    source = NoiseSource()
+    source.words(1)
+    expected = source._local.buffer[1:9].tolist()
+    ours, theirs = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        os.write(theirs, source.words(8).tobytes())
+        os._exit(0)
+    drawn = np.frombuffer(os.read(ours, 64), dtype=np.uint64).tolist()
+    os.waitpid(child, 0)
+    assert source.words(8).tolist() == expected
+    assert not set(drawn) & set(expected)
+
+
+@pytest.mark.parametrize("seed", [None, 5])
+def test_threads_do_not_share_words(seed):
+    source = noise_source(seed)
+    start = threading.Barrier(4)
+
+    def draw(_):
+        start.wait(timeout=30)
+        return np.concatenate([source.words(k % 40) for k in range(1000)])
+
+    drawn = np.concatenate(
+        Parallel(n_jobs=4, backend="threading")(delayed(draw)(k) for k in range(4))
+    )
+    assert drawn.size == 4 * sum(k % 40 for k in range(1000))
+    assert np.unique(drawn).size == drawn.size
+
+
+def test_seed_repeats_and_warns_of_the_consequence():
+    with pytest.warns(InsecureSeedWarning, match="can remove the noise.*no privacy") as caught:
+        first = noise_source(42)
+    assert caught[0].filename == __file__
+    with pytest.warns(InsecureSeedWarning) as caught:
+        noise = discrete_laplace([1, 2, 3], 1.0, random_state=np.int64(42))
+    assert caught[0].filename == __file__
+    again = noise_source(42)
+    assert first.words(2000).tolist() == again.words(2000).tolist()
+    assert noise.tolist() == discrete_laplace([1, 2, 3], 1.0, random_state=42).tolist()
+    assert first.words(5).tolist() != noise_source(43).words(5).tolist()
+
+
+def test_system_entropy_does_not_warn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        source = noise_source(None)
+        assert noise_source(source) is source
+        assert not source.seeded
+        sampling_generator(7)
+
+
+@pytest.mark.parametrize(
+    "generator",
+    [np.random.default_rng(0), np.random.RandomState(0), np.random.PCG64(0)],
+    ids=lambda generator: type(generator).__name__,
+)
+def test_generators_are_refused_for_noise(generator):
+    with pytest.raises(TypeError, match=f"{type(generator).__name__}.*random_state=None"):
+        noise_source(generator)
+
+
+@pytest.mark.parametrize("wrong", ["1", 1.0, True, [1], np.True_, np.random])
+@pytest.mark.parametrize("make", [noise_source, sampling_generator])
+def test_other_random_states_are_refused(make, wrong):
+    with pytest.raises(TypeError, match="random_state must be None"):
+        make(wrong)
+    with pytest.raises(ValueError, match="negative"):
+        make(-1)
+
+
+def test_nothing_tells_the_seed():
+    seed = 918273645
+    source = noise_source(seed)
+    assert str(seed) not in repr(source) and "no guarantee" in repr(source)
+    assert "system entropy" in repr(noise_source(None))
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(source)
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.Pickler(io.BytesIO()).dump({"source": source})
+
+
+def test_copies_share_the_stream():
+    for source in (noise_source(4), noise_source(None)):
+        assert copy.copy(source) is source
+        assert copy.deepcopy(source) is source
+    restored = pickle.loads(pickle.dumps(noise_source(None)))
+    assert isinstance(restored, NoiseSource) and not restored.seeded
+    assert restored.words(4).tolist() != noise_source(None).words(4).tolist()
+
+
+def test_sampling_generator():
+    generator = np.random.default_rng(1)
+    assert sampling_generator(generator) is generator
+    draw = [sampling_generator(5).integers(10**9) for _ in range(2)]
+    assert draw[0] == draw[1]
+    fresh = Counter(int(sampling_generator(None).integers(2**62)) for _ in range(5))
+    assert len(fresh) == 5
+    # A seeded source gives repeatable generators, each a different one.
+    first, again = noise_source(5), noise_source(5)
+    one, two = sampling_generator(first), sampling_generator(first)
+    assert one.integers(10**9) == sampling_generator(again).integers(10**9)
+    assert one.integers(10**9) != two.integers(10**9)
+    with pytest.raises(TypeError, match="RandomState"):
+        sampling_generator(np.random.RandomState(0))
