@@ -886,14 +886,15 @@ class Categorical(Attribute):
 
     def decode(self, codes: ArrayLike, rng: np.random.Generator) -> pd.Series:  # noqa: D102
         positions = np.asarray(codes, dtype=np.int64)
-        missing = positions >= self.n_values
-        values = pd.array(list(self.categories), dtype=self._dtype())
+        # The missing cell is the last code, and the last entry here.
+        dtype = self._dtype()
+        if dtype is object:
+            objects = np.array([*self.categories, None], dtype=object)
+            return pd.Series(objects[positions], dtype=object)
+        values = pd.array(list(self.categories), dtype=dtype)
         if not self.nullable:
             return pd.Series(values.take(positions))
-        positions = np.where(missing, -1, positions)
-        if isinstance(values.dtype, np.dtype) and values.dtype == object:
-            taken = np.array([*self.categories, None], dtype=object)[positions]
-            return pd.Series(taken, dtype=object)
+        positions = np.where(positions < self.n_values, positions, -1)
         return pd.Series(values.take(positions, allow_fill=True))
 
     def _dtype(self) -> Any:

@@ -35,6 +35,10 @@ __all__ = [
 ]
 
 
+# What is read as a number in columns of objects; text as Python's float reads it.
+_NUMBERS = (int, float, str, np.integer, np.floating, np.bool_, Decimal, numbers.Real)
+
+
 def is_missing(value: Any) -> bool:
     """Whether one value stands for "no value": None, NaN, NaT, pandas.NA."""
     if value is None or value is pd.NA or value is pd.NaT:
@@ -51,8 +55,11 @@ def is_missing(value: Any) -> bool:
 
 def _number(value: Any) -> float:
     """One object as a float; NaN if it is not a number. Never raises."""
+    if type(value) is float:
+        return value
     try:
-        if isinstance(value, numbers.Real | Decimal | np.bool_ | str):
+        # Durations count as integers in NumPy's class tree, but have a unit.
+        if isinstance(value, _NUMBERS) and not isinstance(value, np.timedelta64):
             return float(value)
     except OverflowError:
         # An integer too large for a float lies outside of every range, on the side of its sign.
@@ -98,6 +105,10 @@ class Column:
             except Exception:
                 # An unusual storage type: read the values one by one below.
                 pass
+        elif self.kind == "object":
+            # One by one and not by distinct values: 1 and complex(1) are equal, but only one of
+            # them is a real number, and a record's code may not depend on other records.
+            return np.array([_number(value) for value in self._objects()], dtype=np.float64)
         codes, uniques = self.factorize()
         table = np.array([_number(value) for value in uniques] + [np.nan], dtype=np.float64)
         return table[codes]
