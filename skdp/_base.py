@@ -40,7 +40,10 @@ class PrivateEstimator(BaseEstimator):
     """
 
     def _spend(
-        self, parts: Mapping[str, Fraction] | None = None, *, shares: Mapping[str, Any] | None = None
+        self,
+        parts: Mapping[str, Fraction] | None = None,
+        *,
+        shares: Mapping[str, Any] | None = None,
     ) -> tuple[PrivacyLoss, NoiseSource]:
         """Charge the whole of ``epsilon``, given as exact parts or as shares of it.
 

@@ -24,11 +24,9 @@ def as_fraction(value: Any, name: str) -> Fraction:
         If it is not finite.
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(
-            f"{name} must be a number, got {value!r} of type {type(value).__name__}."
-        )
+        raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
     if isinstance(value, numbers.Rational):
-        return Fraction(value.numerator, value.denominator)
+        return Fraction(int(value.numerator), int(value.denominator))
     number = float(value)
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {value!r}.")

@@ -110,9 +110,7 @@ class PrivateClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             If the ledger cannot pay; no value has been read.
         """
         if y is None:
-            raise ValueError(
-                "PrivateClassifier requires y to be passed, but the target y is None."
-            )
+            raise ValueError("PrivateClassifier requires y to be passed, but the target y is None.")
         release = clone(self.synthesizer)
         rows = as_frame(X)
         domain, target = declare_label(release.domain, rows, release.target, self.classes)
@@ -209,13 +207,17 @@ def _train(estimator, X, y, weight, classes, rng):
         dummy = DummyClassifier(strategy="constant", constant=constant)
         return dummy.fit(np.zeros((1, 1)), classes[classes == constant])
     estimator = clone(estimator)
-    if not known.all() or (weight is not None and not has_fit_parameter(estimator, "sample_weight")):
+    if not known.all() or (
+        weight is not None and not has_fit_parameter(estimator, "sample_weight")
+    ):
         # A synthetic row may lack its label (a nullable target), and not every classifier takes
         # weights: drawing rows in proportion does the same on average.
         share = known if weight is None else known * weight
         n_rows = int(known.sum()) if weight is None else max(1, round(share.sum()))
-        chosen = np.flatnonzero(known) if weight is None else rng.choice(
-            len(y), size=n_rows, p=share / share.sum()
+        chosen = (
+            np.flatnonzero(known)
+            if weight is None
+            else rng.choice(len(y), size=n_rows, p=share / share.sum())
         )
         X, y, weight = take_rows(X, chosen), y[chosen], None
     if weight is None:

@@ -12,7 +12,7 @@ from ._validation import as_epsilon
 from .counts import CountTable
 from .frames import build_frame
 from .partition.hdpview import hdpview, hdpview_parts
-from .synopsis import Boxes, LeafErrorBound, Synopsis
+from .synopsis import Boxes, Synopsis
 
 __all__ = ["HDPViewSynthesizer"]
 
@@ -269,15 +269,12 @@ class HDPViewSynthesizer(_Synthesizer):
 
     def _release(self, table, domain, loss, source):
         view = hdpview(table, loss.parts, calibration=self.calibration, random_state=source)
-        public = view.parameters
         return Synopsis(
             domain,
             Boxes(view.lower, view.upper),
             view.counts,
             noise_epsilon=loss.parts["counts"],
-            leaf_errors=LeafErrorBound(
-                public.theta, public.delta, public.lam, view.depth, view.test_number
-            ),
+            leaf_errors=view.leaf_errors(),
             privacy_loss=loss,
             mechanism=f"HDPView, calibration={self.calibration!r}",
         )

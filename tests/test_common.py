@@ -268,7 +268,8 @@ def test_refuses_a_foreign_ledger(case):
 
 def strange_values():
     n = 12
-    odd = [None, np.nan, 10**400, -(10**400), "x", "", b"y", [1], {"a": 1}, pd.NaT, 1 + 2j, object()]
+    odd = [None, np.nan, 10**400, -(10**400), "x", "", b"y", [1], {"a": 1}, pd.NaT, 1 + 2j]
+    odd.append(object())
     nothing = ROWS.iloc[:n].reset_index(drop=True)
     yield "infinities", nothing.assign(age=[np.inf, -np.inf, np.nan, 1e308, -1e308, 0.0] * 2)
     yield "objects for numbers", nothing.assign(age=pd.Series(odd, dtype=object))
@@ -282,9 +283,7 @@ def strange_values():
     yield "one class", ROWS.assign(income="low")
 
 
-@pytest.mark.parametrize(
-    "rows", [pytest.param(rows, id=name) for name, rows in strange_values()]
-)
+@pytest.mark.parametrize("rows", [pytest.param(rows, id=name) for name, rows in strange_values()])
 @pytest.mark.parametrize("epsilon", [0.01, 20])
 def test_values_never_raise(case, rows, epsilon):
     ledger = skdp.PrivacyLedger()
