@@ -127,8 +127,8 @@ class Column:
     def values(self) -> tuple[NDArray, NDArray[np.bool_]]:
         """Values as a NumPy array, and a mask of the missing ones.
 
-        Numeric and boolean columns without gaps keep their type, numeric ones with gaps are
-        float64, all others hold Python objects.
+        Numeric and boolean columns without gaps keep their type where NumPy has it, those with
+        gaps are float64, all others hold Python objects.
         """
         if self.kind in ("numeric", "boolean"):
             floats = self.numbers()
