@@ -94,6 +94,9 @@ def plot_view(
         _bars(ax, table, axes[0], borders[0])
     else:
         _heat_map(ax, table, borders, blocks, norm)
+        for axis, border, line in zip(axes, borders, (ax.axvline, ax.axhline), strict=True):
+            if axis.missing and axis.labels is None:
+                line(border[-2], color="white", linewidth=1.5)
     _ticks(ax.xaxis, axes[0], borders[0])
     ax.set_xlabel(axes[0].name)
     if len(axes) == 2:
@@ -193,5 +196,5 @@ def _ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
         axis.set_ticks([*values, middle], labels=[*(f"{v:g}" for v in values), "missing"])
 
 
-def _short(text: str, length: int = 24) -> str:
+def _short(text: str, length: int = 18) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"

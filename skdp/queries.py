@@ -76,6 +76,13 @@ def parse(query: Query, domain: Domain) -> dict[int, np.ndarray]:
         support, or a string that cannot be read; the message says where and what to do.
     TypeError
         If the query is neither a dict nor a string.
+
+    Examples
+    --------
+    >>> from skdp import Categorical, Domain, Numeric
+    >>> domain = Domain({"pay": Numeric(0, 80, bins=4), "sex": Categorical(["F", "M"])})
+    >>> parse("10 <= pay < 50 and sex == 'F'", domain)
+    {0: array([0.5, 1. , 0.5, 0. ]), 1: array([1., 0.])}
     """
     regions = _regions(query, domain)
     return {axis: region.weights() for axis, region in sorted(regions.items())}

@@ -43,6 +43,7 @@ Weights = Mapping[int, np.ndarray]
 _CHUNK = 1 << 18
 # Volumes are compared modulo this prime, because a domain may have 1e88 cells.
 _PRIME = 2_147_483_647
+_MAX_DRAWS = 2_000_000
 _MAX_COUNT = 2.0**53
 _HELD_WEIGHTS = 1 << 23
 _MAX_VIEW_CELLS = 50_000_000
@@ -159,7 +160,7 @@ def _frozen_int32(values: Any, name: str) -> np.ndarray:
 
 def _frozen(values: Any, dtype: type) -> np.ndarray:
     """A read-only copy."""
-    array = np.array(values, dtype=dtype)
+    array: np.ndarray = np.array(values, dtype=dtype)
     array.setflags(write=False)
     return array
 
@@ -238,10 +239,11 @@ class LeafErrorBound:
 
 
 class Error(NamedTuple):
-    """Error of one answer: noise standard deviation, half width of the interval, its meaning."""
+    """Error of one answer: noise standard deviation, reach of the interval, and its meaning."""
 
     std: float
-    half_width: float
+    below: float
+    above: float
     guarantee: str
 
 
@@ -427,37 +429,63 @@ class BoxModel:
         return answers
 
     def error(self, weights: Weights, level: float) -> Error:
-        """Half width of an interval that covers the noise, and uneven boxes where bounds exist.
+        r"""Interval that covers the noise, and uneven boxes where bounds on them exist.
 
-        The error of an answer is ``sum(w_i z_i)`` over the boxes, w_i the covered share and z_i
-        the noise, plus the unevenness of every box that the weights cut through, at most half its
-        aggregation error times the spread of the weights in it. With bounds on the aggregation
-        errors each part gets half of ``1 - level``, without them the noise gets all of it.
+        Box i holds S_i records, released as c_i = S_i + z_i with known noise z_i, and X_i of them
+        meet the query (a weighted number, if bins are covered in part). With w_i the mean weight
+        of its cells, X_i differs from w_i S_i by at most half the aggregation error times the
+        spread of the weights in the box, together h_i. So X_i lies between the convex
+        ``g(S_i) = max(0, w_i S_i - h_i)`` with slopes in [0, w_i] and the concave
+        ``f(S_i) = min(S_i, w_i S_i + h_i)`` with slopes in [w_i, 1], and
+
+            ``f(S_i) <= f(c_i) + max(-w_i z_i, -z_i)``,  ``g(S_i) >= g(c_i) - max(0, w_i z_i)``.
+
+        Summed over the boxes that the query cuts (a box covered entirely has X_i = S_i), the
+        released counts give the ends and the last terms a noise of known law. The bounds on the
+        aggregation errors, which hold for all boxes together, get half of ``1 - level`` and each
+        side a quarter. The minimum with S_i matters: most boxes of a wide table are empty.
+
+        Without bounds the interval is ``sum(w_i c_i)`` and a quantile of ``sum(w_i z_i)``.
         """
         axes = sorted(weights)
         alpha = 1.0 - level
         share = self._covered([weights], axes)[:, 0]
         low, high = self._weight_range(weights)
-        cut = high - low
-        touched = bool((cut > 0).any())
-        bounds = self.leaf_errors if touched else None
-        quantile, std, law = self._noise(share, alpha / 2 if bounds else alpha)
-        sure = "about" if self.noise_variance is not None else "at least"
+        cut = high > low
+        touched = bool(cut.any())
+        std = math.sqrt(float(share**2 @ self._variances()))
+        sure, law = "at least", ""
+        if self.noise_variance is not None:
+            sure = "about"
+            law = "known variances, taken as independent between boxes, their sum as Gaussian"
+            below = above = -float(ndtri(alpha / 2)) * std
+        elif touched and self.leaf_errors is not None:
+            misfit = (high - low) * self.leaf_errors.bounds(alpha / 2) / 2
+            counts = np.where(cut, self.counts, 0.0)
+            expected = share * counts
+            noise_above, law = self._noise(share, np.where(cut, 1.0, share), alpha / 4)
+            noise_below, _ = self._noise(np.where(cut, 0.0, share), share, alpha / 4)
+            least = np.maximum(0.0, expected - misfit)
+            most = np.minimum(counts, expected + misfit)
+            # With unlucky noise the answer itself could fall outside: never report that.
+            below = max(0.0, noise_below + float((expected - least)[cut].sum()))
+            above = max(0.0, noise_above + float((most - expected)[cut].sum()))
+        else:
+            below, law = self._noise(share, share, alpha / 2)
+            above = below
         text = (
             f"For a query fixed before looking at the release, with probability {sure} "
             f"{100 * level:g}%: the interval covers the noise ({law})"
         )
-        spread = 0.0
-        if bounds:
-            spread = float(cut @ bounds.bounds(alpha / 2)) / 2
-            text += " and the uneven spread of records in boxes that the query cuts."
-        elif touched:
+        if not touched:
+            text += ", the only error: the query cuts through no box."
+        elif self.leaf_errors is None:
             text += ". It does not cover the uneven spread of records in boxes that the query cuts."
         else:
-            text += ", the only error: the query cuts through no box."
+            text += " and the uneven spread of records in boxes that the query cuts."
         if any(((vector > 0) & (vector < 1)).any() for vector in weights.values()):
             text += " Bins covered in part are taken as covered in proportion."
-        return Error(std, quantile + spread, text)
+        return Error(std, below, above, text)
 
     def _weight_range(self, weights: Weights) -> tuple[np.ndarray, np.ndarray]:
         """Smallest and largest weight of a cell in every box (weights must not be negative)."""
@@ -468,31 +496,30 @@ class BoxModel:
             high *= _range_extreme(vector, starts, stops, np.maximum)[inverse]
         return low, high
 
-    def _noise(self, share: np.ndarray, alpha: float) -> tuple[float, float, str]:
-        """Upper ``alpha`` quantile of the absolute noise in an answer, its std, and its basis."""
-        used = share != 0
-        if self.noise_variance is not None:
-            std = math.sqrt(float(share**2 @ self.noise_variance))
-            law = "known variances, taken as independent between boxes, their sum as Gaussian"
-            return _gaussian_quantile(alpha) * std, std, law
+    def _epsilons(self) -> tuple[list[Fraction], np.ndarray]:
+        """Distinct epsilons of the noise, and which of them each box has."""
         if self.noise_epsilon is None:
             raise ValueError(
                 "This release does not say how its noise is distributed, so it has no intervals. "
                 "Ask for the plain count."
             )
-        every = self.noise_epsilon
-        groups: list[tuple[np.ndarray, Fraction]] = []
-        if len(every) == 1:
-            groups.append((share[used], every[0]))
-        else:
-            distinct = {epsilon: i for i, epsilon in enumerate(dict.fromkeys(every))}
-            index = np.array([distinct[epsilon] for epsilon in every])
-            groups = [(share[used & (index == i)], epsilon) for epsilon, i in distinct.items()]
-        variance = sum(
-            float(part @ part) * discrete_laplace_variance(epsilon) for part, epsilon in groups
-        )
-        quantile, law = _laplace_sum_quantile(groups, alpha)
-        return quantile, math.sqrt(variance), law
+        distinct = list(dict.fromkeys(self.noise_epsilon))
+        if len(self.noise_epsilon) == 1:
+            return distinct, np.zeros(len(self.boxes), dtype=np.int64)
+        position = {epsilon: i for i, epsilon in enumerate(distinct)}
+        return distinct, np.array([position[epsilon] for epsilon in self.noise_epsilon])
+
+    def _variances(self) -> np.ndarray:
+        if self.noise_variance is not None:
+            return self.noise_variance
+        distinct, index = self._epsilons()
+        return np.array([discrete_laplace_variance(epsilon) for epsilon in distinct])[index]
+
+    def _noise(self, low: np.ndarray, high: np.ndarray, alpha: float) -> tuple[float, str]:
+        """What ``sum max(low_i z_i, high_i z_i)`` exceeds with probability ``alpha`` at most."""
+        distinct, index = self._epsilons()
+        used = np.flatnonzero(high)
+        return _noise_quantile(low[used], high[used], distinct, index[used], alpha)
 
     # -- other uses
 
@@ -625,91 +652,98 @@ def _range_extreme(
     return result
 
 
-def _gaussian_quantile(alpha: float) -> float:
-    return float(-ndtri(alpha / 2))
-
-
-def _log_sinh(x: np.ndarray) -> np.ndarray:
-    """log(sinh(x)) up to log 2, without overflow."""
-    return x + np.log1p(-np.exp(-2 * x))
-
-
-def _laplace_sum_quantile(
-    groups: Sequence[tuple[np.ndarray, Fraction]], alpha: float
+def _noise_quantile(
+    low: np.ndarray,
+    high: np.ndarray,
+    epsilons: Sequence[Fraction],
+    index: np.ndarray,
+    alpha: float,
 ) -> tuple[float, str]:
-    """A number that ``|sum w_i z_i|`` exceeds with probability at most ``alpha``.
+    """What a sum of slanted noises exceeds with probability ``alpha`` at most, and why.
 
-    ``groups`` holds weights and the epsilon of the discrete Laplace noise they meet. The smaller
-    of two bounds is taken. Chernoff: ``min_t (sum K(w_i t) + log(2 / alpha)) / t`` with the exact
-    cumulant function K of the noise. Monte Carlo: an order statistic of B draws of the public
-    noise law, ``4.8 sqrt(B alpha)`` ranks above the plain quantile, so that it is too small with
-    probability 1e-6 at most; its seed is fixed, so that equal queries get equal intervals.
+    The sum is ``sum max(low_i z_i, high_i z_i)`` with z_i discrete Laplace of the epsilon that
+    ``index`` says, 0 <= low_i <= high_i; equal slopes give a weighted sum. The smaller of two
+    bounds is taken. Chernoff: ``min_t (sum K_i(t) + log(1 / alpha)) / t`` with the exact cumulant
+    functions K_i. Monte Carlo: an order statistic of B draws of the public noise law,
+    ``4.8 sqrt(B alpha)`` ranks above the plain quantile, so that it is too small with probability
+    1e-6 at most; its seed is fixed, so that equal queries get equal intervals.
     """
-    groups = [(np.abs(part), epsilon) for part, epsilon in groups if len(part)]
-    if not groups:
+    if not len(high):
         return 0.0, "none in this answer"
-    if len(groups) == 1 and len(groups[0][0]) == 1:
-        weight, epsilon = groups[0]
-        return float(weight[0]) * discrete_laplace_quantile(1 - alpha, epsilon), "its exact law"
-    # Equal weights, as of boxes covered entirely, are treated together. Weights are compared
-    # after scaling and rounding up at the twelfth digit, which can only widen the interval.
-    scale = max(float(part.max()) for part, _ in groups)
-    weights, epsilons, number = [], [], []
-    for part, epsilon in groups:
-        distinct, times = np.unique(np.ceil(part / scale * 1e12 - 1e-3), return_counts=True)
-        weights.append(distinct / 1e12)
-        number.append(times)
-        epsilons.append(np.full(len(times), float(dyadic_floor(epsilon))))
-    w, n, e = np.concatenate(weights), np.concatenate(number), np.concatenate(epsilons)
-    w, n, e = w[w > 0], n[w > 0], e[w > 0]
-    chernoff = scale * _chernoff(w, n, e, alpha)
-    simulated = scale * _simulated_quantile(w, n, e, alpha)
-    if simulated < chernoff:
+    if len(high) == 1 and low[0] == high[0]:
+        steps = discrete_laplace_quantile(1 - 2 * alpha, epsilons[int(index[0])])
+        return float(high[0]) * steps, "its exact law"
+    # Boxes with the same slopes, as those covered entirely, are treated together. Slopes are
+    # compared after scaling and rounding at the twelfth digit, the steeper one up and the
+    # other down: that can only widen the interval. Equal slopes stay equal.
+    scale = float(high.max())
+    steep = np.ceil(high / scale * 1e12 - 1e-3) / 1e12
+    flat = np.where(low == high, steep, np.floor(low / scale * 1e12) / 1e12)
+    kinds, number = np.unique(np.stack([flat, steep, index], axis=1), axis=0, return_counts=True)
+    a, b = kinds[:, 0], kinds[:, 1]
+    e = np.array([float(dyadic_floor(epsilon)) for epsilon in epsilons])[kinds[:, 2].astype(int)]
+    a, b, e, number = (part[b > 0] for part in (a, b, e, number))
+    bound = scale * _chernoff(a, b, e, number, alpha)
+    simulated = scale * _simulated_quantile(a, b, e, number, alpha)
+    if simulated < bound:
         return simulated, "its exact law simulated, too narrow with probability 1e-6"
-    return chernoff, "a bound on its exact law"
+    return bound, "a bound on its exact law"
 
 
-def _chernoff(w: np.ndarray, n: np.ndarray, e: np.ndarray, alpha: float) -> float:
-    largest = float((e / w).min())
-    base = 2 * _log_sinh(e / 2)
+def _chernoff(
+    a: np.ndarray, b: np.ndarray, e: np.ndarray, number: np.ndarray, alpha: float
+) -> float:
+    """Chernoff bound on the upper quantile; ``number`` of each kind, any t gives a valid one."""
+    largest = float((e / b).min())
+    base = float(number @ np.log(np.tanh(e / 2)))
 
     def bound(u: float) -> float:
         t = u * largest
-        moment = base - _log_sinh((e + w * t) / 2) - _log_sinh((e - w * t) / 2)
-        return (float(n @ moment) + math.log(2 / alpha)) / t
+        # E exp(t max(a z, b z)) = tanh(e/2) (sum_{k>=0} exp((tb - e)k) + sum_{k>0} exp(-(ta + e)k))
+        moment = np.log(-1 / np.expm1(t * b - e) + 1 / np.expm1(e + t * a))
+        return (base + float(number @ moment) + math.log(1 / alpha)) / t
 
-    found = minimize_scalar(
-        bound, bounds=(1e-6, 1 - 1e-9), method="bounded", options={"xatol": 1e-4}
-    )
+    with np.errstate(over="ignore"):
+        found = minimize_scalar(
+            bound, bounds=(1e-6, 1 - 1e-9), method="bounded", options={"xatol": 1e-4}
+        )
     return float(found.fun)
 
 
-def _simulated_quantile(w: np.ndarray, n: np.ndarray, e: np.ndarray, alpha: float) -> float:
-    """Order statistic of the simulated absolute sum; infinity if that takes too many draws."""
+def _simulated_quantile(
+    a: np.ndarray, b: np.ndarray, e: np.ndarray, number: np.ndarray, alpha: float
+) -> float:
+    """Order statistic of the simulated sum; infinity if that would take too many draws."""
+    straight = a == b
+    symmetric = bool(straight.all())
+    if symmetric:  # both tails serve
+        alpha = 2 * alpha
+    terms = int(np.where(straight, 1, number).sum())
     draws = int(max(20_000, 200 / alpha))
-    if draws * len(w) > 5_000_000:
+    if draws * terms > _MAX_DRAWS:
         draws = int(max(4_000, 100 / alpha))
-    if draws * len(w) > 20_000_000:
+    # The generator of sums overflows on noise of astronomic scale.
+    if draws * terms > _MAX_DRAWS or float((number / e).max()) > 1e15:
         return math.inf
-    if float((n / e).max()) > 1e15:  # beyond the range of the generator
-        return math.inf
-    rank = math.ceil(draws * (1 - alpha) + 4.8 * math.sqrt(draws * alpha))
     generator = sampling_generator(20220901)
     success = -np.expm1(-e)
     total = np.zeros(draws)
-    single = np.flatnonzero(n == 1)
+    for i in np.flatnonzero(straight & (number > 1)):
+        # A sum of n geometric variables is negative binomial, their difference discrete Laplace.
+        noise = generator.negative_binomial(number[i], success[i], draws)
+        total += (noise - generator.negative_binomial(number[i], success[i], draws)) * b[i]
+    single = np.flatnonzero(~straight | (number == 1))
+    single = np.repeat(single, number[single])
     step = max(1, 1_000_000 // draws)
     for first in range(0, len(single), step):
         part = single[first : first + step]
         size = (draws, len(part))
-        # The difference of two geometric variables is discrete Laplace.
         noise = generator.geometric(success[part], size) - generator.geometric(success[part], size)
-        total += noise @ w[part]
-    for i in np.flatnonzero(n > 1):
-        # A sum of n geometric variables is negative binomial.
-        noise = generator.negative_binomial(n[i], success[i], draws)
-        total += (noise - generator.negative_binomial(n[i], success[i], draws)) * w[i]
-    return float(np.partition(np.abs(total), rank - 1)[rank - 1])
+        total += np.maximum(noise, 0) @ b[part] + np.minimum(noise, 0) @ a[part]
+    if symmetric:
+        total = np.abs(total)
+    rank = math.ceil(draws * (1 - alpha) + 4.8 * math.sqrt(draws * alpha))
+    return float(np.partition(total, rank - 1)[rank - 1])
 
 
 # --------------------------------------------------------------------------------------------------
@@ -792,6 +826,21 @@ class Synopsis:
     -----
     Nothing is clamped: noise may make a count negative, and adding up many counts is unbiased
     only because of that.
+
+    Examples
+    --------
+    >>> from skdp import Categorical, Domain, Numeric
+    >>> domain = Domain({"age": Numeric(20, 59, integer=True), "sex": Categorical(["F", "M"])})
+    >>> boxes = Boxes(lower=[[0, 0], [20, 0]], upper=[[20, 2], [40, 2]])
+    >>> release = Synopsis(domain, boxes, [800, 400], noise_epsilon=0.1)
+    >>> release.count("30 <= age < 50 and sex == 'F'")
+    300.0
+    >>> release.count({"age": (20, 39)}, return_interval=True, level=0.9).lower
+    777.0
+    >>> release.to_frame()
+            age  sex  count
+    0  20 to 39  any    800
+    1  40 to 59  any    400
     """
 
     def __init__(
@@ -947,8 +996,8 @@ class Synopsis:
                 QueryResult(
                     value,
                     error.std,
-                    value - error.half_width,
-                    value + error.half_width,
+                    value - error.below,
+                    value + error.above,
                     error.guarantee,
                 )
             )

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skdp._random import sampling_generator
+from skdp._validation import dyadic_floor
 from skdp.accounting import PrivacyLoss
 from skdp.domain import Categorical, Domain, Numeric
 from skdp.mechanisms import discrete_laplace, discrete_laplace_quantile, discrete_laplace_variance
@@ -386,10 +387,10 @@ def test_four_blocks_have_the_published_half_width():
     # continuous noise; the discrete noise has almost the same law.
     from skdp.synopsis import _chernoff, _simulated_quantile
 
-    w, n, e = np.array([1.0, 0.4, 0.2]), np.array([2, 1, 1]), np.ones(3)
-    assert _chernoff(w, n, e, 0.05) == pytest.approx(7.28, rel=0.03)
-    assert 4.1 < _simulated_quantile(w, n, e, 0.05) < 4.7
-    assert _simulated_quantile(w, n, e, 1e-7) == math.inf
+    w, e, n = np.array([1.0, 0.4, 0.2]), np.ones(3), np.array([2, 1, 1])
+    assert _chernoff(w, w, e, n, 0.025) == pytest.approx(7.28, rel=0.03)
+    assert 4.1 < _simulated_quantile(w, w, e, n, 0.025) < 4.7
+    assert _simulated_quantile(w, w, e, n, 1e-7) == math.inf
 
 
 def test_a_chernoff_bound_serves_where_simulation_would_take_too_long():
@@ -412,22 +413,101 @@ def test_equal_queries_have_equal_intervals_and_levels_are_nested(small):
     assert nothing.lower == nothing.upper == nothing.std == 0
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.3, 1.0), (0.0, 0.7), (0.5, 0.5), (0.9, 1.0)])
+@pytest.mark.parametrize("n_boxes", [1, 3, 40])
+def test_quantiles_of_slanted_noise(low, high, n_boxes):
+    # 100,000 fresh draws; each assertion fails with probability below 1e-6 for the right law.
+    from skdp.synopsis import _chernoff, _noise_quantile, _simulated_quantile
+
+    alpha, epsilon, n_trials = 0.05, Fraction(1, 10), 100_000
+    drawn = float(dyadic_floor(epsilon))
+    slopes = np.full(n_boxes, low), np.full(n_boxes, high)
+    z = discrete_laplace(np.zeros(n_trials * n_boxes, dtype=np.int64), epsilon, random_state=3)
+    z = z.reshape(n_trials, n_boxes)
+    sums = np.maximum(low * z, high * z).sum(axis=1)
+    quantile, _ = _noise_quantile(*slopes, [epsilon], np.zeros(n_boxes, dtype=int), alpha)
+    margin = 5 * math.sqrt(alpha * (1 - alpha) / n_trials)
+    assert (sums > quantile).mean() <= alpha + margin
+    kinds = np.array([low]), np.array([high]), np.array([drawn]), np.array([n_boxes])
+    simulated, bound = _simulated_quantile(*kinds, alpha), _chernoff(*kinds, alpha)
+    assert quantile == pytest.approx(min(simulated, bound)) or n_boxes == 1
+    assert (sums > bound).mean() <= alpha + margin
+    assert np.quantile(sums, 1 - alpha) * 1.2 + 1 >= simulated
+    # 20% less noise is told apart.
+    less, _ = _noise_quantile(
+        *slopes, [epsilon * Fraction(5, 4)], np.zeros(n_boxes, dtype=int), alpha
+    )
+    assert (sums > less).mean() > alpha + margin
+
+
 def test_bounds_on_uneven_boxes_widen_the_interval():
+    domain = Domain({"x": Numeric(0, 14, integer=True)})
+    lower = np.array([[0], [5], [10]])
     bound = LeafErrorBound(2.0, 1.0, 3.0, depth=[2, 2, 2], test_number=[3, 5, 0])
-    with_bound = line(3, noise_epsilon=1, leaf_errors=bound)
+    facts = {"noise_epsilon": 1, "leaf_errors": bound}
+    rich = Synopsis(domain, Boxes(lower, lower + 5), [10_000, 10_000, 10_000], **facts)
     query = {"x": (2, 7)}
-    result = with_bound.count(query, return_interval=True)
-    noise = line(3, noise_epsilon=1).count(query, return_interval=True, level=0.975)
+    result = rich.count(query, return_interval=True)
     spread = sum(4 + 3 * math.log(n * (n + 1) / (2 * 0.025)) for n in (3, 5)) / 2
-    assert result.upper == pytest.approx(noise.upper + spread)
-    assert result.std == noise.std
-    assert "uneven spread of records in boxes that the query cuts." in result.guarantee
-    assert "does not" not in result.guarantee
+    assert result.value == 12_000
+    assert spread + 1 < result.upper - result.value < spread + 10
+    assert spread + 1 < result.value - result.lower < spread + 10
+    plain = line(3, noise_epsilon=1).count(query, return_interval=True)
+    assert result.std == plain.std
+    assert "and the uneven spread of records in boxes that the query cuts." in result.guarantee
+    # Where the counts are small, so is the unevenness that they can hide.
+    poor = Synopsis(domain, Boxes(lower, lower + 5), [3, 0, 0], **facts)
+    result = poor.count(query, return_interval=True)
+    assert 3 < result.upper < 3 + spread / 2
+    assert -10 < result.lower < 0
     # No box is cut: all of the failure probability goes to the noise.
-    whole = with_bound.count({"x": (0, 4)}, return_interval=True)
+    whole = poor.count({"x": (5, 9)}, return_interval=True)
     assert whole.upper == discrete_laplace_quantile(0.95, 1)
-    # A box without a test has one cell, or none of the error.
+    assert "the only error" in whole.guarantee
+    # A box without a test has one cell, and none of the error.
     assert bound.bounds(0.05)[2] == 0
+
+
+@pytest.mark.parametrize("inside", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("records", [0, 2, 40])
+def test_intervals_with_bounds_cover_adversarial_records(inside, records):
+    # All records of the boxes that the query cuts lie inside it, or none, or half of them; 2,000
+    # releases, nominal 90%, three standard errors.
+    n_boxes, level, n_trials = 12, 0.9, 2000
+    domain = Domain({"x": Numeric(0, 5 * n_boxes - 1, integer=True), "y": Categorical(["a", "b"])})
+    lower = np.stack([np.arange(n_boxes) * 5, np.zeros(n_boxes, dtype=int)], axis=1)
+    boxes = Boxes(lower, lower + [5, 2])
+    errors = LeafErrorBound(50.0, 0, 0, depth=[0] * n_boxes, test_number=[1] * n_boxes)
+    true = n_boxes * records * inside
+    # The aggregation error of ten cells that hold their records in five, or evenly.
+    assert n_boxes * (2 * records * abs(inside - 0.5)) <= 50 * n_boxes
+    covered, widths = 0, []
+    counts = np.full((n_trials, n_boxes), records)
+    noisy = discrete_laplace(counts.ravel(), 1, random_state=11).reshape(counts.shape)
+    model = Synopsis(domain, boxes, noisy[0], noise_epsilon=1, leaf_errors=errors).model
+    weights = parse({"y": "a"}, domain)
+    quantiles = {}
+
+    def remembered(low, high, epsilons, index, alpha):
+        key = (low.tobytes(), high.tobytes(), alpha)
+        if key not in quantiles:
+            quantiles[key] = original(low, high, epsilons, index, alpha)
+        return quantiles[key]
+
+    import skdp.synopsis
+
+    original = skdp.synopsis._noise_quantile
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(skdp.synopsis, "_noise_quantile", remembered)
+        for row in noisy:
+            model.counts = row
+            value = float(model.answer([weights])[0])
+            error = model.error(weights, level)
+            covered += value - error.below <= true <= value + error.above
+            widths.append(error.below + error.above)
+    assert len(quantiles) == 2
+    assert covered / n_trials >= level - 3 * math.sqrt(level * (1 - level) / n_trials)
+    assert np.median(widths) < n_boxes * min(records, 50) + 60
 
 
 def test_the_bound_for_lattice_noise_uses_its_tail():
