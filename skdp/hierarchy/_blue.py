@@ -33,6 +33,11 @@ class Blue:
 
     Attributes
     ----------
+    tree : Tree
+    noise_variances : ndarray of float64, shape (n_nodes,)
+        As given.
+    measured : ndarray of bool, shape (n_nodes,)
+        Whether the noise variance is finite.
     variances : ndarray of float64, shape (n_nodes,)
         Exact variance of the estimate of each node; infinite where the measurements do not
         determine it (unmeasured siblings then share equally).
@@ -70,8 +75,8 @@ class Blue:
                 "for a node that was not measured and 0 for an exact count."
             )
         self.tree = tree
-        self._noise = v
-        self._measured = np.isfinite(v)
+        self.noise_variances = v
+        self.measured = np.isfinite(v)
         noise = v.tolist() if tree.is_deep else []
         s = tree.fold_up(
             v,
@@ -88,7 +93,7 @@ class Blue:
             keep = v / (C + v)
         keep[np.isinf(C)] = 0.0
         keep[np.isinf(v) | (C + v == 0)] = 1.0
-        keep[tree.is_leaf & self._measured] = 0.0
+        keep[tree.is_leaf & self.measured] = 0.0
         self._keep = keep
 
         above = np.maximum(tree.parent, 0)
@@ -113,14 +118,15 @@ class Blue:
             self.variances[reached > 0] = np.inf
         self._known, self._unknown = known, unknown
 
-    def _values(self, values: ArrayLike) -> Floats:
+    def checked(self, values: ArrayLike) -> Floats:
+        """Values as floats, 0 where nothing was measured; ValueError if one is not finite."""
         y = np.asarray(values, dtype=np.float64)
         if y.shape != (self.tree.n_nodes,):
             raise ValueError(
                 f"values must have one entry for each of the {self.tree.n_nodes} nodes, got "
                 f"shape {y.shape}."
             )
-        y = np.where(self._measured, y, 0.0)
+        y = np.where(self.measured, y, 0.0)
         if not np.isfinite(y).all():
             bad = int(np.flatnonzero(~np.isfinite(y))[0])
             raise ValueError(
@@ -136,7 +142,7 @@ class Blue:
         -------
         estimates, variances : ndarray of float64, shape (n_nodes,)
         """
-        y = self._values(values)
+        y = self.checked(values)
         return self.tree.sum_up((1.0 - self._keep) * y, gain=self._keep), self._subtree
 
     def estimate(self, values: ArrayLike) -> Floats:
@@ -276,8 +282,8 @@ class Blue:
                 columns[infinite, j] = -(tree.child_sums(columns[:, j]) / self._unknown)[above]
         given[0] = slope[0] * (0.0 if infinite[0] else self.variances[0])
         covariance = tree.spread_down(given, self._share)
-        usable = self._measured & (self._noise > 0)
-        scale = np.divide(1.0, self._noise, out=np.zeros(tree.n_nodes), where=usable)
+        usable = self.measured & (self.noise_variances > 0)
+        scale = np.divide(1.0, self.noise_variances, out=np.zeros(tree.n_nodes), where=usable)
         return covariance * column(scale, slope.ndim)
 
     def range_variances(self, start: ArrayLike, stop: ArrayLike) -> Floats:
@@ -451,7 +457,7 @@ def gblue(
         raise ValueError(f"tol must be positive, got {tol!r}.")
     v = np.ones(tree.n_nodes) if variances is None else np.asarray(variances, dtype=np.float64)
     blue = Blue(tree, v)
-    y = blue._values(values)
+    y = blue.checked(values)
     hidden = np.isinf(v) & ~tree.is_leaf
     kept, short = _without_hidden(tree, hidden)
     h, n_sweeps = _sweep(short, y[kept], v[kept], bool(hidden[0]), tol, max_sweeps)
