@@ -680,7 +680,8 @@ def bounded_sum(
         Privacy parameter. The noise is drawn at its dyadic floor, never above.
     resolution : number, optional
         Width of the grid to which each value is rounded, in the units of ``values``. By default
-        ``max(abs(lower), abs(upper)) / 2**20``, which adds less error than the noise.
+        the largest power of two that is at most ``max(abs(lower), abs(upper)) / 2**20``: fine
+        beside the noise, and integers within bounds below 2**20 are kept exactly.
     random_state : None, int or NoiseSource, default=None
         None: the operating system's entropy. An int is for experiments and protects nobody.
 
@@ -725,7 +726,10 @@ def bounded_sum(
             "numbers. Measure in other units."
         )
     if resolution is None:
-        step = reach / 2**20
+        finest = reach / 2**20
+        step = Fraction(2) ** (finest.numerator.bit_length() - finest.denominator.bit_length())
+        if step > finest:
+            step /= 2
     else:
         step = as_fraction(resolution, "resolution")
         if not 0 < step <= 2 * reach:
