@@ -1,0 +1,394 @@
+import itertools
+import math
+import time
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from skdp._random import NoiseSource, noise_source
+from skdp._validation import as_epsilon, dyadic_floor
+from skdp.mechanisms import (
+    _selection,
+    exponential,
+    geometric,
+    noisy_max,
+    permute_and_flip,
+    top_k,
+)
+
+# Every statistical test below has a fixed seed and this false-alarm rate for another one.
+ALARM = 1e-6
+
+# ---------------------------------------------------------------------------------------------
+# The laws in closed form, for r = exp(-epsilon / R) of any number type: exact for a Fraction.
+
+
+def product(factors):
+    """Coefficients of the product of the polynomials 1 - c y."""
+    coefficients = [1]
+    for c in factors:
+        shifted = [0, *(-c * x for x in coefficients)]
+        coefficients = [a + b for a, b in zip([*coefficients, 0], shifted, strict=True)]
+    return coefficients
+
+
+def series(r, start, coefficients, power):
+    """Sum over v >= start of y**power * polynomial(y) at y = r**v."""
+    return sum(
+        a * r ** (start * (m + power)) / (1 - r ** (m + power)) for m, a in enumerate(coefficients)
+    )
+
+
+def law_of_noisy_max(scores, r):
+    start = max(scores)
+    law = []
+    for i, score in enumerate(scores):
+        # Others stay at v or, with a lower index, below it: 1 - r**(v + 1 - q) or 1 - r**(v - q).
+        factors = [r ** ((j > i) - q) for j, q in enumerate(scores) if j != i]
+        law.append((1 - r) * r**-score * series(r, start, product(factors), 1))
+    return dict(enumerate(law))
+
+
+def law_of_top_two(scores, r):
+    law = {}
+    for i, j in itertools.permutations(range(len(scores)), 2):
+        others = [(index, q) for index, q in enumerate(scores) if index not in (i, j)]
+        late = i > j  # then the first must be strictly above the second
+        total = 0
+        top = max(scores)
+        for u in range(max([scores[j], *(q for _, q in others)]), top):
+            reach = r ** max(0, u + late - scores[i])
+            below = math.prod(1 - r ** (u + (index > j) - q) for index, q in others)
+            total += (1 - r) * r ** (u - scores[j]) * reach * below
+        factors = [r ** ((index > j) - q) for index, q in others]
+        tail = series(r, top, product(factors), 2)
+        law[i, j] = total + (1 - r) * r ** (late - scores[i] - scores[j]) * tail
+    return law
+
+
+def law_of_permute_and_flip(scores, r):
+    pass_ = [r ** (max(scores) - q) for q in scores]
+    law = []
+    for i in range(len(scores)):
+        passed = [1]  # law of the number of others that pass
+        for j, p in enumerate(pass_):
+            if j != i:
+                passed = [
+                    (1 - p) * a + p * b for a, b in zip([*passed, 0], [0, *passed], strict=True)
+                ]
+        law.append(pass_[i] * sum(Fraction(1, m + 1) * a for m, a in enumerate(passed)))
+    return dict(enumerate(law))
+
+
+def law_of_exponential(scores, r):
+    weights = [r ** (max(scores) - q) for q in scores]
+    return {i: weight / sum(weights) for i, weight in enumerate(weights)}
+
+
+# name -> (mechanism of scores, epsilon, score_range; its law; how many winners share epsilon)
+MECHANISMS = {
+    "noisy_max": (noisy_max, law_of_noisy_max, 1),
+    "permute_and_flip": (permute_and_flip, law_of_permute_and_flip, 1),
+    "exponential": (exponential, law_of_exponential, 1),
+    "top_k": (
+        lambda scores, epsilon, score_range, **keywords: tuple(
+            top_k(scores, 2, epsilon, score_range, **keywords).tolist()
+        ),
+        law_of_top_two,
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_closed_forms_are_distributions(name):
+    _, law, _ = MECHANISMS[name]
+    for scores in ((0, 0), (3, 1, 2), (5, 5, 0, 4), (-2, 7, 7)):
+        exact = law(scores, Fraction(1, 2))
+        assert sum(exact.values()) == 1
+        assert min(exact.values()) > 0
+        approximate = law(scores, 0.5)
+        assert all(approximate[o] == pytest.approx(float(p)) for o, p in exact.items())
+
+
+@pytest.mark.parametrize("score_range", [1, 2])
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_privacy_bound_holds_exactly(name, score_range):
+    # Neighbours: all changes of the scores in one interval of length R, wherever it lies. With
+    # r = exp(-epsilon / (k R)) rational, every probability is an exact fraction, and the bound
+    # exp(epsilon) is r**(-k R).
+    _, law, winners = MECHANISMS[name]
+    r = Fraction(1, 2)
+    law = lru_cache(maxsize=None)(law)
+    worst = 0
+    for scores in itertools.product(range(4), repeat=3):
+        before = law(scores, r)
+        for change in itertools.product(range(score_range + 1), repeat=3):
+            for shift in (-score_range, -1, 0, 3):
+                after = law(tuple(q + d + shift for q, d in zip(scores, change, strict=True)), r)
+                worst = max(worst, *(before[o] / after[o] for o in before))
+                worst = max(worst, *(after[o] / before[o] for o in before))
+    bound = r ** (-winners * score_range)
+    assert worst <= bound
+    # The test sees a broken coefficient: most of the bound is used.
+    assert worst > bound * Fraction(3, 4 * winners)
+
+
+def test_bound_would_fail_with_half_the_noise():
+    # The same check must reject a coefficient of 2 epsilon / R.
+    for name in ("noisy_max", "permute_and_flip", "exponential"):
+        _, law, _ = MECHANISMS[name]
+        r = Fraction(1, 2)
+        before, after = law((0, 3, 0), r**2), law((1, 3, 0), r**2)
+        assert max(after[o] / before[o] for o in before) > 1 / r
+
+
+def frequencies(mechanism, scores, epsilon, score_range, size, seed):
+    source = noise_source(seed)
+    seen = {}
+    for _ in range(size):
+        winner = mechanism(scores, epsilon, score_range, random_state=source)
+        seen[winner] = seen.get(winner, 0) + 1
+    return seen
+
+
+def fit(seen, law):
+    outcomes = sorted(law)
+    assert set(seen) <= set(outcomes)
+    size = sum(seen.values())
+    expected = np.array([float(law[o]) for o in outcomes]) * size
+    counts = np.array([seen.get(o, 0) for o in outcomes])
+    keep = expected > 20
+    counts = np.append(counts[keep], counts[~keep].sum())
+    expected = np.append(expected[keep], expected[~keep].sum())
+    if expected[-1] < 20:
+        counts[-2] += counts[-1]
+        expected[-2] += expected[-1]
+        counts, expected = counts[:-1], expected[:-1]
+    return stats.chisquare(counts, expected * size / expected.sum()).pvalue
+
+
+CASES = [((0, 3, 3, 1), 1.0, 2), ((10, 40, 25), 0.1, 3), ((0, -1, -2, -2, -5), 3.0, 1)]
+
+
+@pytest.mark.parametrize(("scores", "epsilon", "score_range"), CASES)
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_selections_have_the_exact_law(name, scores, epsilon, score_range):
+    mechanism, law, winners = MECHANISMS[name]
+    size = 12_000
+    rate = float(dyadic_floor(as_epsilon(epsilon)) / (score_range * winners))
+    exact = law(scores, math.exp(-rate))
+    assert fit(frequencies(mechanism, scores, epsilon, score_range, size, 1), exact) > ALARM
+    for wrong in (0.8 * epsilon, epsilon / 0.8):
+        seen = frequencies(mechanism, scores, wrong, score_range, size, 2)
+        assert fit(seen, exact) < ALARM
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 1.0])
+def test_segments_have_the_exact_law(epsilon):
+    # One call with 20,000 segments of three scores, and equal scores within.
+    scores = np.tile([4, 6, 6], 20_000)
+    starts = np.arange(0, scores.size, 3)
+
+    def seen(eps, seed):
+        winners = noisy_max(scores, eps, 2, starts=starts, random_state=seed)
+        return dict(enumerate(np.bincount(winners - starts, minlength=3)))
+
+    exact = law_of_noisy_max((4, 6, 6), math.exp(-float(dyadic_floor(as_epsilon(epsilon))) / 2))
+    assert fit(seen(epsilon, 3), exact) > ALARM
+    if epsilon == 1.0:  # at small epsilon the law hardly depends on it
+        assert fit(seen(0.8 * epsilon, 4), exact) < ALARM
+        assert fit(seen(epsilon / 0.8, 5), exact) < ALARM
+
+
+# ---------------------------------------------------------------------------------------------
+# Exactly which noise is drawn, and what is done with it.
+
+
+def test_noisy_max_is_the_first_maximum_of_score_plus_noise():
+    rng = np.random.default_rng(0)
+    ties = 0
+    for seed in range(200):
+        scores = rng.integers(-3, 4, size=rng.integers(1, 12))
+        noise = geometric(scores.size, 3.0, 2, random_state=seed)
+        noisy = (scores + noise).tolist()
+        ties += noisy.count(max(noisy)) > 1
+        winner = noisy_max(scores, 3.0, 2, random_state=seed)
+        assert winner == noisy.index(max(noisy))
+        assert type(winner) is int
+    assert ties > 30
+
+
+def test_segments_equal_a_loop():
+    rng = np.random.default_rng(1)
+    for seed in range(60):
+        scores = rng.integers(-4, 5, size=rng.integers(1, 60))
+        inner = (
+            rng.choice(np.arange(1, scores.size), size=rng.integers(0, scores.size), replace=False)
+            if scores.size > 1
+            else []
+        )
+        starts = np.concatenate([[0], np.sort(inner)]).astype(int)
+        noisy = scores + geometric(scores.size, 2.0, 1, random_state=seed)
+        ends = [*starts[1:], scores.size]
+        expected = [
+            low + int(np.argmax(noisy[low:high])) for low, high in zip(starts, ends, strict=True)
+        ]
+        winners = noisy_max(scores, 2.0, 1, starts=starts, random_state=seed)
+        assert winners.dtype == np.int64
+        assert winners.tolist() == expected
+
+
+def test_top_k_is_the_stable_order_of_score_plus_noise():
+    rng = np.random.default_rng(2)
+    for seed in range(100):
+        scores = rng.integers(-3, 4, size=rng.integers(1, 12))
+        k = int(rng.integers(1, scores.size + 1))
+        noisy = scores + geometric(scores.size, 3.0, 2 * k, random_state=seed)
+        expected = sorted(range(scores.size), key=lambda i: (-noisy[i], i))[:k]
+        chosen = top_k(scores, k, 3.0, 2, random_state=seed)
+        assert chosen.dtype == np.int64
+        assert chosen.tolist() == expected
+
+
+def test_top_one_is_noisy_max():
+    scores = np.arange(50) % 7
+    for seed in range(30):
+        assert top_k(scores, 1, 1.0, 1, random_state=seed)[0] == noisy_max(
+            scores, 1.0, 1, random_state=seed
+        )
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_selection_depends_on_differences_of_scores_alone(name):
+    mechanism, _, _ = MECHANISMS[name]
+    scores = np.array([3, 900, 5, 880, 0])
+    for shift in (2**62, -(2**62), 1, -(2**63)):
+        for seed in range(10):
+            assert mechanism(scores, 0.05, 1, random_state=seed) == mechanism(
+                scores + shift, 0.05, 1, random_state=seed
+            )
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_extreme_scores_do_not_overflow(name):
+    mechanism, _, winners = MECHANISMS[name]
+    low, high = -(2**63), 2**63 - 1
+    best = (1, 3) if winners == 2 else 1
+    for seed in range(5):
+        assert mechanism([low, high, 0, high - 2**40], 1e-6, 1, random_state=seed) == best
+    unsigned = np.array([0, 2**64 - 1, 2**63, 2**64 - 2**40], dtype=np.uint64)
+    assert mechanism(unsigned, 1e-6, 1) == best
+    small = np.array([-128, 127, 0, 100], dtype=np.int8)
+    assert mechanism(small, 100.0, 1) == best
+
+
+@pytest.mark.parametrize("name", ["noisy_max", "permute_and_flip", "exponential"])
+def test_one_candidate_always_wins(name):
+    mechanism, _, _ = MECHANISMS[name]
+    for score in (0, -(2**63), 7):
+        assert mechanism([score], 0.01, 5) == 0
+
+
+def test_exponential_takes_few_rounds_whatever_the_scores(monkeypatch):
+    # One good candidate among many hopeless ones is the worst case: each round of n proposals
+    # ends with probability 1 - 1/e.
+    rounds = []
+    real = _selection.geometric
+    monkeypatch.setattr(
+        _selection, "geometric", lambda *args, **kw: rounds.append(1) or real(*args, **kw)
+    )
+    scores = np.full(500, -(10**9))
+    scores[123] = 0
+    assert all(exponential(scores, 1.0, 1, random_state=seed) == 123 for seed in range(200))
+    # 200 geometric numbers of success .63: mean 316, standard deviation 14.
+    assert 250 < len(rounds) < 400
+
+
+def test_noise_comes_from_the_given_source():
+    class Counting(NoiseSource):
+        taken = 0
+
+        def _take(self, count):
+            self.taken += count
+            return super()._take(count)
+
+    for mechanism, _, _ in MECHANISMS.values():
+        source = Counting()
+        mechanism([1, 2, 3], 1.0, 1, random_state=source)
+        assert source.taken >= 3
+
+
+def test_many_segments_are_fast():
+    # Vectorised: 2e5 segments of 5 in well under a second of CPU (measured: .05 s).
+    scores = np.arange(1_000_000) % 11
+    begin = time.process_time()
+    noisy_max(scores, 0.1, 1, starts=np.arange(0, scores.size, 5))
+    assert time.process_time() - begin < 1.0
+
+
+# ---------------------------------------------------------------------------------------------
+# Bad arguments.
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize(
+    ("scores", "epsilon", "score_range", "error", "message"),
+    [
+        ([], 1.0, 1, ValueError, "at least one score"),
+        ([[1, 2], [3, 4]], 1.0, 1, ValueError, "one-dimensional"),
+        (3, 1.0, 1, ValueError, "one-dimensional"),
+        ([0.5, 1.5], 1.0, 1, TypeError, "scores must be integers.*np.floor"),
+        (np.array([1.0, 2.0]), 1.0, 1, TypeError, "scores must be integers.*np.floor"),
+        ([math.nan, 1], 1.0, 1, TypeError, "scores must be integers"),
+        ([True, False], 1.0, 1, TypeError, "scores must be integers"),
+        (["a", "b"], 1.0, 1, TypeError, "scores must be integers"),
+        ([1, 2], 0, 1, ValueError, "epsilon must be positive"),
+        ([1, 2], math.nan, 1, ValueError, "epsilon must be finite"),
+        ([1, 2], "1", 1, TypeError, "epsilon must be a number"),
+        ([1, 2], 1.0, 0, ValueError, "score_range must be at least 1"),
+        ([1, 2], 1.0, -1, ValueError, "score_range must be at least 1"),
+        ([1, 2], 1.0, 0.5, TypeError, "score_range must be an integer"),
+        ([1, 2], 1.0, 1.0, TypeError, "score_range must be an integer"),
+        ([1, 2], 1.0, True, TypeError, "score_range must be an integer"),
+        ([1, 2], 1.0, None, TypeError, "score_range must be an integer"),
+        ([1, 2], 1.0, 2**60, ValueError, "does not fit into 64-bit"),
+    ],
+)
+def test_bad_arguments(name, scores, epsilon, score_range, error, message):
+    mechanism, _, _ = MECHANISMS[name]
+    with pytest.raises(error, match=message):
+        mechanism(scores, epsilon, score_range)
+
+
+@pytest.mark.parametrize(
+    ("k", "error", "message"),
+    [
+        (0, ValueError, "k must be at least 1"),
+        (-1, ValueError, "k must be at least 1"),
+        (3, ValueError, "k=3 candidates were asked for, but there are 2"),
+        (1.0, TypeError, "k must be an integer"),
+        (True, TypeError, "k must be an integer"),
+    ],
+)
+def test_bad_k(k, error, message):
+    with pytest.raises(error, match=message):
+        top_k([1, 2], k, 1.0, 1)
+
+
+@pytest.mark.parametrize(
+    "starts", [[], [1], [0, 0], [0, 2, 1], [0, 3], [0.0, 1.0], [[0], [1]], [-1, 0], 0]
+)
+def test_bad_starts(starts):
+    with pytest.raises(ValueError, match="starts must"):
+        noisy_max([1, 2, 3], 1.0, 1, starts=starts)
+
+
+def test_accepts_what_callers_have():
+    assert noisy_max(np.array([0, 10**6, 3], dtype=np.int32), 1.0, 1) == 1
+    assert noisy_max([0, 10**6], Fraction(1, 3), np.int64(2)) == 1
+    assert noisy_max([0, 10**6, 5, 0], 1, 1, starts=[0, 2]).shape == (2,)
+    assert top_k((0, 10**6, 10**3), np.int64(2), 10, 1).tolist() == [1, 2]
