@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from ._random import NoiseSource, noise_source
 from ._validation import as_epsilon, split_epsilon
 from .accounting import PrivacyLedger, PrivacyLoss
-from .domain import Categorical, Domain, Numeric
+from .domain import Categorical, Domain
 from .exceptions import DomainError
 from .frames import Frame, as_frame
 
@@ -134,21 +134,10 @@ def full_domain(domain: Any, rows: Frame) -> Domain:
             "Domain({'age': Numeric(0, 120), 'sex': Categorical(['F', 'M'])}), or one Numeric for "
             "all columns of an array. Reading it from the data would leak them."
         )
-    if isinstance(domain, Domain):
-        return domain
-    names = rows.names
-    if isinstance(domain, Numeric | Categorical):
-        return Domain(dict.fromkeys(names, domain))
-    if isinstance(domain, Sequence) and not isinstance(domain, str):
-        if len(domain) != len(names):
-            raise DomainError(
-                f"domain has {len(domain)} attributes, but the data have {len(names)} columns."
-            )
-        return Domain(dict(zip(names, domain, strict=True)))
-    raise TypeError(
-        "domain must be a Domain, one Numeric or Categorical for all columns, or a list of "
-        f"them, got {type(domain).__name__}."
-    )
+    if isinstance(domain, Domain | Mapping):
+        return domain if isinstance(domain, Domain) else Domain(domain)
+    attributes = Domain.for_array(domain, len(rows.names)).attributes
+    return Domain(dict(zip(rows.names, attributes, strict=True)))
 
 
 def match_rows(X: Any, y: Any, domain: Any, target: str | None) -> tuple[Frame, Domain]:

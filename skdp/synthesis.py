@@ -1,4 +1,4 @@
-"""Synthesizers: release a private synopsis of a table, query it, and draw synthetic rows from it."""
+"""Synthesizers: release a private synopsis of a table, query it, draw synthetic rows from it."""
 
 from __future__ import annotations
 
