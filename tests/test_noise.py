@@ -387,9 +387,8 @@ def test_digits_are_independent_of_each_other_and_of_the_sign(signed, size):
     # At this scale a wrong joint law of high part, low part and sign hides from wide cells.
     rate = Fraction(1, 3000)
     source = noise_source(22)
-    parts = [_noise._draw(rate, signed, source, size) for _ in range(max(1, 300_000 // size))]
-    drawn = np.concatenate(parts)
     sampler = _noise._Sampler(rate, signed, size >= _noise._MANY)
+    drawn = np.concatenate([sampler.draw(source, size) for _ in range(max(1, 300_000 // size))])
     step = 2 ** sum(sampler.widths)
     sign, magnitude = drawn >> 63, drawn ^ (drawn >> 63)
     low, high = magnitude % step, magnitude // step

@@ -178,7 +178,7 @@ CASES = [((0, 3, 3, 1), 1.0, 2), ((10, 40, 25), 0.1, 3), ((0, -1, -2, -2, -5), 3
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_selections_have_the_exact_law(name, scores, epsilon, score_range):
     mechanism, law, winners = MECHANISMS[name]
-    size = 12_000
+    size = 8_000
     rate = float(dyadic_floor(as_epsilon(epsilon)) / (score_range * winners))
     exact = law(scores, math.exp(-rate))
     assert fit(frequencies(mechanism, scores, epsilon, score_range, size, 1), exact) > ALARM

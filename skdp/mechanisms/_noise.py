@@ -382,20 +382,27 @@ def _digit_table(rate: Fraction, step: int, size: int) -> _Table:
 
 # A large table takes 128 kB a group, at most a few groups: some 25 MB in all.
 @lru_cache(maxsize=64)
-def _large_sampler(rate: Fraction, signed: bool) -> _Sampler:
-    return _Sampler(rate, signed, many=True)
+def _large_sampler(epsilon: Any, sensitivity: Any, signed: bool) -> _Sampler:
+    return _Sampler(_rate(epsilon, sensitivity), signed, many=True)
 
 
 @lru_cache(maxsize=1024)
-def _small_sampler(rate: Fraction, signed: bool) -> _Sampler:
-    return _Sampler(rate, signed, many=False)
+def _small_sampler(epsilon: Any, sensitivity: Any, signed: bool) -> _Sampler:
+    return _Sampler(_rate(epsilon, sensitivity), signed, many=False)
 
 
-def _draw(rate: Fraction, signed: bool, source: NoiseSource, size: int) -> NDArray[np.int64]:
+def _draw(
+    epsilon: Any, sensitivity: Any, signed: bool, source: NoiseSource, size: int
+) -> NDArray[np.int64]:
+    # Equal keys of these types mean the same number; others (True equals 1) are checked first.
+    if type(epsilon) not in (int, float, Fraction):
+        epsilon = as_epsilon(epsilon)
+    if type(sensitivity) not in (int, Fraction):
+        sensitivity = _as_sensitivity(sensitivity)
     # The choice depends on the size alone, so that equal seeds give equal noise whatever has
     # been cached before.
-    sampler = _large_sampler(rate, signed) if size >= _MANY else _small_sampler(rate, signed)
-    return sampler.draw(source, size)
+    sampler = _large_sampler if size >= _MANY else _small_sampler
+    return sampler(epsilon, sensitivity, signed).draw(source, size)
 
 
 def _as_sensitivity(sensitivity: Any) -> Fraction:
@@ -416,15 +423,10 @@ def _as_sensitivity(sensitivity: Any) -> Fraction:
 
 def _rate(epsilon: Any, sensitivity: Any) -> Fraction:
     """Exact rate dyadic_floor(epsilon) / sensitivity of the noise."""
-    return _checked_rate(as_epsilon(epsilon), _as_sensitivity(sensitivity))
-
-
-@lru_cache(maxsize=4096)
-def _checked_rate(epsilon: Fraction, sensitivity: Fraction) -> Fraction:
-    rate = dyadic_floor(epsilon) / sensitivity
+    rate = dyadic_floor(as_epsilon(epsilon)) / _as_sensitivity(sensitivity)
     if rate < _LEAST_RATE:
         raise ValueError(
-            f"epsilon={float(epsilon):g} with sensitivity {float(sensitivity):g} asks for noise "
+            f"epsilon={float(epsilon):g} with sensitivity={float(sensitivity):g} asks for noise "
             f"of scale {float(1 / rate):.3g}, which does not fit into 64-bit integers (largest "
             "scale 2**50). Use a larger epsilon, or measure in coarser units."
         )
@@ -491,8 +493,8 @@ def discrete_laplace(
     array = _as_integers(
         values, "values", "Round each record to a grid before summing (see bounded_sum)."
     )
-    rate = _rate(epsilon, sensitivity)
-    noise = _draw(rate, True, noise_source(random_state), array.size).reshape(array.shape)
+    source = noise_source(random_state)
+    noise = _draw(epsilon, sensitivity, True, source, array.size).reshape(array.shape)
     noise += _clamped(array).astype(np.int64, copy=False)
     return _clamped(noise)[()]
 
@@ -552,9 +554,8 @@ def geometric(
         raise TypeError(f"size must be an int or a tuple of ints, got {size!r}.")
     if any(length < 0 for length in shape):
         raise ValueError(f"size must not be negative, got {size!r}.")
-    rate = _rate(epsilon, sensitivity)
     count = math.prod(int(length) for length in shape)
-    return _draw(rate, False, noise_source(random_state), count).reshape(shape)
+    return _draw(epsilon, sensitivity, False, noise_source(random_state), count).reshape(shape)
 
 
 def discrete_laplace_variance(epsilon: Any, sensitivity: Any = 1) -> float:
