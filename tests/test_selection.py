@@ -171,14 +171,16 @@ def fit(seen, law):
     return stats.chisquare(counts, expected * size / expected.sum()).pvalue
 
 
-CASES = [((0, 3, 3, 1), 1.0, 2), ((10, 40, 25), 0.1, 3), ((0, -1, -2, -2, -5), 3.0, 1)]
+# Chosen so that 6,000 selections tell scales that are off by a fifth: the chi-square statistic of a
+# wrong scale exceeds 100 on average, and 45 rejects.
+CASES = [((0, 4, 8, 1), 1.0, 2), ((0, 50, 90, 20), 0.1, 3), ((-2, -2, 0, -2, -3, -2, -2), 1.5, 1)]
 
 
 @pytest.mark.parametrize(("scores", "epsilon", "score_range"), CASES)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_selections_have_the_exact_law(name, scores, epsilon, score_range):
     mechanism, law, winners = MECHANISMS[name]
-    size = 8_000
+    size = 6_000
     rate = float(dyadic_floor(as_epsilon(epsilon)) / (score_range * winners))
     exact = law(scores, math.exp(-rate))
     assert fit(frequencies(mechanism, scores, epsilon, score_range, size, 1), exact) > ALARM
