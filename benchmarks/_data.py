@@ -1,0 +1,157 @@
+"""Data sets of the benchmarks, read from ``../shared/data`` beside the project.
+
+``SOURCES.md`` there says what they are and whose. Where the folder is absent, every function ends
+the program with a message; tests that need the data skip instead, by asking `available`.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+__all__ = [
+    "HDPVIEW_TABLES",
+    "Histogram",
+    "RangeTable",
+    "available",
+    "data_path",
+    "dpbench_1d",
+    "dpbench_2d",
+    "frame",
+    "hdpview_table",
+    "item_frequencies",
+    "kmeans_set",
+    "nltcs",
+    "write_json",
+]
+
+_ROOT = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+
+HDPVIEW_TABLES = ("small", "numerical", "adult", "mdsalary", "twitter")
+
+
+def available() -> bool:
+    """Tell whether the data are there."""
+    return _ROOT.is_dir()
+
+
+def data_path(*parts: str) -> Path:
+    """Path of a data file.
+
+    Raises
+    ------
+    SystemExit
+        If it is absent.
+    """
+    path = _ROOT.joinpath(*parts)
+    if not path.exists():
+        raise SystemExit(
+            f"This benchmark needs the data file {path}, which is not there. The data are not "
+            "part of the project; put them beside it and run again."
+        )
+    return path
+
+
+class RangeTable(NamedTuple):
+    """A table of counts and a set of 2-D range queries on it."""
+
+    codes: NDArray[np.int32]  # (m, d) distinct rows
+    counts: NDArray[np.int64]  # (m,)
+    shape: tuple[int, ...]  # codes of each attribute
+    columns: tuple[str, ...]
+    queries: NDArray[np.int64]  # (n, 6): attribute, first, last, attribute, first, last; closed
+
+    def true_answers(self) -> NDArray[np.int64]:
+        """Exact answer of every query, (n,)."""
+        answers = np.zeros(len(self.queries), dtype=np.int64)
+        pairs = self.queries[:, [0, 3]]
+        for a, b in np.unique(pairs, axis=0):
+            table = np.zeros((self.shape[a] + 1, self.shape[b] + 1), dtype=np.int64)
+            np.add.at(table, (self.codes[:, a] + 1, self.codes[:, b] + 1), self.counts)
+            table = table.cumsum(axis=0).cumsum(axis=1)
+            mine = np.flatnonzero((pairs == (a, b)).all(axis=1))
+            _, low_a, high_a, _, low_b, high_b = self.queries[mine].T
+            answers[mine] = (
+                table[high_a + 1, high_b + 1]
+                - table[low_a, high_b + 1]
+                - table[high_a + 1, low_b]
+                + table[low_a, low_b]
+            )
+        return answers
+
+
+def hdpview_table(name: str) -> RangeTable:
+    """One of `HDPVIEW_TABLES`, with its 3,000 random 2-D range queries."""
+    with np.load(data_path("hdpview", f"{name}.npz")) as data:
+        return RangeTable(
+            data["codes"].astype(np.int32),
+            data["counts"].astype(np.int64),
+            tuple(int(size) for size in data["shape"]),
+            tuple(str(column) for column in data["columns"]),
+            data["queries"].astype(np.int64),
+        )
+
+
+def frame(name: str) -> pd.DataFrame:
+    """Raw table "adult" (values as strings, "?" for missing), "electricity" or "phoneme"."""
+    kinds = {"dtype": str, "keep_default_na": False} if name == "adult" else {}
+    return pd.read_csv(data_path(f"{name}.csv.gz"), **kinds)
+
+
+class Histogram(NamedTuple):
+    """A named histogram of exact counts."""
+
+    name: str
+    counts: NDArray[np.int64]
+
+
+def dpbench_1d() -> list[Histogram]:
+    """Five histograms of 4,096 bins."""
+    return _histograms("dpbench_1d.npz")
+
+
+def dpbench_2d() -> list[Histogram]:
+    """Three histograms of 256 x 256 cells."""
+    return _histograms("dpbench_2d.npz")
+
+
+def _histograms(file: str) -> list[Histogram]:
+    with np.load(data_path(file)) as data:
+        return [Histogram(name, data[name]) for name in data.files]
+
+
+def nltcs() -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Distinct rows of 16 binary attributes, (3152, 16), and their counts."""
+    with np.load(data_path("nltcs.npz")) as data:
+        return data["patterns"].astype(np.int32), data["counts"].astype(np.int64)
+
+
+def kmeans_set(name: str) -> dict[str, Any]:
+    """Arrays of a clustering set: ``X`` scaled to [-1, 1], and ``n_clusters`` or more."""
+    with np.load(data_path("kmeans", f"{name}.npz")) as data:
+        return {key: data[key] if data[key].ndim else data[key].item() for key in data.files}
+
+
+def item_frequencies(name: str) -> NDArray[np.int64]:
+    """How often each item occurs: "retail", "kosarak_head" or "zipfian"."""
+    return np.rint(np.load(data_path("items", f"{name}_freq.npy"))).astype(np.int64)
+
+
+def write_json(path: Path | None, benchmark: str, results: Any) -> None:
+    """Write results with the versions they were measured with; nothing if ``path`` is None."""
+    if path is None:
+        return
+    document = {
+        "benchmark": benchmark,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "machine": platform.machine(),
+        "results": results,
+    }
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
