@@ -27,6 +27,16 @@ SECTIONS = [
         ["skdp.synthesis"],
     ),
     (
+        "Histograms and cubes",
+        "Estimators that release counts of a few columns with the least error.",
+        ["skdp.histogram", "skdp.datacube"],
+    ),
+    (
+        "Clustering and classification",
+        "Estimators made for one task.",
+        ["skdp.cluster", "skdp.classification"],
+    ),
+    (
         "The released object",
         "What a synthesizer publishes, and what it answers. Everything on it is free.",
         ["skdp.synopsis"],
@@ -34,7 +44,7 @@ SECTIONS = [
     (
         "Training on a release",
         "Any scikit-learn estimator, trained on a release instead of on the records.",
-        ["skdp.compose"],
+        ["skdp.compose", "skdp.model_selection"],
     ),
     (
         "Accounting",
