@@ -196,9 +196,11 @@ class HDPViewSynthesizer(_Synthesizer):
     target : str, default=None
         Column of the domain that takes ``y``.
     calibration : {"tight", "paper"}, default="tight"
-        "tight" uses the exact worst case of the converge tests and a floor of its own; "paper"
-        uses the constants of the paper (alpha 1.6, beta 1.2, gamma .9, ratio .9). Both are
-        epsilon-DP; above an epsilon of about 2.7 the paper's constants split blocks without end.
+        "tight" uses the exact worst case of the converge tests, a floor of its own, and cuts
+        where the two sides are most uneven; "paper" uses the constants of the paper (alpha 1.6,
+        beta 1.2, gamma .9, ratio .9) and cuts where the least aggregation error is left. Both
+        are epsilon-DP. Above an epsilon of about 2.7 the paper's constants split every block; a
+        large domain is then refused before anything is spent.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : int or None, default=None
