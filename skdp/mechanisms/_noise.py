@@ -68,18 +68,16 @@ def _context(digits: int) -> decimal.Context:
 
 # Neighbouring digit groups need the same few powers.
 @lru_cache(maxsize=256)
-def _exp_interval(exponent: Fraction, bits: int) -> tuple[int, int]:
-    """Integers lo <= exp(-exponent) * 2**bits <= hi, at most 3 apart."""
-    if exponent >= bits:  # exp(-bits) < 2**-bits
+def _exp_interval(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
+    """Integers lo <= exp(-numerator / denominator) * 2**bits <= hi, at most 3 apart."""
+    if numerator >= bits * denominator:  # exp(-bits) < 2**-bits
         return 0, 1
     # Ten digits beyond the bits: the division is off by less than bits * 10**-digits and the
     # exponential and the product by half a unit of the last digit each, so the scaled value is
     # off by far less than 1, and truncation takes less than 1 more.
     digits = bits * 302 // 1000 + 12 + len(str(bits))
     context = _context(digits)
-    quotient = context.divide(
-        decimal.Decimal(-exponent.numerator), decimal.Decimal(exponent.denominator)
-    )
+    quotient = context.divide(decimal.Decimal(-numerator), decimal.Decimal(denominator))
     scaled = int(context.multiply(context.exp(quotient), decimal.Decimal(1 << bits)))
     return max(scaled - 1, 0), scaled + 2
 
@@ -112,7 +110,7 @@ class _Thresholds:
         runs: Sequence[tuple[int, int, int, bool]],
         span: int = 0,
     ) -> None:
-        self.rate = rate
+        self.numerator, self.denominator = rate.as_integer_ratio()
         self.kind = kind
         self.span = span
         self.exponents: list[int] = []
@@ -135,6 +133,10 @@ class _Thresholds:
             self.mirrored += [mirrored] * count
         self.first_words: NDArray[np.uint64] = np.array(floors, dtype=np.uint64)
 
+    def _power(self, exponent: int, precision: int) -> tuple[int, int]:
+        """Bounds of E(exponent), scaled by 2**precision."""
+        return _exp_interval(self.numerator * exponent, self.denominator, precision)
+
     def floor(self, index: int, bits: int) -> int:
         """First ``bits`` bits of threshold ``index``: floor(threshold * 2**bits)."""
         plain = self._plain_floor(self.exponents[index], bits)
@@ -144,7 +146,7 @@ class _Thresholds:
     def _plain_floor(self, exponent: int, bits: int) -> int:
         precision = bits + 64
         while True:
-            low, high = self._scaled(_exp_interval(self.rate * exponent, precision), precision)
+            low, high = self._scaled(self._power(exponent, precision), precision)
             shift = self._shift(precision)
             low, high = (
                 (low - shift[1]) >> (precision - bits),
@@ -159,9 +161,9 @@ class _Thresholds:
         if self.kind == "tail":
             return one, one
         if self.kind == "signed":
-            low, high = _exp_interval(self.rate, precision)
+            low, high = self._power(1, precision)
             return one + low, one + high
-        low, high = _exp_interval(self.rate * self.span, precision)
+        low, high = self._power(self.span, precision)
         # At least 1: at a precision too low to tell E(span) from 1, the bounds are wide but true.
         return max(one - high, 1), one - low
 
@@ -174,7 +176,7 @@ class _Thresholds:
         """Bounds of shift / divisor."""
         if self.kind != "digit":
             return 0, 0
-        return self._scaled(_exp_interval(self.rate * self.span, precision), precision)
+        return self._scaled(self._power(self.span, precision), precision)
 
     def _ladder(self, start: int, step: int, count: int) -> list[int]:
         """First 64 bits of thresholds with evenly spaced exponents, by repeated products.
@@ -184,9 +186,9 @@ class _Thresholds:
         and 1 (truncation) a step. The rare threshold that this leaves open is computed by itself.
         """
         # The divisor of a digit can be as small as the rate.
-        precision = 128 + self.rate.denominator.bit_length()
-        power, high = self._scaled(_exp_interval(self.rate * start, precision), precision)
-        ratio = _exp_interval(self.rate * step, precision)[0]
+        precision = 128 + self.denominator.bit_length()
+        power, high = self._scaled(self._power(start, precision), precision)
+        ratio = self._power(step, precision)[0]
         error = high - power
         growth = 3 * ((high >> precision) + 1) + 1
         shift_low, shift_high = self._shift(precision)
@@ -304,13 +306,14 @@ class _Sampler:
 
     def __init__(self, rate: Fraction, signed: bool, many: bool) -> None:
         self.many = many
-        # A law of rate at least `whole` is one group, of at most 12 / whole thresholds a side.
-        # Others get a top group of rate `top` to 2 * top, and lower groups of at most 2**widest
-        # thresholds.
-        whole, top, widest = (
-            (Fraction(1, 400), Fraction(1, 100), 10)
+        # A law of rate at least `whole` is one group. Others get a top group of rate `top` to
+        # 2 * top, and lower groups of at most 2**widest thresholds. The top group has thresholds
+        # down to probability exp(-depth). With buckets, exp(-12) < 2**-16: the tail lies in the
+        # outermost buckets, which look further anyway.
+        whole, top, widest, depth = (
+            (Fraction(1, 400), Fraction(1, 100), 10, 12)
             if many
-            else (Fraction(1, 4), Fraction(1, 4), 5)
+            else (Fraction(1, 4), Fraction(1, 4), 5, 6)
         )
         shift = 0
         if rate < whole:
@@ -318,7 +321,7 @@ class _Sampler:
                 shift += 1
         groups = -(-shift // widest)
         self.widths = [shift // groups + (i < shift % groups) for i in range(groups)]
-        self.top = _top_table(rate, 2**shift, signed, LIMIT >> shift)
+        self.top = _top_table(rate, 2**shift, signed, depth, LIMIT >> shift)
         self.digits = []
         for width in self.widths:
             shift -= width
@@ -351,15 +354,14 @@ class _Sampler:
         high |= low
 
 
-def _top_table(rate: Fraction, step: int, signed: bool, limit: int) -> _Table:
+def _top_table(rate: Fraction, step: int, signed: bool, depth: int, limit: int) -> _Table:
     """Table of the top group, of ratio exp(-rate * step), with the sign if ``signed``.
 
     The discrete Laplace number X is at least 0 with probability 1 / (1 + r), and then geometric;
     else -1 - X is. With H the top group, R = r**step:
     P(X < 0, H >= h) = r R**h / (1 + r) and P(X >= 0, H >= h) = R**h / (1 + r).
     """
-    # exp(-12) < 2**-16: the tail lies in the outermost buckets, which look further anyway.
-    count = int(12 / (rate * step)) + 1
+    count = int(depth / (rate * step)) + 1
     if signed:
         thresholds = _Thresholds(
             rate, "signed", [(1, step, count + 1, False), (step, step, count, True)]

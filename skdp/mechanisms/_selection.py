@@ -105,7 +105,7 @@ def noisy_max(
     Notes
     -----
     Equal noisy scores go to the lowest index, which needs no randomness and no privacy.
-    The expected loss is about half that of the exponential mechanism at most.
+    The expected loss is usually about half that of `exponential`.
 
     Examples
     --------
@@ -276,7 +276,7 @@ def exponential(
 
     Notes
     -----
-    `noisy_max` and `permute_and_flip` cost the same and lose about half as much.
+    `noisy_max` and `permute_and_flip` cost the same and usually lose about half as much.
 
     References
     ----------
