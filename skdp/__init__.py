@@ -10,7 +10,7 @@ from .exceptions import (
     PrivacyLeakWarning,
 )
 from .synopsis import QueryResult, Synopsis
-from .synthesis import HDPViewSynthesizer
+from .synthesis import HDPViewSynthesizer, PairViewSynthesizer
 
 __all__ = [
     "BudgetExceededError",
@@ -20,6 +20,7 @@ __all__ = [
     "HDPViewSynthesizer",
     "InsecureSeedWarning",
     "Numeric",
+    "PairViewSynthesizer",
     "PrivacyLeakWarning",
     "PrivacyLedger",
     "PrivacyLoss",

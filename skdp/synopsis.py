@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from os import PathLike
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
@@ -32,6 +32,7 @@ from ._random import sampling_generator
 from ._validation import as_epsilon, dyadic_floor
 from .accounting import PrivacyLoss
 from .domain import Categorical, Domain, Numeric
+from .forest import Error, ForestModel
 from .mechanisms import discrete_laplace_quantile, discrete_laplace_variance
 from .queries import first_moment, parse
 
@@ -236,15 +237,6 @@ class LeafErrorBound:
         tail = np.log(number * (number + 1) / ((1 + ratio) * mu))
         bound = self.theta + self.depth * self.delta + self.lam * np.maximum(tail, 0.0)
         return np.where(self.test_number > 0, bound, 0.0)
-
-
-class Error(NamedTuple):
-    """Error of one answer: noise standard deviation, reach of the interval, and its meaning."""
-
-    std: float
-    below: float
-    above: float
-    guarantee: str
 
 
 class Model(Protocol):
@@ -789,7 +781,7 @@ def _plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
 _FORMAT = "skdp synopsis"
 _VERSION = 1
 _METADATA = "metadata.json"
-_MODELS: dict[str, type[Model]] = {BoxModel.kind: BoxModel}
+_MODELS: dict[str, type[Model]] = {BoxModel.kind: BoxModel, ForestModel.kind: ForestModel}
 
 
 class Synopsis:
@@ -930,6 +922,8 @@ class Synopsis:
         facts["columns"] = ", ".join(map(str, self.domain.names))
         if isinstance(self.model, BoxModel):
             facts["boxes"] = f"{len(self.model.boxes):,}"
+        if isinstance(self.model, ForestModel):
+            facts["pairs"] = f"{len(self.model.pairs):,}"
         facts["estimated records"] = f"{self.total:,.6g}"
         return facts
 
@@ -1227,7 +1221,9 @@ class Synopsis:
         ``version`` 1, ``domain``, ``privacy`` with epsilon and parts as exact fractions and
         ``seeded``, ``mechanism``, ``model`` with its kind and facts) and of one ``NAME.npy``
         array for each array of the model (NumPy's format, numbers only; for boxes ``lower``,
-        ``upper``, ``counts``). It never holds a seed. Equal releases give equal bytes.
+        ``upper``, ``counts``; for a forest ``marginals``, ``tables``, and where they are needed
+        ``groups``, ``rows``, ``row_weights``). It never holds a seed. Equal releases give equal
+        bytes.
         """
         facts, arrays = self.model.to_arrays()
         loss = self.privacy_loss

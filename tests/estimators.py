@@ -72,4 +72,10 @@ CASES = [
         array_params={"domain": skdp.Numeric(-10, 10, bins=4), "target": None},
         expected_failures=EMPTY_IS_LEGAL,
     ),
+    Case(
+        skdp.PairViewSynthesizer,
+        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
+        array_params={"domain": skdp.Numeric(-10, 10, bins=4), "target": None},
+        expected_failures=EMPTY_IS_LEGAL,
+    ),
 ]
