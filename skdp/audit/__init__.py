@@ -9,22 +9,30 @@ from ._enumerate import (
     sparse_vector_law,
     sparse_vector_probability,
 )
+from ._library import AUDITS, AuditCase, audited, run_library, synopsis_features
 from ._neighbours import NeighbourPair, answer_pairs, find_neighbours, record_pairs, score_pairs
+from ._plots import plot_audits
 
 __all__ = [
+    "AUDITS",
+    "AuditCase",
     "AuditResult",
     "ExactEpsilon",
     "NeighbourPair",
     "answer_pairs",
     "assert_epsilon",
     "audit",
+    "audited",
     "enumerate_law",
     "exact_epsilon",
     "find_neighbours",
     "geometric_law",
+    "plot_audits",
     "reachable_epsilon",
     "record_pairs",
+    "run_library",
     "score_pairs",
     "sparse_vector_law",
     "sparse_vector_probability",
+    "synopsis_features",
 ]

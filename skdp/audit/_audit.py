@@ -257,13 +257,19 @@ def audit(
     -----
     With n trials in the second half, k of them in the event on one input and j on the other, the
     bound is ``log(lower(k, n) / upper(j, n))`` with one-sided Clopper-Pearson limits, each missed
-    with probability at most ``(1 - confidence) / 2``. The event and the direction of the ratio are
-    fixed before, so that nothing is tested twice. Passing is no proof of privacy: the pair may be
-    harmless, the telling event rare, and a ratio near the claim needs many trials.
+    with probability at most ``(1 - confidence) / 2``; or, for rare events, the exact limit of the
+    odds ratio given k + j (nine tenths of ``1 - confidence``) with a Clopper-Pearson limit of the
+    smaller proportion (one tenth). Event, direction and kind of bound are fixed before the second
+    half is drawn, so that nothing is tested twice. Passing is no proof of privacy: the pair may
+    be harmless, the telling event rare, and a ratio near the claim needs many trials.
 
     References
     ----------
-    Ding, Wang, Wang, Zhang, Kifer. Detecting Violations of Differential Privacy. CCS 2018.
+    C. J. Clopper, E. S. Pearson. The use of confidence or fiducial limits illustrated in the case
+    of the binomial. Biometrika 26(4), 1934.
+
+    Z. Ding, Y. Wang, G. Wang, D. Zhang, D. Kifer. Detecting violations of differential privacy.
+    CCS 2018.
 
     Examples
     --------
@@ -313,7 +319,7 @@ def audit(
         for side, data in enumerate((dataset, neighbour))
     )
     more, less = counts if event.direction == DIRECTIONS[0] else counts[::-1]
-    bound = max(0.0, log_ratio_bound(more, less, second, alpha))
+    bound = max(0.0, log_ratio_bound(more, less, second, alpha, event.method))
     return AuditResult(
         epsilon=claimed,
         epsilon_lower_bound=bound,

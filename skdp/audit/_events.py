@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, ndtri
+from scipy.optimize import brentq
+from scipy.special import betaincinv, gammaln, logsumexp, ndtri
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from .._random import sampling_generator
@@ -59,14 +60,61 @@ def clopper_pearson(
     return lower[()], upper[()]
 
 
-def log_ratio_bound(more: int, less: int, n: int, alpha: float) -> float:
+def _separate_bound(more: int, less: int, n: int, alpha: float) -> float:
+    """Bound each of the two proportions by itself."""
+    lower, _ = clopper_pearson(more, n, alpha / 2)
+    _, upper = clopper_pearson(less, n, alpha / 2)
+    return float(np.log(lower / upper)) if lower > 0 else -np.inf
+
+
+def _conditional_bound(more: int, less: int, n: int, alpha: float) -> float:
+    """Bound the odds ratio given the total, as Fisher's exact test does, then the ratio.
+
+    Given ``more + less`` the law of ``more`` depends on the odds ratio ``psi`` alone, and
+    ``p / q = psi / (1 + q (psi - 1))`` is increasing in psi and decreasing in q. Nine tenths of
+    alpha bound psi, one tenth bounds q. For rare events this is sharper than two separate bounds,
+    which assume that both proportions are at the unlucky end at once.
+    """
+    total = more + less
+    if more == 0 or more <= less or total == 2 * n:
+        return -np.inf
+    # Beyond so many standard deviations the terms are zero in double precision.
+    reach = int(40 * np.sqrt(total)) + 100
+    low, high = max(total - n, 0, more - reach), min(n, total, more + reach)
+    i = np.arange(low, high + 1)
+    terms = -(gammaln(i + 1) + gammaln(n - i + 1) + gammaln(total - i + 1))
+    terms -= gammaln(n - total + i + 1)
+
+    def excess(log_psi: float) -> float:
+        weights = terms + i * log_psi
+        return float(logsumexp(weights[i >= more]) - logsumexp(weights)) - np.log(0.9 * alpha)
+
+    guess = np.log(more / max(less, 1))
+    left, right = -1.0, guess + 1.0
+    if excess(left) > 0:
+        return -np.inf
+    while excess(right) < 0:
+        right += 1.0
+    psi = np.exp(brentq(excess, left, right, xtol=1e-9) - 1e-8)
+    _, upper = clopper_pearson(less, n, 0.1 * alpha)
+    return float(np.log(psi / (1 + upper * (psi - 1)))) if psi > 1 else -np.inf
+
+
+BOUNDS = {"separate": _separate_bound, "conditional": _conditional_bound}
+
+
+def log_ratio_bound(more: int, less: int, n: int, alpha: float, method: str = "separate") -> float:
     """Lower bound on ``log(p / q)``, wrong with probability at most ``alpha``.
 
     ``more`` of ``n`` trials with success probability p succeeded and ``less`` of ``n`` with q.
     """
-    lower, _ = clopper_pearson(more, n, alpha / 2)
-    _, upper = clopper_pearson(less, n, alpha / 2)
-    return float(np.log(lower / upper)) if lower > 0 else -np.inf
+    return BOUNDS[method](more, less, n, alpha)
+
+
+def _sharper(more: float, less: float, size: int, n: int, alpha: float) -> str:
+    """The method that promises more for ``n`` new trials, given counts among ``size``."""
+    counts = [min(round(count * n / size), n) for count in (more, less)]
+    return max(BOUNDS, key=lambda method: BOUNDS[method](*counts, n, alpha))
 
 
 class _Column:
@@ -220,7 +268,9 @@ class _Tuple:
             rest, cells = int(code), []
             for part in reversed(self.parts):
                 rest, digit = divmod(rest, part.size)
-                cells.append(part.describe(np.array([digit]))[len(part.name) + 1 :])
+                cells.append(
+                    part.describe(np.array([digit]))[len(part.name) + 1 :].removeprefix("= ")
+                )
             rows.append(f"({', '.join(reversed(cells))})")
         return rows + [""] * (len(codes) - len(rows))
 
@@ -260,12 +310,17 @@ def _some(items: list[str]) -> str:
 
 
 def _show(token: Any) -> str:
+    text = _spell(token)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _spell(token: Any) -> str:
     if isinstance(token, Raised):
         return f"{token.kind}({token.message!r})"
     if isinstance(token, tuple) and token and token[0] == "value":
         return repr(token[1])
     if isinstance(token, tuple) and token and token[0] == "sequence":
-        return f"({', '.join(_show(part) for part in token[1:])})"
+        return f"({', '.join(_spell(part) for part in token[1:])})"
     if isinstance(token, tuple) and len(token) == 2 and token[0] == "array":
         return f"an array of shape {token[1]}"
     return "a number" if token == "number" else repr(token)
@@ -280,10 +335,13 @@ class Event:
     description : str
     direction : {"dataset / neighbour", "neighbour / dataset"}
         Which probability is divided by which.
+    method : {"separate", "conditional"}
+        How the ratio is to be bounded.
     """
 
     description: str
     direction: str
+    method: str
     reading: Any
     codes: Codes
 
@@ -340,9 +398,9 @@ def choose(
     tokens = len(trials.vocabulary.tokens)
     if width == 0 and tokens > 0.5 * 2 * first:
         warnings.warn(
-            f"{tokens} different outputs in {2 * first} trials, and none of them is numeric: events "
-            "of single outputs say next to nothing. Give features=, a function from an output to "
-            "numbers or to a coarser value.",
+            f"{tokens} different outputs in {2 * first} trials, and none of them is numeric: "
+            "events of single outputs say next to nothing. Give features=, a function from an "
+            "output to numbers or to a coarser value.",
             UserWarning,
             stacklevel=3,
         )
@@ -399,7 +457,14 @@ def _search(
     candidates: list[Candidate] = []
     for reading in readings:
         candidates += _best_sets(reading, ranking, cutting, n, alpha)
-    return sorted(candidates, key=lambda c: -c.predicted)
+    # An event that can be read off the output is preferred to a nearly equal one that cannot.
+    return sorted(
+        candidates, key=lambda c: -c.predicted + (0.01 if _is_opaque(c.event.reading) else 0.0)
+    )
+
+
+def _is_opaque(reading: Any) -> bool:
+    return isinstance(getattr(reading, "statistic", None), _Statistic)
 
 
 def _readings(fitting: tuple[Outputs, ...], vocabulary: Vocabulary) -> list[Any]:
@@ -582,11 +647,13 @@ def _best_sets(
 ) -> list[Candidate]:
     """The best event of one reading for each direction."""
     parts = [reading(outputs) for outputs in (*ranking, *cutting)]
-    table = _counts(parts)
+    table = _counts(parts, reading.size if reading.ordered else 0)
     if table is None:
         return []
     distinct, counts = table
     size = len(cutting[0])
+    # The more codes, the luckier the luckiest.
+    caution = min(0.5 + 0.5 * np.log10(len(distinct)), 2.5)
     candidates = []
     for flip, direction in enumerate(DIRECTIONS):
         more_rank, less_rank, more_cut, less_cut = (
@@ -600,29 +667,45 @@ def _best_sets(
         orders += [np.argsort(z * error - log_ratio, kind="stable") for z in (0.0, 1.0, 2.0, 3.0)]
         best = (-np.inf, ascending[:1])
         for i, order in enumerate(orders):
+            # The last set of each order is everything, which says nothing.
             bounds = _predicted(
-                np.cumsum(more_cut[order]), np.cumsum(less_cut[order]), size, n, alpha
+                np.cumsum(more_cut[order[:-1]]),
+                np.cumsum(less_cut[order[:-1]]),
+                size,
+                n,
+                alpha,
+                caution,
             )
             last = int(np.argmax(bounds))
             # A threshold that is nearly as good as a set of scattered intervals is preferred.
             if bounds[last] > best[0] + (0.003 if plain <= i else 0.0):
                 best = (float(bounds[last]), order[: last + 1])
         codes = np.sort(distinct[best[1]])
-        event = Event(reading.describe(codes), direction, reading, codes)
+        method = _sharper(more_cut[best[1]].sum(), less_cut[best[1]].sum(), size, n, alpha)
+        event = Event(reading.describe(codes), direction, method, reading, codes)
         candidates.append(Candidate(best[0], event))
     return candidates
 
 
-def _counts(parts: list[Codes]) -> tuple[Codes, NDArray[np.int64]] | None:
-    """Distinct codes and how often each part has them; None if all outputs share one code."""
+def _counts(parts: list[Codes], ordered: int) -> tuple[Codes, NDArray[np.int64]] | None:
+    """Codes and how often each part has them; None if all outputs share one code.
+
+    ``ordered`` is the number of bins of an ordered reading, and 0 for others.
+    """
     low = min(int(part.min()) for part in parts)
     high = max(int(part.max()) for part in parts)
     if low == high:
         return None
     if high - low < 2**20:
         counts = np.stack([np.bincount(part - low, minlength=high - low + 1) for part in parts])
-        seen = np.flatnonzero(counts.sum(axis=0))
-        return seen + low, counts[:, seen]
+        if not ordered:
+            seen = np.flatnonzero(counts.sum(axis=0))
+            return seen + low, counts[:, seen]
+        # Bins without an output stay, so that thresholds leave no holes, also outside of all
+        # outputs seen.
+        first = 0 if low == 0 else 1
+        before, after = low - first, ordered - 1 - high
+        return np.arange(first, ordered), np.pad(counts, ((0, 0), (before, after)))
     distinct, inverse = np.unique(np.concatenate(parts), return_inverse=True)
     ends = np.cumsum([len(part) for part in parts])[:-1]
     counts = np.stack(
@@ -632,18 +715,31 @@ def _counts(parts: list[Codes]) -> tuple[Codes, NDArray[np.int64]] | None:
 
 
 def _predicted(
-    more: NDArray[np.float64], less: NDArray[np.float64], size: int, n: int, alpha: float
+    more: NDArray[np.float64],
+    less: NDArray[np.float64],
+    size: int,
+    n: int,
+    alpha: float,
+    caution: float,
 ) -> NDArray[np.float64]:
     """Approximate bounds that ``n`` new trials will give, from counts among ``size``.
 
-    The counts are shrunk by one standard error first, so that an event seen a few times by chance
-    does not win; the Clopper-Pearson bounds are approximated as Wilson and Hilferty do.
+    The counts are moved by ``caution`` standard errors first, so that the luckiest of many events,
+    seen a few times by chance, does not win; the Clopper-Pearson bounds are approximated as Wilson and Hilferty do, the
+    conditional one by a normal law.
     """
     z = -ndtri(alpha / 2)
-    k = np.maximum(more - np.sqrt(more * (1 - more / size)), 1e-9) * n / size
-    j = (less + np.sqrt((less + 1) * (1 - np.minimum(less / size, 1)))) * n / size
+    k = np.maximum(more - caution * np.sqrt(more * (1 - more / size)), 1e-9) * n / size
+    j = (less + caution * np.sqrt((less + 1) * (1 - np.minimum(less / size, 1)))) * n / size
     lower_width = np.sqrt((1 - np.minimum(k / n, 1)) / k)
     upper_width = np.sqrt((1 - np.minimum(j / n, 1)) / (j + 1))
     lower = k * np.maximum(1 - 1 / (9 * k) - z / 3 * lower_width, 1e-9) ** 3
     upper = np.minimum((j + 1) * (1 - 1 / (9 * (j + 1)) + z / 3 * upper_width) ** 3, n)
-    return np.log(lower / upper)
+    separate = np.log(lower / upper)
+    p, q = np.minimum(k / n, 1 - 1 / n), np.minimum((j + 1) / n, 1 - 1 / n)
+    error = np.sqrt(1 / (k * (1 - p)) + 1 / ((j + 1) * (1 - q)))
+    psi = p / q * (1 - q) / (1 - p) * np.exp(ndtri(0.9 * alpha) * error)
+    psi = np.maximum(psi, 1e-9)
+    q = np.minimum(q - ndtri(0.1 * alpha) * np.sqrt(q / n), 1)
+    conditional = np.where(psi > 1, np.log(psi) - np.log1p(q * (psi - 1)), -np.inf)
+    return np.maximum(separate, conditional)

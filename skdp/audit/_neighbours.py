@@ -86,8 +86,8 @@ def _check_answers(dataset: Any, neighbour: Any, sensitivity: float) -> str:
     if not change <= sensitivity * (1 + 1e-12):
         raise ValueError(
             "The inputs are not neighbours: read as query answers, one of them moves by "
-            f"{change:g}, more than sensitivity={sensitivity:g}. Pass the true sensitivity; if they "
-            "are records, a neighbour has one record more or one less, not a changed one "
+            f"{change:g}, more than sensitivity={sensitivity:g}. Pass the true sensitivity; if "
+            "they are records, a neighbour has one record more or one less, not a changed one "
             "(relation='records')."
         )
     if change == 0:
@@ -103,9 +103,9 @@ def _check_records(dataset: Any, neighbour: Any) -> str:
         raise ValueError("The two data sets hold the same records: nothing can be learned.")
     if added + removed > 1:
         raise ValueError(
-            f"The data sets are not neighbours: {removed} records of the dataset are missing in the "
-            f"neighbour and {added} are new. Add or remove exactly one record; a changed record "
-            "counts as one removed and one added. For query answers instead of records pass "
+            f"The data sets are not neighbours: {removed} records of the dataset are missing in "
+            f"the neighbour and {added} are new. Add or remove exactly one record; a changed "
+            "record counts as one removed and one added. For query answers instead of records pass "
             "relation='answers'."
         )
     return "one record removed" if removed else "one record added"

@@ -294,7 +294,7 @@ class Trials:
             while done < n:
                 size = min(size, n - done)
                 start = time.perf_counter()
-                shares = [share for share in np.diff(np.linspace(0, size, jobs + 1).astype(int))]
+                shares = np.diff(np.linspace(0, size, jobs + 1).astype(int)).tolist()
                 # Each job draws from its own process's entropy; the data travel, never a seed.
                 chunks = pool(delayed(_repeat)(self.run, data, share) for share in shares if share)
                 raw = [row for chunk in chunks for row in chunk]
@@ -441,13 +441,17 @@ class _Progress:
         self.total = total
         self.name = ("dataset", "neighbour")[side]
         self.verbose = verbose
-        self.start = self.last = time.perf_counter()
+        self.start: tuple[float, int] | None = None
+        self.last = time.perf_counter()
 
     def __call__(self, done: int) -> None:
         now = time.perf_counter()
-        if self.verbose and now - self.last > 2:
+        if self.start is None:
+            # The first batch pays for imports and new processes: it says nothing of the rest.
+            self.start = (now, done)
+        elif self.verbose and now - self.last > 2 and done < self.total:
             self.last = now
-            left = (now - self.start) / done * (self.total - done)
+            left = (now - self.start[0]) / (done - self.start[1]) * (self.total - done)
             print(
                 f"audit: {done:,} of {self.total:,} trials on the {self.name}, "
                 f"about {left:.0f} s left",

@@ -1,0 +1,342 @@
+"""The audit of the library itself: one entry for each mechanism and each estimator."""
+
+from __future__ import annotations
+
+import html
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..domain import Categorical, Domain, Numeric
+from ..mechanisms import (
+    bounded_sum,
+    discrete_laplace,
+    exponential,
+    geometric,
+    noisy_max,
+    permute_and_flip,
+    top_k,
+)
+from ..synthesis import HDPViewSynthesizer
+from ._audit import AuditResult, audit
+
+__all__ = ["AUDITS", "AuditCase", "audited", "plot_library", "run_library", "synopsis_features"]
+
+
+@dataclass(frozen=True)
+class AuditCase:
+    """What to audit, and how thoroughly.
+
+    Attributes
+    ----------
+    mechanism : callable or estimator
+    dataset, neighbour : object
+    epsilon : number, optional
+        The claim; None takes the estimator's.
+    n_trials, quick_trials : int
+        Trials a side in a full and in a quick run.
+    options : mapping
+        Further arguments of `audit`.
+    """
+
+    mechanism: Any
+    dataset: Any
+    neighbour: Any
+    epsilon: Any = None
+    n_trials: int = 20_000
+    quick_trials: int = 1_500
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+# Name of a mechanism or estimator, perhaps followed by a comma and a variant, to its case. The
+# case is made when it is run.
+AUDITS: dict[str, Callable[[], AuditCase]] = {}
+
+
+def audited(name: str) -> Callable[[Callable[[], AuditCase]], Callable[[], AuditCase]]:
+    """Enter a function that makes an `AuditCase` into `AUDITS`.
+
+    Parameters
+    ----------
+    name : str
+        The public name of the mechanism or class, and after a comma a variant of it.
+    """
+
+    def enter(make: Callable[[], AuditCase]) -> Callable[[], AuditCase]:
+        if name in AUDITS:
+            raise ValueError(f"There is an audit of {name!r} already.")
+        AUDITS[name] = make
+        return make
+
+    return enter
+
+
+def synopsis_features(estimator: Any) -> Any:
+    """Everything in a released synopsis of a tiny domain: the blocks, and the count of each cell.
+
+    Parameters
+    ----------
+    estimator : fitted estimator with a ``synopsis_``
+    """
+    synopsis = estimator.synopsis_
+    blocks = getattr(synopsis.model, "boxes", None)
+    text = "" if blocks is None else f"{blocks.lower.tolist()} to {blocks.upper.tolist()}"
+    return text.replace(" ", ""), synopsis.view(list(synopsis.domain.names)).ravel()
+
+
+# Mechanisms on arrays: a million trials at once where the function draws them at once.
+
+_ARRAYS = {"n_trials": 1_000_000, "quick_trials": 100_000}
+_SINGLE = {"n_trials": 200_000, "quick_trials": 10_000}
+# Far enough behind that the outsider's share changes by nearly the whole factor.
+_SCORES, _NEXT_SCORES = [3, 0], [4, 0]
+_ANSWERS = {"relation": "answers"}
+
+
+@audited("discrete_laplace")
+def _() -> AuditCase:
+    def mechanism(count: int, n: int) -> Any:
+        return discrete_laplace(np.full(n, count), 1.0)
+
+    return AuditCase(mechanism, 0, 1, 1.0, **_ARRAYS, options={"vectorised": True})
+
+
+@audited("discrete_laplace, wide")
+def _() -> AuditCase:
+    # Wide noise is drawn as a high and a low part: another path through the code.
+    def mechanism(total: int, n: int) -> Any:
+        return discrete_laplace(np.full(n, total), 1.0, sensitivity=10**6)
+
+    options = {"vectorised": True, "sensitivity": 10**6}
+    return AuditCase(mechanism, 0, 10**6, 1.0, **_ARRAYS, options=options)
+
+
+@audited("geometric")
+def _() -> AuditCase:
+    # One-sided noise protects where the largest of several noisy scores is reported.
+    def mechanism(scores: list[int], n: int) -> Any:
+        return np.argmax(np.add(scores, geometric((n, len(scores)), 1.0)), axis=1)
+
+    return AuditCase(mechanism, _SCORES, _NEXT_SCORES, 1.0, **_ARRAYS, options={"vectorised": True})
+
+
+@audited("noisy_max")
+def _() -> AuditCase:
+    def mechanism(scores: list[int], n: int) -> Any:
+        starts = np.arange(n) * len(scores)
+        return noisy_max(np.tile(scores, n), 1.0, 1, starts=starts) - starts
+
+    return AuditCase(mechanism, _SCORES, _NEXT_SCORES, 1.0, **_ARRAYS, options={"vectorised": True})
+
+
+@audited("exponential")
+def _() -> AuditCase:
+    return AuditCase(
+        lambda scores: exponential(scores, 1.0, 1), _SCORES, _NEXT_SCORES, 1.0, **_SINGLE
+    )
+
+
+@audited("permute_and_flip")
+def _() -> AuditCase:
+    return AuditCase(
+        lambda scores: permute_and_flip(scores, 1.0, 1), _SCORES, _NEXT_SCORES, 1.0, **_SINGLE
+    )
+
+
+@audited("top_k")
+def _() -> AuditCase:
+    # The two favourites move, the outsider stays: it is selected at all with 1/e of the chance.
+    return AuditCase(
+        lambda scores: top_k(scores, 2, 1.0, 1), [4, 4, 0, 0], [5, 5, 0, 0], 1.0, **_SINGLE
+    )
+
+
+@audited("bounded_sum")
+def _() -> AuditCase:
+    return AuditCase(
+        lambda records: bounded_sum(records, -1, 2, 1.0, resolution=0.5),
+        np.array([0.5, 1.0]),
+        np.array([0.5, 1.0, 2.0]),
+        1.0,
+        n_trials=100_000,
+        quick_trials=5_000,
+        options={"relation": "records"},
+    )
+
+
+# Estimators on data sets of a few records: a record among few changes most.
+
+_LINE = Domain({"x": Numeric(0, 4, bins=4)})
+_PLANE = Domain({"x": Numeric(0, 3, bins=3), "s": Categorical(["a", "b"])})
+_LINE_ROWS = pd.DataFrame({"x": [0.5, 0.5, 0.5, 2.5]})
+_PLANE_ROWS = pd.DataFrame({"x": [0.5, 0.5, 0.5, 2.5], "s": ["a", "a", "b", "b"]})
+
+
+def line_case(estimator: Any, **trials: Any) -> AuditCase:
+    """Case of a synthesizer on one column of four cells."""
+    options = {"features": synopsis_features}
+    return AuditCase(estimator, _LINE_ROWS, _LINE_ROWS.iloc[:-1], options=options, **trials)
+
+
+def plane_case(estimator: Any, **trials: Any) -> AuditCase:
+    """Case of a synthesizer on two columns of three and two cells."""
+    options = {"features": synopsis_features}
+    return AuditCase(estimator, _PLANE_ROWS, _PLANE_ROWS.iloc[:-1], options=options, **trials)
+
+
+@audited("HDPViewSynthesizer")
+def _() -> AuditCase:
+    return line_case(HDPViewSynthesizer(1.0, domain=_LINE))
+
+
+@audited("HDPViewSynthesizer, two columns")
+def _() -> AuditCase:
+    return plane_case(HDPViewSynthesizer(1.0, domain=_PLANE))
+
+
+def run_library(
+    out: str | Path | None = "skdp_audit",
+    *,
+    names: Iterable[str] | None = None,
+    quick: bool = False,
+    false_alarm: float = 0.001,
+    n_jobs: int = 2,
+    verbose: int = 1,
+) -> list[AuditResult]:
+    """Audit every mechanism and estimator of the library and write a report.
+
+    Parameters
+    ----------
+    out : path or None, default="skdp_audit"
+        Folder for ``audit.csv``, ``audit.md``, ``audit.html`` and, with matplotlib, ``audit.png``.
+        None writes nothing.
+    names : iterable of str, optional
+        Entries of `AUDITS`, or names of mechanisms and classes; default all.
+    quick : bool, default=False
+        Fewer trials: a minute or two, but only coarse errors are found.
+    false_alarm : float, default=0.001
+        Probability that at least one correct mechanism is convicted; shared evenly.
+    n_jobs : int, default=2
+        Processes for what is not vectorised.
+    verbose : int, default=1
+        Progress to standard error.
+
+    Returns
+    -------
+    list of AuditResult
+        In the order of `AUDITS`.
+
+    Raises
+    ------
+    ValueError
+        If a name has no entry.
+    """
+    chosen = list(_chosen(names))
+    confidence = 1 - false_alarm / len(chosen)
+    results = []
+    for i, name in enumerate(chosen):
+        case = AUDITS[name]()
+        n_trials = case.quick_trials if quick else case.n_trials
+        if verbose:
+            print(f"[{i + 1}/{len(chosen)}] {name}: {n_trials:,} trials a side", file=sys.stderr)
+        result = audit(
+            case.mechanism,
+            case.dataset,
+            case.neighbour,
+            case.epsilon,
+            n_trials,
+            confidence=confidence,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            name=name,
+            **case.options,
+        )
+        if verbose:
+            print(
+                f"  {result.verdict}: epsilon >= {result.epsilon_lower_bound:.4g}, "
+                f"{result.epsilon:g} claimed ({result.seconds:.0f} s)",
+                file=sys.stderr,
+            )
+        results.append(result)
+    if out is not None:
+        _write(Path(out), results, false_alarm)
+        if verbose:
+            print(f"Report in {Path(out).resolve()}", file=sys.stderr)
+    return results
+
+
+def _chosen(names: Iterable[str] | None) -> Iterator[str]:
+    if names is None:
+        yield from AUDITS
+        return
+    for name in [names] if isinstance(names, str) else names:
+        found = [entry for entry in AUDITS if name in (entry, entry.split(",")[0])]
+        if not found:
+            raise ValueError(f"There is no audit of {name!r}; there are {', '.join(AUDITS)}.")
+        yield from found
+
+
+def plot_library(results: list[AuditResult], path: Path) -> bool:
+    """Save the picture of all audits; False if there is no matplotlib."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        return False
+    from ._plots import plot_audits
+
+    # A figure of its own, so that a caller's pyplot state and backend stay as they are.
+    figure = Figure(figsize=(8.0, 1.2 + 0.32 * len(results)), layout="constrained", dpi=150)
+    FigureCanvasAgg(figure)
+    plot_audits(results, figure.add_subplot())
+    figure.savefig(path)
+    return True
+
+
+def _write(folder: Path, results: list[AuditResult], false_alarm: float) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    table = pd.concat([result.to_frame() for result in results])
+    table.to_csv(folder / "audit.csv")
+    picture = plot_library(results, folder / "audit.png")
+    convicted = [result.name for result in results if not result.passed]
+    verdict = f"Convicted: {', '.join(convicted)}." if convicted else "Nothing was convicted."
+    lines = [
+        f"{verdict} Each line is a lower bound on the privacy loss of one mechanism on one pair of "
+        "neighbouring inputs, from two independent halves of trials: one chose the event, the "
+        "other measured it.",
+        f"If all are correct, the probability that this report convicts any is at most "
+        f"{false_alarm:g}. A bound below the claim does not prove privacy: another pair of inputs, "
+        "a rarer event or more trials may show more.",
+    ]
+    columns = {
+        "mechanism": [result.name for result in results],
+        "claimed": [f"{result.epsilon:g}" for result in results],
+        "lower bound": [f"{result.epsilon_lower_bound:.4f}" for result in results],
+        "reachable": [f"{result.reachable:.2f}" for result in results],
+        "trials a side": [f"{result.n_trials:,}" for result in results],
+        "verdict": [result.verdict for result in results],
+        "event": [str(result.event) for result in results],
+    }
+    rows = list(zip(*columns.values(), strict=True))
+    markdown = ["# Audit of skdp", "", *lines, ""]
+    if picture:
+        markdown += ["![lower bounds](audit.png)", ""]
+    markdown.append(f"| {' | '.join(columns)} |")
+    markdown.append(f"|{' --- |' * len(columns)}")
+    markdown += [f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows]
+    (folder / "audit.md").write_text("\n".join(markdown) + "\n", encoding="utf-8")
+    body = ["<h1>Audit of skdp</h1>", *(f"<p>{html.escape(line)}</p>" for line in lines)]
+    if picture:
+        body.append('<img src="audit.png" alt="lower bounds on epsilon" style="max-width:100%">')
+    body.append(pd.DataFrame(columns).to_html(index=False))
+    (folder / "audit.html").write_text(
+        "<!doctype html><html><head><meta charset='utf-8'><title>Audit of skdp</title>"
+        "<style>body{font-family:sans-serif;margin:2em}td,th{padding:.3em .6em;text-align:left}"
+        f"</style></head><body>{''.join(body)}</body></html>\n",
+        encoding="utf-8",
+    )
