@@ -23,6 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from scipy.special import ndtri
 
 from .domain import Domain
@@ -95,15 +96,9 @@ def _ratio(wanted: Floats, found: Floats) -> Floats:
     return np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
 
 
-def group_sums(values: NDArray[Any], groups: Ints | None, n_groups: int) -> NDArray[Any]:
-    """Sums of ``values`` along their first axis over the groups of codes."""
-    if groups is None:
-        return values
-    if values.ndim == 1:
-        return np.bincount(groups, weights=values, minlength=n_groups)
-    sums = np.zeros((n_groups, *values.shape[1:]))
-    np.add.at(sums, groups, values)
-    return sums
+def group_sums(values: Floats, groups: Ints | None, n_groups: int) -> Floats:
+    """Sums of ``values`` over the groups of codes; without groups the values themselves."""
+    return values if groups is None else np.bincount(groups, weights=values, minlength=n_groups)
 
 
 @dataclass(frozen=True)
@@ -233,6 +228,7 @@ class Forest:
             group_sums(mu, self.groups.get(axis), size)
             for axis, (mu, size) in enumerate(zip(self.marginals, self.sizes, strict=True))
         ]
+        self._means: dict[int, csr_matrix] = {}
         neighbours: list[list[tuple[int, Floats]]] = [[] for _ in self.marginals]
         for edge in self.edges:
             a, b = edge.axes
@@ -270,15 +266,20 @@ class Forest:
                     queue.append(other)
             self.order += queue
 
-    def _lift(self, axis: int, weights: Floats) -> Floats:
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_means": {}}
+
+    def lift(self, axis: int, weights: Floats) -> Floats:
         """Mean weight of the codes in each group, (n_groups, n_queries)."""
         groups = self.groups.get(axis)
         if groups is None:
             return weights
-        mu, size = self.marginals[axis], self.sizes[axis]
-        inside = np.where(self.grouped[axis][groups] > 0, mu, 1.0)
-        mass = group_sums(inside, groups, size)
-        return group_sums(weights * inside[:, None], groups, size) / mass[:, None]
+        if axis not in self._means:
+            mass = self.grouped[axis]
+            inside = np.where(mass[groups] > 0, self.marginals[axis], 1.0)
+            inside /= np.bincount(groups, weights=inside)[groups]
+            self._means[axis] = csr_matrix((inside, (groups, np.arange(len(groups)))))
+        return self._means[axis] @ weights
 
     def expectation(self, axes: Sequence[int], weights: Mapping[int, Floats]) -> Floats:
         """Expected product of weights of the given attributes.
@@ -298,7 +299,7 @@ class Forest:
         gathered: dict[int, int] = {}
         wanted: dict[int, int] = {}
         for axis in axes:
-            message[axis] = self._lift(axis, weights[axis])
+            message[axis] = self.lift(axis, weights[axis])
             gathered[axis] = 1
             root = int(self.root[axis])
             wanted[root] = wanted.get(root, 0) + 1
@@ -496,7 +497,7 @@ class ForestModel:
             return np.ones(n)
         if self.rows is None or len(axes) == 1 or axes in self._tables:
             if axes in self._tables:
-                a, b = (self.forest._lift(axis, weights[axis]) for axis in axes)
+                a, b = (self.forest.lift(axis, weights[axis]) for axis in axes)
                 return np.einsum("iq,iq->q", a, self._tables[axes] @ b)
             return self.forest.expectation(axes, weights)
         if len(axes) == 2 and self.shape[axes[0]] * self.shape[axes[1]] <= _DENSE_CELLS:

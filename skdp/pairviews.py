@@ -10,7 +10,7 @@ All that is private happens here, on integers: exact counts, integer scores, int
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -64,7 +64,8 @@ _LEAST_SIGNAL = 2000.0
 _ROWS = 200_000
 _RAKING_ROUNDS = 20
 _ERROR_QUERIES, _ERROR_PAIRS = 2000, 200
-_ERROR_CELLS = 1 << 20
+_ERROR_CELLS = 1 << 17
+_ERROR_WEIGHTS, _BATCH_WEIGHTS = 1 << 29, 1 << 22
 _ERROR_SEED = 20260101
 _ERROR_LEVEL = 0.95
 _ERROR_CONFIDENCE = 0.95
@@ -837,39 +838,45 @@ def rake(
 
 def error_class(
     shape: Sequence[int], ordered: Sequence[bool]
-) -> list[tuple[tuple[int, ...], list[dict[int, Floats]]]]:
-    """The public class of queries whose errors are published: groups of the same attributes.
+) -> Iterator[tuple[tuple[int, ...], list[dict[int, Floats]]]]:
+    """The public class of queries whose errors are published, a batch on the same axes at a time.
 
     Two attributes (or the only one) are drawn, and on each a range between two codes drawn
     uniformly; on an unordered attribute as many categories as are drawn uniformly from 1 to all,
     any of them. Drawn with a fixed seed, so that everybody knows the class.
     """
     generator = sampling_generator(_ERROR_SEED)
-    used = _used(shape) or [0]
-    if len(used) == 1:
-        chosen: list[tuple[int, ...]] = [(used[0],)]
+    used = _used(shape)
+    if len(used) < 2:
+        chosen: list[tuple[int, ...]] = [(axis,) for axis in used]
     else:
         first, second = np.triu_indices(len(used), 1)
         some = generator.permutation(len(first))[:_ERROR_PAIRS]
         chosen = [(used[first[i]], used[second[i]]) for i in some]
-    groups = []
+    # Long vectors of weights take time; fewer queries give a less sharp quantile.
+    longest = max(sum(shape[axis] for axis in axes) for axes in chosen)
+    n_queries = min(max(_ERROR_WEIGHTS // longest, _ERROR_QUERIES // 4), _ERROR_QUERIES)
     for i, axes in enumerate(chosen):
-        number = _ERROR_QUERIES // len(chosen) + (i < _ERROR_QUERIES % len(chosen))
-        queries = []
-        for _ in range(number):
-            weights = {}
-            for axis in axes:
-                vector = np.zeros(shape[axis])
-                if ordered[axis]:
-                    low, high = np.sort(generator.integers(0, shape[axis], size=2))
-                    vector[low : high + 1] = 1.0
-                else:
-                    most = int(generator.integers(1, shape[axis] + 1))
-                    vector[generator.permutation(shape[axis])[:most]] = 1.0
-                weights[axis] = vector
-            queries.append(weights)
-        groups.append((axes, queries))
-    return groups
+        left = n_queries // len(chosen) + (i < n_queries % len(chosen))
+        batch = max(1, _BATCH_WEIGHTS // max(shape[axis] for axis in axes))
+        while left > 0:
+            number = min(batch, left)
+            left -= number
+            yield axes, [
+                {axis: _random_weights(shape[axis], ordered[axis], generator) for axis in axes}
+                for _ in range(number)
+            ]
+
+
+def _random_weights(size: int, ordered: bool, generator: np.random.Generator) -> Floats:
+    weights = np.zeros(size)
+    if ordered:
+        low, high = sorted(generator.integers(0, size, size=2).tolist())
+        weights[low : high + 1] = 1.0
+    else:
+        most = int(generator.integers(1, size + 1))
+        weights[generator.permutation(size)[:most]] = 1.0
+    return weights
 
 
 def _exact_answers(
