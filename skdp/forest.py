@@ -28,7 +28,7 @@ from scipy.special import ndtri
 
 from .domain import Domain
 
-__all__ = ["Error", "ErrorBars", "Forest", "ForestModel", "PairTable", "couple"]
+__all__ = ["Error", "ErrorBars", "Forest", "ForestModel", "MixtureModel", "PairTable", "couple"]
 
 Weights = Mapping[int, np.ndarray]
 Floats = NDArray[np.float64]
@@ -98,7 +98,12 @@ def _ratio(wanted: Floats, found: Floats) -> Floats:
 
 def group_sums(values: Floats, groups: Ints | None, n_groups: int) -> Floats:
     """Sums of ``values`` over the groups of codes; without groups the values themselves."""
-    return values if groups is None else np.bincount(groups, weights=values, minlength=n_groups)
+    if groups is None:
+        return values
+    sums: Floats = np.bincount(groups, weights=values, minlength=n_groups).astype(
+        np.float64, copy=False
+    )
+    return sums
 
 
 @dataclass(frozen=True)
@@ -516,22 +521,12 @@ class ForestModel:
         assert self.rows is not None
         sizes = [self.shape[axis] for axis in axes]
         cell = np.ravel_multi_index([self.rows[:, axis] for axis in axes], sizes)
-        return np.bincount(cell, weights=self.row_weights, minlength=math.prod(sizes)).reshape(
-            sizes
-        )
+        sums = np.bincount(cell, weights=self.row_weights, minlength=math.prod(sizes))
+        return sums.reshape(sizes).astype(np.float64, copy=False)
 
     def error(self, weights: Weights, level: float) -> Error:
         """Interval from the published quantile of the errors."""
-        bars = self.error_bars
-        if bars is None:
-            raise ValueError(
-                "This release has no error bars: it was made with error_share=0. Ask for the "
-                "plain count, or release with a positive error_share."
-            )
-        answer = float(self.answer([weights])[0])
-        half = bars.half_width(answer, self._total, level)
-        std = bars.half_width(answer, self._total, bars.level) / float(ndtri(0.5 + bars.level / 2))
-        return Error(std, half, half, bars.guarantee(level))
+        return _interval(self.error_bars, float(self.answer([weights])[0]), self._total, level)
 
     # -- other uses
 
@@ -685,6 +680,129 @@ class ForestModel:
             error_bars=bars,
             budget=facts["budget"],
         )
+
+
+class MixtureModel:
+    """Sum of models of disjoint parts of the records, one for each code of the label.
+
+    Parameters
+    ----------
+    models : sequence of ForestModel
+        Over the same domain.
+    error_bars : ErrorBars, default=None
+        For the answers of all together.
+
+    Raises
+    ------
+    ValueError
+        If there is no model or the domains differ.
+    """
+
+    kind: ClassVar[str] = "mixture"
+
+    def __init__(
+        self, models: Sequence[ForestModel], *, error_bars: ErrorBars | None = None
+    ) -> None:
+        self.models = list(models)
+        if not self.models or len({model.shape for model in self.models}) > 1:
+            raise ValueError("A mixture needs at least one model, all over the same domain.")
+        self.shape = self.models[0].shape
+        self.error_bars = error_bars
+
+    @property
+    def total(self) -> float:
+        """Estimated number of records."""
+        return sum(model.total for model in self.models)
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Attributes of the pairs that were released for some part."""
+        return list(dict.fromkeys(pair for model in self.models for pair in model.pairs))
+
+    @property
+    def budget(self) -> dict[str, dict[str, float]]:
+        """How epsilon was divided in each part; a record lies in one of them."""
+        return {str(part): model.budget for part, model in enumerate(self.models)}
+
+    def answer(self, queries: Sequence[Weights]) -> Floats:
+        """Expected counts under the weights, one for each query."""
+        answers = np.zeros(len(queries))
+        for model in self.models:
+            answers += model.answer(queries)
+        return answers
+
+    def error(self, weights: Weights, level: float) -> Error:
+        """Interval from the published quantile of the errors."""
+        return _interval(self.error_bars, float(self.answer([weights])[0]), self.total, level)
+
+    def sample_codes(self, n_samples: int, generator: np.random.Generator) -> NDArray[np.int32]:
+        """Draw records: a part in proportion to its positive total, then from its model."""
+        weight = np.maximum([model.total for model in self.models], 0.0)
+        if not weight.any():
+            weight = np.ones(len(weight))
+        numbers = generator.multinomial(n_samples, weight / weight.sum())
+        codes = np.concatenate(
+            [
+                model.sample_codes(int(number), generator)
+                for model, number in zip(self.models, numbers, strict=True)
+            ]
+        )
+        return codes[generator.permutation(n_samples)]
+
+    def view(self, axes: Sequence[int]) -> Floats:
+        """Expected counts for every combination of the codes of one or two attributes."""
+        table = self.models[0].view(axes)
+        for model in self.models[1:]:
+            table = table + model.view(axes)
+        return table
+
+    def to_frame(self, domain: Domain) -> pd.DataFrame:
+        """All released views, as `ForestModel.to_frame`, with the number of the part before."""
+        frames = [model.to_frame(domain) for model in self.models]
+        return pd.concat(frames, keys=range(len(frames)), names=["part", None]).reset_index(0)
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What a file keeps: JSON values, and numeric arrays."""
+        facts: dict[str, Any] = {"parts": []}
+        arrays: dict[str, NDArray[Any]] = {}
+        for part, model in enumerate(self.models):
+            own_facts, own_arrays = model.to_arrays()
+            facts["parts"].append(own_facts)
+            arrays.update({f"{name}_{part}": array for name, array in own_arrays.items()})
+        if self.error_bars is not None:
+            facts["error_bars"] = dict(vars(self.error_bars))
+        return facts, arrays
+
+    @classmethod
+    def from_arrays(
+        cls,
+        shape: tuple[int, ...],
+        facts: Mapping[str, Any],
+        arrays: Mapping[str, NDArray[Any]],
+    ) -> MixtureModel:
+        """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
+        models = []
+        for part, own_facts in enumerate(facts["parts"]):
+            own = {
+                name.removesuffix(f"_{part}"): array
+                for name, array in arrays.items()
+                if name.endswith(f"_{part}")
+            }
+            models.append(ForestModel.from_arrays(shape, own_facts, own))
+        bars = ErrorBars(**facts["error_bars"]) if "error_bars" in facts else None
+        return cls(models, error_bars=bars)
+
+
+def _interval(bars: ErrorBars | None, answer: float, total: float, level: float) -> Error:
+    """Interval round an answer from the published quantile of the errors."""
+    if bars is None:
+        raise ValueError(
+            "This release has no error bars: it was made with error_share=0. Ask for the "
+            "plain count, or release with a positive error_share."
+        )
+    half = bars.half_width(answer, total, level)
+    std = bars.half_width(answer, total, bars.level) / float(ndtri(0.5 + bars.level / 2))
+    return Error(std, half, half, bars.guarantee(level))
 
 
 def _probabilities(values: NDArray[Any]) -> Floats:

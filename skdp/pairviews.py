@@ -21,7 +21,15 @@ from numpy.typing import NDArray
 from ._random import NoiseSource, noise_source, sampling_generator
 from ._validation import as_fraction
 from .counts import CountTable
-from .forest import ErrorBars, Forest, ForestModel, PairTable, couple, group_sums
+from .forest import (
+    ErrorBars,
+    Forest,
+    ForestModel,
+    MixtureModel,
+    PairTable,
+    couple,
+    group_sums,
+)
 from .hierarchy import Blue, Tree, non_negative
 from .mechanisms import (
     discrete_laplace,
@@ -61,6 +69,8 @@ _BY_MASS = 0.6
 _SMOOTH = 0.03
 # Below this number of records times epsilon pairs are not worth their noise.
 _LEAST_SIGNAL = 2000.0
+# A label with at most this many codes gets a model for each of them.
+_CLASSES = 20
 _ROWS = 200_000
 _RAKING_ROUNDS = 20
 _ERROR_QUERIES, _ERROR_PAIRS = 2000, 200
@@ -182,10 +192,8 @@ def view_shares(views: Fraction, total: float, n_columns: int, *, labelled: bool
     pairs = views - single - choice
     power = records * float(pairs)
     n_forest = int(min(max(power / 300, 1), n_columns - 1))
-    n_extra = 0
-    if not labelled:
-        left = n_columns * (n_columns - 1) // 2 - n_forest
-        n_extra = int(min(max(0.4 * (power - 300 * (n_columns - 1)) / 500, 0), left))
+    left = n_columns * (n_columns - 1) // 2 - n_forest
+    n_extra = int(min(max(0.4 * (power - 300 * (n_columns - 1)) / 500, 0), left))
     extra = pairs * Fraction(4, 10) if n_extra else zero
     return ViewShares(single, choice, pairs - extra, extra, n_forest, n_extra)
 
@@ -490,9 +498,13 @@ def project_to_simplex(values: Floats, total: float) -> Floats:
 
 
 def _single_plan(size: int) -> TreePlan:
-    # As many levels of up to 8 parts as it takes to tell all codes apart.
+    # As many levels of up to 8 parts as it takes to tell all codes apart. With more than two,
+    # the upper ones need more, and boxes are better ended earlier: ranges add up the
+    # noise of many.
     levels = max(2, math.ceil(math.log(size, 8) - 1e-9))
-    return TreePlan(levels=levels, ratio=Fraction(5, 2), cap=8)
+    if levels == 2:
+        return TreePlan(levels=levels, ratio=Fraction(5, 2), cap=8)
+    return TreePlan(levels=levels, ratio=Fraction(6, 5), cap=8, noise_ratio=4.0)
 
 
 def _single_shares(shape: Sequence[int]) -> list[Fraction]:
@@ -641,6 +653,7 @@ def choose_forest(
     n_pairs: int,
     epsilon: Fraction,
     *,
+    among: Sequence[int] | None = None,
     label: int | None = None,
     random_state: Any = None,
 ) -> list[tuple[int, int]]:
@@ -654,6 +667,8 @@ def choose_forest(
         At most the number of attributes less one.
     epsilon : Fraction
         What the whole choice costs.
+    among : sequence of int, default=None
+        Attributes that pairs may consist of; by default all.
     label : int, default=None
         An attribute that all pairs must contain.
     random_state : None, int or NoiseSource, default=None
@@ -671,7 +686,9 @@ def choose_forest(
     source = noise_source(random_state)
     n = len(scores)
     component = np.arange(n)
-    first, second = np.triu_indices(n, 1)
+    axes = np.arange(n) if among is None else np.sort(np.asarray(among))
+    at_first, at_second = np.triu_indices(len(axes), 1)
+    first, second = axes[at_first], axes[at_second]
     chosen: list[tuple[int, int]] = []
     for _ in range(n_pairs):
         allowed = component[first] != component[second]
@@ -862,10 +879,13 @@ def error_class(
         while left > 0:
             number = min(batch, left)
             left -= number
-            yield axes, [
-                {axis: _random_weights(shape[axis], ordered[axis], generator) for axis in axes}
-                for _ in range(number)
-            ]
+            yield (
+                axes,
+                [
+                    {axis: _random_weights(shape[axis], ordered[axis], generator) for axis in axes}
+                    for _ in range(number)
+                ],
+            )
 
 
 def _random_weights(size: int, ordered: bool, generator: np.random.Generator) -> Floats:
@@ -900,7 +920,7 @@ def _exact_answers(
 
 def publish_errors(
     table: CountTable,
-    model: ForestModel,
+    model: ForestModel | MixtureModel,
     epsilon: Fraction,
     ordered: Sequence[bool],
     *,
@@ -970,7 +990,7 @@ def pair_views(
     orders: Sequence[Ints | None] | None = None,
     label: int | None = None,
     random_state: Any = None,
-) -> ForestModel:
+) -> ForestModel | MixtureModel:
     """Measure the views of a table within the parts of `pair_views_parts`.
 
     Parameters
@@ -982,21 +1002,93 @@ def pair_views(
         For each attribute its codes in an order in which neighbours are alike; None for
         attributes without one. By default all are in the order of their codes.
     label : int, default=None
-        An attribute that all pairs must contain.
+        An attribute that everything is to be measured together with: the records of each of its
+        codes get a model of their own, or, if it has more than 20 codes, all pairs of the forest
+        contain it.
     random_state : None, int or NoiseSource, default=None
 
     Returns
     -------
-    ForestModel
+    ForestModel or MixtureModel
     """
-    # Privacy. The parts compose one after the other: the total (sensitivity 1), the views of
-    # single attributes, the choice of pairs (the forest, then the extra ones), the pair views
-    # (a record lies in each of them, so their budgets add up), the quantile of the errors. What
-    # each one is asked depends on the data through released values only.
-    source: NoiseSource = noise_source(random_state)
-    shape = table.shape
+    # Privacy. The part "errors" follows the others, one after the other. Without a label all
+    # records are measured together; with one, the records of each class by themselves, each class
+    # within the same parts: a record lies in one class, so the classes compose in parallel. That
+    # all classes are measured, and how, is public.
+    source = noise_source(random_state)
     if orders is None:
-        orders = [np.arange(size) for size in shape]
+        orders = [np.arange(size) for size in table.shape]
+    model: ForestModel | MixtureModel
+    if label is not None and 1 < table.shape[label] <= _CLASSES:
+        n_rows = max(_ROWS // table.shape[label], _ROWS // 4)
+        model = MixtureModel(
+            [
+                _measure_class(table, code, label, parts, orders, n_rows, source)
+                for code in range(table.shape[label])
+            ]
+        )
+    else:
+        telling = label if label is not None and table.shape[label] > 1 else None
+        model = _measure(table, parts, orders, telling, _ROWS, source)
+    if "errors" in parts:
+        model.error_bars = publish_errors(
+            table,
+            model,
+            parts["errors"],
+            [order is not None for order in orders],
+            random_state=source,
+        )
+    return model
+
+
+def _measure_class(
+    table: CountTable,
+    code: int,
+    label: int,
+    parts: dict[str, Fraction],
+    orders: Sequence[Ints | None],
+    n_rows: int,
+    source: NoiseSource,
+) -> ForestModel:
+    """Measure the records of one class, as a table whose label has this code only."""
+    inside = table.codes[:, label] == code
+    codes = table.codes[inside]
+    codes[:, label] = 0
+    shape = list(table.shape)
+    shape[label] = 1
+    alone = [np.zeros(1, dtype=np.int64) if i == label else o for i, o in enumerate(orders)]
+    part = _measure(
+        CountTable(codes, table.counts[inside], tuple(shape)), parts, alone, None, n_rows, source
+    )
+    marginals = list(part.forest.marginals)
+    marginals[label] = np.zeros(table.shape[label])
+    marginals[label][code] = 1.0
+    if part.rows is not None:
+        part.rows[:, label] = code
+    return ForestModel(
+        Forest(marginals, part.forest.edges, part.forest.groups),
+        part.total,
+        extra=part.extra,
+        rows=part.rows,
+        row_weights=part.row_weights,
+        budget=part.budget,
+    )
+
+
+def _measure(
+    table: CountTable,
+    parts: dict[str, Fraction],
+    orders: Sequence[Ints | None],
+    label: int | None,
+    n_rows: int,
+    source: NoiseSource,
+) -> ForestModel:
+    """Measure a table within "total" and "views"; ``n_rows`` are weighted for extra pairs."""
+    # Privacy. The total (sensitivity 1), the views of single attributes, the choice of pairs (the
+    # forest, then the extra ones), and the pair views (a record lies in each of them) compose one
+    # after the other; their budgets add up to the two parts. What each is asked depends on the
+    # data through released values only.
+    shape = table.shape
     first_total = int(discrete_laplace(table.n, parts["total"], random_state=source))
     used = _used(shape)
     shares = view_shares(parts["views"], first_total, len(used), labelled=label is not None)
@@ -1043,6 +1135,7 @@ def pair_views(
             pair_scores(counts, expected, starts),
             shares.n_forest,
             shares.choice * shares.n_forest / n_chosen,
+            among=used,
             label=label,
             random_state=source,
         )
@@ -1069,13 +1162,13 @@ def pair_views(
             random_state=source,
         )
         extra = measured([candidates[i] for i in best], shares.extra)
-        rows = forest.sample(_ROWS, sampling_generator(source))
+        rows = forest.sample(n_rows, sampling_generator(source))
         weights = rake(rows, forest, [*edges, *extra])
     budget = {
         "total": parts["total"],
         **{k: v for k, v in shares._asdict().items() if isinstance(v, Fraction) and v},
     }
-    model = ForestModel(
+    return ForestModel(
         forest,
         total,
         extra=extra,
@@ -1083,15 +1176,6 @@ def pair_views(
         row_weights=weights,
         budget={name: float(part) for name, part in budget.items()},
     )
-    if "errors" in parts:
-        model.error_bars = publish_errors(
-            table,
-            model,
-            parts["errors"],
-            [order is not None for order in orders],
-            random_state=source,
-        )
-    return model
 
 
 def _margins(marginals: list[Floats], groups: dict[int, Ints], pair: PairTable) -> list[Floats]:

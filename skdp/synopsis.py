@@ -32,7 +32,7 @@ from ._random import sampling_generator
 from ._validation import as_epsilon, dyadic_floor
 from .accounting import PrivacyLoss
 from .domain import Categorical, Domain, Numeric
-from .forest import Error, ForestModel
+from .forest import Error, ForestModel, MixtureModel
 from .mechanisms import discrete_laplace_quantile, discrete_laplace_variance
 from .queries import first_moment, parse
 
@@ -781,7 +781,9 @@ def _plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
 _FORMAT = "skdp synopsis"
 _VERSION = 1
 _METADATA = "metadata.json"
-_MODELS: dict[str, type[Model]] = {BoxModel.kind: BoxModel, ForestModel.kind: ForestModel}
+_MODELS: dict[str, type[Model]] = {
+    model.kind: model for model in (BoxModel, ForestModel, MixtureModel)
+}
 
 
 class Synopsis:
@@ -922,7 +924,7 @@ class Synopsis:
         facts["columns"] = ", ".join(map(str, self.domain.names))
         if isinstance(self.model, BoxModel):
             facts["boxes"] = f"{len(self.model.boxes):,}"
-        if isinstance(self.model, ForestModel):
+        if isinstance(self.model, ForestModel | MixtureModel):
             facts["pairs"] = f"{len(self.model.pairs):,}"
         facts["estimated records"] = f"{self.total:,.6g}"
         return facts
@@ -1222,7 +1224,8 @@ class Synopsis:
         ``seeded``, ``mechanism``, ``model`` with its kind and facts) and of one ``NAME.npy``
         array for each array of the model (NumPy's format, numbers only; for boxes ``lower``,
         ``upper``, ``counts``; for a forest ``marginals``, ``tables``, and where they are needed
-        ``groups``, ``rows``, ``row_weights``). It never holds a seed. Equal releases give equal
+        ``groups``, ``rows``, ``row_weights``, with the number of the part behind where there are
+        several). It never holds a seed. Equal releases give equal
         bytes.
         """
         facts, arrays = self.model.to_arrays()

@@ -280,7 +280,13 @@ def test_save_and_load(model, tmp_path):
     assert again.model.error_bars == model.error_bars
     assert again.model.budget == model.budget
     assert again.model.pairs == model.pairs
-    queries = [None, {"x": (0, 2)}, "x <= 2 and y == 'q'", "y in ['p', None] and z == 1", "x<1 & z=0"]
+    queries = [
+        None,
+        {"x": (0, 2)},
+        "x <= 2 and y == 'q'",
+        "y in ['p', None] and z == 1",
+        "x<1 & z=0",
+    ]
     np.testing.assert_array_equal(again.count(queries), release.count(queries))
     np.testing.assert_array_equal(again.sample_codes(50, 0), release.sample_codes(50, 0))
     second = tmp_path / "again.skdp"
