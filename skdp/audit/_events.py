@@ -725,8 +725,8 @@ def _predicted(
     """Approximate bounds that ``n`` new trials will give, from counts among ``size``.
 
     The counts are moved by ``caution`` standard errors first, so that the luckiest of many events,
-    seen a few times by chance, does not win; the Clopper-Pearson bounds are approximated as Wilson and Hilferty do, the
-    conditional one by a normal law.
+    seen a few times by chance, does not win; the Clopper-Pearson bounds are approximated as Wilson
+    and Hilferty do, the conditional one by a normal law.
     """
     z = -ndtri(alpha / 2)
     k = np.maximum(more - caution * np.sqrt(more * (1 - more / size)), 1e-9) * n / size
