@@ -39,6 +39,7 @@ LEVELS = {
     "skdp.histogram": 5,
     "skdp.datacube": 5,
     "skdp.cluster": 5,
+    "skdp.selection": 5,
     "skdp.classification": 5,
     "skdp.compose": 6,
     "skdp.model_selection": 6,
@@ -52,6 +53,7 @@ LEVELS = {
 
 # Edges on one level, each with its reason.
 SIDEWAYS = {
+    ("skdp.mechanisms", "skdp.accounting"): "a sparse vector is charged when it is made",
     ("skdp.synopsis", "skdp.forest"): "one interface over boxes or a forest",
     ("skdp.synopsis", "skdp.queries"): "both releases read the same query language",
     ("skdp.forest", "skdp.queries"): "both releases read the same query language",
@@ -66,6 +68,7 @@ ESTIMATORS = {
     "skdp.histogram",
     "skdp.datacube",
     "skdp.cluster",
+    "skdp.selection",
     "skdp.classification",
     "skdp.compose",
 }

@@ -1,7 +1,8 @@
 """Noise and private selection: arrays in, arrays out.
 
 The building blocks of every release. They know sensitivity and epsilon, never frames, columns or
-estimators, and charge nothing: accounting is the caller's.
+estimators, and charge nothing: accounting is the caller's. Only `SparseVector`, which lives as long
+as its stream, takes a ledger.
 """
 
 from skdp.mechanisms._noise import (
@@ -13,8 +14,10 @@ from skdp.mechanisms._noise import (
     geometric_variance,
 )
 from skdp.mechanisms._selection import exponential, noisy_max, permute_and_flip, top_k
+from skdp.mechanisms._sparse_vector import SparseVector, sparse_vector_top_k
 
 __all__ = [
+    "SparseVector",
     "bounded_sum",
     "discrete_laplace",
     "discrete_laplace_quantile",
@@ -24,5 +27,6 @@ __all__ = [
     "geometric_variance",
     "noisy_max",
     "permute_and_flip",
+    "sparse_vector_top_k",
     "top_k",
 ]

@@ -1,0 +1,698 @@
+"""Sparse vector: which of many queries are above a threshold, paying only for those that are.
+
+All of it happens on integers: integer answers as they are, others on a declared lattice, each
+answer rounded to it by itself. The noise is drawn exactly.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import os
+import threading
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdp._random import noise_source
+from skdp._validation import as_epsilon, as_fraction, dyadic_floor, split_epsilon
+from skdp.accounting import PrivacyLedger, PrivacyLoss
+from skdp.mechanisms._noise import (
+    _as_integers,
+    _as_sensitivity,
+    discrete_laplace,
+    discrete_laplace_variance,
+    geometric,
+    geometric_variance,
+)
+from skdp.mechanisms._selection import _as_count
+
+__all__ = ["SparseVector", "sparse_vector_top_k"]
+
+# Integer answers and thresholds are clamped to +-_REACH: beyond it, noise of any admitted scale
+# decides as for the limit itself, and sums with noise (below 2**62) fit into 64 bits.
+_REACH = 2**60
+# Answers on a lattice are clamped to so many steps: doubles still hold halves of a step there.
+_LATTICE_REACH = 2**51
+# Up to here the error of one floating-point division cannot hide a whole step.
+_LATTICE_SURE = 2**46
+_CHUNK = 2**16
+
+
+class SparseVector:
+    """Tell which queries of a stream are above a threshold; negative answers are free.
+
+    The whole epsilon is spent when the object is made. It then answers any number of queries,
+    chosen in the light of earlier answers if need be, until ``cutoff`` of them were positive.
+
+    Parameters
+    ----------
+    epsilon : number or Fraction
+        Privacy parameter of everything that the object will ever answer.
+    threshold : number or array-like of shape (n_queries,)
+        One public threshold for all queries, or one for each query in order.
+    cutoff : int
+        Number of positive answers after which queries are refused.
+    sensitivity : number, default=1
+        Largest change of one query when one record is added or removed; an int or Fraction for
+        integer queries, any number on a lattice. There it must bound the change of the computed
+        answer: a sum of floats can change by more than its terms, a sum of integers cannot.
+    monotonic : bool, default=False
+        One record moves all queries in the same direction, as it does all counts. The noise of
+        a query is then half as wide. It is the caller's promise: a stream that breaks it cannot
+        be detected, and costs up to twice the part "comparisons" of epsilon.
+    lattice : number, default=None
+        None: answers are integers. A number: answers are real, and each is rounded to the nearest
+        multiple of it; the sensitivity counts as the next multiple. Take a small part of the
+        sensitivity; 2**-10 of it costs a thousandth.
+    ratio : number, default=None
+        Budget of the comparisons over that of the threshold. None takes the ratio of least
+        variance, (2 cutoff)**(2/3), or cutoff**(2/3) for monotonic queries.
+    answer_share : number, default=0
+        Part of epsilon, at least 0 and below 1, for noisy answers of the positive queries.
+    expected_queries : int, default=None
+        Public guess of the length of the stream. The threshold is then raised, where it is too
+        low for the noise, until so many queries with true answers of ``quiet_level`` would give
+        cutoff / 4 positives on average. It costs nothing, protects no less if it is wrong, and
+        keeps the positives from being used up by noise.
+    quiet_level : number, default=0
+        Public guess of the answer of most queries, for ``expected_queries``.
+    variant : {"standard", "dwork-roth"}, default="standard"
+        "dwork-roth" draws new noise for the threshold after each positive answer, and therefore
+        needs ``cutoff`` times as much of it: more noise for the same guarantee.
+    noise : {"one-sided", "two-sided"}, default="one-sided"
+        Geometric noise, or discrete Laplace noise of twice its variance as in the literature.
+    ledger : PrivacyLedger, default=None
+        Charged with epsilon when the object is made.
+    random_state : None, int or NoiseSource, default=None
+        None: the operating system's entropy. An int is for experiments and protects nobody.
+
+    Attributes
+    ----------
+    privacy_loss : PrivacyLoss
+        Parts "threshold", "comparisons" and "answers".
+    remaining : int
+        Positive answers left.
+    n_queries : int
+        Queries answered so far.
+    gap : int, float or None
+        How far the last query was above its threshold, under the noise of the comparison; None
+        if the last answer was negative. It is free.
+    answer : int, float or None
+        Noisy answer of the last query if it was positive and ``answer_share`` pays for it.
+    positives : ndarray of int64, shape (n_positives,)
+        Places in the stream of all positive answers so far.
+    gaps, answers : ndarray, shape (n_positives,)
+        Their gaps and noisy answers (none without ``answer_share``).
+    comparison_std : float
+        Standard deviation of the noise between a query and its threshold.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is of the wrong type or out of range. Nothing is spent.
+    BudgetExceededError
+        If the ledger cannot pay.
+
+    Notes
+    -----
+    The noise is one-sided, with its known mean taken off again: at equal epsilon the
+    comparison has half the variance that Laplace noise gives. Algorithm 23 of the reference is
+    ``noise="two-sided"``, Algorithm 18 is ``variant="dwork-roth", noise="two-sided"`` (both
+    with discrete noise). A gap is a noisy answer minus the threshold without bias of its own, but
+    only large ones are seen: given that the answer was positive, it is too high on average.
+
+    The object can be neither copied nor pickled, and refuses to work in a forked process: two
+    copies with the same noisy threshold would answer ``cutoff`` positive queries each.
+
+    References
+    ----------
+    C. Dwork, A. Roth, "The algorithmic foundations of differential privacy", 2014, section 3.6.
+    D. Su, "Differentially private data publishing for data analysis", Purdue University, 2016,
+    chapter 5.
+    Z. Ding, Y. Wang, D. Zhang, D. Kifer, "Free gap information from the differentially private
+    sparse vector and noisy max mechanisms", PVLDB 13(3), 2019.
+
+    Examples
+    --------
+    >>> from skdp.mechanisms import SparseVector
+    >>> above = SparseVector(epsilon=1.0, threshold=1000, cutoff=2, monotonic=True)
+    >>> above.query(12), above.query(90_000)
+    (False, True)
+    >>> above.remaining
+    1
+    >>> above.query_many([0, 3, 80_000, 5]).tolist()
+    [False, False, True]
+    """
+
+    # Privacy. Released: the signs of q + nu - (T + rho), the gaps of positives, and noisy answers.
+    # Let D, D' be neighbours, and pair rho on D with rho + s on D', every nu of a negative query
+    # with itself and nu of a positive query with nu + s + q(D) - q(D'), which leaves every gap as
+    # it is; s = sensitivity D, in lattice steps. Then q(D') + nu < T + rho + s where
+    # q(D) + nu < T + rho: negatives stay negative, and cost nothing however many there are. Both
+    # shifts are upward: s for rho, at most 2 s for each of at most c nu. Geometric noise pays
+    # exp(rate) per unit of an upward shift and is defined there: eps1 for rho at rate eps1 / s,
+    # eps2 for all nu at rate eps2 / (2 c s). Monotonic queries: if q(D) <= q(D') for all, nu shifts
+    # by s + q(D) - q(D') <= s; if q(D) >= q(D') for all, rho needs no shift and nu shifts by
+    # q(D) - q(D') <= s; so the rate eps2 / (c s) is enough. The noisy answers are discrete Laplace,
+    # eps3 / c each. Offsets are public. Adaptive queries: the argument holds given the past.
+    # "dwork-roth" is c runs in sequence of cutoff 1 with epsilon / c.
+
+    def __init__(
+        self,
+        epsilon: Any,
+        threshold: Any,
+        cutoff: int,
+        sensitivity: Any = 1,
+        monotonic: bool = False,
+        *,
+        lattice: Any = None,
+        ratio: Any = None,
+        answer_share: Any = 0,
+        expected_queries: int | None = None,
+        quiet_level: Any = 0,
+        variant: str = "standard",
+        noise: str = "one-sided",
+        ledger: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        exact = as_epsilon(epsilon)
+        self._cutoff = _as_count(
+            cutoff, "cutoff", "it is the number of positive answers that epsilon pays for."
+        )
+        if not isinstance(monotonic, (bool, np.bool_)):
+            raise TypeError(f"monotonic must be True or False, got {monotonic!r}.")
+        if variant not in ("standard", "dwork-roth"):
+            raise ValueError(f"variant must be 'standard' or 'dwork-roth', got {variant!r}.")
+        if noise not in ("one-sided", "two-sided"):
+            raise ValueError(f"noise must be 'one-sided' or 'two-sided', got {noise!r}.")
+        self._lattice = None if lattice is None else _as_lattice(lattice)
+        if self._lattice is None:
+            shift = _as_sensitivity(sensitivity)
+        else:
+            # As binary numbers, so that .3 on a lattice of .1 is what the computer holds.
+            reach = _exact(sensitivity, "sensitivity")
+            if reach <= 0:
+                raise ValueError(f"sensitivity must be positive, got {sensitivity!r}.")
+            shift = Fraction(math.ceil(reach / self._lattice))
+        width = (1 if monotonic else 2) * self._cutoff
+        share = as_fraction(answer_share, "answer_share")
+        if not 0 <= share < 1:
+            raise ValueError(
+                f"answer_share must be at least 0 and below 1, got {answer_share!r}: it is the "
+                "part of epsilon for noisy answers."
+            )
+        if ratio is None:
+            odds = Fraction(1) if variant == "dwork-roth" else _optimal_ratio(width)
+        else:
+            odds = as_fraction(ratio, "ratio")
+            if odds <= 0:
+                raise ValueError(f"ratio must be positive, got {ratio!r}.")
+        parts = split_epsilon(
+            exact,
+            {
+                "threshold": (1 - share) / (1 + odds),
+                "comparisons": (1 - share) * odds / (1 + odds),
+                "answers": share,
+            },
+        )
+        refreshing = variant == "dwork-roth"
+        self._threshold_noise = (
+            parts["threshold"],
+            shift * (self._cutoff if refreshing else 1),
+        )
+        self._query_noise = (parts["comparisons"], shift * width)
+        self._answer_noise = (parts["answers"], shift * self._cutoff) if share else None
+        # Noise too wide to be drawn is refused here, before anything is spent.
+        for each in (self._threshold_noise, self._query_noise, self._answer_noise):
+            if each is not None:
+                geometric_variance(*each)
+        if ledger is not None and not isinstance(ledger, PrivacyLedger):
+            raise TypeError(
+                f"ledger must be a skdp.PrivacyLedger or None, got {type(ledger).__name__}."
+            )
+        self._refreshing = refreshing
+        self._one_sided = noise == "one-sided"
+        self._offset = 0
+        if self._one_sided:
+            # The mean of the difference, to a whole step: public, like any change of threshold.
+            self._offset = round(_mean(*self._query_noise) - _mean(*self._threshold_noise))
+        least = None
+        if expected_queries is not None:
+            count = _as_count(expected_queries, "expected_queries", "it is a length.")
+            least = self._steps(as_fraction(quiet_level, "quiet_level")) + self._raise(count)
+        self._thresholds = self._as_thresholds(threshold, least)
+
+        self._source = noise_source(random_state)
+        self.privacy_loss = PrivacyLoss(exact, parts, seeded=self._source.seeded)
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._count = 0
+        self._gap: int | None = None
+        self._answer: int | None = None
+        self._found: list[tuple[int, int, int | None]] = []
+        self._noisy = self._draw(1, self._threshold_noise)[0]
+        if ledger is not None:
+            ledger.charge("SparseVector", self.privacy_loss)
+
+    def query(self, value: Any) -> bool:
+        """Answer one query.
+
+        Parameters
+        ----------
+        value : int, or number where a ``lattice`` is declared
+            Its true answer. Beyond +-2**60 (on a lattice: 2**51 steps) it is clamped. NaN counts
+            as lower than everything: an error would tell that the answer is missing.
+
+        Returns
+        -------
+        bool
+            Whether it is above the threshold, under noise.
+
+        Raises
+        ------
+        TypeError
+            If ``value`` is not of the declared type.
+        ValueError
+            If there is no threshold left for it.
+        RuntimeError
+            If all positive answers have been given.
+        """
+        return bool(self.query_many([value])[0])
+
+    def query_many(self, values: ArrayLike) -> NDArray[np.bool_]:
+        """Answer queries one after the other, as `query` would, in vectorised steps.
+
+        Parameters
+        ----------
+        values : array-like of shape (n,)
+            True answers, as in `query`.
+
+        Returns
+        -------
+        ndarray of bool, shape (m,)
+            The answers. It ends with the last positive one that was left: m < n says that the
+            queries from place m on were not answered.
+
+        Raises
+        ------
+        TypeError, ValueError, RuntimeError
+            As in `query`; for the thresholds, if there are fewer than queries. Nothing has been
+            answered then.
+        """
+        array = _as_array(values)
+        if array.ndim != 1:
+            raise ValueError(
+                f"query_many takes a one-dimensional array of answers, got shape {array.shape}."
+            )
+        if array.size == 0:
+            return np.zeros(0, dtype=np.bool_)
+        steps = self._quantise(array)
+        with self._lock:
+            self._check()
+            if self._thresholds.ndim and self._count + len(steps) > len(self._thresholds):
+                raise ValueError(
+                    f"{len(self._thresholds)} thresholds were given and {self._count} queries "
+                    f"answered, so there are none left for {len(steps)} more. Give one threshold "
+                    "for each query, or a single one for all."
+                )
+            answered: list[NDArray[np.bool_]] = []
+            begin = 0
+            while begin < len(steps) and self.remaining:
+                answered.append(self._answer_chunk(steps[begin : begin + _CHUNK]))
+                begin += _CHUNK
+        return np.concatenate(answered)
+
+    def _answer_chunk(self, steps: NDArray[np.int64]) -> NDArray[np.bool_]:
+        thresholds = self._thresholds
+        if thresholds.ndim:
+            thresholds = thresholds[self._count : self._count + len(steps)]
+        noisy = steps + self._draw(len(steps), self._query_noise)
+        noisy -= thresholds
+        noisy -= self._offset
+        last = len(steps)
+        places: list[int] = []
+        if self._refreshing:
+            begin = 0
+            while begin < last and len(places) < self.remaining:
+                above = noisy[begin:] >= self._noisy
+                first = int(above.argmax())
+                if not above[first]:
+                    break
+                begin += first + 1
+                places.append(begin - 1)
+                noisy[begin - 1] -= self._noisy
+                self._noisy = self._draw(1, self._threshold_noise)[0]
+        else:
+            noisy -= self._noisy
+            places = np.flatnonzero(noisy >= 0)[: self.remaining].tolist()
+        if len(places) == self.remaining:
+            last = places[-1] + 1
+        out = np.zeros(last, dtype=np.bool_)
+        out[places] = True
+        extra: list[int | None] = [None] * len(places)
+        if self._answer_noise is not None and places:
+            extra = discrete_laplace(
+                steps[places], *self._answer_noise, random_state=self._source
+            ).tolist()
+        # Comparisons are made at thresholds that may have been raised; gaps are not.
+        shown = np.clip(noisy[places] + self._lift(places), -_REACH, _REACH).tolist()
+        self._found += [
+            (self._count + place, gap, answer)
+            for place, gap, answer in zip(places, shown, extra, strict=True)
+        ]
+        self._count += last
+        self._gap = self._answer = None
+        if out[-1]:
+            _, self._gap, self._answer = self._found[-1]
+        return out
+
+    def _lift(self, places: list[int]) -> Any:
+        """How far the thresholds of the chunk were raised at ``places``, in steps."""
+        if self._raised.ndim:
+            return self._raised[[self._count + place for place in places]]
+        return self._raised
+
+    def _draw(self, size: int, noise: tuple[Fraction, Fraction]) -> NDArray[np.int64]:
+        if self._one_sided:
+            return geometric(size, *noise, random_state=self._source)
+        zeros = np.zeros(size, dtype=np.int64)
+        return discrete_laplace(zeros, *noise, random_state=self._source)
+
+    def _check(self) -> None:
+        if os.getpid() != self._process:
+            raise RuntimeError(
+                f"This sparse vector was made in process {self._process}; process {os.getpid()} "
+                "has a copy of its noisy threshold, and both together would give too many "
+                "positive answers. Make one in the process that uses it."
+            )
+        if not self.remaining:
+            raise RuntimeError(
+                f"All {self._cutoff} positive answers have been given, and with them epsilon="
+                f"{float(self.privacy_loss.epsilon):g}. Make a new SparseVector, which costs "
+                "its own epsilon, or allow more positives with cutoff=."
+            )
+
+    # Answers and thresholds in lattice steps
+
+    def _quantise(self, array: NDArray[Any]) -> NDArray[np.int64]:
+        if self._lattice is None:
+            integers = _as_integers(
+                array,
+                "answers",
+                "Integer noise takes integer queries. For real ones declare lattice=, a small "
+                "part of the sensitivity.",
+            )
+            if integers.dtype.kind == "u":
+                return np.minimum(integers, _REACH).astype(np.int64)
+            return np.clip(integers.astype(np.int64), -_REACH, _REACH)
+        if array.dtype.kind not in "iuf" or (array.dtype.kind == "f" and array.dtype.itemsize > 8):
+            raise TypeError(
+                f"answers must be integers or floats of at most 64 bits, got {array.dtype}."
+            )
+        return _round_to_lattice(array, self._lattice)
+
+    def _steps(self, value: Fraction) -> int:
+        """A public level in steps, upward: no lattice point lies between the two."""
+        steps = math.ceil(value / (self._lattice or 1))
+        return max(-_REACH, min(steps, _REACH))
+
+    def _as_thresholds(self, threshold: Any, least: int | None) -> NDArray[np.int64]:
+        if isinstance(threshold, numbers.Real):
+            wanted = np.array(self._steps(as_fraction(threshold, "threshold")))
+        else:
+            array = np.asarray(threshold)
+            if array.dtype.kind not in "iuf":
+                raise TypeError(
+                    f"threshold must be a number or an array of numbers, got {threshold!r}."
+                )
+            if array.ndim > 1 or array.size == 0:
+                raise ValueError(
+                    "threshold must be one number, or a one-dimensional array with one for each "
+                    f"query, got shape {array.shape}."
+                )
+            if not np.isfinite(array).all():
+                raise ValueError("threshold must be finite everywhere.")
+            if array.dtype.kind == "f" or self._lattice is not None:
+                levels = array.astype(np.float64) / float(self._lattice or 1)
+                # A multiple of the lattice stays one: the quotient may be a last digit too high.
+                levels = np.ceil(levels - np.abs(levels) * 2.0**-50)
+                wanted = np.clip(levels, -_REACH, _REACH).astype(np.int64)
+            else:
+                wanted = self._quantise(array)
+        used = wanted if least is None else np.maximum(wanted, least)
+        self._raised = used - wanted
+        return used
+
+    def _raise(self, count: int) -> int:
+        """Steps above the quiet level at which ``count`` quiet queries give cutoff / 4 positives.
+
+        Only the noise of the queries counts: it is much wider than that of the threshold.
+        """
+        rate = 1 / _scale(*self._query_noise)
+        # P(nu >= t) is exp(-rate t), for two-sided noise exp(-rate t) / (1 + exp(-rate)).
+        usual = math.log(4 * count / self._cutoff)
+        if not self._one_sided:
+            usual -= math.log1p(math.exp(-rate))
+        mean = _mean(*self._query_noise) if self._one_sided else 0.0
+        return math.ceil(max(usual, 0.0) / rate - mean)
+
+    def _unit(self, steps: int | None) -> Any:
+        if steps is None or self._lattice is None:
+            return steps
+        return float(steps * self._lattice)
+
+    # What has been released
+
+    @property
+    def remaining(self) -> int:
+        """Positive answers left."""
+        return self._cutoff - len(self._found)
+
+    @property
+    def n_queries(self) -> int:
+        """Queries answered so far."""
+        return self._count
+
+    @property
+    def gap(self) -> Any:
+        """Noisy distance of the last query above its threshold; None after a negative answer."""
+        return self._unit(self._gap)
+
+    @property
+    def answer(self) -> Any:
+        """Noisy answer of the last query, if it was positive and paid for."""
+        return self._unit(self._answer)
+
+    @property
+    def positives(self) -> NDArray[np.int64]:
+        """Places in the stream of all positive answers so far."""
+        return np.array([place for place, _, _ in self._found], dtype=np.int64)
+
+    @property
+    def gaps(self) -> NDArray[Any]:
+        """Noisy distances of the positive queries above their thresholds."""
+        kind = np.int64 if self._lattice is None else np.float64
+        return np.array([self._unit(gap) for _, gap, _ in self._found], dtype=kind)
+
+    @property
+    def answers(self) -> NDArray[Any]:
+        """Noisy answers of the positive queries; empty without ``answer_share``."""
+        kind = np.int64 if self._lattice is None else np.float64
+        paid = [answer for _, _, answer in self._found if answer is not None]
+        return np.array([self._unit(answer) for answer in paid], dtype=kind)
+
+    @property
+    def comparison_std(self) -> float:
+        """Standard deviation of the noise between a query and its threshold."""
+        variance = geometric_variance if self._one_sided else discrete_laplace_variance
+        total = variance(*self._query_noise) + variance(*self._threshold_noise)
+        return math.sqrt(total) * float(self._lattice or 1)
+
+    def __repr__(self) -> str:
+        seeded = ", seeded: no guarantee" if self.privacy_loss.seeded else ""
+        return (
+            f"<SparseVector: epsilon={float(self.privacy_loss.epsilon):g}, {self._count} queries "
+            f"answered, {self.remaining} of {self._cutoff} positives left{seeded}>"
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "A SparseVector cannot be copied or pickled: copies share its noisy threshold and "
+            "would together give more positive answers than epsilon pays for. Keep one object, "
+            "and publish its answers, positives and gaps."
+        )
+
+
+def sparse_vector_top_k(
+    values: ArrayLike,
+    k: int,
+    epsilon: Any,
+    threshold: Any,
+    sensitivity: Any = 1,
+    monotonic: bool = False,
+    *,
+    raise_by: Any = 0,
+    max_passes: int = 1000,
+    random_state: Any = None,
+    **options: Any,
+) -> NDArray[np.int64]:
+    """Select up to k large values by a sparse vector that goes over the list again and again.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        True answers of all queries, as `SparseVector.query_many` takes them. They are gone over
+        in this order, so a sorted list must be shuffled first, by a public shuffle.
+    k : int
+        Number of positives to look for.
+    epsilon : number or Fraction
+        Privacy parameter of the whole selection.
+    threshold : number
+        Public threshold.
+    sensitivity, monotonic
+        As in `SparseVector`.
+    raise_by : number, default=0
+        Raises the threshold by so many standard deviations of the comparison. A high threshold
+        lets few wrong ones in, and what is missed now may be found in a later pass.
+    max_passes : int, default=1000
+        Public limit; fewer than k are returned if it is reached.
+    random_state : None, int or NoiseSource, default=None
+        None: the operating system's entropy. An int is for experiments and protects nobody.
+    **options
+        Further parameters of `SparseVector`: ``lattice``, ``ratio``, ``variant``, ``noise``,
+        ``ledger``.
+
+    Returns
+    -------
+    ndarray of int64, shape (at most k,)
+        Positions in ``values``, in the order in which they were found.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is of the wrong type or out of range.
+    BudgetExceededError
+        If a ledger is given and cannot pay.
+
+    Notes
+    -----
+    Where all queries are known in advance, `top_k` selects better at the same epsilon; this is
+    here for comparison.
+
+    References
+    ----------
+    D. Su, "Differentially private data publishing for data analysis", Purdue University, 2016,
+    section 5.4.
+
+    Examples
+    --------
+    >>> from skdp.mechanisms import sparse_vector_top_k
+    >>> chosen = sparse_vector_top_k([5, 90_000, 7, 60_000], k=2, epsilon=1.0, threshold=30_000)
+    >>> sorted(chosen.tolist())
+    [1, 3]
+    """
+    # Privacy. One run of a sparse vector with cutoff k on a longer, adaptively chosen stream: the
+    # queries that earlier answers left over. Negatives are free, so passes are too.
+    passes = _as_count(max_passes, "max_passes", "it limits how often the list is gone over.")
+    if not isinstance(threshold, numbers.Real):
+        raise TypeError(f"threshold must be one number here, got {threshold!r}.")
+    level = as_fraction(threshold, "threshold")
+    lift = as_fraction(raise_by, "raise_by")
+    for name in ("expected_queries", "quiet_level", "answer_share"):
+        if name in options:
+            raise TypeError(f"sparse_vector_top_k takes no {name}: use SparseVector.")
+    keywords = {"sensitivity": sensitivity, "monotonic": monotonic, **options}
+    trial = SparseVector(epsilon, 0, k, **{**keywords, "ledger": None})
+    if lift:
+        level += lift * as_fraction(trial.comparison_std, "raise_by")
+    array = _as_array(values)
+    if array.ndim != 1:
+        raise ValueError(f"values must be one-dimensional, got shape {array.shape}.")
+    source = noise_source(random_state)
+    # Of the wrong type: refused before anything is spent.
+    trial._quantise(array[:1])
+    vector = SparseVector(epsilon, level, k, **keywords, random_state=source)
+    left = np.arange(array.size)
+    found: list[NDArray[np.int64]] = []
+    for _ in range(passes):
+        if not (vector.remaining and left.size):
+            break
+        above = np.flatnonzero(vector.query_many(array[left]))
+        found.append(left[above])
+        left = np.delete(left, above)
+    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+
+
+def _as_array(values: ArrayLike) -> NDArray[Any]:
+    """Answers as an array; Python integers of any size keep their type.
+
+    NumPy makes floats or objects of integers beyond 64 bits, so that the type of a whole list
+    would depend on one value.
+    """
+    if isinstance(values, np.ndarray):
+        return values
+    array = np.asarray(values)
+    if array.dtype.kind not in "fO" or array.ndim != 1:
+        return array
+    listed: list[Any] = list(values)  # type: ignore[arg-type]
+    if not all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in listed):
+        return array
+    return np.array([max(-_REACH, min(int(v), _REACH)) for v in listed], dtype=np.int64)
+
+
+def _scale(epsilon: Fraction, sensitivity: Fraction) -> float:
+    return float(sensitivity / dyadic_floor(epsilon))
+
+
+def _mean(epsilon: Fraction, sensitivity: Fraction) -> float:
+    """Mean of geometric noise."""
+    rate = 1 / _scale(epsilon, sensitivity)
+    return -math.exp(-rate) / math.expm1(-rate)
+
+
+def _optimal_ratio(width: int) -> Fraction:
+    # Minimises (1 / eps1)**2 + (width / eps2)**2 for a given sum; any rational near it will do.
+    return Fraction(round(width ** (2 / 3) * 2**20), 2**20)
+
+
+def _exact(value: Any, name: str) -> Fraction:
+    """A number as the computer holds it, not as it is written."""
+    rounded = as_fraction(value, name)
+    return Fraction(value) if isinstance(value, float) else rounded
+
+
+def _as_lattice(lattice: Any) -> Fraction:
+    step = _exact(lattice, "lattice")
+    if not Fraction(1, 10**280) <= step <= 10**280:
+        raise ValueError(
+            f"lattice must be positive and within 1e-280 and 1e280, got {lattice!r}: it is the "
+            "step to which real answers are rounded."
+        )
+    return step
+
+
+def _round_to_lattice(array: NDArray[Any], step: Fraction) -> NDArray[np.int64]:
+    """Nearest multiple of ``step``, halves upward, exactly: floor(value / step + 1/2).
+
+    Exact, so that values at most m steps apart get codes at most m apart; a plain floating-point
+    quotient may add one.
+    """
+    if array.dtype.kind in "iu":
+        array = np.clip(array, 0 if array.dtype.kind == "u" else -(2**53), 2**53)
+    values = array.astype(np.float64)
+    values[np.isnan(values)] = -np.inf
+    with np.errstate(over="ignore"):
+        quotients = np.clip(values / float(step), -2.0 * _LATTICE_REACH, 2.0 * _LATTICE_REACH)
+    below = np.floor(quotients)
+    fractions = quotients - below
+    codes = below.astype(np.int64) + (fractions >= 0.5)
+    # Step and quotient are each rounded once; what is close to a half is settled exactly.
+    size = np.abs(quotients)
+    doubt = np.abs(fractions - 0.5) <= size * 2.0**-50
+    doubt |= (size > _LATTICE_SURE) & (size < 1.5 * _LATTICE_REACH)
+    for i in np.flatnonzero(doubt & (size < 1.5 * _LATTICE_REACH)):
+        codes[i] = math.floor(Fraction(float(values[i])) / step + Fraction(1, 2))
+    return np.clip(codes, -_LATTICE_REACH, _LATTICE_REACH)
