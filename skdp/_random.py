@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from skdp.exceptions import InsecureSeedWarning
 
-__all__ = ["NoiseSource", "noise_source", "sampling_generator"]
+__all__ = ["NoiseSource", "noise_source", "process_mark", "sampling_generator"]
 
 _BUFFER_WORDS = 1024
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -39,6 +39,11 @@ def _count_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_count_fork)
+
+
+def process_mark() -> tuple[int, int]:
+    """What differs between this process and its forks."""
+    return os.getpid(), _forks
 
 
 class NoiseSource:
@@ -85,7 +90,7 @@ class NoiseSource:
         if count >= _BUFFER_WORDS:
             return _entropy(count)
         local = self._local
-        process = (os.getpid(), _forks)
+        process = process_mark()
         if getattr(local, "process", None) != process or local.used + count > _BUFFER_WORDS:
             local.buffer = _entropy(_BUFFER_WORDS)
             local.used = 0

@@ -495,7 +495,7 @@ def test_no_copies():
 
 def test_another_process_is_refused(monkeypatch):
     vector = SparseVector(1, 5, 2)
-    monkeypatch.setattr(_sparse_vector.os, "getpid", lambda: -1)
+    monkeypatch.setattr(_sparse_vector, "process_mark", lambda: (1, 1))
     with pytest.raises(RuntimeError, match="process"):
         vector.query(0)
 

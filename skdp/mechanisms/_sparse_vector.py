@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._random import noise_source
+from skdp._random import noise_source, process_mark
 from skdp._validation import as_epsilon, as_fraction, dyadic_floor, split_epsilon
 from skdp.accounting import PrivacyLedger, PrivacyLoss
 from skdp.mechanisms._noise import (
@@ -248,7 +248,7 @@ class SparseVector:
         self._source = noise_source(random_state)
         self.privacy_loss = PrivacyLoss(exact, parts, seeded=self._source.seeded)
         self._lock = threading.Lock()
-        self._process = os.getpid()
+        self._process = process_mark()
         self._count = 0
         self._gap: int | None = None
         self._answer: int | None = None
@@ -382,9 +382,9 @@ class SparseVector:
         return discrete_laplace(zeros, *noise, random_state=self._source)
 
     def _check(self) -> None:
-        if os.getpid() != self._process:
+        if process_mark() != self._process:
             raise RuntimeError(
-                f"This sparse vector was made in process {self._process}; process {os.getpid()} "
+                f"This sparse vector was made in process {self._process[0]}; process {os.getpid()} "
                 "has a copy of its noisy threshold, and both together would give too many "
                 "positive answers. Make one in the process that uses it."
             )
