@@ -9,6 +9,7 @@ from .exceptions import (
     InsecureSeedWarning,
     PrivacyLeakWarning,
 )
+from .histogram import RangeTreeHistogram
 from .synopsis import QueryResult, Synopsis
 from .synthesis import HDPViewSynthesizer, PairViewSynthesizer
 
@@ -26,6 +27,7 @@ __all__ = [
     "PrivacyLoss",
     "PrivateClassifier",
     "QueryResult",
+    "RangeTreeHistogram",
     "Synopsis",
     "Taxonomy",
 ]

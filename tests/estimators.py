@@ -46,12 +46,18 @@ class Case:
     params: dict[str, Any] = field(default_factory=dict)
     # Parameters that suit scikit-learn's checks: arrays of any width.
     array_params: dict[str, Any] = field(default_factory=dict)
+    # Columns of the people that it reads; none: all of them.
+    columns: tuple[str, ...] = ()
     # Checks of scikit-learn that fail, and why that is right.
     expected_failures: dict[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         return self.estimator.__name__
+
+    def rows(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The columns that it reads."""
+        return frame[list(self.columns)] if self.columns else frame
 
     def make(self, **changes: Any) -> Any:
         return self.estimator(**{**self.params, **changes})
@@ -77,5 +83,10 @@ CASES = [
         params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
         array_params={"domain": skdp.Numeric(-10, 10, bins=4), "target": None},
         expected_failures=EMPTY_IS_LEGAL,
+    ),
+    Case(
+        skdp.RangeTreeHistogram,
+        params={"epsilon": 1.0, "domain": skdp.Domain({"age": skdp.Numeric(17, 90, bins=8)})},
+        columns=("age",),
     ),
 ]

@@ -36,6 +36,7 @@ def case(request):
 
 
 def fit(estimator, rows=ROWS):
+    rows = case_of(estimator).rows(rows)
     if "target" in estimator.get_params() and estimator.get_params()["target"]:
         return estimator.fit(rows.drop(columns="income"), rows["income"])
     return estimator.fit(rows)
@@ -214,21 +215,24 @@ def test_empty_cells_are_noised(case):
 
 
 BAD_SCHEMAS = {
-    "one dimension": (np.arange(5.0), "Reshape|1D"),
-    "three dimensions": (np.zeros((2, 2, 2)), "dim"),
-    "missing column": (ROWS.drop(columns=["age"]), "age"),
-    "extra column": (ROWS.assign(phone=1), "phone"),
-    "duplicate column": (pd.concat([ROWS, ROWS[["age"]]], axis=1), "age"),
-    "wrong type": (ROWS.assign(age=pd.array(["x"] * len(ROWS), dtype="string")), "age"),
-    "too few columns": (np.zeros((5, 2)), "columns"),
-    "a dictionary": ({"age": [1]}, "frame"),
-    "nothing": (None, "None"),
+    "one dimension": (lambda rows: np.arange(5.0), "Reshape|1D"),
+    "three dimensions": (lambda rows: np.zeros((2, 2, 2)), "dim"),
+    "missing column": (lambda rows: rows.rename(columns={"age": "years"}), "age"),
+    "extra column": (lambda rows: rows.assign(phone=1), "phone"),
+    "duplicate column": (lambda rows: pd.concat([rows, rows[["age"]]], axis=1), "age"),
+    "wrong type": (lambda rows: rows.assign(age=["x"] * len(rows)).astype("string"), "age"),
+    "wrong number of columns": (lambda rows: np.zeros((5, 2)), "columns"),
+    "a dictionary": (lambda rows: {"age": [1]}, "frame"),
+    "nothing": (lambda rows: None, "None"),
 }
 
 
 @pytest.mark.parametrize("bad", BAD_SCHEMAS)
 def test_schema_errors_are_clear_and_cost_nothing(case, bad):
-    X, message = BAD_SCHEMAS[bad]
+    if bad == "one dimension" and len(case.columns) == 1:
+        pytest.skip("a single column may come as a one-dimensional array")
+    make, message = BAD_SCHEMAS[bad]
+    X = make(case.rows(ROWS))
     ledger = skdp.PrivacyLedger()
     with pytest.raises((ValueError, TypeError), match=message):
         case.make(ledger=ledger).fit(X)
@@ -256,7 +260,7 @@ def test_bad_epsilon_is_refused(case, epsilon, error):
 
 def test_refuses_to_work_without_a_domain(case):
     ledger = skdp.PrivacyLedger()
-    with pytest.raises(skdp.DomainError, match="domain is required"):
+    with pytest.raises(skdp.DomainError, match="domain (or bounds )?is required"):
         fit(case.make(domain=None, ledger=ledger))
     assert ledger.spent == 0
 
@@ -295,14 +299,16 @@ def test_containers_give_equal_releases(case):
     polars = pytest.importorskip("polars")
     pyarrow = pytest.importorskip("pyarrow")
     text = ROWS.astype({"sex": object, "work": object, "income": object})
+    categories = ROWS.astype({"sex": "category", "work": "category"})
+    text, categories = case.rows(text[list(DOMAIN.names)]), case.rows(categories)
     frames = {
         "pandas": text,
-        "categories": ROWS.astype({"sex": "category", "work": "category"}),
-        "shuffled columns": text[["work", "income", "age", "sex"]],
+        "categories": categories,
+        "shuffled columns": text[text.columns[::-1]],
         "shuffled rows": text.sample(frac=1, random_state=0),
         "polars": polars.from_pandas(text),
         "pyarrow": pyarrow.Table.from_pandas(text),
-        "array": text[list(DOMAIN.names)].to_numpy(),
+        "array": text.to_numpy(),
     }
     releases = {}
     for name, frame in frames.items():

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ..domain import Categorical, Domain, Numeric
+from ..histogram import RangeTreeHistogram
 from ..mechanisms import (
     bounded_sum,
     discrete_laplace,
@@ -197,6 +198,28 @@ def _() -> AuditCase:
 @audited("HDPViewSynthesizer, two columns")
 def _() -> AuditCase:
     return plane_case(HDPViewSynthesizer(1.0, domain=_PLANE))
+
+
+def _node_features(histogram: Any) -> Any:
+    """All noisy counts of a histogram, the measured nodes apart from what is made of them."""
+    return "", histogram.noisy_counts_
+
+
+def _histogram_case(**parameters: Any) -> AuditCase:
+    histogram = RangeTreeHistogram(1.0, domain=_LINE, **parameters)
+    options = {"features": _node_features}
+    return AuditCase(histogram, _LINE_ROWS, _LINE_ROWS.iloc[:-1], options=options)
+
+
+@audited("RangeTreeHistogram")
+def _() -> AuditCase:
+    return _histogram_case()
+
+
+@audited("RangeTreeHistogram, every level")
+def _() -> AuditCase:
+    # A record is in several nodes: only their counts together show what it costs.
+    return _histogram_case(branching=2, budget="uniform")
 
 
 def run_library(

@@ -49,8 +49,8 @@ class Blue:
 
     Examples
     --------
-    >>> tree = perfect_tree(2, 1)
-    >>> blue = Blue(tree, [1.0, 1.0, 1.0])
+    >>> from skdp.hierarchy import Blue, perfect_tree
+    >>> blue = Blue(perfect_tree(2, 1), [1.0, 1.0, 1.0])
     >>> blue.estimate([10.0, 4.0, 3.0])
     array([9., 5., 4.])
     >>> blue.variances.round(3)
@@ -279,7 +279,8 @@ class Blue:
             above = tree.parent[infinite]
             columns = given.reshape(tree.n_nodes, -1)
             for j in range(columns.shape[1]):
-                columns[infinite, j] = -(tree.child_sums(columns[:, j]) / self._unknown)[above]
+                known = tree.child_sums(columns[:, j])
+                columns[infinite, j] = -known[above] / np.maximum(self._unknown[above], 1.0)
         given[0] = slope[0] * (0.0 if infinite[0] else self.variances[0])
         covariance = tree.spread_down(given, self._share)
         usable = self.measured & (self.noise_variances > 0)

@@ -37,6 +37,8 @@ __all__ = [
 
 # Numbers held at once while a sampled workload goes through a tree.
 _CHUNK = 1 << 23
+# Levels with less are not worth measuring; the bins always get this much.
+_LEAST_SHARE = 0.01
 
 # --------------------------------------------------------------------------------------------------
 # Workloads: which ranges an answer should be good for
@@ -477,6 +479,8 @@ def _optimise(
         gradient = size * shares * np.cumsum(loss, axis=1)
         shares = shares * np.cbrt(gradient)
         shares /= shares.sum(axis=1, keepdims=True)
+        # A workload without short ranges would leave the bins undetermined.
+        shares[:, -1] = np.maximum(shares[:, -1], _LEAST_SHARE)
     variances, _, _ = _level_variances(n_bins, counts, energies, index, shares)
     return workload.objective(variances), shares
 
@@ -519,7 +523,7 @@ def _search(n_bins: int, candidates: tuple[int, ...], workload: Workload) -> Lev
         while True:
             evaluate(moves(plan))
             better = min(known, key=lambda plan: known[plan][0])
-            if known[better][0] >= known[plan][0] * (1 - 1e-9):
+            if not known[better][0] < known[plan][0] * (1 - 1e-9):
                 break
             plan = better
     best = min(known, key=lambda plan: known[plan][0])
@@ -527,8 +531,8 @@ def _search(n_bins: int, candidates: tuple[int, ...], workload: Workload) -> Lev
 
 
 def _rounded_plan(counts: Ints, plan: tuple[int, ...], shares: Floats) -> LevelPlan:
-    """Shares in thousandths, the largest taking the rounding; levels below 1% are dropped."""
-    kept = [i for i, share in enumerate(shares) if share >= 0.01 or i == len(plan) - 1]
+    """Shares in thousandths, the largest taking the rounding; small levels are dropped."""
+    kept = [i for i, x in enumerate(shares) if x >= _LEAST_SHARE or i == len(plan) - 1]
     share = shares[kept] / shares[kept].sum()
     whole = np.round(share * 1000).astype(int)
     whole[np.argmax(whole)] += 1000 - whole.sum()
