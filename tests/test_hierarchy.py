@@ -566,7 +566,9 @@ def test_cube_root_shares_are_optimal(given_parents, data):
         method="SLSQP",
         options={"maxiter": 500},
     )
-    assert value <= scipy.fun * (1 + 1e-4)
+    # It may stop slightly outside the constraints.
+    found = scipy.x / (paths @ scipy.x).max()
+    assert value <= (costs / found**2).sum() * (1 + 1e-9)
     # No feasible direction improves: a convex problem, so this is the optimum.
     rng = np.random.default_rng(0)
     for _ in range(20):
