@@ -1,6 +1,7 @@
 """Differentially private estimators that work like scikit-learn's."""
 
 from .accounting import PrivacyLedger, PrivacyLoss
+from .cluster import DPKMeans
 from .compose import PrivateClassifier
 from .domain import Categorical, Domain, Numeric, Taxonomy
 from .exceptions import (
@@ -16,6 +17,7 @@ from .synthesis import HDPViewSynthesizer, PairViewSynthesizer
 __all__ = [
     "BudgetExceededError",
     "Categorical",
+    "DPKMeans",
     "Domain",
     "DomainError",
     "HDPViewSynthesizer",

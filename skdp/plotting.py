@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["PlotAxis", "plot_view"]
+__all__ = ["PlotAxis", "plot_centroids", "plot_validity", "plot_view"]
 
 _MAX_LABELS = 30
 _MAX_CELLS = 1000
@@ -102,6 +102,72 @@ def plot_view(
     if len(axes) == 2:
         _ticks(ax.yaxis, axes[1], borders[1])
         ax.set_ylabel(axes[1].name)
+    return ax
+
+
+def plot_centroids(centers: np.ndarray, names: Sequence[str], *, ax: Any = None) -> Any:
+    """Draw centroids as numbered marks over two columns, on whatever ``ax`` shows already.
+
+    Parameters
+    ----------
+    centers : ndarray of float, shape (n_clusters, 2)
+    names : sequence of two str
+        The columns.
+    ax : matplotlib Axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is missing.
+    """
+    pyplot = _pyplot()
+    if ax is None:
+        _, ax = pyplot.subplots(layout="constrained")
+        ax.set_xlabel(names[0])
+        ax.set_ylabel(names[1])
+    ax.scatter(*centers.T, s=140, color="white", edgecolor="black", linewidth=1.0, zorder=3)
+    for number, place in enumerate(centers):
+        ax.annotate(
+            str(number), place, ha="center", va="center", fontsize=7, color="black", zorder=4
+        )
+    return ax
+
+
+def plot_validity(validity: Mapping[int, float], *, ax: Any = None) -> Any:
+    """Draw the validity of every number of clusters tried, and mark the best.
+
+    Parameters
+    ----------
+    validity : mapping of int to float
+        The smaller the better; infinite ones are left out.
+    ax : matplotlib Axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is missing.
+    """
+    pyplot = _pyplot()
+    if ax is None:
+        _, ax = pyplot.subplots(layout="constrained")
+    known = {k: value for k, value in sorted(validity.items()) if np.isfinite(value)}
+    ax.plot(list(known), list(known.values()), marker="o", color=_COLOUR)
+    if known:
+        best = min(known, key=lambda k: known[k])
+        ax.plot([best], [known[best]], marker="o", markersize=12, fillstyle="none", color="black")
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_xlabel("clusters")
+    ax.set_ylabel("validity (smaller is better)")
     return ax
 
 

@@ -89,4 +89,14 @@ CASES = [
         params={"epsilon": 1.0, "domain": skdp.Domain({"age": skdp.Numeric(17, 90, bins=8)})},
         columns=("age",),
     ),
+    Case(
+        skdp.DPKMeans,
+        params={"n_clusters": 3, "epsilon": 1.0, "bounds": (17, 90), "n_init": 6},
+        array_params={"bounds": (-10, 10)},
+        columns=("age",),
+        expected_failures={
+            **EMPTY_IS_LEGAL,
+            "check_clustering": "asks for labels_, one exact value for each row",
+        },
+    ),
 ]

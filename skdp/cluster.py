@@ -1,0 +1,450 @@
+"""DPKMeans: private k-means, from a noisy grid, noisy rounds, or both."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._base import PrivateEstimator, match_rows
+from ._random import sampling_generator
+from ._validation import as_epsilon
+from .domain import Domain, Numeric
+from .exceptions import DomainError
+from .frames import as_frame
+from .partition.kmeans import cover, nearest
+from .partition.kmeans_algorithms import ALGORITHMS, GRID_ALGORITHMS, algorithm_parts
+from .partition.kmeans_task import Task
+from .synopsis import Boxes, Synopsis
+
+__all__ = ["DPKMeans"]
+
+# Codes along the widest feature: finer than any noise, and squared distances stay exact.
+_CODES = 2**20
+_MOST_FEATURES = 512
+
+
+class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, PrivateEstimator):
+    """Private k-means clustering.
+
+    The default releases a noisy grid, runs k-means with many starts on it (which is free), and
+    improves the centroids by one or two rounds over the true rows, in which each row adds its
+    distance to the centroid, clipped to what the grid says is usual, under noise.
+
+    Distances are Euclidean in the units of ``X``, as for `sklearn.cluster.KMeans`: bring features
+    of different units to comparable scales first, by public numbers.
+
+    Parameters
+    ----------
+    n_clusters : int or iterable of int, default=8
+        Number of clusters, or several to choose from, at least 2 each: the one with the best
+        validity of Ray and Turi on the released grid is taken, at no further cost.
+    epsilon : float, default=1.0
+        All of one ``fit``.
+    bounds : tuple (low, high), default=None
+        Public range of the features, required: two numbers, or two arrays with one number for
+        each feature. Values outside are clipped.
+    algorithm : str, default="auto"
+        - "auto": a noisy grid that keeps its filled cells only, k-means with many starts on it,
+          and rounds over the rows in which distances to the centroids are clipped. The most
+          accurate.
+        - "lloyd": Lloyd's algorithm, each of ``n_rounds`` rounds under noise (DPLloyd).
+        - "lloyd-improved": the same with spread starts, the best split of a round, and a number of
+          rounds that follows from epsilon.
+        - "uniform-grid", "m-estimator", "extended-grid": k-means with ``n_init`` starts on a noisy
+          grid of N epsilon / 10, (N / sqrt(log N))^(2d / (2 + d)) or
+          (N epsilon / 10)^(2d / (2 + d)) cells (UGkM, MkM, EUGkM), at most 2^18.
+        - "hybrid": "extended-grid", then one round of "lloyd-improved" if that promises more.
+        - "sample-aggregate": the mean of the centroids of N^0.4 random blocks of rows (GkM).
+        - "genetic": selection, crossover and mutation of sets of centroids (PGkM); takes minutes
+          on a million rows.
+    n_init : int, default=30
+        Starts on the grid; post-processing, so only their time counts.
+    init : array-like of shape (n_clusters, n_features), default=None
+        Public starting centroids in place of drawn ones. Never take them from the data.
+    n_rounds : int, default=5
+        Rounds of "lloyd".
+    n_samples : int, default=None
+        The number of rows, if it is public. By default one fiftieth of epsilon estimates it where
+        it is needed.
+    ledger : PrivacyLedger, default=None
+        Charged before any value is read.
+    random_state : int or None, default=None
+        None draws from the operating system. An int is for experiments only: the release is
+        then marked "seeded: no guarantee".
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters_, n_features)
+        In the units of ``X``.
+    cluster_counts_ : ndarray of shape (n_clusters_,) or None
+        Noisy numbers of rows of the clusters, where the algorithm measures them; they may be
+        negative.
+    n_clusters_ : int
+    validity_ : dict of int to float, or None
+        Ray-Turi validity of every number of clusters tried, the smaller the better. None where
+        ``n_clusters`` is one number.
+    synopsis_ : Synopsis or None
+        The noisy grid, where the algorithm has one: ask it for counts, draw rows from it. Of a
+        large grid only the cells that stand out of the noise are kept, the others count as empty
+        and there are no intervals.
+    privacy_loss_ : PrivacyLoss
+        Epsilon and its parts.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only where the rows had column names.
+
+    Notes
+    -----
+    *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: bounds,
+    parameters, ``n_samples`` and ``init`` if given. *Released*: centroids, noisy counts, the noisy
+    grid. Labels and inertia of the rows are not stored: ``labels_`` and ``inertia_`` would be
+    exact. *Cost*: a record lies in one cell of the grid, and in one cluster of a round, because
+    all assignments of a round use the same frozen centroids; grid and rounds add up to epsilon.
+    Empty clusters and empty cells get the same noise as all others. Rows with a missing value are
+    skipped. In the dissertation centroids move while a round goes on and the noise of the sums is
+    too small by the range of a feature; see the user guide.
+
+    References
+    ----------
+    D. Su, "Differentially private data publishing for data analysis", Purdue University, 2016,
+    chapter 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import DPKMeans
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(m, 0.5, size=(5_000, 2)) for m in (-4, 0, 5)])
+    >>> model = DPKMeans(3, epsilon=1.0, bounds=(-10, 10)).fit(X)
+    >>> sorted(model.cluster_centers_[:, 0].round().astype(int).tolist())
+    [-4, 0, 5]
+    """
+
+    def __init__(
+        self,
+        n_clusters=8,
+        epsilon=1.0,
+        *,
+        bounds=None,
+        algorithm="auto",
+        n_init=30,
+        init=None,
+        n_rounds=5,
+        n_samples=None,
+        ledger=None,
+        random_state=None,
+    ):
+        self.n_clusters = n_clusters
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.algorithm = algorithm
+        self.n_init = n_init
+        self.init = init
+        self.n_rounds = n_rounds
+        self.n_samples = n_samples
+        self.ledger = ledger
+        self.random_state = random_state
+
+    # -- the release
+
+    def fit(self, X, y=None):
+        """Charge epsilon, then release centroids.
+
+        Parameters
+        ----------
+        X : array-like or pandas, Polars or PyArrow frame of shape (n_rows, n_features)
+            One row per person, numbers only.
+        y : Ignored
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DomainError, TypeError, ValueError
+            If the schema or a parameter does not fit; nothing is spent. Values never raise: out
+            of bounds is clipped, rows with a missing value are skipped.
+        BudgetExceededError
+            If the ledger cannot pay; no value has been read.
+        """
+        rows = as_frame(X)
+        low, high = self._limits(len(rows.names))
+        rows, domain = match_rows(rows, None, _coded(rows.names, low, high), None)
+        clusters, init = self._wanted(domain, low, high)
+        parts = algorithm_parts(self.algorithm, as_epsilon(self.epsilon), self.n_samples)
+        loss, source = self._spend(parts)
+
+        codes = domain.encode(rows)
+        complete = (codes >= 0).all(axis=1)
+        task = Task(
+            points=codes if complete.all() else codes[complete],
+            shape=domain.shape,
+            clusters=clusters,
+            parts=loss.parts,
+            n_records=None if self.n_samples is None else int(self.n_samples),
+            n_init=int(self.n_init),
+            n_rounds=int(self.n_rounds),
+            init=init,
+            source=source,
+            generator=sampling_generator(source),
+        )
+        found = ALGORITHMS[self.algorithm][0](task)
+        unit = (high - low) / np.array(domain.shape)
+        centers = np.clip(low + (found.centroids + 0.5) * unit, low, high)
+        synopsis = None
+        if found.cells is not None:
+            synopsis = _as_synopsis(found, rows.names, low, high, loss, self.algorithm)
+
+        validate_data(self, X, skip_check_array=True)
+        self.cluster_centers_ = centers
+        self.cluster_counts_ = found.counts
+        self.n_clusters_ = len(centers)
+        self.validity_ = found.validity
+        self.synopsis_ = synopsis
+        self.privacy_loss_ = loss
+        return self
+
+    def _limits(self, n_features):
+        """Both ends of the bounds, one number for each feature."""
+        if self.bounds is None:
+            raise DomainError(
+                "bounds is required: the public range of the features, for example "
+                "bounds=(0, 100), or two arrays with one number for each feature. Reading it from "
+                "the data would leak them."
+            )
+        if n_features > _MOST_FEATURES:
+            raise ValueError(
+                f"X has {n_features} features, more than {_MOST_FEATURES}: project it first, by a "
+                "public map."
+            )
+        try:
+            low, high = self.bounds
+            low, high = (np.asarray(end, dtype=np.float64) for end in (low, high))
+            low, high = (np.broadcast_to(end, (n_features,)).copy() for end in (low, high))
+        except (TypeError, ValueError):
+            raise DomainError(
+                f"bounds must be a pair (low, high) of numbers, or of arrays with one number for "
+                f"each of the {n_features} features, got {self.bounds!r}."
+            ) from None
+        if not (np.isfinite(low) & np.isfinite(high) & (low < high)).all():
+            raise DomainError(
+                f"bounds must be finite with low < high for every feature, got {self.bounds!r}."
+            )
+        return low, high
+
+    def _wanted(self, domain, low, high):
+        """Numbers of clusters, and starting centroids in codes."""
+        if not isinstance(self.algorithm, str) or self.algorithm not in ALGORITHMS:
+            raise ValueError(
+                f"algorithm must be one of {tuple(ALGORITHMS)}, got {self.algorithm!r}."
+            )
+        for name, value in (("n_init", self.n_init), ("n_rounds", self.n_rounds)):
+            _check_count(value, name, 1)
+        if self.n_samples is not None:
+            _check_count(self.n_samples, "n_samples", 0)
+        several = not isinstance(self.n_clusters, str) and isinstance(self.n_clusters, Iterable)
+        clusters = tuple(self.n_clusters) if several else (self.n_clusters,)
+        for k in clusters:
+            _check_count(k, "n_clusters", 2 if several else 1)
+        if not clusters:
+            raise ValueError("n_clusters holds no number to choose from.")
+        if several and self.algorithm not in GRID_ALGORITHMS:
+            raise ValueError(
+                f"algorithm={self.algorithm!r} releases no grid on which to choose among several "
+                f"n_clusters; give one number, or take one of {GRID_ALGORITHMS}."
+            )
+        clusters = tuple(sorted({int(k) for k in clusters}))
+        if self.init is None:
+            return clusters, None
+        init = np.asarray(self.init, dtype=np.float64)
+        if len(clusters) > 1 or init.shape != (clusters[0], len(domain.shape)):
+            raise ValueError(
+                f"init must hold one row for each of n_clusters={self.n_clusters!r} clusters and "
+                f"{len(domain.shape)} features, got the shape {init.shape}."
+            )
+        if not np.isfinite(init).all():
+            raise ValueError("init must be finite.")
+        shape = np.array(domain.shape)
+        codes = (np.clip(init, low, high) - low) / (high - low) * shape - 0.5
+        return clusters, np.clip(codes, 0, shape - 1)
+
+    # -- using the centroids
+
+    def _matrix(self, X):
+        """Rows as floats, clipped to the bounds of float64; NaN where missing."""
+        check_is_fitted(self)
+        rows = as_frame(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        _refuse_other_width(self, len(rows.names))
+        values = np.column_stack([rows.column(name).numbers() for name in rows.names])
+        return np.clip(values, -1e150, 1e150)
+
+    def predict(self, X):
+        """Index of the nearest centroid of every row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of int, shape (n_rows,)
+            -1 for rows with a missing value. The labels of the training rows are not private:
+            they are computed from the rows, for the holder's use.
+        """
+        values = self._matrix(X)
+        missing = np.isnan(values).any(axis=1)
+        labels = nearest(np.nan_to_num(values), self.cluster_centers_)
+        labels[missing] = -1
+        return labels
+
+    def transform(self, X):
+        """Distances to the centroids.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_clusters_)
+            NaN for rows with a missing value.
+        """
+        values = self._matrix(X)
+        distances = np.empty((len(values), self.n_clusters_))
+        for j, center in enumerate(self.cluster_centers_):
+            distances[:, j] = np.sqrt(((values - center) ** 2).sum(axis=1))
+        return distances
+
+    def fit_predict(self, X, y=None):
+        """Fit, and return the labels of the rows themselves; these are not a private release."""
+        return self.fit(X).predict(X)
+
+    def score(self, X, y=None):
+        """Minus the sum of squared distances of the rows to their nearest centroids.
+
+        It is computed from the rows, exactly, and so is not private: for the eyes of the data's
+        holder only. Rows with a missing value are left out.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+        y : Ignored
+
+        Returns
+        -------
+        float
+        """
+        distances = self.transform(X)
+        return -float(np.nansum(distances.min(axis=1) ** 2))
+
+    @property
+    def _n_features_out(self):
+        return self.n_clusters_
+
+    def plot(self, columns=None, *, ax=None):
+        """Draw the centroids over two features, on the released grid if there is one.
+
+        Parameters
+        ----------
+        columns : sequence of two str, default=None
+            Names of features (x0, x1, ... for arrays); the first two by default.
+        ax : matplotlib Axes, default=None
+            A new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        check_is_fitted(self)
+        names = self._names()
+        columns = list(names[:2]) if columns is None else list(columns)
+        if len(columns) != 2 or not set(columns) <= set(names):
+            raise ValueError(f"plot needs two of the features {names}, got {columns!r}.")
+        from .plotting import plot_centroids
+
+        if self.synopsis_ is not None:
+            ax = self.synopsis_.plot(columns, ax=ax)
+        places = [names.index(column) for column in columns]
+        return plot_centroids(self.cluster_centers_[:, places], columns, ax=ax)
+
+    def plot_validity(self, *, ax=None):
+        """Draw the validity of every number of clusters that was tried; the smallest was taken.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            A new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        check_is_fitted(self)
+        if self.validity_ is None:
+            raise ValueError(
+                f"Only one number of clusters was tried, n_clusters={self.n_clusters!r}. Give "
+                "several, for example n_clusters=range(2, 11)."
+            )
+        from .plotting import plot_validity
+
+        return plot_validity(self.validity_, ax=ax)
+
+    def _names(self):
+        given = getattr(self, "feature_names_in_", None)
+        if given is not None:
+            return [str(name) for name in given]
+        return [f"x{j}" for j in range(self.n_features_in_)]
+
+
+def _check_count(value, name, least):
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r}.")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value!r}.")
+
+
+def _refuse_other_width(estimator, n_features):
+    if n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+
+
+def _coded(names, low, high):
+    """Domain that turns each feature into fine codes, of nearly the same width for all."""
+    width = high - low
+    bins = np.maximum(1, np.rint(width / width.max() * _CODES)).astype(int)
+    return Domain(
+        {
+            name: Numeric(float(a), float(b), bins=int(n))
+            for name, a, b, n in zip(names, low, high, bins, strict=True)
+        }
+    )
+
+
+def _as_synopsis(found, names, low, high, loss, algorithm):
+    """The noisy grid as a release that can be asked."""
+    sides = [len(edge) - 1 for edge in found.edges]
+    domain = Domain(
+        {
+            name: Numeric(float(a), float(b), bins=side)
+            for name, a, b, side in zip(names, low, high, sides, strict=True)
+        }
+    )
+    lower, upper, index = cover(found.cells.places, sides)
+    counts = np.where(index >= 0, np.append(found.cells.counts, 0)[index], 0)
+    return Synopsis(
+        domain,
+        Boxes(lower, upper),
+        counts,
+        noise_epsilon=found.cell_epsilon if (index >= 0).all() else None,
+        privacy_loss=loss,
+        mechanism=f"k-means grid, algorithm={algorithm!r}",
+    )

@@ -1,0 +1,318 @@
+"""DPKMeans: results, post-processing of the release, and input that is odd but legal."""
+
+from __future__ import annotations
+
+import tracemalloc
+from fractions import Fraction
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.cluster import KMeans
+from sklearn.pipeline import make_pipeline
+
+import skdp
+from skdp import DPKMeans
+from skdp.partition.kmeans_algorithms import ALGORITHMS, GRID_ALGORITHMS
+
+matplotlib.use("agg")
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.InsecureSeedWarning")
+
+MIDDLES = np.array([[-6, -5], [5, -6], [0, 6], [7, 5.0]])
+
+
+def blobs(n=4_000, seed=0, middles=MIDDLES, scale=0.8):
+    generator = np.random.default_rng(seed)
+    labels = generator.integers(0, len(middles), size=n)
+    return middles[labels] + generator.normal(0, scale, size=(n, middles.shape[1]))
+
+
+X = blobs()
+
+
+def excess(model, rows=X):
+    """Mean squared distance beyond that of the best centroids."""
+    best = KMeans(model.n_clusters_, n_init=5, random_state=0).fit(rows)
+    return (-model.score(rows) - best.inertia_) / len(rows)
+
+
+# --- results
+
+
+@pytest.mark.parametrize("algorithm", GRID_ALGORITHMS)
+def test_grid_algorithms_find_clear_clusters(algorithm):
+    model = DPKMeans(4, 2.0, bounds=(-10, 10), algorithm=algorithm, random_state=0).fit(X)
+    apart = np.linalg.norm(model.cluster_centers_[:, None] - MIDDLES, axis=2)
+    assert sorted(apart.argmin(axis=1)) == [0, 1, 2, 3]
+    assert apart.min(axis=1).max() < 0.5
+    counts = model.cluster_counts_[np.argsort(apart.argmin(axis=1))]
+    truth = np.bincount(np.linalg.norm(X[:, None] - MIDDLES, axis=2).argmin(axis=1))
+    np.testing.assert_allclose(counts, truth, atol=250)
+
+
+@pytest.mark.parametrize("algorithm", ["lloyd", "lloyd-improved", "sample-aggregate", "genetic"])
+def test_the_other_algorithms_learn_from_the_data(algorithm):
+    # Without data the centroids lie anywhere: a mean squared distance of tens.
+    rows = blobs(6_000)
+    errors = [
+        excess(
+            DPKMeans(
+                4, 5.0, bounds=(-10, 10), algorithm=algorithm, init=MIDDLES / 2, random_state=seed
+            ).fit(rows),
+            rows,
+        )
+        for seed in range(3)
+    ]
+    assert np.median(errors) < 6
+
+
+def test_auto_is_accurate_in_many_dimensions():
+    generator = np.random.default_rng(3)
+    middles = generator.uniform(-7, 7, size=(4, 8))
+    rows = blobs(8_000, seed=4, middles=middles)
+    auto, hybrid = (
+        np.mean(
+            [
+                excess(
+                    DPKMeans(4, 0.5, bounds=(-10, 10), algorithm=a, random_state=s).fit(rows), rows
+                )
+                for s in range(2)
+            ]
+        )
+        for a in ("auto", "hybrid")
+    )
+    assert auto < 0.5
+    assert auto < hybrid / 2
+
+
+def test_noise_is_random_and_fits_differ():
+    centers = [DPKMeans(4, bounds=(-10, 10)).fit(X).cluster_centers_ for _ in range(2)]
+    assert not np.array_equal(*centers)
+
+
+def test_number_of_clusters_is_chosen_on_the_release():
+    ledger = skdp.PrivacyLedger(1)
+    model = DPKMeans(range(2, 8), 1.0, bounds=(-10, 10), ledger=ledger, random_state=0).fit(X)
+    assert model.n_clusters_ == 4 == min(model.validity_, key=model.validity_.get)
+    assert sorted(model.validity_) == [2, 3, 4, 5, 6, 7]
+    assert ledger.spent == 1
+    assert model.cluster_centers_.shape == (4, 2)
+    drawn = model.plot_validity()
+    assert drawn.get_xlabel() == "clusters"
+    one = DPKMeans(4, bounds=(-10, 10)).fit(X)
+    assert one.validity_ is None
+    with pytest.raises(ValueError, match="Only one number of clusters"):
+        one.plot_validity()
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "lloyd-improved", "extended-grid", "hybrid"])
+def test_public_start_is_used(algorithm):
+    # Lloyd's algorithm keeps the order of its starts.
+    start = MIDDLES[[2, 0, 3, 1]] + 1
+    model = DPKMeans(4, 50, bounds=(-10, 10), algorithm=algorithm, init=start, random_state=0).fit(
+        X
+    )
+    reference = KMeans(4, init=start, n_init=1).fit(X)
+    np.testing.assert_allclose(model.cluster_centers_, reference.cluster_centers_, atol=0.2)
+
+
+def test_units_are_kept_and_distances_euclidean():
+    """The same data in other units, and bounds of unequal width."""
+    shifted = X * 1000 + 50_000
+    for rows, bounds, scale in (
+        (X, ([-10, -8], [10, 12]), 1),
+        (shifted, ([40_000, 42_000], [60_000, 62_000]), 1000),
+    ):
+        model = DPKMeans(4, 5.0, bounds=bounds, random_state=1).fit(rows)
+        assert excess(model, rows) < 0.05 * scale**2
+    narrow = np.column_stack([X[:, 0], X[:, 1] * 1e-9])
+    model = DPKMeans(2, 5.0, bounds=([-10, -1e-8], [10, 1e-8]), random_state=1).fit(narrow)
+    assert excess(model, narrow) < 0.3
+
+
+def test_budget_parts_are_named():
+    parts = DPKMeans(3, 1.0, bounds=(-10, 10)).fit(X).privacy_loss_.parts
+    assert parts == {"clustering": Fraction(49, 50), "records": Fraction(1, 50)}
+    parts = DPKMeans(3, 1.0, bounds=(-10, 10), n_samples=4_000).fit(X).privacy_loss_.parts
+    assert parts == {"clustering": Fraction(1)}
+
+
+# --- post-processing
+
+
+def test_predict_transform_and_score_agree():
+    model = DPKMeans(4, bounds=(-10, 10), random_state=0).fit(X)
+    distances = model.transform(X)
+    assert distances.shape == (len(X), 4)
+    np.testing.assert_allclose(distances[7], np.linalg.norm(model.cluster_centers_ - X[7], axis=1))
+    labels = model.predict(X)
+    assert (labels == distances.argmin(axis=1)).all()
+    assert model.score(X) == pytest.approx(-(distances.min(axis=1) ** 2).sum())
+    again = DPKMeans(4, bounds=(-10, 10), random_state=0)
+    assert (again.fit_predict(X) == labels).all()
+    assert not hasattr(again, "labels_")
+
+
+def test_missing_values_are_skipped_and_labelled():
+    rows = X.copy()
+    rows[::7, 0] = np.nan
+    model = DPKMeans(4, 2.0, bounds=(-10, 10), random_state=0).fit(rows)
+    assert excess(model, X) < 0.3
+    assert (model.predict(rows)[::7] == -1).all()
+    assert np.isnan(model.transform(rows)[::7]).all()
+    assert model.score(rows) == pytest.approx(model.score(rows[~np.isnan(rows).any(axis=1)]))
+
+
+def test_frames_in_and_out():
+    frame = pd.DataFrame(X, columns=["east", "north"])
+    model = DPKMeans(3, bounds=(-10, 10), random_state=0).fit(frame)
+    assert model.get_feature_names_out().tolist() == ["dpkmeans0", "dpkmeans1", "dpkmeans2"]
+    out = model.set_output(transform="pandas").transform(frame)
+    assert list(out.columns) == ["dpkmeans0", "dpkmeans1", "dpkmeans2"]
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame.rename(columns={"east": "west"}))
+    polars = pytest.importorskip("polars")
+    assert (model.predict(polars.from_pandas(frame)) == model.predict(frame)).all()
+
+
+def test_works_as_a_step():
+    steps = make_pipeline(DPKMeans(3, bounds=(-10, 10)), KMeans(2, n_init=1))
+    assert steps.fit(X).predict(X).shape == (len(X),)
+
+
+def test_synopsis_answers_and_samples():
+    frame = pd.DataFrame(X, columns=["east", "north"])
+    for algorithm in GRID_ALGORITHMS:
+        model = DPKMeans(4, 2.0, bounds=(-10, 10), algorithm=algorithm, random_state=0).fit(frame)
+        truth = ((frame.east >= 0) & (frame.north <= 0)).sum()
+        assert model.synopsis_.count("east >= 0 and north <= 0") == pytest.approx(truth, abs=300)
+        drawn = model.synopsis_.sample(500, random_state=0)
+        assert list(drawn.columns) == ["east", "north"] and len(drawn) == 500
+        assert model.synopsis_.privacy_loss == model.privacy_loss_
+    answer = model.synopsis_.count("east >= 0", return_interval=True)
+    assert answer.lower < answer.value < answer.upper
+    for algorithm in set(ALGORITHMS) - set(GRID_ALGORITHMS):
+        model = DPKMeans(2, bounds=(-10, 10), algorithm=algorithm).fit(frame[:200])
+        assert model.synopsis_ is None
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "lloyd"])
+def test_plot_marks_the_centroids(algorithm):
+    frame = pd.DataFrame(blobs(middles=np.array([[0, 1, 2.0], [5, 5, 5]])), columns=list("abc"))
+    model = DPKMeans(2, bounds=(-10, 10), algorithm=algorithm, random_state=0).fit(frame)
+    axes = model.plot(["c", "a"])
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("c", "a")
+    marked = axes.collections[-1].get_offsets()
+    np.testing.assert_allclose(np.asarray(marked), model.cluster_centers_[:, [2, 0]])
+    assert [text.get_text() for text in axes.texts] == ["0", "1"]
+    with pytest.raises(ValueError, match="two of the features"):
+        model.plot(["a", "z"])
+    array_model = DPKMeans(2, bounds=(-10, 10), algorithm=algorithm).fit(X)
+    assert array_model.plot().get_xlabel() == "x0"
+    one = DPKMeans(2, bounds=(-10, 10), algorithm=algorithm).fit(X[:, :1])
+    with pytest.raises(ValueError, match="two of the features"):
+        one.plot()
+
+
+# --- odd but legal input
+
+GENERATOR = np.random.default_rng(12)
+ODD = {
+    "nobody": np.empty((0, 2)),
+    "one row": np.array([[0.5, 0.1]]),
+    "fewer rows than clusters": GENERATOR.uniform(-1, 1, size=(3, 2)),
+    "identical": np.full((300, 2), 0.25),
+    "constant column": np.column_stack([GENERATOR.uniform(-1, 1, 300), np.zeros(300)]),
+    "outside": np.full((300, 2), 1e6),
+    "on the bounds": GENERATOR.choice([-1.0, 1.0], size=(300, 2)),
+    "infinite": np.where(GENERATOR.random((300, 2)) < 0.2, np.inf, 0.3),
+    "all missing": np.full((50, 2), np.nan),
+    "one dimension": GENERATOR.uniform(-1, 1, size=(300, 1)),
+}
+
+
+@pytest.mark.parametrize("algorithm", list(ALGORITHMS))
+@pytest.mark.parametrize("rows", [pytest.param(rows, id=name) for name, rows in ODD.items()])
+def test_odd_values_are_legal(algorithm, rows):
+    for k, epsilon in ((7, 1e-4), (1, 1), (7, 1e4)):
+        model = DPKMeans(k, epsilon, bounds=(-1, 1), algorithm=algorithm, n_init=2).fit(rows)
+        centers = model.cluster_centers_
+        assert centers.shape == (k, rows.shape[1])
+        assert (np.abs(centers) <= 1).all()
+        assert (model.predict(np.zeros((2, rows.shape[1]))) >= 0).all()
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "lloyd", "extended-grid"])
+def test_identical_points_are_not_given_away(algorithm):
+    rows = np.full((500, 2), 0.123456789)
+    fits = [
+        DPKMeans(1, 0.2, bounds=(-1, 1), algorithm=algorithm, n_init=3).fit(rows) for _ in range(4)
+    ]
+    centers = np.array([model.cluster_centers_[0] for model in fits])
+    assert not (centers == rows[0]).any()
+
+
+@pytest.mark.parametrize("algorithm", list(ALGORITHMS))
+def test_thirty_dimensions_stay_small(algorithm):
+    generator = np.random.default_rng(13)
+    rows = np.clip(generator.normal(0, 0.2, size=(500, 30)), -1, 1)
+    tracemalloc.start()
+    try:
+        model = DPKMeans(3, 1.0, bounds=(-1, 1), algorithm=algorithm, n_init=2).fit(rows)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert model.cluster_centers_.shape == (3, 30)
+    assert peak < 400e6
+
+
+def test_a_sparse_matrix_is_refused_for_free():
+    ledger = skdp.PrivacyLedger()
+    with pytest.raises(TypeError, match="[Ss]parse"):
+        DPKMeans(2, bounds=(-1, 1), ledger=ledger).fit(csr_matrix(np.eye(4)))
+    assert ledger.spent == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"bounds": None}, skdp.DomainError, "bounds is required"),
+        ({"bounds": (1, -1)}, skdp.DomainError, "low < high"),
+        ({"bounds": (0, np.inf)}, skdp.DomainError, "finite"),
+        ({"bounds": (0,)}, skdp.DomainError, "pair"),
+        ({"bounds": ([0, 0, 0], [1, 1, 1])}, skdp.DomainError, "2 features"),
+        ({"bounds": "wide"}, skdp.DomainError, "pair"),
+        ({"algorithm": "best"}, ValueError, "algorithm must be one of"),
+        ({"algorithm": ["auto"]}, ValueError, "algorithm must be one of"),
+        ({"n_clusters": 0}, ValueError, "n_clusters must be at least 1"),
+        ({"n_clusters": 2.5}, TypeError, "n_clusters must be an integer"),
+        ({"n_clusters": "8"}, TypeError, "n_clusters must be an integer"),
+        ({"n_clusters": []}, ValueError, "no number"),
+        ({"n_clusters": range(1, 4)}, ValueError, "at least 2"),
+        ({"n_clusters": [2, 3], "algorithm": "lloyd"}, ValueError, "no grid"),
+        ({"n_init": 0}, ValueError, "n_init must be at least 1"),
+        ({"n_rounds": True}, TypeError, "n_rounds must be an integer"),
+        ({"n_samples": -1}, ValueError, "n_samples must be at least 0"),
+        ({"init": [[0, 0]]}, ValueError, "init must hold one row"),
+        ({"init": [[0, np.nan], [0, 0]]}, ValueError, "init must be finite"),
+    ],
+)
+def test_bad_parameters_are_refused_for_free(changes, error, message):
+    ledger = skdp.PrivacyLedger()
+    model = DPKMeans(**{"n_clusters": 2, "bounds": (-1, 1), "ledger": ledger, **changes})
+    with pytest.raises(error, match=message):
+        model.fit(X)
+    assert ledger.spent == 0
+
+
+def test_too_many_features_are_refused():
+    with pytest.raises(ValueError, match="project it first"):
+        DPKMeans(2, bounds=(-1, 1)).fit(np.zeros((2, 600)))
+
+
+def test_other_width_is_refused():
+    model = DPKMeans(2, bounds=(-10, 10)).fit(X)
+    with pytest.raises(ValueError, match="3 features"):
+        model.predict(np.zeros((2, 3)))
