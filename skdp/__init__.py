@@ -1,6 +1,12 @@
 """Differentially private estimators that work like scikit-learn's."""
 
 from .accounting import PrivacyLedger, PrivacyLoss
+from .classification import (
+    DiffGenTransformer,
+    PrivPfCClassifier,
+    PrivPfCTransformer,
+    ProjectedHistogramTransformer,
+)
 from .cluster import DPKMeans
 from .compose import PrivateClassifier
 from .domain import Categorical, Domain, Numeric, Taxonomy
@@ -18,16 +24,20 @@ __all__ = [
     "BudgetExceededError",
     "Categorical",
     "DPKMeans",
+    "DiffGenTransformer",
     "Domain",
     "DomainError",
     "HDPViewSynthesizer",
     "InsecureSeedWarning",
     "Numeric",
     "PairViewSynthesizer",
+    "PrivPfCClassifier",
+    "PrivPfCTransformer",
     "PrivacyLeakWarning",
     "PrivacyLedger",
     "PrivacyLoss",
     "PrivateClassifier",
+    "ProjectedHistogramTransformer",
     "QueryResult",
     "RangeTreeHistogram",
     "Synopsis",

@@ -40,8 +40,9 @@ class PrivateClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         For example ``HDPViewSynthesizer(epsilon=1, domain=domain, target="income")``. It is
         cloned; its ledger is charged by every ``fit``.
     classes : array-like of shape (n_classes,), default=None
-        The public list of labels, where the synthesizer's domain has no column for the label.
-        Giving both this and the synthesizer's ``target`` is an error.
+        The public list of labels, where the synthesizer's domain has no column for the label
+        and the synthesizer has no ``classes`` itself. Giving both this and the synthesizer's
+        ``target`` is an error.
     n_samples : int, default=None
         Number of synthetic rows to train on; None means the release's noisy total (never the
         exact number of rows).
@@ -113,7 +114,15 @@ class PrivateClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError("PrivateClassifier requires y to be passed, but the target y is None.")
         release = clone(self.synthesizer)
         rows = as_frame(X)
-        domain, target = declare_label(release.domain, rows, release.target, self.classes)
+        classes = self.classes
+        if getattr(release, "classes", None) is not None:
+            if classes is not None:
+                raise ValueError(
+                    "Both this classifier and its synthesizer have classes=. Give them once."
+                )
+            classes = release.classes
+            release.set_params(classes=None)
+        domain, target = declare_label(release.domain, rows, release.target, classes)
         if target is None:
             raise DomainError(
                 "No column is declared as the label: give the synthesizer a target= (a column of "

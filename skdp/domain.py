@@ -39,6 +39,10 @@ _MAX_INTEGER = 2**53
 _DEFAULT_BINS = 32
 # Integers in a range up to this get one code each where a domain is inferred.
 _INFER_INTEGERS = 256
+# From this many bins on, intervals that grow with the distance from 0 are worth offering.
+_LOG_BINS = 128
+# Up to this many categories without order or taxonomy are not grouped.
+_FEW_CATEGORIES = 10
 _FORMAT = "skdp.domain"
 _VERSION = 1
 _MISSING_LABEL = "missing"
@@ -449,6 +453,45 @@ class Attribute:
             result.append(Level(groups, texts))
         return tuple(result)
 
+    def groupings(self, max_groups: int) -> tuple[tuple[Level, ...], ...]:
+        """Public ways to merge codes into 2 to ``max_groups`` groups, for grids.
+
+        Each family is a taxonomy read level by level, nested, from coarse to fine. No partition
+        occurs twice. The missing cell is always a group of its own, the last.
+
+        Parameters
+        ----------
+        max_groups : int
+
+        Returns
+        -------
+        families : tuple of tuples of Level
+            For numbers halves, quarters, eighths and so on of the range; for 128 bins or more over
+            a range from about 0, or from below, also intervals that grow with the distance from 0.
+            For categories the levels of the declared taxonomy. Without one, every category
+            alone, and before it, where they are ordered or more than ten, halves, quarters and so
+            on of the list as declared.
+        """
+        families: list[tuple[Level, ...]] = []
+        seen: set[bytes] = set()
+        for family in self._families(max_groups - self.nullable):
+            levels = []
+            for groups, texts in family:
+                if self.nullable:
+                    groups = np.append(groups, len(texts))
+                    texts = [*texts, _MISSING_LABEL]
+                key = groups.tobytes()
+                if 2 <= len(texts) <= max_groups and key not in seen:
+                    seen.add(key)
+                    levels.append(Level(groups, texts))
+            if levels:
+                families.append(tuple(levels))
+        return tuple(families)
+
+    def _families(self, limit: int) -> Iterator[list[tuple[NDArray[np.int64], list[str]]]]:
+        """Groups of the values, without the missing cell, and their labels, family by family."""
+        raise NotImplementedError
+
     def _refusal(self, kind: str) -> str | None:
         """Why a column of this kind cannot hold the attribute, with the remedy."""
         raise NotImplementedError
@@ -475,6 +518,16 @@ class Attribute:
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+
+def _halvings(codes: NDArray[np.int64], n: int, limit: int) -> Iterator[NDArray[np.int64]]:
+    """Halves, quarters, ... of a range of ``n`` codes: nested, as even as can be, codes last."""
+    parts = 2
+    while parts < n and parts <= limit:
+        yield codes * parts // n
+        parts *= 2
+    if n <= limit:
+        yield codes
 
 
 class Numeric(Attribute):
@@ -651,6 +704,60 @@ class Numeric(Attribute):
 
     def hierarchy(self) -> tuple[Taxonomy, NDArray[np.int64]]:  # noqa: D102
         return Taxonomy.dyadic(self), np.arange(self.bins)
+
+    def _families(self, limit: int) -> Iterator[list[tuple[NDArray[np.int64], list[str]]]]:
+        codes = np.arange(self.bins, dtype=np.int64)
+        yield [self._spans(groups) for groups in _halvings(codes, self.bins, limit)]
+        if self.bins < _LOG_BINS or not (self.upper >= 0 and self.lower <= self.upper / 100):
+            return
+        # In a finely cut range that reaches from about 0 (or below) far up, values often crowd
+        # near 0: money, durations. Positions are on a scale that is linear within each octave of
+        # the distance from 0 in bins: 0, 1, 2, 4, 8, ... bins away are equally far apart.
+        zero = int(self._encode(np.zeros(1))[0])
+        away = np.abs(codes - zero)
+        octave = np.frexp(away.astype(np.float64))[1]
+        start = np.where(away > 0, np.exp2(octave - 1.0), 0.0)
+        position = octave + np.where(away > 0, (away - start) / np.maximum(start, 1.0), 0.0)
+        position *= np.where(codes < zero, -1, 1)
+        # A left edge belongs to the interval on its right, on both sides of 0.
+        span = position[-1] + 1 - position[0]
+        levels = []
+        for depth in range(1, (limit if limit > 1 else 1).bit_length()):
+            groups = np.floor((position - position[0]) / span * 2**depth).astype(np.int64)
+            groups = np.unique(groups, return_inverse=True)[1].astype(np.int64)
+            levels.append(self._spans(groups))
+        yield levels
+
+    def equal_parts(self, n_parts: int) -> Level:
+        """Merge the bins into ``n_parts`` groups, as even as can be.
+
+        Parameters
+        ----------
+        n_parts : int
+            At most the number of bins. The missing cell, if there is one, is a further group.
+        """
+        codes = np.arange(self.bins, dtype=np.int64)
+        groups, texts = self._spans(codes * n_parts // self.bins)
+        if self.nullable:
+            return Level(np.append(groups, n_parts), [*texts, _MISSING_LABEL])
+        return Level(groups, texts)
+
+    def _spans(self, groups: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str]]:
+        """Groups of consecutive bins with their labels."""
+        starts = np.flatnonzero(np.diff(groups, prepend=-1))
+        stops = np.append(starts[1:], self.bins)
+        if self._one_each:
+            values = (int(self.lower) + starts, int(self.lower) + stops - 1)
+            texts = [
+                str(low) if low == high else f"{low} to {high}"
+                for low, high in zip(*(part.tolist() for part in values), strict=True)
+            ]
+        else:
+            texts = [
+                self._span_label(low, high)
+                for low, high in zip(starts.tolist(), stops.tolist(), strict=True)
+            ]
+        return groups, texts
 
     def _refusal(self, kind: str) -> str | None:
         if kind in ("numeric", "boolean", "object", "null"):
@@ -923,6 +1030,29 @@ class Categorical(Attribute):
             return Taxonomy.dyadic(self.n_values), codes
         labels = ["Any", *self.categories]
         return Taxonomy(labels, [-1] + [0] * self.n_values), codes
+
+    def _families(self, limit: int) -> Iterator[list[tuple[NDArray[np.int64], list[str]]]]:
+        if self.taxonomy is not None:
+            levels = self.levels()[1:]
+            if self.nullable:
+                levels = tuple(Level(groups[:-1], texts[:-1]) for groups, texts in levels)
+            yield [(groups, texts) for groups, texts in levels]
+            return
+        codes = np.arange(self.n_values, dtype=np.int64)
+        if self.n_values <= _FEW_CATEGORIES and not self.ordered:
+            # Neighbours in a short list need have nothing in common.
+            yield [(codes, self._joined(codes))]
+            return
+        yield [(groups, self._joined(groups)) for groups in _halvings(codes, self.n_values, limit)]
+
+    def _joined(self, groups: NDArray[np.int64]) -> list[str]:
+        """Label of each group of consecutive categories."""
+        starts = np.flatnonzero(np.diff(groups, prepend=-1)).tolist()
+        texts = []
+        for start, stop in zip(starts, [*starts[1:], self.n_values], strict=True):
+            first, last = self.categories[start], self.categories[stop - 1]
+            texts.append(str(first) if stop - start == 1 else f"{first} .. {last}")
+        return texts
 
     def _refusal(self, kind: str) -> str | None:
         if kind in ("object", "null"):

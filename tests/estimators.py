@@ -71,6 +71,24 @@ EMPTY_IS_LEGAL = {
     "an error would tell that nobody is in it",
 }
 
+# A classifier that learns no label from the data.
+DECLARED = "the classes are declared in public and never learned from y"
+CLASSES_ARE_DECLARED = {
+    "check_supervised_y_no_nan": "a missing label skips its record: an error would depend on a "
+    "private value",
+    "check_classifiers_classes": DECLARED,
+    "check_classifiers_train": DECLARED,
+    "check_classifiers_regression_target": DECLARED + ", so a continuous y is unknown labels",
+}
+
+# Labels of scikit-learn's checks are -1 to 3.
+GRID_ARRAYS = {
+    "epsilon": 50,
+    "domain": skdp.Numeric(-10, 10, bins=4),
+    "target": None,
+    "classes": [-1, 0, 1, 2, 3],
+}
+
 CASES = [
     Case(
         skdp.HDPViewSynthesizer,
@@ -98,5 +116,29 @@ CASES = [
             **EMPTY_IS_LEGAL,
             "check_clustering": "asks for labels_, one exact value for each row",
         },
+    ),
+    Case(
+        skdp.PrivPfCTransformer,
+        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income", "max_grids": 500},
+        array_params=GRID_ARRAYS,
+        expected_failures=EMPTY_IS_LEGAL,
+    ),
+    Case(
+        skdp.PrivPfCClassifier,
+        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income", "max_grids": 500},
+        array_params=GRID_ARRAYS,
+        expected_failures=EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED,
+    ),
+    Case(
+        skdp.DiffGenTransformer,
+        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income", "n_specializations": 3},
+        array_params=GRID_ARRAYS,
+        expected_failures=EMPTY_IS_LEGAL,
+    ),
+    Case(
+        skdp.ProjectedHistogramTransformer,
+        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income", "n_attributes": 2},
+        array_params=GRID_ARRAYS,
+        expected_failures=EMPTY_IS_LEGAL,
     ),
 ]
