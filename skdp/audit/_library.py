@@ -12,6 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..classification import (
+    DiffGenTransformer,
+    PrivPfCClassifier,
+    PrivPfCTransformer,
+    ProjectedHistogramTransformer,
+)
 from ..domain import Categorical, Domain, Numeric
 from ..histogram import RangeTreeHistogram
 from ..mechanisms import (
@@ -220,6 +226,50 @@ def _() -> AuditCase:
 def _() -> AuditCase:
     # A record is in several nodes: only their counts together show what it costs.
     return _histogram_case(branching=2, budget="uniform")
+
+
+def _grid_features(release: Any) -> Any:
+    """The grid as a label, and all noisy counts of its cells."""
+    return str(release.grid_), release.noisy_counts_.ravel()
+
+
+def _grid_case(estimator: Any, **options: Any) -> AuditCase:
+    # Enough records for grids of several cells to be candidates; the last one is removed, an
+    # outsider of its cell.
+    rows = pd.DataFrame({"x": [0.5] * 15 + [2.5] * 15, "s": ["a"] * 14 + ["b"] * 15 + ["a"]})
+    features = {"features": _grid_features}
+    return AuditCase(
+        estimator(1.0, domain=_PLANE, target="s", **options),
+        rows,
+        rows.iloc[:-1],
+        quick_trials=600,
+        options=features,
+    )
+
+
+@audited("PrivPfCTransformer")
+def _() -> AuditCase:
+    return _grid_case(PrivPfCTransformer)
+
+
+@audited("PrivPfCTransformer, as in the paper")
+def _() -> AuditCase:
+    return _grid_case(PrivPfCTransformer, selection="paper")
+
+
+@audited("PrivPfCClassifier")
+def _() -> AuditCase:
+    return _grid_case(PrivPfCClassifier)
+
+
+@audited("DiffGenTransformer")
+def _() -> AuditCase:
+    return _grid_case(DiffGenTransformer, n_specializations=2)
+
+
+@audited("ProjectedHistogramTransformer")
+def _() -> AuditCase:
+    return _grid_case(ProjectedHistogramTransformer, n_attributes=1)
 
 
 def run_library(

@@ -1,0 +1,382 @@
+"""PrivPfC, DiffGen and projected histograms as estimators."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from estimators import DOMAIN, people
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+
+import skdp
+from skdp import (
+    Categorical,
+    DiffGenTransformer,
+    Domain,
+    Numeric,
+    PrivateClassifier,
+    PrivPfCClassifier,
+    PrivPfCTransformer,
+    ProjectedHistogramTransformer,
+    Taxonomy,
+)
+from skdp.classification import Grid
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.InsecureSeedWarning")
+
+ROWS = people(4000)
+X, Y = ROWS.drop(columns="income"), ROWS["income"]
+GIVEN = {"domain": DOMAIN, "target": "income", "random_state": 0}
+TRANSFORMERS = [PrivPfCTransformer, DiffGenTransformer, ProjectedHistogramTransformer]
+
+
+@pytest.fixture(scope="module")
+def release():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", skdp.InsecureSeedWarning)
+        return PrivPfCTransformer(2.0, **GIVEN).fit(X, Y)
+
+
+# --------------------------------------------------------------------------------- the release
+
+
+def test_finds_the_predictor_that_matters(release):
+    assert "age" in release.grid_.columns
+    assert set(release.grid_.to_frame()["column"]) == set(release.grid_.columns)
+    assert release.histogram_.shape == (*release.grid_.shape, 2)
+    assert release.classes_.tolist() == ["high", "low"]
+    assert repr(release.grid_).startswith("Grid(age: ")
+
+
+def test_histogram_is_the_projection_of_the_noisy_counts(release):
+    noisy, histogram = release.noisy_counts_, release.histogram_
+    assert noisy.dtype == np.int64
+    assert histogram.min() >= 0
+    assert abs(histogram.sum() - 4000) < 100
+    # Rounding negative counts up would keep every positive count and raise the total.
+    shift = (noisy - histogram)[histogram > 0]
+    assert np.ptp(shift) < 1e-6
+
+
+def test_projection_beats_rounding_on_the_total():
+    wide = Numeric(0, 64, bins=64)
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(0, 4, (3000, 1))
+    labels = rng.integers(0, 2, 3000)
+    release = ProjectedHistogramTransformer(
+        0.2, domain=wide, classes=[0, 1], n_attributes=1, random_state=3
+    ).fit(rows, labels)
+    rounded = np.maximum(release.noisy_counts_, 0).sum() - 3000
+    projected = release.histogram_.sum() - 3000
+    assert rounded > 300 > 2 * abs(projected)
+
+
+def test_paper_sets_negative_counts_to_zero():
+    release = PrivPfCTransformer(0.3, selection="paper", **GIVEN).fit(X, Y)
+    assert np.array_equal(release.histogram_, np.maximum(release.noisy_counts_, 0))
+    assert release.privacy_loss_.parts.keys() == {"total", "grid", "counts"}
+
+
+@pytest.mark.parametrize("estimator", TRANSFORMERS)
+def test_coordinates_name_the_groups(estimator):
+    release = estimator(2.0, **GIVEN).fit(X, Y)
+    out = release.transform(X)
+    assert out.shape == (len(X), len(release.grid_.columns))
+    assert release.get_feature_names_out().tolist() == list(release.grid_.columns)
+    for position, (column, size) in enumerate(
+        zip(release.grid_.columns, release.grid_.shape, strict=True)
+    ):
+        assert set(out[:, position]) <= set(range(size))
+        if column == "age":
+            ordered = out[np.argsort(X["age"].to_numpy()), position]
+            assert (np.diff(ordered) >= 0).all()
+
+
+@pytest.mark.parametrize("estimator", TRANSFORMERS)
+def test_onehot_is_the_training_set_of_the_grid(estimator):
+    release = estimator(2.0, encoding="onehot", **GIVEN).fit(X, Y)
+    out = release.transform(X)
+    names = release.get_feature_names_out()
+    assert out.shape == (len(X), len(names)) == (len(X), sum(release.grid_.shape))
+    assert (out.sum(axis=1) == len(release.grid_.columns)).all()
+    assert np.array_equal(release.prepare(X), out)
+    rows, labels, weight = release.make_training_set()
+    assert rows.shape[1] == out.shape[1]
+    assert weight.min() > 0
+    assert weight.sum() == pytest.approx(release.histogram_.sum())
+    assert set(labels) <= set(release.classes_)
+    # Every training row is the one-hot form of one cell, and its weight that cell's count.
+    for row, label, count in zip(rows[:20], labels[:20], weight[:20], strict=True):
+        cell, begin = [], 0
+        for size in release.grid_.shape:
+            cell.append(int(np.flatnonzero(row[begin : begin + size])[0]))
+            begin += size
+        assert release.histogram_[(*cell, release.classes_.tolist().index(label))] == count
+
+
+def test_training_set_of_a_wanted_size(release):
+    *_, weight = release.make_training_set(500)
+    assert weight.sum() == pytest.approx(500)
+    with pytest.raises(TypeError, match="integer or None"):
+        release.make_training_set(2.5)
+    with pytest.raises(ValueError, match="negative"):
+        release.make_training_set(-1)
+
+
+def test_set_output(release):
+    frame = PrivPfCTransformer(2.0, **GIVEN).set_output(transform="pandas").fit(X, Y).transform(X)
+    assert isinstance(frame, pd.DataFrame)
+    assert frame.columns.tolist() == release.get_feature_names_out().tolist()
+    polars = PrivPfCTransformer(2.0, **GIVEN).set_output(transform="polars").fit(X, Y).transform(X)
+    assert isinstance(polars, pl.DataFrame)
+
+
+@pytest.mark.parametrize("estimator", TRANSFORMERS)
+def test_samples_follow_the_histogram(estimator):
+    release = estimator(2.0, **GIVEN).fit(X, Y)
+    rows = release.sample(20_000, random_state=0)
+    assert rows.columns.tolist() == list(DOMAIN.names)
+    coordinates = release.transform(rows.drop(columns="income"))
+    found = np.zeros(release.histogram_.shape)
+    label = np.searchsorted(release.classes_, rows["income"].to_numpy().astype(str))
+    np.add.at(found, (*coordinates.T, label), 1)
+    expected = release.histogram_ / release.histogram_.sum()
+    # Total variation of a multinomial sample; its mean is below sqrt(cells / n) / 2.
+    assert np.abs(found / 20_000 - expected).sum() / 2 < 0.75 * np.sqrt(expected.size / 20_000)
+    assert len(release.sample()) == max(0, round(release.histogram_.sum()))
+
+
+def test_fit_resample_returns_the_containers_it_was_given():
+    rows, labels = PrivPfCTransformer(1.0, **GIVEN).fit_resample(X, Y)
+    assert rows.columns.tolist() == X.columns.tolist()
+    assert isinstance(labels, pd.Series)
+    assert labels.name == "income"
+    whole = PrivPfCTransformer(1.0, **GIVEN).fit_resample(pl.from_pandas(ROWS))
+    assert isinstance(whole, pl.DataFrame)
+    assert whole.columns == list(DOMAIN.names)
+
+
+def test_label_inside_the_table_or_beside_it():
+    inside = PrivPfCTransformer(1.0, **GIVEN).fit(ROWS)
+    beside = PrivPfCTransformer(1.0, **GIVEN).fit(X, Y)
+    assert np.array_equal(inside.noisy_counts_, beside.noisy_counts_)
+    assert np.array_equal(inside.transform(ROWS), beside.transform(X))
+    assert inside.n_features_in_ == 3
+
+
+def test_the_order_of_columns_does_not_matter_to_the_rows(release):
+    turned = X[X.columns[::-1]]
+    same = PrivPfCTransformer(2.0, **GIVEN).fit(turned, Y)
+    assert np.array_equal(same.noisy_counts_, release.noisy_counts_)
+
+
+# ---------------------------------------------------------------------------------- classifiers
+
+
+def test_classifier_learns():
+    model = PrivPfCClassifier(2.0, **GIVEN).fit(X, Y)
+    assert model.score(X, Y) > 0.8
+    shares = model.predict_proba(X)
+    assert shares.shape == (len(X), 2)
+    assert np.allclose(shares.sum(axis=1), 1)
+    assert (shares > 0).all()
+
+
+@pytest.mark.parametrize("estimator", TRANSFORMERS)
+@pytest.mark.parametrize("classifier", [LogisticRegression(), KNeighborsClassifier()])
+def test_any_classifier_trains_on_the_cells(estimator, classifier):
+    model = PrivateClassifier(classifier, estimator(3.0, **GIVEN), random_state=0).fit(X, Y)
+    assert model.score(X, Y) > 0.75
+    assert float(model.privacy_loss_.epsilon) == 3.0
+
+
+def test_classes_may_be_declared_on_the_release():
+    domain = DOMAIN.select(["age", "sex", "work"])
+    release = PrivPfCTransformer(2.0, domain=domain, classes=["low", "high"], random_state=0)
+    model = PrivateClassifier(LogisticRegression(), release).fit(X, Y)
+    assert model.score(X, Y) > 0.75
+    twice = PrivateClassifier(LogisticRegression(), release, classes=["low", "high"])
+    with pytest.raises(ValueError, match="Give them once"):
+        twice.fit(X, Y)
+
+
+def test_works_as_a_pipeline_step(release):
+    with pytest.warns(skdp.InsecureSeedWarning):
+        model = make_pipeline(
+            PrivPfCTransformer(2.0, encoding="onehot", **GIVEN), LogisticRegression()
+        )
+        model.fit(X, Y)
+    assert model.score(X, Y) > 0.75
+
+
+@pytest.mark.parametrize("selection", ["auto", "paper"])
+def test_three_classes(selection):
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(0, 3, (6000, 3))
+    labels = np.array(["x", "y", "z"])[rows[:, 1].astype(int)]
+    model = PrivPfCClassifier(
+        1.0,
+        domain=Numeric(0, 3, bins=12),
+        classes=["z", "x", "y"],
+        selection=selection,
+        random_state=0,
+    ).fit(rows, labels)
+    assert model.classes_.tolist() == ["x", "y", "z"]
+    assert model.score(rows, labels) > 0.8
+
+
+def test_unknown_values_follow_the_rest():
+    domain = Domain({"a": Categorical(["p", "q"]), "b": Categorical(["u", "v"])})
+    rows = pd.DataFrame({"a": ["p", "q"] * 2000, "b": ["u", "u", "v", "v"] * 1000})
+    labels = np.where(rows["a"] == "p", "yes", "no")
+    model = PrivPfCClassifier(3.0, domain=domain, classes=["no", "yes"], random_state=0)
+    model.fit(rows, labels)
+    shares = model.predict_proba(pd.DataFrame({"a": ["p", "?"], "b": ["u", "v"]}))
+    assert shares[0, 1] > 0.9
+    assert shares[1, 1] == pytest.approx(0.5, abs=0.05)
+
+
+# -------------------------------------------------------------------------------------- inputs
+
+
+def small(**changes):
+    given = {"domain": Numeric(0, 1, bins=4), "classes": [0, 1], "random_state": 0, **changes}
+    return PrivPfCClassifier(given.pop("epsilon", 1.0), **given)
+
+
+RNG = np.random.default_rng(0)
+POINTS = RNG.uniform(0, 1, (500, 2))
+LABELS = (POINTS[:, 0] > 0.5).astype(int)
+
+
+def test_one_class_present():
+    model = small().fit(POINTS, np.zeros(500, dtype=int))
+    assert model.classes_.tolist() == [0, 1]
+    assert (model.predict(POINTS) == 0).mean() > 0.9
+
+
+def test_an_undeclared_class_is_skipped():
+    with_strangers = np.concatenate([POINTS, POINTS])
+    labels = np.concatenate([LABELS, np.full(500, 7)])
+    clean, mixed = small().fit(POINTS, LABELS), small().fit(with_strangers, labels)
+    assert np.array_equal(clean.noisy_counts_, mixed.noisy_counts_)
+
+
+def test_a_hundred_classes():
+    labels = (POINTS[:, 0] * 100).astype(int)
+    model = small(classes=list(range(100)), epsilon=5.0).fit(POINTS, labels)
+    assert model.predict_proba(POINTS[:3]).shape == (3, 100)
+
+
+def test_a_predictor_missing_at_predict_time(release):
+    with pytest.raises(ValueError, match="age"):
+        release.transform(X.drop(columns="age"))
+
+
+def test_taxonomies_are_checked_against_the_domain():
+    with pytest.raises(ValueError, match="(?i)nested|parent|child|twice"):
+        Taxonomy.from_edges([("any", "a"), ("any", "b"), ("a", "x"), ("b", "x")])
+    tree = Taxonomy.from_tree({"any": {"left": ["p", "q"], "right": ["r"]}})
+    with pytest.raises(skdp.DomainError):
+        Categorical(["p", "q", "s"], taxonomy=tree)
+
+
+def test_one_candidate_is_the_grid_of_one_cell():
+    model = small(max_grids=1).fit(POINTS, LABELS)
+    assert model.grid_ == model.grid_
+    assert model.grid_.columns == ()
+    assert repr(model.grid_) == "Grid(one cell)"
+    assert model.histogram_.shape == (2,)
+    assert len(np.unique(model.predict(POINTS))) == 1
+    transformer = PrivPfCTransformer(
+        domain=Numeric(0, 1, bins=4), classes=[0, 1], max_grids=1, random_state=0
+    ).fit(POINTS, LABELS)
+    assert transformer.transform(POINTS).shape == (500, 1)
+    assert transformer.get_feature_names_out().tolist() == ["all"]
+    rows, _, weight = transformer.make_training_set()
+    assert rows.shape[1] == 1
+    assert weight.sum() == pytest.approx(transformer.histogram_.sum())
+
+
+@pytest.mark.parametrize("selection", ["auto", "paper"])
+def test_no_records(selection):
+    for seed in range(6):
+        model = small(selection=selection, random_state=seed, epsilon=0.1)
+        model.fit(np.empty((0, 2)), np.empty(0, dtype=int))
+        assert np.allclose(model.predict_proba(POINTS).sum(axis=1), 1)
+
+
+def test_two_hundred_columns():
+    rows = RNG.uniform(0, 1, (2000, 200))
+    labels = (rows[:, 150] > 0.5).astype(int)
+    model = small(max_grids=3000, epsilon=3.0).fit(rows, labels)
+    assert "x150" in model.grid_.columns
+    assert model.score(rows, labels) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"selection": "best"}, ValueError, "selection must be one of"),
+        ({"max_grids": 0}, ValueError, "at least 1"),
+        ({"max_grids": 2.5}, TypeError, "must be an integer"),
+        ({"max_grids": True}, TypeError, "must be an integer"),
+        ({"classes": None}, skdp.DomainError, "No column is declared as the label"),
+        ({"target": "x0"}, ValueError, "Both target="),
+    ],
+)
+def test_bad_parameters_cost_nothing(changes, error, message):
+    ledger = skdp.PrivacyLedger(1.0)
+    with pytest.raises(error, match=message):
+        small(ledger=ledger, **changes).fit(POINTS, LABELS)
+    assert ledger.spent == 0
+
+
+@pytest.mark.parametrize(
+    ("estimator", "changes", "message"),
+    [
+        (PrivPfCTransformer, {"encoding": "binary"}, "encoding must be one of"),
+        (DiffGenTransformer, {"n_specializations": 0}, "at least 1"),
+        (ProjectedHistogramTransformer, {"n_attributes": -1}, "at least 1"),
+    ],
+)
+def test_bad_parameters_of_the_transformers(estimator, changes, message):
+    with pytest.raises(ValueError, match=message):
+        estimator(1.0, **GIVEN, **changes).fit(X, Y)
+
+
+def test_label_alone_and_label_of_intervals_are_refused():
+    with pytest.raises(skdp.DomainError, match="at least one predictor"):
+        PrivPfCClassifier(domain=DOMAIN.select(["income"]), target="income").fit(ROWS[["income"]])
+    with pytest.raises(skdp.DomainError, match="intervals"):
+        PrivPfCClassifier(domain=DOMAIN, target="age").fit(ROWS)
+
+
+def test_labels_of_integers():
+    domain = Domain({"a": Numeric(0, 1, bins=4), "y": Numeric(1, 3, integer=True)})
+    rows = pd.DataFrame({"a": POINTS[:, 0], "y": 1 + (POINTS[:, 0] * 3).astype(int)})
+    model = PrivPfCClassifier(5.0, domain=domain, target="y", random_state=0).fit(rows)
+    assert model.classes_.tolist() == [1, 2, 3]
+    assert set(model.predict(rows)) <= {1, 2, 3}
+
+
+def test_records_without_a_label_are_skipped():
+    label = Categorical(["low", "high"], nullable=True)
+    domain = DOMAIN.select(["age", "sex", "work"]).with_attribute("income", label)
+    rows = ROWS.copy()
+    rows.loc[:1999, "income"] = None
+    model = PrivPfCClassifier(1.0, domain=domain, target="income", random_state=0).fit(rows)
+    assert model.classes_.tolist() == ["high", "low"]
+    assert abs(model.histogram_.sum() - 2000) < 100
+
+
+def test_grids_compare_by_identity():
+    # They hold arrays: an elementwise comparison would be ambiguous.
+    grid = Grid(("a",), (np.array([0, 1]),), (("p", "q"),))
+    assert grid == grid
+    assert grid != Grid(("a",), (np.array([0, 1]),), (("p", "q"),))
