@@ -50,10 +50,11 @@ EXPECTED_FAILURES = {
 @parametrize_with_checks(
     [
         skdp.PrivateClassifier(
-            DecisionTreeClassifier(max_depth=4),
-            # Seeded, since the checks compare two fits.
-            skdp.HDPViewSynthesizer(50, domain=skdp.Numeric(-10, 10, bins=4), random_state=0),
+            DecisionTreeClassifier(max_depth=4, random_state=0),
+            # Seeded, all three: the checks compare two fits, and expect sense of ten rows.
+            skdp.PairViewSynthesizer(50, domain=skdp.Numeric(-10, 10, bins=4), random_state=0),
             classes=[0, 1, 2],
+            random_state=0,
         )
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
