@@ -62,6 +62,7 @@ SECTIONS = [
 MODULES = {
     "skdp.mechanisms": "Noise and selection",
     "skdp.audit": "Lower bounds on epsilon",
+    "skdp.inspection": "What a pipeline reads and spends",
     "skdp.synopsis": "Parts of the released object",
 }
 

@@ -8,7 +8,7 @@ from .classification import (
     ProjectedHistogramTransformer,
 )
 from .cluster import DPKMeans
-from .compose import PrivateClassifier
+from .compose import PrivateClassifier, PrivateRegressor
 from .domain import Categorical, Domain, Numeric, Taxonomy
 from .exceptions import (
     BudgetExceededError,
@@ -17,6 +17,15 @@ from .exceptions import (
     PrivacyLeakWarning,
 )
 from .histogram import RangeTreeHistogram
+from .model_selection import (
+    PrivateGridSearchCV,
+    PrivateKFold,
+    make_private_scorer,
+    private_accuracy,
+    private_confusion_matrix,
+    private_cross_val_score,
+    private_mse,
+)
 from .synopsis import QueryResult, Synopsis
 from .synthesis import HDPViewSynthesizer, PairViewSynthesizer
 
@@ -38,10 +47,18 @@ __all__ = [
     "PrivacyLoss",
     "PrivateClassifier",
     "ProjectedHistogramTransformer",
+    "PrivateGridSearchCV",
+    "PrivateKFold",
+    "PrivateRegressor",
     "QueryResult",
     "RangeTreeHistogram",
     "Synopsis",
     "Taxonomy",
+    "make_private_scorer",
+    "private_accuracy",
+    "private_confusion_matrix",
+    "private_cross_val_score",
+    "private_mse",
 ]
 
 __version__ = "0.1.0"

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from ._random import NoiseSource, noise_source
 from ._validation import as_epsilon, split_epsilon
 from .accounting import PrivacyLedger, PrivacyLoss
-from .domain import Categorical, Domain
+from .domain import Attribute, Categorical, Domain
 from .exceptions import DomainError
 from .frames import Frame, as_frame
 
@@ -99,7 +99,7 @@ class PrivateEstimator(BaseEstimator):
 def declare_label(
     domain: Any, rows: Frame, target: str | None, classes: Any
 ) -> tuple[Any, str | None]:
-    """Turn the shorthand ``classes=`` into a label column of the domain.
+    """Turn the shorthand ``classes=`` (or an attribute) into a label column of the domain.
 
     Returns
     -------
@@ -123,7 +123,8 @@ def declare_label(
     label = "target"
     while label in domain.names:
         label += "_"
-    return domain.with_attribute(label, Categorical(list(classes))), label
+    attribute = classes if isinstance(classes, Attribute) else Categorical(list(classes))
+    return domain.with_attribute(label, attribute), label
 
 
 def full_domain(domain: Any, rows: Frame) -> Domain:

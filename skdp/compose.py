@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.dummy import DummyClassifier
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    RegressorMixin,
+    clone,
+)
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from ._base import declare_label, full_domain
 from ._random import sampling_generator
-from .domain import Categorical
+from ._steps import Rows, child, walk
+from .domain import Categorical, Numeric
 from .exceptions import DomainError
 from .frames import as_frame, select_columns, take_rows
 
-__all__ = ["PrivateClassifier"]
+__all__ = ["PrivateClassifier", "PrivateRegressor"]
 
 
 def _offers_probabilities(self):
@@ -24,7 +33,107 @@ def _offers_probabilities(self):
     return hasattr(fitted, "predict_proba")
 
 
-class PrivateClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class _TrainedOnRelease(MetaEstimatorMixin, BaseEstimator):
+    """What the classifier and the regressor share: release, train on the release, predict."""
+
+    def fit(self, X, y):
+        """Charge, release, and train on the release.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DomainError
+            If the schema does not fit or the label is not declared; nothing is spent.
+        BudgetExceededError
+            If the ledger cannot pay; no value has been read.
+        """
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        release = clone(self.synthesizer)
+        rows = as_frame(X)
+        label = self._label_attribute()
+        if getattr(release, "classes", None) is not None:
+            if label is not None:
+                raise ValueError(
+                    f"Both this {type(self).__name__} and its synthesizer declare the label. "
+                    "Declare it once."
+                )
+            label = release.classes
+            release.set_params(classes=None)
+        domain, target = declare_label(release.domain, rows, release.target, label)
+        if target is None:
+            raise DomainError(
+                "No column is declared as the label: give the synthesizer a target= (a column of "
+                f"its domain), or {type(self).__name__} {self._shorthand}."
+            )
+        self._check_label(full_domain(domain, rows)[target], target)
+        release.set_params(domain=domain, target=target).fit(X, y)
+        validate_data(self, X, skip_check_array=True)
+        return self._train_release(release)
+
+    def _train_on(self, fitted, X):
+        """Become what a fit would have made, had it drawn the release that ``fitted`` holds."""
+        validate_data(self, X, skip_check_array=True)
+        return self._train_release(copy.copy(fitted.synthesizer_))
+
+    def _train_release(self, release):
+        # Everything from here on is post-processing of the release.
+        rng = sampling_generator(self.random_state)
+        X, y, weight = release.make_training_set(self.n_samples, random_state=rng)
+        label = release.domain_[release.target]
+        self.estimator_ = self._train(X, y, weight, label, rng)
+        self.synthesizer_ = release
+        self.privacy_loss_ = release.privacy_loss_
+        return self
+
+    def predict(self, X):
+        """Predict the label of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        rows = self._test_rows(X)
+        return self.estimator_.predict(rows)
+
+    def _test_rows(self, X):
+        check_is_fitted(self)
+        as_frame(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        target = self.synthesizer_.target
+        features = [name for name in self.synthesizer_.domain_.names if name != target]
+        return self.synthesizer_.prepare(select_columns(X, features))
+
+    def _privacy_steps(self, name, rows):
+        # The true rows meet the release only; what is trained sees the release only.
+        return [
+            *walk(self.synthesizer, child(name, "synthesizer"), rows),
+            *walk(self.estimator, child(name, "estimator"), Rows(released=True)),
+        ]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.synthesizer)
+        tags.input_tags = inner.input_tags
+        tags.non_deterministic = True
+        return tags
+
+
+class PrivateClassifier(ClassifierMixin, _TrainedOnRelease):
     """Release the training data privately, then train any classifier on the release.
 
     The true rows and labels meet the release only; ``estimator`` sees synthetic (or weighted)
@@ -91,71 +200,19 @@ class PrivateClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.n_samples = n_samples
         self.random_state = random_state
 
-    def fit(self, X, y):
-        """Charge, release, and train on the release.
+    _shorthand = "the list of classes="
 
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,)
+    def _label_attribute(self):
+        return self.classes
 
-        Returns
-        -------
-        self
+    def _check_label(self, attribute, target):
+        _declared_classes(attribute, target)
 
-        Raises
-        ------
-        DomainError
-            If the schema does not fit or the label is not declared; nothing is spent.
-        BudgetExceededError
-            If the ledger cannot pay; no value has been read.
-        """
-        if y is None:
-            raise ValueError("PrivateClassifier requires y to be passed, but the target y is None.")
-        release = clone(self.synthesizer)
-        rows = as_frame(X)
-        classes = self.classes
-        if getattr(release, "classes", None) is not None:
-            if classes is not None:
-                raise ValueError(
-                    "Both this classifier and its synthesizer have classes=. Give them once."
-                )
-            classes = release.classes
-            release.set_params(classes=None)
-        domain, target = declare_label(release.domain, rows, release.target, classes)
-        if target is None:
-            raise DomainError(
-                "No column is declared as the label: give the synthesizer a target= (a column of "
-                "its domain), or this classifier the list of classes=."
-            )
-        classes = _declared_classes(full_domain(domain, rows), target)
-        release.set_params(domain=domain, target=target).fit(X, y)
-
-        # From here on everything is post-processing of the release.
-        rng = sampling_generator(self.random_state)
-        X_train, y_train, weight = release.make_training_set(self.n_samples, random_state=rng)
-        estimator = _train(self.estimator, X_train, y_train, weight, classes, rng)
-
-        validate_data(self, X, skip_check_array=True)
+    def _train(self, X, y, weight, attribute, rng):
+        classes = _declared_classes(attribute, self.__class__.__name__)
+        estimator = _train_classifier(self.estimator, X, y, weight, classes, rng)
         self.classes_ = classes
-        self.estimator_ = estimator
-        self.synthesizer_ = release
-        self.privacy_loss_ = release.privacy_loss_
-        return self
-
-    def predict(self, X):
-        """Predict the label of each row.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        rows = self._test_rows(X)
-        return self.estimator_.predict(rows)
+        return estimator
 
     @available_if(_offers_probabilities)
     def predict_proba(self, X):
@@ -176,27 +233,105 @@ class PrivateClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         full[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = shown
         return full
 
-    def _test_rows(self, X):
-        check_is_fitted(self)
-        as_frame(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
-        target = self.synthesizer_.target
-        features = [name for name in self.synthesizer_.domain_.names if name != target]
-        return self.synthesizer_.prepare(select_columns(X, features))
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.synthesizer)
-        tags.input_tags = inner.input_tags
-        tags.non_deterministic = True
         # On the few rows of a small table noise wins.
         tags.classifier_tags.poor_score = True
         return tags
 
 
-def _declared_classes(domain, target):
+class PrivateRegressor(RegressorMixin, _TrainedOnRelease):
+    """Release the training data privately, then train any regressor on the release.
+
+    As `PrivateClassifier`, for a number: the true rows and targets meet the release only, and
+    ``estimator`` sees synthetic (or weighted) rows.
+
+    Parameters
+    ----------
+    estimator : scikit-learn regressor
+        Trained on the release. It is cloned.
+    synthesizer : release of skdp
+        Whose ``target`` is a `Numeric` column of its domain. It is cloned; its ledger is charged
+        by every ``fit``.
+    target_range : (low, high), default=None
+        The public range of the target, where the synthesizer's domain has no column for it. It is
+        cut into 32 bins; for other bins put a `Numeric` into the domain. Giving both this and the
+        synthesizer's ``target`` is an error.
+    n_samples : int, default=None
+        Number of synthetic rows to train on; None means the release's noisy total (never the
+        exact number of rows).
+    random_state : int or None, default=None
+        Seed of the synthetic draw only. The draw is post-processing: seeding it harms nothing.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The regressor trained on the release. Where the release shows nobody, a constant in the
+        middle of the range stands in.
+    synthesizer_ : estimator
+        The fitted release.
+    privacy_loss_ : PrivacyLoss
+        What the fit spent: the synthesizer's.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only where the training rows had column names.
+
+    Notes
+    -----
+    Targets are clipped to the declared range before they are counted, and spread evenly in their
+    bin when rows are drawn. A score computed from true held-out rows is exact and not private;
+    `private_mse` releases one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from skdp import Numeric, PairViewSynthesizer, PrivateRegressor
+    >>> X = np.linspace(0, 1, 5_000)[:, None]
+    >>> y = 10 * X[:, 0]
+    >>> release = PairViewSynthesizer(epsilon=2.0, domain=Numeric(0, 1))
+    >>> model = PrivateRegressor(LinearRegression(), release, target_range=(0, 10)).fit(X, y)
+    >>> model.predict([[0.5]]).round().tolist()
+    [5.0]
+    """
+
+    def __init__(
+        self, estimator, synthesizer, *, target_range=None, n_samples=None, random_state=None
+    ):
+        self.estimator = estimator
+        self.synthesizer = synthesizer
+        self.target_range = target_range
+        self.n_samples = n_samples
+        self.random_state = random_state
+
+    _shorthand = "its target_range=(low, high)"
+
+    def _label_attribute(self):
+        return None if self.target_range is None else Numeric(*self.target_range)
+
+    def _check_label(self, attribute, target):
+        if not isinstance(attribute, Numeric):
+            raise DomainError(
+                f"The label {target!r} is declared as a {type(attribute).__name__}. A regressor "
+                "needs a Numeric; for a Categorical take PrivateClassifier."
+            )
+
+    def _train(self, X, y, weight, attribute, rng):
+        known = ~pd.isna(np.asarray(y))
+        if not known.any():
+            middle = (float(attribute.lower) + float(attribute.upper)) / 2
+            return DummyRegressor(strategy="constant", constant=middle).fit([[0.0]], [middle])
+        X, y, weight = _usable(self.estimator, X, y, weight, known, rng)
+        return _fit(self.estimator, X, np.asarray(y, dtype=float), weight)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+def _declared_classes(attribute, target):
     """The labels that the domain declares, sorted as scikit-learn does."""
-    attribute = domain[target]
     if isinstance(attribute, Categorical):
         return np.unique(np.array(attribute.categories))
     if attribute.integer:
@@ -207,7 +342,7 @@ def _declared_classes(domain, target):
     )
 
 
-def _train(estimator, X, y, weight, classes, rng):
+def _train_classifier(estimator, X, y, weight, classes, rng):
     """Train a clone of ``estimator``, or a constant where there is nothing to tell apart."""
     known = pd.Series(y).isin(classes).to_numpy()
     present = classes[pd.Series(classes).isin(y[known]).to_numpy()]
@@ -215,20 +350,23 @@ def _train(estimator, X, y, weight, classes, rng):
         constant = present[0] if len(present) else classes[0]
         dummy = DummyClassifier(strategy="constant", constant=constant)
         return dummy.fit(np.zeros((1, 1)), classes[classes == constant])
-    estimator = clone(estimator)
-    if not known.all() or (
-        weight is not None and not has_fit_parameter(estimator, "sample_weight")
-    ):
-        # A synthetic row may lack its label (a nullable target), and not every classifier takes
-        # weights: drawing rows in proportion does the same on average.
-        share = known if weight is None else known * weight
-        n_rows = int(known.sum()) if weight is None else max(1, round(share.sum()))
-        chosen = (
-            np.flatnonzero(known)
-            if weight is None
-            else rng.choice(len(y), size=n_rows, p=share / share.sum())
-        )
-        X, y, weight = take_rows(X, chosen), y[chosen], None
+    return _fit(estimator, *_usable(estimator, X, y, weight, known, rng))
+
+
+def _usable(estimator, X, y, weight, known, rng):
+    """The rows with a label; drawn in proportion where the estimator takes no weights."""
+    if known.all() and (weight is None or has_fit_parameter(estimator, "sample_weight")):
+        return X, y, weight
     if weight is None:
-        return estimator.fit(X, y)
-    return estimator.fit(X, y, sample_weight=weight)
+        chosen = np.flatnonzero(known)
+    else:
+        # Not every estimator takes weights: drawing rows in proportion does the same on average.
+        share = known * weight
+        n_rows = max(1, round(share.sum()))
+        chosen = rng.choice(len(y), size=n_rows, p=share / share.sum())
+    return take_rows(X, chosen), y[chosen], None
+
+
+def _fit(estimator, X, y, weight):
+    estimator = clone(estimator)
+    return estimator.fit(X, y) if weight is None else estimator.fit(X, y, sample_weight=weight)

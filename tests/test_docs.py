@@ -53,7 +53,8 @@ def test_reference_lists_exactly_the_public_names(api):
 def test_every_public_name_has_a_page_that_the_index_links(api):
     pages = api.pages()
     for name in skdp.__all__:
-        assert f".. autoclass:: skdp.{name}\n" in pages[f"skdp.{name}.rst"]
+        kind = "autoclass" if isinstance(getattr(skdp, name), type) else "autofunction"
+        assert f".. {kind}:: skdp.{name}\n" in pages[f"skdp.{name}.rst"]
         assert f":obj:`~skdp.{name}`" in pages["index.rst"]
         assert f"\n   skdp.{name}\n" in pages["index.rst"]
 

@@ -1,0 +1,272 @@
+"""What a composed estimator reads, spends and gives away, before or after its fit."""
+
+from __future__ import annotations
+
+import html
+from fractions import Fraction
+
+import pandas as pd
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+
+from ._steps import n_folds, walk
+from .accounting import NEIGHBOURS
+from .model_selection import PrivateKFold
+
+__all__ = ["PrivacyReport", "assert_private", "privacy_report"]
+
+# Told apart by colour-blind readers too; the verdict is always in words as well.
+_COLOURS = {
+    "private": "#009E73",
+    "post-processing": "#0072B2",
+    "public": "#767676",
+    "leaks": "#D55E00",
+    "unknown": "#B8860B",
+}
+
+
+def _number(epsilon):
+    return "unknown" if epsilon is None else f"{float(epsilon):.6g}"
+
+
+class PrivacyReport:
+    """A table of steps with verdicts, and the price of a fit.
+
+    Attributes
+    ----------
+    steps : list of Step
+        In the order in which a ``fit`` runs them, each with ``name``, ``kind``, ``reads``,
+        ``verdict``, ``why``, ``remedy``, ``epsilon`` (Fraction or None where it cannot be told)
+        and ``n_fits``.
+    private : bool
+        Whether every step keeps the guarantee, and there is one that gives it.
+    reasons : list of str
+        Why not; empty where ``private``.
+    epsilon : Fraction or None
+        What one ``fit`` of the whole spends; None if a step's price is not known.
+    cv_epsilon : Fraction or None
+        What cross-validation with the given ``cv`` spends; None without ``cv``, or if it is not
+        known.
+    notes : list of str
+        What else should be known, in words.
+    """
+
+    def __init__(self, name, steps, cv):
+        self.name = name
+        self.steps = steps
+        prices = [step.epsilon for step in steps]
+        known = all(price is not None for price in prices)
+        self.epsilon = sum(prices, Fraction(0)) if known else None
+        self.reasons = [
+            f"{step.name or step.kind} ({step.kind}) {step.why}"
+            + (f" Remedy: {step.remedy}" if step.remedy else "")
+            for step in steps
+            if not step.sound
+        ]
+        if not any(step.verdict == "private" for step in steps) and not self.reasons:
+            self.reasons = ["No step is private: whatever is learned here is not protected."]
+        self.private = not self.reasons
+        self.notes = []
+        self.cv_epsilon = None
+        if cv is not None:
+            self._price_folds(cv)
+        if any(step.verdict == "private" for step in steps):
+            self.notes.append(
+                f"Neighbours: {NEIGHBOURS}. Steps on different columns read the same people: what "
+                "they spend adds up."
+            )
+        if any(
+            step.estimator is not None and getattr(step.estimator, "ledger", 0) is None
+            for step in steps
+            if step.verdict == "private"
+        ):
+            self.notes.append(
+                "A private step has no ledger: nothing keeps count of what it spends."
+            )
+
+    def _price_folds(self, cv):
+        k = n_folds(cv)
+        if k is None:
+            self.notes.append(
+                "The number of folds depends on the rows, and so does the price of "
+                "cross-validation: give a number of folds."
+            )
+            return
+        if isinstance(cv, PrivateKFold):
+            self.cv_epsilon = None if self.epsilon is None else (k - 1) * self.epsilon
+            self.notes.append(
+                f"{k} secret folds cost ({k} - 1) times a fit in all: private_cross_val_score "
+                "charges that, and its score's own epsilon. A plain cross_val_score charges "
+                f"{k} times."
+            )
+        else:
+            self.cv_epsilon = None if self.epsilon is None else k * self.epsilon
+            self.notes.append(
+                f"{k} folds are {k} fits. The sum holds fold by fold only: one record more "
+                "moves others between folds. PrivateKFold costs one fit less and holds for all."
+            )
+        self.notes.append(
+            "Scores on true held-out rows (cross_val_score, score) are exact and not private: for "
+            "the holder's eyes. error_score=nan turns a refused charge into a nan: give "
+            "error_score='raise'."
+        )
+
+    def to_frame(self):
+        """All steps.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``step``, ``kind``, ``reads``, ``verdict``, ``epsilon`` (NaN where it is not
+            known), ``fits``, ``why``, ``remedy``.
+        """
+        return pd.DataFrame(
+            [
+                {
+                    "step": step.name or "(the whole)",
+                    "kind": step.kind,
+                    "reads": step.reads,
+                    "verdict": step.verdict,
+                    "epsilon": float("nan") if step.epsilon is None else float(step.epsilon),
+                    "fits": step.n_fits,
+                    "why": step.why,
+                    "remedy": step.remedy,
+                }
+                for step in self.steps
+            ],
+            columns=["step", "kind", "reads", "verdict", "epsilon", "fits", "why", "remedy"],
+        )
+
+    @property
+    def _verdict(self):
+        return "private" if self.private else "NOT private"
+
+    def _totals(self):
+        yield f"one fit spends epsilon = {_number(self.epsilon)}"
+        if self.cv_epsilon is not None:
+            yield f"cross-validation spends epsilon = {_number(self.cv_epsilon)}"
+
+    def __repr__(self):
+        lines = [f"{self.name} is {self._verdict}; {', '.join(self._totals())}"]
+        for step in self.steps:
+            times = f" in {step.n_fits:,} fits" if step.n_fits != 1 else ""
+            spends = "" if step.epsilon == 0 else f", epsilon {_number(step.epsilon)}{times}"
+            lines.append(
+                f"  [{step.verdict}] {step.name or '(the whole)'}: {step.kind} reads {step.reads}"
+                f"{spends}. It {step.why}"
+            )
+            if step.remedy:
+                lines.append(f"      remedy: {step.remedy}")
+        lines += [f"  note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+    def _repr_html_(self):
+        rows = "".join(
+            "<tr>"
+            "<td style='text-align:left'>"
+            f"<code>{html.escape(step.name or '(the whole)')}</code></td>"
+            f"<td style='text-align:left'>{html.escape(step.kind)}</td>"
+            f"<td style='text-align:left'>{html.escape(step.reads)}</td>"
+            f"<td style='text-align:left'><b style='color:{_COLOURS[step.verdict]}'>"
+            f"{step.verdict}</b></td>"
+            f"<td>{_number(step.epsilon)}</td><td>{step.n_fits:,}</td>"
+            f"<td style='text-align:left'>{html.escape(step.why)}"
+            + (f" <i>{html.escape(step.remedy)}</i>" if step.remedy else "")
+            + "</td></tr>"
+            for step in self.steps
+        )
+        colour = _COLOURS["private" if self.private else "leaks"]
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
+        return (
+            f"<div><b>{html.escape(self.name)}</b> is "
+            f"<b style='color:{colour}'>{self._verdict}</b>; "
+            f"{html.escape(', '.join(self._totals()))}"
+            "<table><thead><tr><th style='text-align:left'>step</th><th>kind</th><th>reads</th>"
+            "<th>verdict</th><th>&epsilon;</th><th>fits</th><th style='text-align:left'>why</th>"
+            f"</tr></thead><tbody>{rows}</tbody></table><ul>{notes}</ul></div>"
+        )
+
+
+def privacy_report(estimator, cv=None):
+    """Walk through a composed estimator and say what each step reads, spends and gives away.
+
+    Pipelines (also imbalanced-learn's), column transformers, feature unions, grid and random
+    searches, voting and frozen estimators, and skdp's own meta-estimators are taken apart. What is
+    not known is "unknown", never private.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Before or after its fit. Nothing is fitted and no row is read.
+    cv : int, splitter or None, default=None
+        Cross-validation whose price is wanted.
+
+    Returns
+    -------
+    PrivacyReport
+        Prints as text, in notebooks as a table; ``to_frame()`` gives a DataFrame.
+
+    Raises
+    ------
+    TypeError
+        If ``estimator`` is a class, or no estimator.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from skdp import HDPViewSynthesizer, Numeric, PrivateClassifier
+    >>> from skdp.inspection import privacy_report
+    >>> release = HDPViewSynthesizer(epsilon=0.5, domain=Numeric(0, 1))
+    >>> model = PrivateClassifier(LogisticRegression(), release, classes=[0, 1])
+    >>> report = privacy_report(model, cv=5)
+    >>> report.private, float(report.epsilon), float(report.cv_epsilon)
+    (True, 0.5, 2.5)
+    >>> privacy_report(make_pipeline(StandardScaler(), model)).private
+    False
+    """
+    if isinstance(estimator, type):
+        raise TypeError(
+            f"privacy_report needs an estimator, got the class {estimator.__name__}: make an "
+            f"instance, {estimator.__name__}(...)."
+        )
+    if not hasattr(estimator, "fit"):
+        raise TypeError(
+            f"privacy_report needs an estimator, got {type(estimator).__name__}, which has no fit."
+        )
+    report = PrivacyReport(type(estimator).__name__, walk(estimator), cv)
+    if (
+        isinstance(estimator, GridSearchCV | RandomizedSearchCV)
+        and estimator.error_score != "raise"
+    ):
+        report.notes.append(
+            "error_score=nan turns a charge that the ledger refuses into a score of nan: give "
+            "error_score='raise'."
+        )
+    return report
+
+
+def assert_private(estimator, cv=None):
+    """Raise unless every step of ``estimator`` keeps the guarantee.
+
+    Parameters
+    ----------
+    estimator : estimator
+    cv : int, splitter or None, default=None
+        As in `privacy_report`.
+
+    Raises
+    ------
+    AssertionError
+        With the reasons: a step that leaks or is not known, a seed, an inferred domain.
+
+    Examples
+    --------
+    >>> from skdp import HDPViewSynthesizer, Numeric
+    >>> from skdp.inspection import assert_private
+    >>> assert_private(HDPViewSynthesizer(epsilon=0.5, domain=Numeric(0, 1)))
+    """
+    report = privacy_report(estimator, cv)
+    if not report.private:
+        reasons = "\n".join(f"- {reason}" for reason in report.reasons)
+        raise AssertionError(f"{report.name} is not private:\n{reasons}")

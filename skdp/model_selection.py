@@ -1,0 +1,873 @@
+"""Splitting, scoring and choosing, so that no exact number about a record leaves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.model_selection import BaseCrossValidator, ParameterGrid
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._random import noise_source
+from ._steps import Step, child, ledgers, walk, without_ledgers
+from ._validation import as_epsilon, as_fraction
+from .accounting import PrivacyLedger, PrivacyLoss
+from .frames import as_frame, take_rows
+from .mechanisms import (
+    bounded_sum,
+    discrete_laplace,
+    discrete_laplace_quantile,
+    discrete_laplace_variance,
+    noisy_max,
+)
+from .synopsis import QueryResult
+
+__all__ = [
+    "PrivateGridSearchCV",
+    "PrivateKFold",
+    "make_private_scorer",
+    "private_accuracy",
+    "private_confusion_matrix",
+    "private_cross_val_score",
+    "private_mse",
+]
+
+# Squared errors are summed on a grid of this many steps from 0 to the largest.
+_STEPS = 2**20
+
+
+# --- scores
+
+
+def _charge(name, epsilon, ledger, random_state):
+    """Charge one score, before a value is read."""
+    if ledger is not None and not isinstance(ledger, PrivacyLedger):
+        raise TypeError(
+            f"ledger must be a skdp.PrivacyLedger or None, got {type(ledger).__name__}."
+        )
+    exact = as_epsilon(epsilon)
+    source = noise_source(random_state)
+    if ledger is not None:
+        ledger.charge(name, PrivacyLoss(exact, seeded=source.seeded))
+    return exact, source
+
+
+def _aligned(y_true, y_pred):
+    """Both as one-dimensional arrays; only their shapes are looked at."""
+    truth, guess = (np.asarray(values) for values in (y_true, y_pred))
+    if truth.ndim == 2 and truth.shape[1] == 1:
+        truth = truth[:, 0]
+    if guess.ndim == 2 and guess.shape[1] == 1:
+        guess = guess[:, 0]
+    if truth.ndim != 1 or truth.shape != guess.shape:
+        raise ValueError(
+            "y_true and y_pred must be one-dimensional and of the same length, got the shapes "
+            f"{truth.shape} and {guess.shape}."
+        )
+    return truth, guess
+
+
+def _level(level):
+    if not 0 < float(level) < 1:
+        raise ValueError(f"level must be between 0 and 1, got {level!r}.")
+    return float(level)
+
+
+def private_accuracy(y_true, y_pred, *, epsilon, level=0.95, ledger=None, random_state=None):
+    """Release the share of correct predictions.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_rows,)
+        True and predicted labels. ``y_pred`` must come from a model that is a release itself or
+        was trained without these rows: what a prediction tells about *other* records is not
+        covered here.
+    epsilon : number or Fraction
+        Privacy parameter of the score.
+    level : float, default=0.95
+        Probability that the interval covers.
+    ledger : PrivacyLedger, default=None
+        Charged before a label is read.
+    random_state : None or int, default=None
+        None: the operating system's entropy. An int is for experiments and protects nobody.
+
+    Returns
+    -------
+    QueryResult
+        ``float(result)`` is the accuracy, between 0 and 1; with a standard deviation and an
+        interval for the exact accuracy on these rows.
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ, or ``epsilon`` or ``level`` is out of range; nothing is spent.
+    BudgetExceededError
+        If the ledger cannot pay.
+
+    Notes
+    -----
+    The number of rows is private too and costs nothing extra: released are the noisy numbers of
+    correct and of wrong predictions.
+
+    Examples
+    --------
+    >>> from skdp import private_accuracy
+    >>> truth = ["a", "b"] * 5_000
+    >>> score = private_accuracy(truth, ["a"] * 10_000, epsilon=1.0)
+    >>> round(float(score), 2)
+    0.5
+    """
+    truth, guess = _aligned(y_true, y_pred)
+    level = _level(level)
+    exact, source = _charge("private_accuracy", epsilon, ledger, random_state)
+    # Privacy. Released are two counts, of correct and of wrong rows. One record is in exactly one
+    # of them: together they have L1 sensitivity 1 and cost epsilon, noise on both. The share and
+    # its interval are computed from these two numbers and the public law of the noise.
+    right = _equal(truth, guess)
+    counts = np.array([right.sum(), right.size - right.sum()], dtype=np.int64)
+    correct, wrong = discrete_laplace(counts, exact, random_state=source).tolist()
+    # Each of the two counts is within `reach` with probability 1 - (1 - level) / 2.
+    reach = discrete_laplace_quantile((1 + level) / 2, exact)
+    return _share(correct, wrong, reach, discrete_laplace_variance(exact), level)
+
+
+def _equal(truth, guess):
+    """Row by row; what cannot be compared differs, and NaN differs from everything."""
+    if truth.dtype == object or guess.dtype == object or truth.dtype.kind != guess.dtype.kind:
+        pairs = zip(truth.tolist(), guess.tolist(), strict=True)
+        return np.fromiter((_same(a, b) for a, b in pairs), bool, truth.size)
+    return truth == guess
+
+
+def _same(a, b):
+    try:
+        return bool(a == b)
+    except Exception:  # a label with an odd __eq__ must not raise: that would depend on a value
+        return False
+
+
+def _share(part, rest, reach, variance, level):
+    """The share part / (part + rest) of two noisy counts."""
+    part, rest = max(part, 0), max(rest, 0)
+    total = part + rest
+    value = part / total if total else 0.5
+    most = part + reach + max(rest - reach, 0)
+    least = max(part - reach, 0) + rest + reach
+    spread = math.sqrt(variance * (value**2 + (1 - value) ** 2)) / max(total, 1)
+    return QueryResult(
+        value,
+        min(spread, 0.5),
+        max(part - reach, 0) / least if least else 0.0,
+        (part + reach) / most if most else 1.0,
+        f"covers the exact share on these rows with probability at least {level:g}; how far these "
+        "rows stand for others is not in it",
+    )
+
+
+def private_confusion_matrix(y_true, y_pred, *, labels, epsilon, ledger=None, random_state=None):
+    """Release how often each label was taken for each.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_rows,)
+        As in `private_accuracy`. Rows with a label that is not declared are skipped.
+    labels : array-like of shape (n_labels,)
+        The public list of labels.
+    epsilon : number or Fraction
+    ledger : PrivacyLedger, default=None
+    random_state : None or int, default=None
+
+    Returns
+    -------
+    DataFrame of shape (n_labels, n_labels)
+        Noisy counts, true labels in the rows and predicted ones in the columns; they may be
+        negative. ``attrs["std"]`` is the standard deviation of the noise in each.
+
+    Raises
+    ------
+    ValueError
+        If the labels repeat, or lengths differ; nothing is spent.
+    BudgetExceededError
+        If the ledger cannot pay.
+
+    Examples
+    --------
+    >>> from skdp import private_confusion_matrix
+    >>> table = private_confusion_matrix([0, 1, 1], [0, 1, 0], labels=[0, 1], epsilon=1.0)
+    >>> table.shape
+    (2, 2)
+    """
+    truth, guess = _aligned(y_true, y_pred)
+    names = pd.Index(list(labels))
+    if not len(names) or not names.is_unique:
+        raise ValueError(f"labels must be a list of different labels, got {list(labels)!r}.")
+    exact, source = _charge("private_confusion_matrix", epsilon, ledger, random_state)
+    # Privacy. Released is a histogram over a public list of cells, empty ones included; one record
+    # is in at most one cell: L1 sensitivity 1, noise of rate epsilon on every cell.
+    size = len(names)
+    row, column = (names.get_indexer(pd.Index(values)) for values in (truth, guess))
+    known = (row >= 0) & (column >= 0)
+    counts = np.bincount((row * size + column)[known], minlength=size * size)
+    noisy = discrete_laplace(counts, exact, random_state=source).reshape(size, size)
+    table = pd.DataFrame(noisy, index=names.rename("true"), columns=names.rename("predicted"))
+    table.attrs["std"] = math.sqrt(discrete_laplace_variance(exact))
+    return table
+
+
+def private_mse(y_true, y_pred, *, bounds, epsilon, level=0.95, ledger=None, random_state=None):
+    """Release the mean squared error.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_rows,)
+        As in `private_accuracy`; numbers. Both are clipped to the bounds; a missing one counts as
+        the largest error.
+    bounds : (low, high)
+        Public range of the target. The noise grows with its square: take no wider one than is
+        needed.
+    epsilon : number or Fraction
+        A tenth goes to the number of rows, the rest to the sum of squares.
+    level : float, default=0.95
+    ledger : PrivacyLedger, default=None
+    random_state : None or int, default=None
+
+    Returns
+    -------
+    QueryResult
+        In squared units of ``y``; the interval is for the exact value on these rows.
+
+    Raises
+    ------
+    ValueError
+        If the bounds are reversed or lengths differ; nothing is spent.
+    BudgetExceededError
+        If the ledger cannot pay.
+
+    Examples
+    --------
+    >>> from skdp import private_mse
+    >>> score = private_mse([1.0] * 10_000, [2.0] * 10_000, bounds=(0, 5), epsilon=1.0)
+    >>> round(float(score), 1)
+    1.0
+    """
+    truth, guess = _aligned(y_true, y_pred)
+    level = _level(level)
+    low, high = (as_fraction(bound, "bounds") for bound in bounds)
+    if low >= high:
+        raise ValueError(f"bounds must be (low, high) with low < high, got {bounds!r}.")
+    exact, source = _charge("private_mse", epsilon, ledger, random_state)
+    # Privacy. Two releases in sequence: the number of rows (sensitivity 1) at epsilon/10, and the
+    # sum of squared errors, each clipped to [0, (high - low)^2] by itself, at the rest.
+    count_share, sum_share = exact / 10, exact * 9 / 10
+    largest = (high - low) ** 2
+    squares = _squared_errors(truth, guess, float(low), float(high))
+    n_rows = int(discrete_laplace(np.array([truth.size]), count_share, random_state=source)[0])
+    step = largest / _STEPS
+    total = bounded_sum(squares, 0, largest, sum_share, resolution=step, random_state=source)
+    # Each within its reach with probability 1 - (1 - level) / 2.
+    side = (1 + level) / 2
+    count_reach = discrete_laplace_quantile(side, count_share)
+    fewest, most = max(n_rows - count_reach, 1), max(n_rows + count_reach, 1)
+    # The grid of the sum moves each row by at most half a step.
+    unit = float(step)
+    reach = (discrete_laplace_quantile(side, sum_share, _STEPS) + most / 2) * unit
+    worst = float(largest)
+    value = min(max(total / max(n_rows, 1), 0.0), worst)
+    spread = math.hypot(
+        math.sqrt(discrete_laplace_variance(sum_share, _STEPS)) * unit,
+        value * math.sqrt(discrete_laplace_variance(count_share)),
+    ) / max(n_rows, 1)
+    return QueryResult(
+        value,
+        spread,
+        min(max((total - reach) / most, 0.0), worst),
+        min(max((total + reach) / fewest, 0.0), worst),
+        f"covers the exact mean on these rows with probability at least {level:g}; how far these "
+        "rows stand for others is not in it",
+    )
+
+
+def _squared_errors(truth, guess, low, high):
+    """One number per row; a row that holds no number counts as the largest error."""
+    numbers = [
+        np.clip(pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(float), low, high)
+        for values in (truth, guess)
+    ]
+    squares = (numbers[0] - numbers[1]) ** 2
+    return np.where(np.isnan(squares), (high - low) ** 2, squares)
+
+
+_METRICS = {"accuracy": private_accuracy, "mse": private_mse}
+
+
+class _PrivateScorer:
+    """Callable ``scorer(estimator, X, y)``; scikit-learn's searches take it as ``scoring=``."""
+
+    def __init__(self, metric, epsilon, options):
+        self.metric = metric
+        self.epsilon = epsilon
+        self.options = options
+
+    @property
+    def _score_epsilon(self):
+        return as_epsilon(self.epsilon)
+
+    def __call__(self, estimator, X, y):
+        score = float(
+            _METRICS[self.metric](y, estimator.predict(X), epsilon=self.epsilon, **self.options)
+        )
+        return -score if self.metric == "mse" else score
+
+    def __repr__(self):
+        return f"make_private_scorer({self.metric!r}, epsilon={self.epsilon})"
+
+
+def make_private_scorer(metric="accuracy", *, epsilon, bounds=None, ledger=None):
+    """Make a scorer whose every call releases one private number and is charged.
+
+    Parameters
+    ----------
+    metric : {"accuracy", "mse"}, default="accuracy"
+        "mse" is negated, as scikit-learn wants of losses.
+    epsilon : number or Fraction
+        Of each call: k folds cost k times as much as one, m candidates m times.
+    bounds : (low, high), default=None
+        Of the target, for "mse".
+    ledger : PrivacyLedger, default=None
+
+    Returns
+    -------
+    callable
+        ``scorer(estimator, X, y) -> float``, for ``scoring=`` of scikit-learn.
+
+    Raises
+    ------
+    ValueError
+        If the metric is unknown or its bounds are missing.
+
+    Examples
+    --------
+    >>> from skdp import make_private_scorer
+    >>> make_private_scorer("accuracy", epsilon=0.1)
+    make_private_scorer('accuracy', epsilon=0.1)
+    """
+    _check_metric(metric, bounds)
+    as_epsilon(epsilon)
+    options = {"ledger": ledger} if bounds is None else {"ledger": ledger, "bounds": bounds}
+    return _PrivateScorer(metric, epsilon, options)
+
+
+def _check_metric(metric, bounds):
+    if metric not in _METRICS:
+        raise ValueError(f"The metric must be one of {sorted(_METRICS)}, got {metric!r}.")
+    if (metric == "mse") != (bounds is not None):
+        raise ValueError(
+            "The metric 'mse' needs bounds=(low, high), the public range of the target."
+            if metric == "mse"
+            else f"bounds= belongs to the metric 'mse', not to {metric!r}."
+        )
+
+
+# --- folds
+
+
+class PrivateKFold(BaseCrossValidator):
+    """K folds in which every record's fold is drawn by itself and kept secret.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        At least 2.
+    random_state : None or int, default=None
+        None: the operating system's entropy. An int is for experiments: whoever knows it knows
+        the fold of every record.
+
+    Notes
+    -----
+    An ordinary splitter divides the rows by position: one record more moves others from fold to
+    fold, and the sum of the folds' epsilon says nothing about all of them together. Here the fold
+    of a record does not depend on any other record. Given everybody else's folds, a record is in
+    k - 1 of the k training sets, whichever fold it drew: publishing all k models costs (k - 1)
+    epsilon. `private_cross_val_score` charges that. A ledger that sees the k fits one by one, in
+    ``cross_val_score``, charges all k: more than is needed, never less.
+
+    Folds differ in size, and in a tiny data set one may be empty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import PrivateKFold
+    >>> folds = PrivateKFold(3)
+    >>> sum(len(test) for _, test in folds.split(np.zeros((10, 2))))
+    10
+    """
+
+    def __init__(self, n_splits=5, *, random_state=None):
+        self.n_splits = n_splits
+        self.random_state = random_state
+
+    def _draw(self, n_rows):
+        """Fold of each row."""
+        return noise_source(self.random_state).below(self.get_n_splits(), size=n_rows)
+
+    def _iter_test_masks(self, X=None, y=None, groups=None):
+        folds = self._draw(as_frame(X).n_rows)
+        for fold in range(self.get_n_splits()):
+            yield folds == fold
+
+    def split(self, X, y=None, groups=None):
+        """Draw the folds anew and give each in turn as the test set.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+        y, groups : ignored
+
+        Yields
+        ------
+        train, test : ndarray of int
+            Positions of rows. They are as secret as the rows.
+        """
+        rows = np.arange(as_frame(X).n_rows)
+        for test in self._iter_test_masks(X):
+            yield rows[~test], rows[test]
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        """Give the number of folds."""
+        n_splits = self.n_splits
+        if not isinstance(n_splits, int | np.integer) or isinstance(n_splits, bool) or n_splits < 2:
+            raise ValueError(f"n_splits must be an integer of at least 2, got {n_splits!r}.")
+        return int(n_splits)
+
+
+def _per_fit(estimator):
+    """Epsilon of one fit, or an error where it is not private or has no known price."""
+    steps = walk(estimator)
+    bad = [step for step in steps if not step.sound]
+    seeded_only = all("seed" in step.why for step in bad)
+    if bad and not seeded_only:
+        step = bad[0]
+        raise ValueError(
+            f"{step.name or step.kind} is not private: {step.kind} {step.why} {step.remedy}"
+        )
+    total = sum((step.epsilon for step in steps), Fraction(0))
+    if not total:
+        raise ValueError(f"{type(estimator).__name__} has no private step: nothing protects X.")
+    return total, bool(bad)
+
+
+def _one_ledger(estimator, ledger):
+    """The ledger to charge: all of a search reads one data set."""
+    found = ledgers(estimator)
+    if ledger is not None and all(ledger is not other for other in found):
+        found.append(ledger)
+    if len(found) > 1:
+        raise ValueError(
+            f"{len(found)} ledgers are in play, but all that is read is one data set: give the "
+            "same ledger everywhere."
+        )
+    return found[0] if found else None
+
+
+def private_cross_val_score(
+    estimator,
+    X,
+    y,
+    *,
+    epsilon,
+    metric="accuracy",
+    bounds=None,
+    cv=5,
+    level=0.95,
+    ledger=None,
+    random_state=None,
+):
+    """Release how good an estimator's predictions are for rows it was not fitted to.
+
+    Parameters
+    ----------
+    estimator : private estimator
+        For example a `PrivateClassifier`, or a pipeline whose every step is private.
+    X : array-like or frame of shape (n_rows, n_features)
+    y : array-like of shape (n_rows,)
+    epsilon : number or Fraction
+        Of the score. The fits cost (k - 1) times the estimator's own epsilon besides.
+    metric : {"accuracy", "mse"}, default="accuracy"
+    bounds : (low, high), default=None
+        Of the target, for "mse".
+    cv : int or PrivateKFold, default=5
+        Number of folds, drawn by `PrivateKFold`.
+    level : float, default=0.95
+    ledger : PrivacyLedger, default=None
+        Default the one in the estimator. It is charged once, for everything, before a value is
+        read.
+    random_state : None or int, default=None
+
+    Returns
+    -------
+    QueryResult
+        Of all folds together, each row predicted by the model that did not see it.
+
+    Raises
+    ------
+    ValueError
+        If a step of the estimator is not private, the folds are not those of `PrivateKFold`, or
+        two ledgers are in play; nothing is spent.
+    BudgetExceededError
+        If the ledger cannot pay for all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from skdp import HDPViewSynthesizer, Numeric, PrivateClassifier, private_cross_val_score
+    >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 500, axis=0)
+    >>> y = np.repeat(["low", "high"], 500)
+    >>> release = HDPViewSynthesizer(epsilon=2.0, domain=Numeric(0, 1, bins=4))
+    >>> model = PrivateClassifier(DecisionTreeClassifier(), release, classes=["low", "high"])
+    >>> score = private_cross_val_score(model, X, y, epsilon=0.5, cv=3)
+    >>> float(score) > 0.9
+    True
+    """
+    _check_metric(metric, bounds)
+    _level(level)
+    exact = as_epsilon(epsilon)
+    folds = cv if isinstance(cv, PrivateKFold) else None
+    if folds is None:
+        if not isinstance(cv, int | np.integer) or isinstance(cv, bool):
+            raise ValueError(
+                f"cv must be a number of folds or a PrivateKFold, got {cv!r}: other splitters "
+                "divide by position, and one record would move others."
+            )
+        folds = PrivateKFold(int(cv))
+    k = folds.get_n_splits()
+    per_fit, seeded_fits = _per_fit(estimator)
+    book = _one_ledger(estimator, ledger)
+    rows, labels = as_frame(X), np.asarray(y)
+    if labels.shape[:1] != (rows.n_rows,):
+        raise ValueError(f"X has {rows.n_rows} rows, but y has the shape {labels.shape}.")
+    source = noise_source(random_state)
+    seeded = source.seeded or seeded_fits or folds.random_state is not None
+    # Privacy. Folds are independent of each other record (PrivateKFold). A record that drew fold
+    # j changes the k - 1 other models, each at the estimator's epsilon, and of the score only the
+    # row of its own fold: the score of all rows together costs `epsilon` once. Mixing over j
+    # changes nothing. Total: (k - 1) * epsilon of a fit + epsilon of the score.
+    if book is not None:
+        parts = {"fits": (k - 1) * per_fit, "score": exact}
+        book.charge(
+            "private_cross_val_score", PrivacyLoss(sum(parts.values()), parts, seeded=seeded)
+        )
+    paid = without_ledgers(estimator)
+    predicted, truth = [], []
+    for train, test in folds.split(X):
+        model = clone(paid).fit(take_rows(X, train), labels[train])
+        if len(test):
+            predicted.append(np.asarray(model.predict(take_rows(X, test))))
+            truth.append(labels[test])
+    options = {} if bounds is None else {"bounds": bounds}
+    return _METRICS[metric](
+        np.concatenate(truth) if truth else labels[:0],
+        np.concatenate(predicted) if predicted else labels[:0],
+        epsilon=exact,
+        level=level,
+        random_state=source,
+        **options,
+    )
+
+
+# --- choosing
+
+
+def _offers(method):
+    def check(self):
+        fitted = getattr(self, "best_estimator_", self.estimator)
+        return hasattr(fitted, method)
+
+    return check
+
+
+class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):
+    """Choose among candidates by one noisy maximum, whatever their number.
+
+    Every candidate is fitted; the number of true rows that each predicts correctly (or the sum of
+    its squared errors) is compared through noise, and only the winner is released. The choice
+    costs ``epsilon`` in all, not per candidate.
+
+    Parameters
+    ----------
+    estimator : private estimator
+        Typically ``PrivateClassifier(classifier, synthesizer)``.
+    param_grid : dict or list of dict
+        As in scikit-learn's ``GridSearchCV``. Where it changes only the inner ``estimator`` of a
+        `PrivateClassifier` or `PrivateRegressor`, all candidates are trained on one release,
+        which is paid for once. Otherwise every candidate's own fit is paid for.
+    epsilon : number or Fraction, default=0.1
+        Of the choice. The fits cost their own epsilon besides.
+    metric : {"accuracy", "mse"}, default="accuracy"
+    bounds : (low, high), default=None
+        Public range of the target, for "mse".
+    ledger : PrivacyLedger, default=None
+        Default the one in the estimator. It is charged once, for the whole search, before a
+        value is read.
+    random_state : None or int, default=None
+        None: the operating system's entropy. An int is for experiments and protects nobody.
+    verbose : int, default=0
+        Progress to standard output.
+
+    Attributes
+    ----------
+    best_index_ : int
+        Position of the winner in the grid.
+    best_params_ : dict
+        Parameters of the winner.
+    best_estimator_ : estimator
+        The winner, fitted.
+    privacy_loss_ : PrivacyLoss
+        What the whole search spent, with its parts ``fits`` and ``choice``.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only where the training rows had column names.
+
+    Notes
+    -----
+    No score is released: score the winner with `private_accuracy` where one is needed.
+
+    The rows that train the release also choose the winner. That is sound (the two costs add up),
+    and candidates cannot fit the true rows more closely than the release lets them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from skdp import HDPViewSynthesizer, Numeric, PrivateClassifier, PrivateGridSearchCV
+    >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 500, axis=0)
+    >>> y = np.repeat(["low", "high"], 500)
+    >>> release = HDPViewSynthesizer(epsilon=2.0, domain=Numeric(0, 1, bins=4))
+    >>> model = PrivateClassifier(DecisionTreeClassifier(), release, classes=["low", "high"])
+    >>> search = PrivateGridSearchCV(model, {"estimator__max_depth": [1, 2, 3]}, epsilon=0.5)
+    >>> search.fit(X, y).predict([[0.9, 0.9]]).tolist()
+    ['high']
+    >>> float(search.privacy_loss_.epsilon)
+    2.5
+    """
+
+    def __init__(
+        self,
+        estimator,
+        param_grid,
+        *,
+        epsilon=0.1,
+        metric="accuracy",
+        bounds=None,
+        ledger=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.metric = metric
+        self.bounds = bounds
+        self.ledger = ledger
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X, y):
+        """Charge for the whole search, fit every candidate, and choose.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the estimator is not private or the grid does not fit it; nothing is spent.
+        BudgetExceededError
+            If the ledger cannot pay for all; no value has been read.
+        """
+        _check_metric(self.metric, self.bounds)
+        choice = as_epsilon(self.epsilon)
+        candidates = list(ParameterGrid(self.param_grid))
+        variants = [clone(self.estimator).set_params(**params) for params in candidates]
+        shared = self._shares_a_release()
+        prices = [_per_fit(variant) for variant in (variants[:1] if shared else variants)]
+        book = _one_ledger(self.estimator, self.ledger)
+        rows, labels = as_frame(X), np.asarray(y)
+        if labels.shape != (rows.n_rows,):
+            raise ValueError(f"X has {rows.n_rows} rows, but y has the shape {labels.shape}.")
+        source = noise_source(self.random_state)
+        parts = {"fits": sum((price for price, _ in prices), Fraction(0)), "choice": choice}
+        loss = PrivacyLoss(
+            sum(parts.values()),
+            parts,
+            seeded=source.seeded or any(seeded for _, seeded in prices),
+        )
+        # Privacy. The fits are releases and cost what they cost, in sequence; candidates that are
+        # trained on one release are post-processing of it. Given them, one record adds to every
+        # candidate's score a number of [0, 1] (right or wrong), or of [0, largest] on the grid of
+        # squared errors: all scores move in the same direction by at most the range R, and the
+        # noisy maximum at `choice` costs `choice`, whatever the number of candidates.
+        if book is not None:
+            book.charge(type(self).__name__, loss)
+        fitted = self._fit_candidates([without_ledgers(one) for one in variants], X, y, shared)
+        best = self._choose(fitted, X, labels, choice, source)
+
+        validate_data(self, X, skip_check_array=True)
+        self.best_index_ = best
+        self.best_params_ = candidates[best]
+        self.best_estimator_ = fitted[best]
+        self.privacy_loss_ = loss
+        return self
+
+    def _shares_a_release(self):
+        """Whether the candidates differ only in what is trained on the release."""
+        grids = self.param_grid if isinstance(self.param_grid, list) else [self.param_grid]
+        if not all(isinstance(grid, Mapping) for grid in grids):
+            raise TypeError("param_grid must be a dict of lists, or a list of such dicts.")
+        inner = hasattr(self.estimator, "_train_on") and all(
+            key == "estimator" or key.startswith("estimator__") for grid in grids for key in grid
+        )
+        return inner
+
+    def _fit_candidates(self, variants, X, y, shared):
+        fitted = []
+        for i, variant in enumerate(variants):
+            if self.verbose:
+                print(f"[{i + 1}/{len(variants)}] {variant}")
+            if shared and fitted:
+                fitted.append(variant._train_on(fitted[0], X))
+            else:
+                fitted.append(variant.fit(X, y))
+        return fitted
+
+    def _choose(self, fitted, X, labels, epsilon, source):
+        guesses = [np.asarray(model.predict(X)) for model in fitted]
+        if self.metric == "accuracy":
+            scores = [int(_equal(labels, guess).sum()) for guess in guesses]
+            return int(noisy_max(scores, epsilon, 1, random_state=source))
+        low, high = (float(as_fraction(bound, "bounds")) for bound in self.bounds)
+        # Each row is rounded to the grid by itself: integer sums.
+        unit = (high - low) ** 2 / _STEPS
+        scores = [
+            -int(np.rint(_squared_errors(labels, guess, low, high) / unit).astype(np.int64).sum())
+            for guess in guesses
+        ]
+        return int(noisy_max(scores, epsilon, _STEPS, random_state=source))
+
+    @available_if(_offers("predict"))
+    def predict(self, X):
+        """Predict with the winner.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    @available_if(_offers("predict_proba"))
+    def predict_proba(self, X):
+        """Predict the probability of each label with the winner.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.predict_proba(X)
+
+    @available_if(_offers("score"))
+    def score(self, X, y):
+        """Score the winner on true rows: exact, for the holder's eyes, not private.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.score(X, y)
+
+    @property
+    def classes_(self):
+        """The declared labels, of the winner."""
+        return self.best_estimator_.classes_
+
+    def _privacy_steps(self, name, rows):
+        candidates = list(ParameterGrid(self.param_grid))
+        shared = self._shares_a_release()
+        # Where prices differ, every candidate is fitted once; steps are shown once, with the sum.
+        variants = [clone(self.estimator).set_params(**params) for params in candidates]
+        walks = [walk(one, child(name, "estimator"), rows) for one in variants]
+        if shared:
+            walks = walks[:1]
+        steps = []
+        for same in zip(*walks, strict=False):
+            prices = [step.epsilon for step in same]
+            total = None if any(price is None for price in prices) else sum(prices, Fraction(0))
+            worst = next((step for step in same if not step.sound), same[0])
+            steps.append(_with(worst, total, len(walks)))
+        own = Step(
+            name,
+            type(self).__name__,
+            "a release" if rows.released else "raw rows and labels",
+            "leaks" if self.random_state is not None else "private",
+            "its choice comes from a seed: who knows or guesses it takes the noise off."
+            if self.random_state is not None
+            else f"chooses among {len(candidates):,} candidates by one noisy maximum.",
+            "random_state=None, the operating system's entropy."
+            if self.random_state is not None
+            else "",
+            epsilon=as_epsilon(self.epsilon),
+            estimator=self,
+        )
+        return [*steps, own]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = inner.classifier_tags
+        tags.regressor_tags = inner.regressor_tags
+        tags.target_tags = inner.target_tags
+        tags.input_tags = inner.input_tags
+        tags.non_deterministic = True
+        return tags
+
+
+def _with(step, epsilon, n_fits):
+    return Step(
+        step.name,
+        step.kind,
+        step.reads,
+        step.verdict,
+        step.why,
+        step.remedy,
+        epsilon,
+        step.n_fits * n_fits,
+        step.estimator,
+    )

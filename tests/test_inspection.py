@@ -1,0 +1,357 @@
+"""privacy_report on a corpus of pipelines: good, bad and subtle."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import DOMAIN, people
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.cluster import KMeans
+from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import (
+    BaggingClassifier,
+    HistGradientBoostingClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.feature_selection import SelectKBest
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    LeaveOneOut,
+    RandomizedSearchCV,
+    cross_val_score,
+)
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
+from sklearn.tree import DecisionTreeClassifier
+
+import skdp
+from skdp.inspection import assert_private, privacy_report
+
+imblearn = pytest.importorskip("imblearn")
+from imblearn.over_sampling import RandomOverSampler, SMOTE  # noqa: E402
+from imblearn.pipeline import Pipeline as SamplingPipeline  # noqa: E402
+from imblearn.pipeline import make_pipeline as make_sampling_pipeline  # noqa: E402
+
+ROWS = people(400)
+X, Y = ROWS.drop(columns="income"), ROWS["income"]
+
+
+def release(epsilon=1.0, **changes):
+    return skdp.HDPViewSynthesizer(
+        epsilon, **{"domain": DOMAIN, "target": "income", **changes}
+    )
+
+
+def model(epsilon=1.0, estimator=None, **changes):
+    return skdp.PrivateClassifier(estimator or LogisticRegression(), release(epsilon, **changes))
+
+
+class Mystery(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+class MysteryTransformer(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X
+
+
+def centre(X):
+    return X - X.mean()
+
+
+declared = OneHotEncoder(categories=[["a", "b"]], handle_unknown="ignore")
+nested = model()
+for depth in range(10):
+    nested = make_pipeline(FunctionTransformer(), nested)
+fitted = model(2).fit(X, Y)
+inferred = skdp.Domain(dict(DOMAIN.items()) if hasattr(DOMAIN, "items") else {
+    name: DOMAIN[name] for name in DOMAIN.names
+}, inferred=True)
+
+# (name, estimator, private?, epsilon of one fit (None: cannot be told), verdicts that must occur)
+CORPUS = [
+    # good
+    ("a release", release(), True, 1, {"private"}),
+    ("pair views", skdp.PairViewSynthesizer(0.3, domain=DOMAIN), True, 0.3, {"private"}),
+    ("a model", model(0.5), True, 0.5, {"private", "post-processing"}),
+    ("a fitted model", fitted, True, 2, {"private"}),
+    ("a scaler behind", model(1, make_pipeline(StandardScaler(), LogisticRegression())), True, 1,
+     {"post-processing"}),
+    ("a search behind", model(1, GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2]})),
+     True, 1, {"post-processing"}),
+    ("an ensemble behind", model(1, BaggingClassifier(DecisionTreeClassifier())), True, 1, {"private"}),
+    ("in a pipeline", make_pipeline(FunctionTransformer(), model()), True, 1, {"public"}),
+    ("passthrough", Pipeline([("a", "passthrough"), ("b", None), ("c", model())]), True, 1,
+     {"public"}),
+    ("ten deep", nested, True, 1, {"private"}),
+    ("a logarithm in front", make_pipeline(FunctionTransformer(np.log1p), model()), True, 1,
+     {"public"}),
+    ("row by row", make_pipeline(Normalizer(), model()), True, 1, {"public"}),
+    ("declared categories", make_pipeline(declared, model()), True, 1, {"public"}),
+    ("constant for missing", make_pipeline(SimpleImputer(strategy="constant"), model()), True, 1,
+     {"public"}),
+    ("hashing", make_pipeline(HashingVectorizer(), model()), True, 1, {"public"}),
+    ("columns chosen by name", make_pipeline(
+        make_column_transformer(("passthrough", ["age"]), remainder="drop"), model()), True, 1,
+     {"public"}),
+    ("sampler", make_sampling_pipeline(release(), StandardScaler(), LogisticRegression()), True, 1,
+     {"private", "post-processing"}),
+    ("frozen", FrozenEstimator(fitted), True, 0, {"private"}),
+    ("histogram", skdp.RangeTreeHistogram(0.25, bounds=(0, 1), bins=8), True, 0.25, {"private"}),
+    ("private search", skdp.PrivateGridSearchCV(
+        model(), {"estimator__C": [0.1, 1.0, 10.0]}, epsilon=0.25), True, 1.25, {"private"}),
+    ("private search of releases", skdp.PrivateGridSearchCV(
+        model(), {"synthesizer__epsilon": [0.5, 1.5]}, epsilon=0.25), True, 2.25, {"private"}),
+    ("private scores in a search", GridSearchCV(
+        model(), {"estimator__C": [1, 2]}, cv=3,
+        scoring=skdp.make_private_scorer("accuracy", epsilon=0.1)), True, 7 + 0.6, {"private"}),
+    ("regressor", skdp.PrivateRegressor(
+        LinearRegression(), skdp.PairViewSynthesizer(0.7, domain=DOMAIN, target="age")), True, 0.7,
+     {"private"}),
+    # bad
+    ("no private step", make_pipeline(FunctionTransformer(), FunctionTransformer()), False, 0,
+     {"public"}),
+    ("plain classifier", LogisticRegression(), False, 0, {"leaks"}),
+    ("scaler in front", make_pipeline(StandardScaler(), model()), False, 1, {"leaks"}),
+    ("components in front", make_pipeline(PCA(2), model()), False, 1, {"leaks"}),
+    ("selection in front", make_pipeline(SelectKBest(k=1), model()), False, 1, {"leaks"}),
+    ("one column scaled", make_pipeline(
+        ColumnTransformer([("scale", MinMaxScaler(), ["age"])], remainder="passthrough"), model()),
+     False, 1, {"leaks"}),
+    ("clusters", KMeans(3), False, 0, {"leaks"}),
+    ("oversampled true rows", make_sampling_pipeline(RandomOverSampler(), LogisticRegression()),
+     False, 0, {"leaks"}),
+    ("true rows first", make_sampling_pipeline(SMOTE(), model()), False, 1, {"leaks"}),
+    ("scaler before the sampler", make_sampling_pipeline(
+        StandardScaler(), release(), LogisticRegression()), False, 1, {"leaks"}),
+    ("search on exact scores", GridSearchCV(model(), {"estimator__C": [1, 2]}, cv=3), False, 7,
+     {"leaks"}),
+    ("dear search", GridSearchCV(model(), {"synthesizer__epsilon": [1, 2]}, cv=5), False, 17,
+     {"leaks"}),
+    ("random search", RandomizedSearchCV(model(), {"estimator__C": [1, 2, 3]}, n_iter=2, cv=2,
+                                         refit=False), False, 4, {"leaks"}),
+    ("bagging", BaggingClassifier(model(), n_estimators=3), False, None, {"leaks"}),
+    ("stacking", StackingClassifier([("a", model())]), False, None, {"leaks"}),
+    # subtle
+    ("seeded", model(1, random_state=0), False, 1, {"leaks"}),
+    ("seeded numpy integer", release(random_state=np.int64(4)), False, 1, {"leaks"}),
+    ("inferred domain", release(domain=inferred), False, 1, {"leaks"}),
+    ("a mean in a function", make_pipeline(FunctionTransformer(centre), model()), False, 1,
+     {"unknown"}),
+    ("encoder learns categories", make_pipeline(OneHotEncoder(), model()), False, 1, {"leaks"}),
+    ("encoder raises on unknown", make_pipeline(
+        OrdinalEncoder(categories=[["a", "b"]]), model()), False, 1, {"leaks"}),
+    ("bins from quantiles", make_pipeline(KBinsDiscretizer(), model()), False, 1, {"leaks"}),
+    ("mean for missing", make_pipeline(SimpleImputer(), model()), False, 1, {"leaks"}),
+    ("release inside a plain pipeline", make_pipeline(release(), LogisticRegression()), False, 1,
+     {"unknown"}),
+    ("labels of a vote", VotingClassifier([("a", model()), ("b", model(0.5))]), False, 1.5,
+     {"leaks", "private"}),
+    ("a dummy knows the labels", DummyClassifier(), False, 0, {"leaks"}),
+    ("union", FeatureUnion([("a", "passthrough"), ("b", PCA(1))]), False, 0, {"leaks"}),
+    ("cache on disk", Pipeline([("a", FunctionTransformer()), ("b", model())], memory="/tmp/x"),
+     False, 1, {"leaks"}),
+    ("unknown classifier", Mystery(), False, 0, {"unknown"}),
+    ("unknown in front", make_pipeline(MysteryTransformer(), model()), False, 1, {"unknown"}),
+    ("frozen scaler", make_pipeline(FrozenEstimator(StandardScaler()), model()), False, 1,
+     {"unknown"}),
+    ("foreign synthesizer", skdp.PrivateClassifier(LogisticRegression(), Mystery()), False, 0,
+     {"unknown"}),
+    ("seeded choice", skdp.PrivateGridSearchCV(
+        model(), {"estimator__C": [1]}, epsilon=0.25, random_state=3), False, 1.25, {"leaks"}),
+]
+
+
+@pytest.mark.parametrize(("name", "estimator", "private", "epsilon", "verdicts"), CORPUS,
+                         ids=[case[0] for case in CORPUS])
+def test_corpus(name, estimator, private, epsilon, verdicts):
+    report = privacy_report(estimator)
+    assert report.private == private, report
+    assert report.epsilon == (None if epsilon is None else Fraction(str(epsilon)))
+    found = {step.verdict for step in report.steps}
+    assert verdicts <= found
+    assert private == (not report.reasons)
+    for step in report.steps:
+        assert step.why.endswith(".") or step.verdict == "unknown"
+        assert step.sound or step.remedy, step
+    if private:
+        assert_private(estimator)
+    else:
+        with pytest.raises(AssertionError, match="is not private") as caught:
+            assert_private(estimator)
+        assert all(reason in str(caught.value) for reason in report.reasons)
+
+
+def test_the_corpus_is_large_and_mixed():
+    verdicts = [private for _, _, private, _, _ in CORPUS]
+    assert len(CORPUS) >= 40 and sum(verdicts) >= 15 and verdicts.count(False) >= 20
+
+
+def test_report_reads():
+    report = privacy_report(make_pipeline(StandardScaler(), model(0.5)), cv=4)
+    text = repr(report)
+    assert "NOT private" in text and "remedy: PrivateStandardScaler" in text
+    assert "cross-validation spends epsilon = 2" in text
+    frame = report.to_frame()
+    assert list(frame["step"]) == [
+        "standardscaler",
+        "privateclassifier__synthesizer",
+        "privateclassifier__estimator",
+    ]
+    assert frame["epsilon"].tolist() == [0, 0.5, 0]
+    page = report._repr_html_()
+    assert "<table>" in page and "leaks" in page and "PrivateStandardScaler" in page
+    # Nothing of a name becomes markup.
+    odd = Pipeline([("<script>", FunctionTransformer()), ("m", model())])
+    assert "<script>" not in privacy_report(odd)._repr_html_()
+
+
+def test_price_of_folds():
+    assert privacy_report(model(0.5), cv=5).cv_epsilon == Fraction(5, 2)
+    assert privacy_report(model(0.5), cv=KFold(3)).cv_epsilon == Fraction(3, 2)
+    assert privacy_report(model(0.5), cv=skdp.PrivateKFold(5)).cv_epsilon == 2
+    unknown = privacy_report(model(0.5), cv=LeaveOneOut())
+    assert unknown.cv_epsilon is None
+    assert any("depends on the rows" in note for note in unknown.notes)
+    assert privacy_report(model(0.5)).cv_epsilon is None
+
+
+def test_searches_of_unknown_price_say_so():
+    class Uniform:
+        def rvs(self, random_state=None):
+            return 1.0
+
+    search = RandomizedSearchCV(model(), {"synthesizer__epsilon": Uniform()}, n_iter=4)
+    assert privacy_report(search).epsilon is None
+    fixed = RandomizedSearchCV(model(), {"estimator__C": Uniform()}, n_iter=4, cv=2)
+    assert privacy_report(fixed).epsilon == 9
+    assert privacy_report(GridSearchCV(model(), {"estimator__C": [1]}, cv=LeaveOneOut())).epsilon is None
+
+
+def test_swallowed_errors_are_mentioned():
+    search = GridSearchCV(model(), {"estimator__C": [1]}, cv=2)
+    assert any("error_score" in note for note in privacy_report(search).notes)
+    search.set_params(error_score="raise")
+    assert not any("error_score" in note for note in privacy_report(search).notes)
+
+
+def test_bad_input():
+    with pytest.raises(TypeError, match="got the class LogisticRegression"):
+        privacy_report(LogisticRegression)
+    with pytest.raises(TypeError, match="has no fit"):
+        privacy_report("model")
+    refused = privacy_report(release(epsilon=-1))
+    assert not refused.private and refused.epsilon is None
+    assert "will refuse" in refused.reasons[0]
+
+
+def test_the_report_reads_no_row_and_spends_nothing():
+    ledger = skdp.PrivacyLedger(1)
+    privacy_report(GridSearchCV(model(ledger=ledger), {"estimator__C": [1, 2]}), cv=3)
+    assert ledger.spent == 0
+
+
+# --- the forecast is what the ledger sees
+
+EPSILONS = st.sampled_from([0.1, 0.25, 0.3, 1, 2])
+NUMBERS = pd.DataFrame({"a": np.linspace(0, 1, 40), "b": np.linspace(1, 0, 40)})
+LABELS = pd.Series(np.arange(40) % 2)
+SQUARE = skdp.Domain({"a": skdp.Numeric(0, 1, bins=4), "b": skdp.Numeric(0, 1, bins=4)})
+
+
+def pipelines(ledger):
+    """Random compositions of steps that charge one ledger."""
+
+    def release(epsilon):
+        return skdp.HDPViewSynthesizer(epsilon, domain=SQUARE, ledger=ledger)
+
+    def private(epsilon):
+        return skdp.PrivateClassifier(DecisionTreeClassifier(), release(epsilon), classes=[0, 1])
+
+    def search(pair):
+        epsilon, depths = pair
+        return skdp.PrivateGridSearchCV(
+            private(epsilon), {"estimator__max_depth": depths}, epsilon=0.5
+        )
+
+    def dear(pair):
+        epsilon, others = pair
+        return skdp.PrivateGridSearchCV(
+            private(epsilon), {"synthesizer__epsilon": others}, epsilon=0.5
+        )
+
+    leaf = st.one_of(
+        EPSILONS.map(private),
+        st.tuples(EPSILONS, st.lists(st.integers(1, 4), min_size=1, max_size=3)).map(search),
+        st.tuples(EPSILONS, st.lists(EPSILONS, min_size=1, max_size=3)).map(dear),
+    )
+    grids = st.tuples(leaf, st.booleans(), st.integers(2, 3)).map(
+        lambda t: GridSearchCV(
+            Pipeline([("m", t[0])]), {"m": [t[0], private(1)]}, cv=t[2], refit=False
+        )
+    )
+    return st.recursive(
+        st.one_of(leaf, grids),
+        lambda inner: st.one_of(
+            inner.map(lambda e: make_pipeline(FunctionTransformer(), e)),
+            inner.map(lambda e: make_pipeline("passthrough", None, e)),
+            st.lists(leaf, min_size=1, max_size=3).map(
+                lambda es: VotingClassifier([(f"v{i}", e) for i, e in enumerate(es)])
+            ),
+        ),
+        max_leaves=3,
+    )
+
+
+@settings(
+    max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
+@given(data=st.data())
+def test_the_ledger_sees_what_was_forecast(data):
+    ledger = skdp.PrivacyLedger()
+    estimator = data.draw(pipelines(ledger))
+    report = privacy_report(estimator, cv=2)
+    estimator.fit(NUMBERS, LABELS)
+    assert report.epsilon == ledger.spent
+
+
+def test_folds_cost_what_was_forecast():
+    ledger = skdp.PrivacyLedger()
+    estimator = make_pipeline(FunctionTransformer(), model(0.3, ledger=ledger,
+                              estimator=HistGradientBoostingClassifier(categorical_features="from_dtype")))
+    estimator = make_pipeline(FunctionTransformer(), model(0.3, DummyClassifier(), ledger=ledger))
+    cross_val_score(estimator, X, Y, cv=3)
+    assert ledger.spent == privacy_report(estimator, cv=3).cv_epsilon
+    before = ledger.spent
+    estimator = model(0.3, DummyClassifier(), ledger=ledger)
+    skdp.private_cross_val_score(estimator, X, Y, epsilon=0.5, cv=4)
+    price = privacy_report(estimator, cv=skdp.PrivateKFold(4)).cv_epsilon
+    assert ledger.spent - before == price + Fraction(1, 2)
