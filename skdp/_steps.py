@@ -157,11 +157,11 @@ def _visit(estimator: Any, name: str, rows: Rows) -> _Result:
         return [Step(name, kind, "nothing", PUBLIC, why + ".")], rows
     if isinstance(estimator, PrivateEstimator):
         return _private(estimator, name, rows), rows
-    if hasattr(estimator, "_privacy_steps"):
-        return estimator._privacy_steps(name, rows), rows
     for kind, visit in _COMPOSITES:
         if isinstance(estimator, kind):
             return visit(estimator, name, rows)
+    if hasattr(estimator, "_privacy_steps"):
+        return estimator._privacy_steps(name, rows), rows
     return _foreign(estimator, name, rows)
 
 

@@ -1,0 +1,407 @@
+"""Private folds, scores and searches: what is released, what is charged, how far it is off."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import DOMAIN, people
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import skdp
+from skdp.mechanisms import discrete_laplace_variance
+
+N = 2_000
+rng = np.random.default_rng(0)
+X = pd.DataFrame({"a": rng.uniform(0, 1, N), "b": rng.uniform(0, 1, N)})
+Y = pd.Series(np.where(X["a"] > 0.5, "high", "low"), name="label")
+SQUARE = skdp.Domain({"a": skdp.Numeric(0, 1, bins=8), "b": skdp.Numeric(0, 1, bins=2)})
+
+
+def model(epsilon=1.0, estimator=None, ledger=None, random_state=None):
+    release = skdp.HDPViewSynthesizer(
+        epsilon, domain=SQUARE, ledger=ledger, random_state=random_state
+    )
+    tree = DecisionTreeClassifier(max_depth=3) if estimator is None else estimator
+    return skdp.PrivateClassifier(tree, release, classes=["high", "low"])
+
+
+class Recorder:
+    """Notes the arguments of each call of a function, and calls it."""
+
+    def __init__(self, monkeypatch, function):
+        self.arguments = []
+        self.function = getattr(skdp.model_selection, function)
+        monkeypatch.setattr(skdp.model_selection, function, self)
+
+    def __call__(self, *args, **kwargs):
+        self.arguments.append(args)
+        return self.function(*args, **kwargs)
+
+
+# --- scores
+
+
+def test_accuracy_is_a_share_of_two_noisy_counts():
+    truth = np.array(["a"] * 600 + ["b"] * 400)
+    score = skdp.private_accuracy(truth, np.array(["a"] * 1000), epsilon=50)
+    # At epsilon 50 the noise is 0 but for one draw in 1e21.
+    assert float(score) == 0.6 and score.lower == score.upper == 0.6
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 1.0])
+def test_accuracy_interval_covers(epsilon):
+    truth, guess = np.zeros(300, dtype=int), np.r_[np.zeros(240, dtype=int), np.ones(60, dtype=int)]
+    results = [
+        skdp.private_accuracy(truth, guess, epsilon=epsilon, level=0.9) for _ in range(1_500)
+    ]
+    covered = np.mean([result.lower <= 0.8 <= result.upper for result in results])
+    # Guaranteed .9; four standard errors below is a false alarm of 3e-5.
+    assert covered > 0.9 - 4 * np.sqrt(0.09 / 1_500)
+    # The noise really is there: half its scale would show as half the spread.
+    values = np.array([result.value for result in results])
+    spread = np.median([result.std for result in results])
+    if epsilon == 1.0:
+        assert 0.85 < values.std() / spread < 1.15
+    assert values.std() > 0 and ((values >= 0) & (values <= 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("truth", "guess"),
+    [
+        ([], []),
+        ([None, float("nan"), "a"], ["a", "a", "a"]),
+        ([1, 2, 3], ["1", "2", "3"]),
+        (["x"], ["y"]),
+    ],
+)
+def test_odd_labels_are_wrong_answers(truth, guess):
+    truth, guess = np.array(truth, dtype=object), np.array(guess, dtype=object)
+    score = skdp.private_accuracy(truth, guess, epsilon=50)
+    expected = 0.5 if not len(truth) else (truth == guess).mean()
+    assert float(score) == pytest.approx(expected)
+
+
+def test_confusion_matrix_has_every_cell_and_skips_what_is_not_declared():
+    truth, guess = ["a", "a", "b", "z", None], ["a", "b", "b", "a", "a"]
+    table = skdp.private_confusion_matrix(truth, guess, labels=["a", "b", "c"], epsilon=50)
+    expected = [[1, 1, 0], [0, 1, 0], [0, 0, 0]]
+    assert table.to_numpy().tolist() == expected
+    assert (table.index.name, table.columns.name) == ("true", "predicted")
+    noisy = np.array(
+        [
+            skdp.private_confusion_matrix(truth, guess, labels=["a", "b", "c"], epsilon=1)
+            for _ in range(600)
+        ]
+    )
+    # Empty cells too. Variance of 5,400 draws: kurtosis 6 gives a relative error of .04 at most.
+    variance = (noisy - expected).var()
+    assert abs(variance / discrete_laplace_variance(1) - 1) < 0.18
+    assert (noisy[:, 2, 2] != 0).any()
+
+
+def test_mse():
+    truth = rng.uniform(0, 4, 5_000)
+    guess = truth + 1
+    exact = np.mean((np.clip(truth, 0, 5) - np.clip(guess, 0, 5)) ** 2)
+    results = [
+        skdp.private_mse(truth, guess, bounds=(0, 5), epsilon=1, level=0.9) for _ in range(300)
+    ]
+    assert np.mean([r.lower <= exact <= r.upper for r in results]) > 0.9 - 4 * 0.0174
+    values = np.array([r.value for r in results])
+    assert abs(values.mean() - exact) < 5 * values.std() / np.sqrt(300) + 1e-4
+    # Laplace noise of scale 25 / .9 on the sum dominates: 39.3 / 5,000.
+    assert 0.8 < values.std() / (np.sqrt(2) * 25 / 0.9 / 5_000) < 1.25
+    # Two clipped values, and a missing one is as wrong as can be.
+    wild = skdp.private_mse([1e9, np.nan], [-1e9, 0.0], bounds=(0, 2), epsilon=500)
+    assert float(wild) == pytest.approx(4, rel=1e-4)
+    words = np.array(["x", 1.0], dtype=object)
+    worst = skdp.private_mse(words, [1.0, 1.0], bounds=(0, 2), epsilon=500)
+    assert float(worst) == pytest.approx(2, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **k: skdp.private_accuracy(["a", "b"], ["a"], epsilon=1, **k),
+        lambda **k: skdp.private_accuracy(["a"], ["a"], epsilon=0, **k),
+        lambda **k: skdp.private_accuracy(["a"], ["a"], epsilon=1, level=1.0, **k),
+        lambda **k: skdp.private_accuracy(np.zeros((2, 2)), np.zeros((2, 2)), epsilon=1, **k),
+        lambda **k: skdp.private_confusion_matrix(["a"], ["a"], labels=["a", "a"], epsilon=1, **k),
+        lambda **k: skdp.private_confusion_matrix(["a"], ["a"], labels=[], epsilon=1, **k),
+        lambda **k: skdp.private_mse([1], [1], bounds=(1, 1), epsilon=1, **k),
+        lambda **k: skdp.private_mse([1], [1], bounds=(0, float("inf")), epsilon=1, **k),
+    ],
+)
+def test_refusals_cost_nothing(call):
+    ledger = skdp.PrivacyLedger(5)
+    with pytest.raises(ValueError):
+        call(ledger=ledger)
+    assert ledger.spent == 0
+
+
+def test_scores_are_charged_before_reading():
+    ledger = skdp.PrivacyLedger(1)
+
+    class Unreadable:
+        """One-dimensional, and raises when its values are looked at."""
+
+        def __eq__(self, other):
+            raise RuntimeError("read")
+
+        __hash__ = None
+
+    secret = np.array([Unreadable()], dtype=object)
+    with pytest.raises(skdp.BudgetExceededError):
+        skdp.private_accuracy(secret, secret, epsilon=2, ledger=ledger)
+    # Affordable: a label that cannot be compared is a wrong answer, not an error.
+    skdp.private_accuracy(secret, secret, epsilon=1, ledger=ledger)
+    assert ledger.spent == 1
+
+
+def test_scorer_in_a_search_is_charged_every_time():
+    ledger = skdp.PrivacyLedger()
+    scorer = skdp.make_private_scorer("accuracy", epsilon=0.25, ledger=ledger)
+    search = GridSearchCV(
+        model(0.5, ledger=ledger), {"estimator__max_depth": [1, 2]}, cv=2, scoring=scorer
+    )
+    search.fit(X, Y)
+    assert ledger.spent == 5 * Fraction(1, 2) + 4 * Fraction(1, 4)
+    assert 0 <= search.best_score_ <= 1
+    loss = skdp.make_private_scorer("mse", epsilon=50, bounds=(0, 1))
+    constant = DummyRegressor(strategy="constant", constant=1.0).fit([[0]], [1.0])
+    assert loss(constant, np.zeros((100, 1)), np.zeros(100)) == pytest.approx(-1, abs=0.05)
+    for bad in ({"metric": "auc"}, {"metric": "mse"}, {"bounds": (0, 1)}):
+        with pytest.raises(ValueError):
+            skdp.make_private_scorer(epsilon=1, **bad)
+
+
+# --- folds
+
+
+def test_folds_partition_and_do_not_move_others():
+    folds = skdp.PrivateKFold(3)
+    tests = [test for _, test in folds.split(X)]
+    assert sorted(np.concatenate(tests)) == list(range(N))
+    for train, test in skdp.PrivateKFold(3).split(X, Y):
+        assert sorted([*train, *test]) == list(range(N))
+    # The fold of a record is the same whoever comes behind it: seeded, one row more at the end.
+    seeded = skdp.PrivateKFold(4, random_state=7)
+    first = [set(test) for _, test in seeded.split(X)]
+    fewer = [set(test) for _, test in seeded.split(X.iloc[:-1])]
+    assert all(b == a - {N - 1} for a, b in zip(first, fewer, strict=True))
+
+
+def test_folds_are_uniform_and_differ_between_calls():
+    folds = skdp.PrivateKFold(4)
+    sizes = np.array([[len(test) for _, test in folds.split(X)] for _ in range(50)])
+    chi2 = ((sizes.sum(axis=0) - 25_000) ** 2 / 25_000).sum()
+    assert chi2 < 30.7  # 3 degrees of freedom: false alarm 1e-6
+    assert len({tuple(row) for row in sizes.tolist()}) > 10
+    for bad in (1, 2.5, True, "3"):
+        with pytest.raises(ValueError, match="n_splits"):
+            skdp.PrivateKFold(bad).get_n_splits()
+
+
+def test_cross_validation_charges_k_minus_one_fits_and_one_score():
+    ledger = skdp.PrivacyLedger(3.5)
+    score = skdp.private_cross_val_score(model(0.75, ledger=ledger), X, Y, epsilon=0.5, cv=5)
+    assert ledger.spent == Fraction(7, 2)
+    assert ledger.to_frame()["parts"].tolist() == ["fits=3, score=0.5"]
+    assert 0.85 < score.value <= 1 and score.lower < score.value < score.upper + 1e-9
+    with pytest.raises(skdp.BudgetExceededError):
+        skdp.private_cross_val_score(model(0.75, ledger=ledger), X, Y, epsilon=0.5, cv=5)
+    assert len(ledger.to_frame()) == 1
+
+
+def test_cross_validation_scores_rows_by_the_model_that_did_not_see_them():
+    seen = []
+
+    class Spy(DummyClassifier):
+        def predict(self, X):
+            seen.append(X)
+            return super().predict(X)
+
+    skdp.private_cross_val_score(model(estimator=Spy()), X, Y, epsilon=1, cv=skdp.PrivateKFold(3))
+    scored = pd.concat([rows for rows in seen if len(rows)])
+    assert len(scored) == N and set(scored.index) == set(X.index)
+
+
+def test_cross_validation_of_regressors():
+    release = skdp.PairViewSynthesizer(5, domain=SQUARE.select(["a"]))
+    estimator = skdp.PrivateRegressor(LinearRegression(), release, target_range=(0, 2))
+    score = skdp.private_cross_val_score(
+        estimator, X[["a"]], 2 * X["a"], epsilon=1, metric="mse", bounds=(0, 2), cv=2
+    )
+    assert score.value < 0.1
+
+
+@pytest.mark.parametrize(
+    ("estimator", "options", "message"),
+    [
+        (make_pipeline(StandardScaler(), model()), {}, "standardscaler is not private"),
+        (DecisionTreeClassifier(), {}, "is not private"),
+        (make_pipeline(FunctionTransformer(), FunctionTransformer()), {}, "no private step"),
+        (model(), {"cv": KFold(3)}, "PrivateKFold"),
+        (model(), {"cv": 1}, "n_splits"),
+        (model(), {"metric": "mse"}, "bounds"),
+        (model(ledger=skdp.PrivacyLedger()), {"ledger": skdp.PrivacyLedger()}, "2 ledgers"),
+    ],
+)
+def test_cross_validation_refuses(estimator, options, message):
+    with pytest.raises(ValueError, match=message):
+        skdp.private_cross_val_score(estimator, X, Y, epsilon=1, **options)
+
+
+# --- choosing
+
+
+def test_search_shares_one_release_and_charges_once():
+    ledger = skdp.PrivacyLedger(1.5)
+    search = skdp.PrivateGridSearchCV(
+        model(1, ledger=ledger), {"estimator__max_depth": [1, 2, 3, 4]}, epsilon=0.5
+    )
+    search.fit(X, Y)
+    assert ledger.spent == search.privacy_loss_.epsilon == Fraction(3, 2)
+    assert dict(search.privacy_loss_.parts) == {"fits": 1, "choice": Fraction(1, 2)}
+    assert search.best_params_ == {"estimator__max_depth": search.best_index_ + 1}
+    assert search.score(X, Y) > 0.85
+    assert search.predict_proba(X).shape == (N, 2)
+    assert search.classes_.tolist() == ["high", "low"]
+    with pytest.raises(skdp.BudgetExceededError):
+        clone(search).fit(X, Y)
+
+
+def test_search_over_releases_pays_for_each():
+    ledger = skdp.PrivacyLedger()
+    grid = [{"synthesizer__epsilon": [0.5, 1]}, {"synthesizer__epsilon": [2]}]
+    search = skdp.PrivateGridSearchCV(model(ledger=ledger), grid, epsilon=0.5).fit(X, Y)
+    assert ledger.spent == 4 and len(ledger.to_frame()) == 1
+    assert search.privacy_loss_.epsilon == 4
+
+
+def test_search_chooses_by_noisy_max_over_numbers_of_correct_rows(monkeypatch):
+    calls = Recorder(monkeypatch, "noisy_max")
+    grid = {
+        "estimator": [DummyClassifier(strategy="constant", constant=c) for c in ("high", "low")]
+    }
+    skdp.PrivateGridSearchCV(model(), grid, epsilon=Fraction(1, 3)).fit(X, Y)
+    ((scores, epsilon, score_range),) = calls.arguments
+    assert scores == [(Y == "high").sum(), (Y == "low").sum()]
+    assert (epsilon, score_range) == (Fraction(1, 3), 1)
+
+
+def test_scores_move_together_by_at_most_the_range(monkeypatch):
+    calls = Recorder(monkeypatch, "noisy_max")
+    release = skdp.PairViewSynthesizer(1, domain=SQUARE.select(["a"]))
+    base = skdp.PrivateRegressor(DummyRegressor(), release, target_range=(0, 2))
+    constants = [DummyRegressor(strategy="constant", constant=c) for c in (0.0, 1.0, 5.0)]
+    for rows in (slice(None), slice(1, None)):
+        skdp.PrivateGridSearchCV(
+            base, {"estimator": constants}, metric="mse", bounds=(0, 2), epsilon=1
+        ).fit(X[["a"]][rows], 2 * X["a"][rows])
+    (more, _, width), (fewer, _, _) = calls.arguments
+    moved = np.subtract(fewer, more)
+    assert moved.min() >= 0 and moved.max() <= width and moved.max() > width / 50
+
+
+def test_search_is_right_at_a_large_epsilon_and_random_at_a_tiny_one():
+    grid = {
+        "estimator": [
+            DummyClassifier(strategy="constant", constant="low"),
+            DecisionTreeClassifier(max_depth=2),
+        ]
+    }
+    sure = [
+        skdp.PrivateGridSearchCV(model(5), grid, epsilon=5).fit(X, Y).best_index_ for _ in range(5)
+    ]
+    assert sure == [1] * 5
+    few = X.iloc[:40], Y.iloc[:40]
+    blind = [
+        skdp.PrivateGridSearchCV(model(5), grid, epsilon=1e-4).fit(*few).best_index_
+        for _ in range(40)
+    ]
+    # A fair coin gives the same side 40 times with probability 2e-12.
+    assert 0 < sum(blind) < 40
+
+
+def test_search_keeps_nothing_private_and_marks_seeds():
+    search = skdp.PrivateGridSearchCV(model(), {"estimator__max_depth": [1, 2]}).fit(X, Y)
+    fitted = {key for key in vars(search) if key.endswith("_")}
+    assert fitted == {
+        "best_index_",
+        "best_params_",
+        "best_estimator_",
+        "privacy_loss_",
+        "n_features_in_",
+        "feature_names_in_",
+    }
+    assert not search.privacy_loss_.seeded
+    seeded = skdp.PrivateGridSearchCV(model(random_state=0), {"estimator__max_depth": [1]})
+    assert seeded.fit(X, Y).privacy_loss_.seeded
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid", "message"),
+    [
+        (DecisionTreeClassifier(), {"max_depth": [1]}, "is not private"),
+        (model(), {"estimator__depth": [1]}, "Invalid parameter"),
+        (model(epsilon=-1), {"estimator__max_depth": [1]}, "refuse"),
+    ],
+)
+def test_search_refuses(estimator, grid, message):
+    ledger = skdp.PrivacyLedger()
+    search = skdp.PrivateGridSearchCV(estimator, grid, ledger=ledger)
+    with pytest.raises(ValueError, match=message):
+        search.fit(X, Y)
+    assert ledger.spent == 0
+
+
+def test_search_in_a_pipeline():
+    search = skdp.PrivateGridSearchCV(model(), {"estimator__max_depth": [1, 2]})
+    pipeline = make_pipeline(FunctionTransformer(), search).fit(X, Y)
+    assert pipeline.score(X, Y) > 0.8
+
+
+# --- regressors
+
+
+def test_regressor_learns_from_the_release():
+    ledger = skdp.PrivacyLedger()
+    domain = SQUARE.with_attribute("y", skdp.Numeric(0, 3))
+    release = skdp.PairViewSynthesizer(2, domain=domain, target="y", ledger=ledger)
+    target = 3 * X["a"]
+    estimator = skdp.PrivateRegressor(DecisionTreeRegressor(max_depth=4), release).fit(X, target)
+    assert estimator.score(X, target) > 0.8 and ledger.spent == 2
+
+
+def test_regressor_wants_a_number_declared_once():
+    release = skdp.PairViewSynthesizer(1, domain=DOMAIN, target="income")
+    rows = people(50)
+    with pytest.raises(skdp.DomainError, match="PrivateClassifier"):
+        skdp.PrivateRegressor(LinearRegression(), release).fit(
+            rows.drop(columns="income"), rows["income"]
+        )
+    both = skdp.PairViewSynthesizer(1, domain=SQUARE, target="a")
+    with pytest.raises(ValueError, match="Both target"):
+        skdp.PrivateRegressor(LinearRegression(), both, target_range=(0, 1)).fit(X, X["a"])
+    with pytest.raises(skdp.DomainError, match="target_range"):
+        skdp.PrivateRegressor(LinearRegression(), skdp.PairViewSynthesizer(1, domain=SQUARE)).fit(
+            X, X["a"]
+        )
+
+
+@pytest.mark.parametrize("n_rows", [0, 1])
+def test_regressor_on_nobody(n_rows):
+    release = skdp.PairViewSynthesizer(0.01, domain=SQUARE)
+    estimator = skdp.PrivateRegressor(LinearRegression(), release, target_range=(0, 2))
+    predicted = estimator.fit(X[:n_rows], X["a"][:n_rows]).predict(X)
+    assert predicted.shape == (N,) and np.isfinite(predicted).all()
