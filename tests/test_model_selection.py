@@ -122,10 +122,10 @@ def test_mse():
     assert 0.8 < values.std() / (np.sqrt(2) * 25 / 0.9 / 5_000) < 1.25
     # Two clipped values, and a missing one is as wrong as can be.
     wild = skdp.private_mse([1e9, np.nan], [-1e9, 0.0], bounds=(0, 2), epsilon=500)
-    assert float(wild) == pytest.approx(4, rel=1e-4)
+    assert float(wild) == pytest.approx(4, rel=0.05)
     words = np.array(["x", 1.0], dtype=object)
     worst = skdp.private_mse(words, [1.0, 1.0], bounds=(0, 2), epsilon=500)
-    assert float(worst) == pytest.approx(2, rel=0.01)
+    assert float(worst) == pytest.approx(2, rel=0.05)
 
 
 @pytest.mark.parametrize(
