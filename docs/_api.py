@@ -37,6 +37,11 @@ SECTIONS = [
         ["skdp.cluster", "skdp.classification"],
     ),
     (
+        "Selection",
+        "Which features tell most, which items are most frequent.",
+        ["skdp.selection"],
+    ),
+    (
         "The released object",
         "What a synthesizer publishes, and what it answers. Everything on it is free.",
         ["skdp.synopsis"],

@@ -26,6 +26,7 @@ from .model_selection import (
     private_cross_val_score,
     private_mse,
 )
+from .selection import DPTopKSelector, most_frequent_items
 from .synopsis import QueryResult, Synopsis
 from .synthesis import HDPViewSynthesizer, PairViewSynthesizer
 
@@ -34,6 +35,7 @@ __all__ = [
     "Categorical",
     "DPKMeans",
     "DiffGenTransformer",
+    "DPTopKSelector",
     "Domain",
     "DomainError",
     "HDPViewSynthesizer",
@@ -59,6 +61,7 @@ __all__ = [
     "private_confusion_matrix",
     "private_cross_val_score",
     "private_mse",
+    "most_frequent_items",
 ]
 
 __version__ = "0.1.0"

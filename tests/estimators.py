@@ -141,4 +141,15 @@ CASES = [
         array_params=GRID_ARRAYS,
         expected_failures=EMPTY_IS_LEGAL,
     ),
+    Case(
+        skdp.DPTopKSelector,
+        params={"k": 2, "epsilon": 1.0, "domain": DOMAIN, "target": "income"},
+        array_params={
+            "k": 1,
+            "domain": skdp.Numeric(-10, 10, bins=4),
+            "target": None,
+            "classes": [0, 1, 2],
+        },
+        expected_failures=EMPTY_IS_LEGAL,
+    ),
 ]

@@ -22,7 +22,7 @@ from skdp._base import PrivateEstimator
 
 ROWS = people(300)
 # Private attributes that hold public facts only.
-PUBLIC_INTERNALS = {"_library"}
+PUBLIC_INTERNALS = {"_columns", "_library"}
 MOST_EXPECTED_FAILURES = 8
 
 

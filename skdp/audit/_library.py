@@ -21,14 +21,17 @@ from ..classification import (
 from ..domain import Categorical, Domain, Numeric
 from ..histogram import RangeTreeHistogram
 from ..mechanisms import (
+    SparseVector,
     bounded_sum,
     discrete_laplace,
     exponential,
     geometric,
     noisy_max,
     permute_and_flip,
+    sparse_vector_top_k,
     top_k,
 )
+from ..selection import DPTopKSelector, most_frequent_items
 from ..synthesis import HDPViewSynthesizer
 from ._audit import AuditResult, audit
 
@@ -176,10 +179,96 @@ def _() -> AuditCase:
     )
 
 
+# Streams of queries just below the threshold, then one just above it: the negative answers together
+# tell the most, and cost the most if the threshold's noise does not pay for them.
+
+_STREAM = {"n_trials": 100_000, "quick_trials": 6_000}
+
+
+@audited("SparseVector")
+def _() -> AuditCase:
+    def mechanism(answers: list[int]) -> Any:
+        vector = SparseVector(1.0, 3, 1)
+        vector.query_many(answers)
+        return vector.positives.tolist(), vector.gap
+
+    return AuditCase(mechanism, [0] * 8 + [3], [1] * 8 + [2], 1.0, **_STREAM, options=_ANSWERS)
+
+
+@audited("SparseVector, monotonic with answers")
+def _() -> AuditCase:
+    def mechanism(answers: list[int]) -> Any:
+        vector = SparseVector(1.0, 2, 2, monotonic=True, answer_share=0.2)
+        vector.query_many(answers)
+        return vector.positives.tolist(), vector.gaps.tolist(), vector.answers.tolist()
+
+    return AuditCase(
+        mechanism, [0] * 6 + [2, 2], [1] * 6 + [2, 2], 1.0, **_STREAM, options=_ANSWERS
+    )
+
+
+@audited("SparseVector, a new threshold each time")
+def _() -> AuditCase:
+    def mechanism(answers: list[int]) -> Any:
+        vector = SparseVector(1.0, 2, 2, variant="dwork-roth", noise="two-sided")
+        return vector.query_many(answers).tolist()
+
+    return AuditCase(
+        mechanism, [0] * 4 + [2, 2], [1] * 4 + [1, 1], 1.0, **_STREAM, options=_ANSWERS
+    )
+
+
+@audited("SparseVector, on a lattice")
+def _() -> AuditCase:
+    def mechanism(answers: list[float]) -> Any:
+        vector = SparseVector(1.0, 1.5, 1, sensitivity=0.5, lattice=0.25)
+        return vector.query_many(answers).tolist()
+
+    options = {"relation": "answers", "sensitivity": 0.5}
+    # From 0.1 to 0.6 is two steps of the lattice.
+    data = [0.1] * 6 + [1.6], [0.6] * 6 + [1.1]
+    return AuditCase(mechanism, *data, 1.0, **_STREAM, options=options)
+
+
+@audited("sparse_vector_top_k")
+def _() -> AuditCase:
+    def mechanism(answers: list[int]) -> Any:
+        chosen = sparse_vector_top_k(answers, 1, 1.0, 4, monotonic=True, max_passes=3)
+        return chosen.tolist()
+
+    return AuditCase(mechanism, [0] * 4 + [4], [1] * 4 + [4], 1.0, **_STREAM, options=_ANSWERS)
+
+
+@audited("most_frequent_items")
+def _() -> AuditCase:
+    # One person has the outsider: bounded to one item of two, it is counted or not.
+    def mechanism(baskets: list[list[str]]) -> Any:
+        found = most_frequent_items(baskets, 2, ["a", "b", "c"], 1.0, max_items=2)
+        return tuple(found["item"]), tuple(found["count"])
+
+    baskets = [["a"], ["a"], ["a", "b"], ["b"]]
+    trials = {"n_trials": 20_000, "quick_trials": 2_000}
+    options = {"relation": "records"}
+    return AuditCase(mechanism, baskets, [*baskets, ["b", "c"]], 1.0, **trials, options=options)
+
+
+@audited("most_frequent_items, all counts")
+def _() -> AuditCase:
+    def mechanism(baskets: list[list[str]]) -> Any:
+        found = most_frequent_items(baskets, 3, ["a", "b", "c"], 1.0, max_items=1)
+        return tuple(found.sort_values("item")["count"])
+
+    baskets = [["a"], ["a"], ["a", "b"], ["b"]]
+    trials = {"n_trials": 20_000, "quick_trials": 2_000}
+    options = {"relation": "records"}
+    return AuditCase(mechanism, baskets, [*baskets, ["b"]], 1.0, **trials, options=options)
+
+
 # Estimators on data sets of a few records: a record among few changes most.
 
 _LINE = Domain({"x": Numeric(0, 4, bins=4)})
 _PLANE = Domain({"x": Numeric(0, 3, bins=3), "s": Categorical(["a", "b"])})
+_LABEL = Categorical([0, 1])
 _LINE_ROWS = pd.DataFrame({"x": [0.5, 0.5, 0.5, 2.5]})
 _PLANE_ROWS = pd.DataFrame({"x": [0.5, 0.5, 0.5, 2.5], "s": ["a", "a", "b", "b"]})
 
@@ -270,6 +359,16 @@ def _() -> AuditCase:
 @audited("ProjectedHistogramTransformer")
 def _() -> AuditCase:
     return _grid_case(ProjectedHistogramTransformer, n_attributes=1)
+
+
+@audited("DPTopKSelector")
+def _() -> AuditCase:
+    # One column is right and one constant; without the last record the lead is smaller.
+    rows = pd.DataFrame({"u": [0] * 4 + [1] * 4, "v": 0, "y": [0] * 4 + [1] * 4})
+    domain = Domain({name: Numeric(0, 1, integer=True) for name in "uv"} | {"y": _LABEL})
+    estimator = DPTopKSelector(1, 1.0, domain=domain, target="y")
+    options = {"features": lambda fitted: (tuple(fitted.selected_), *fitted.label_counts_)}
+    return AuditCase(estimator, rows, rows.iloc[:-1], options=options)
 
 
 def run_library(

@@ -75,7 +75,7 @@ class SparseVector:
     expected_queries : int, default=None
         Public guess of the length of the stream. The threshold is then raised, where it is too
         low for the noise, until so many queries with true answers of ``quiet_level`` would give
-        cutoff / 4 positives on average. It costs nothing, protects no less if it is wrong, and
+        cutoff / 2 positives on average. It costs nothing, protects no less if it is wrong, and
         keeps the positives from being used up by noise.
     quiet_level : number, default=0
         Public guess of the answer of most queries, for ``expected_queries``.
@@ -447,13 +447,13 @@ class SparseVector:
         return used
 
     def _raise(self, count: int) -> int:
-        """Steps above the quiet level at which ``count`` quiet queries give cutoff / 4 positives.
+        """Steps above the quiet level at which ``count`` quiet queries give cutoff / 2 positives.
 
         Only the noise of the queries counts: it is much wider than that of the threshold.
         """
         rate = 1 / _scale(*self._query_noise)
         # P(nu >= t) is exp(-rate t), for two-sided noise exp(-rate t) / (1 + exp(-rate)).
-        usual = math.log(4 * count / self._cutoff)
+        usual = math.log(2 * count / self._cutoff)
         if not self._one_sided:
             usual -= math.log1p(math.exp(-rate))
         mean = _mean(*self._query_noise) if self._one_sided else 0.0

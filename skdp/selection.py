@@ -1,0 +1,459 @@
+"""Private selection of features and of frequent items."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._base import PrivateEstimator, declare_label, match_rows
+from ._random import NoiseSource, noise_source
+from ._validation import as_epsilon, as_fraction, split_epsilon
+from .accounting import PrivacyLedger, PrivacyLoss
+from .domain import Categorical, Numeric
+from .exceptions import DomainError
+from .frames import as_frame
+from .mechanisms import discrete_laplace, top_k
+
+__all__ = ["DPTopKSelector", "most_frequent_items"]
+
+# Weights of labels are integers up to this, so that scores are exact.
+_GRID = 2**10
+# Share of epsilon for the histogram of the label, which centres the scores.
+_LABEL_SHARE = 0.05
+# Classes rarer than this part of an even share weigh no more than such a class.
+_RAREST = 0.25
+# Tables of cells by classes are dense up to here.
+_DENSE = 2**22
+
+
+class DPTopKSelector(SelectorMixin, PrivateEstimator):
+    """Select the k features that tell most about a target, privately.
+
+    Every feature is scored by itself, on the cells of its public domain. For classes the score
+    is the weighted number of records that are right if every cell votes for one class; a record
+    counts in inverse proportion to the size of its class, so that a rare class matters. For a
+    numeric target it is the sum over cells of the distance between the cell's total and what the
+    overall mean would give. What chance alone would give a feature of so many cells is taken off.
+
+    Parameters
+    ----------
+    k : int, default=10
+        Number of features to select.
+    epsilon : float, default=1.0
+        All of one ``fit``.
+    domain : Domain, attribute, or list of attributes
+        Public range or categories of every column, required. One attribute stands for all
+        columns of an array.
+    target : str, default=None
+        Column of the domain that the features are to tell about; ``fit(X, y)`` puts y there.
+        A Categorical is a class, a Numeric a number.
+    classes : sequence, default=None
+        Shorthand for a categorical label that the domain lacks.
+    ledger : PrivacyLedger, default=None
+        Charged before any value is read.
+    random_state : int or None, default=None
+        None draws from the operating system. An int is for experiments only: the release is
+        then marked "seeded: no guarantee".
+
+    Attributes
+    ----------
+    selected_ : list of str
+        Columns of the domain that were selected, best first.
+    label_counts_ : ndarray of int64, shape (n_labels,)
+        Noisy number of records for each code of the target.
+    domain_ : Domain
+        With the column of the target.
+    privacy_loss_ : PrivacyLoss
+        Parts "label" and "selection".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only where the columns had names.
+
+    Notes
+    -----
+    *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain,
+    target, k. *Released*: which features, in which order, and the noisy histogram of the target.
+    *Sensitivity*: one record raises every score for classes by 0 to 1 and changes every score for a
+    numeric target by at most 1 up or down, in units of the largest weight.
+
+    The names are private, the columns are not: what `transform` returns are the true values, and
+    a model trained on them is not private. Selecting features first and releasing a synopsis of
+    these columns costs the sum of both.
+
+    References
+    ----------
+    D. Durfee, R. Rogers, "Practical differentially private top-k selection with
+    pay-what-you-get composition", NeurIPS 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import DPTopKSelector, Numeric
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 1, (5000, 6))
+    >>> y = np.where(X[:, 4] + X[:, 1] > 1, "yes", "no")
+    >>> selector = DPTopKSelector(
+    ...     k=2, epsilon=1.0, domain=Numeric(0, 1, bins=8), classes=["no", "yes"]
+    ... ).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [1, 4]
+    >>> selector.transform(X).shape
+    (5000, 2)
+    """
+
+    # Privacy. 1. The histogram of the label: a record is in one bin, so discrete Laplace noise of
+    # sensitivity 1. 2. The names, by top_k. Weights and what is taken off for chance follow from
+    # the histogram and public sizes. Given them, one more record of label y in a cell raises the
+    # largest of that cell's W_y n_y by 0 to max W, in every feature: R = max W. For numbers, one
+    # more record moves one |sum of weights| by at most its own weight, up or down: R = 2 max W.
+
+    def __init__(
+        self,
+        k: Any = 10,
+        epsilon: Any = 1.0,
+        *,
+        domain: Any = None,
+        target: Any = None,
+        classes: Any = None,
+        ledger: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.k = k
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
+        self.classes = classes
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> DPTopKSelector:
+        """Charge epsilon, then select.
+
+        Parameters
+        ----------
+        X : array-like or pandas, Polars or PyArrow frame of shape (n_rows, n_features)
+            One row per person. Columns are matched to the domain by name, those of an array by
+            position.
+        y : array-like of shape (n_rows,), default=None
+            Values of the target; may be left out where ``X`` has the column ``target``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DomainError, TypeError, ValueError
+            If the schema or a parameter does not fit; nothing is spent. Values never raise: out
+            of range is clipped, and a record that the domain cannot represent is skipped.
+        BudgetExceededError
+            If the ledger cannot pay; no value has been read.
+        """
+        frame = as_frame(X)
+        if y is None and self.target is None:
+            raise ValueError(
+                "This DPTopKSelector estimator requires y to be passed, but the target y is None. "
+                "Or name a column of X in target=."
+            )
+        declared, target = declare_label(self.domain, frame, self.target, self.classes)
+        rows, domain = match_rows(X, y, declared, target)
+        if target is None:
+            raise DomainError(
+                "The target is not declared: give classes=[...] for a class, or add a column to "
+                "the domain and name it in target=."
+            )
+        label = domain[target]
+        features = [name for name in domain.names if name != target]
+        k = _as_number(self.k, "k")
+        if k > len(features):
+            raise ValueError(
+                f"k={k} features were asked for, but there are {len(features)} besides the target."
+            )
+        shares = {"label": _LABEL_SHARE, "selection": 1 - as_fraction(_LABEL_SHARE, "share")}
+        loss, source = self._spend(shares=shares)
+
+        codes = domain.encode(rows)
+        codes = codes[(codes >= 0).all(axis=1)]
+        labels = codes[:, domain.index(target)]
+        noisy = discrete_laplace(
+            np.bincount(labels, minlength=label.size), loss.parts["label"], random_state=source
+        )
+        score = _ByNumber(label, noisy) if isinstance(label, Numeric) else _ByClass(label, noisy)
+        scores = [
+            score.of(codes[:, domain.index(name)], domain[name].size, labels) for name in features
+        ]
+        best = top_k(scores, k, loss.parts["selection"], score.range, random_state=source)
+
+        validate_data(self, X, skip_check_array=True)
+        # Names of the columns of X in its order.
+        names = list(frame.names)
+        if frame.n_unnamed:
+            names = [name for name in domain.names if y is None or name != target]
+        self._columns = names
+        self.domain_ = domain
+        self.label_counts_ = noisy
+        self.selected_ = [features[place] for place in best]
+        self.privacy_loss_ = loss
+        return self
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        return np.isin(self._columns, self.selected_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self.target is None
+        return tags
+
+
+class _ByClass:
+    """Weighted number of records that are right if every cell votes."""
+
+    def __init__(self, label: Any, noisy: NDArray[np.int64]) -> None:
+        n = label.n_values
+        counts = np.maximum(noisy[:n], 1).astype(np.float64)
+        total = counts.sum()
+        weights = 1 / np.maximum(counts, _RAREST * total / n)
+        # A missing label weighs nothing.
+        self.weights = np.zeros(label.size, dtype=np.int64)
+        self.weights[:n] = np.rint(_GRID * weights / weights.max())
+        self.range = _GRID
+        self.total = total
+        q = counts / total
+        variance = float(np.sum(self.weights[:n] ** 2 * q * (1 - q)))
+        # With two classes the deviations are opposite: half of their distance is gained.
+        self.spread = math.sqrt(variance / 2 if n == 2 else variance)
+
+    def of(self, codes: NDArray[np.int32], size: int, labels: NDArray[np.int32]) -> int:
+        n_labels = len(self.weights)
+        keys = codes.astype(np.int64) * n_labels + labels
+        if size * n_labels <= _DENSE:
+            table = np.bincount(keys, minlength=size * n_labels).reshape(size, n_labels)
+            gained = int((table * self.weights).max(axis=1).sum())
+        else:
+            found, counts = np.unique(keys, return_counts=True)
+            cells, n_cells = np.unique(found // n_labels, return_index=True)
+            weighted = counts * self.weights[found % n_labels]
+            gained = int(np.maximum.reduceat(weighted, n_cells).sum()) if cells.size else 0
+        return gained - round(_by_chance(self.spread, size, self.total))
+
+
+class _ByNumber:
+    """Sum over the cells of the distance of the cell's total from what the mean would give."""
+
+    def __init__(self, label: Numeric, noisy: NDArray[np.int64]) -> None:
+        n = label.n_values
+        counts = np.maximum(noisy[:n], 0).astype(np.float64)
+        if not counts.any():
+            counts[:] = 1
+        centers = label.centers
+        self.total = counts.sum()
+        away = centers - counts @ centers / self.total
+        self.weights = np.zeros(label.size, dtype=np.int64)
+        self.weights[:n] = np.rint(_GRID * away / max(np.abs(away).max(), 1e-300))
+        self.range = 2 * _GRID
+        self.spread = math.sqrt(float(counts @ self.weights[:n].astype(float) ** 2) / self.total)
+
+    def of(self, codes: NDArray[np.int32], size: int, labels: NDArray[np.int32]) -> int:
+        weights = self.weights[labels]
+        if size > _DENSE:
+            codes = np.unique(codes, return_inverse=True)[1].astype(np.int32)
+        # Exact: sums of integers below 2**53.
+        sums = np.bincount(codes, weights=weights, minlength=1)
+        return int(np.abs(sums).sum()) - round(_by_chance(self.spread, size, self.total))
+
+
+def _by_chance(spread: float, size: int, total: float) -> float:
+    """The most that a feature of ``size`` cells which tells nothing gains on average.
+
+    In a cell of m records it is at most spread * sqrt(m), and the sum over cells of sqrt(m) is
+    largest where all have equally many.
+    """
+    return spread * math.sqrt(total * min(size, total))
+
+
+def most_frequent_items(
+    baskets: Any,
+    k: int,
+    items: Any,
+    epsilon: Any = 1.0,
+    *,
+    max_items: int,
+    persons: Any = None,
+    count_share: Any = 0.2,
+    ledger: Any = None,
+    random_state: Any = None,
+) -> pd.DataFrame:
+    """Find the k items that most persons have, privately.
+
+    Parameters
+    ----------
+    baskets : iterable of collections, or array-like of shape (n_rows,)
+        One collection of items for each person. With ``persons``: a column of items, each of
+        the person at the same place.
+    k : int
+        Number of items to find.
+    items : sequence or Categorical
+        Public list of all candidates. Other items are ignored.
+    epsilon : number or Fraction, default=1.0
+        Privacy parameter of everything that is returned, for one PERSON.
+    max_items : int
+        Contribution bound: of a person with more different items so many count, drawn at
+        random. A small bound needs less noise and counts less of large baskets.
+    persons : array-like of shape (n_rows,), default=None
+        Numbers or text that say whose each row is. Rows without are skipped.
+    count_share : number, default=0.2
+        Part of epsilon for noisy counts of the items found, where they are not free. 0 leaves
+        them out.
+    ledger : PrivacyLedger, default=None
+        Charged before any value is read.
+    random_state : None, int or NoiseSource, default=None
+        None: the operating system's entropy. An int is for experiments and protects nobody.
+
+    Returns
+    -------
+    DataFrame
+        Columns "item", best first, and "count": the noisy number of persons who have it, as
+        far as ``max_items`` lets them count.
+
+    Raises
+    ------
+    DomainError, TypeError, ValueError
+        If a parameter is of the wrong type or out of range; nothing is spent.
+    BudgetExceededError
+        If the ledger cannot pay; no value has been read.
+
+    Notes
+    -----
+    There are two ways, and the one with less noise is taken; it depends on ``k``, ``max_items``
+    and ``count_share`` only. Either all counts get discrete Laplace noise of scale ``max_items`` /
+    epsilon, and the k largest are reported with their counts; or k are selected by `top_k` with
+    noise of scale k / epsilon, and their counts are measured with what is left of epsilon.
+
+    Examples
+    --------
+    >>> from skdp import most_frequent_items
+    >>> baskets = [["bread", "milk"]] * 700 + [["milk", "tea"]] * 500 + [["salt"]] * 20
+    >>> found = most_frequent_items(
+    ...     baskets, 2, ["bread", "milk", "salt", "tea"], epsilon=1.0, max_items=2
+    ... )
+    >>> found["item"].tolist()
+    ['milk', 'bread']
+    """
+    # Privacy. One person changes at most b = min(max_items, number of items) counts, each by 1, all
+    # upward or all downward. All counts with discrete Laplace noise of sensitivity b; the rest is
+    # post-processing. Or: top_k with R = 1 at the part "selection", then the counts of the k found
+    # with sensitivity min(b, k) at the part "counts". Which items of a person count depends on
+    # that person and fresh coins only.
+    catalogue = items if isinstance(items, Categorical) else Categorical(items)
+    n_items = catalogue.n_values
+    number, bound = _as_number(k, "k"), _as_number(max_items, "max_items")
+    if number > n_items:
+        raise ValueError(f"k={number} items were asked for, but there are {n_items} candidates.")
+    share = as_fraction(count_share, "count_share")
+    if not 0 <= share < 1:
+        raise ValueError(f"count_share must be at least 0 and below 1, got {count_share!r}.")
+    bound = min(bound, n_items)
+    # Variances: 2 b**2 for Laplace, (k / (1 - share))**2 for geometric noise.
+    everything = 2 * bound**2 * (1 - share) ** 2 <= number**2
+    exact = as_epsilon(epsilon)
+    parts = {"counts": 1} if everything else {"selection": 1 - share, "counts": share}
+    source = noise_source(random_state)
+    loss = PrivacyLoss(exact, split_epsilon(exact, parts), seeded=source.seeded)
+    if ledger is not None and not isinstance(ledger, PrivacyLedger):
+        raise TypeError(
+            f"ledger must be a skdp.PrivacyLedger or None, got {type(ledger).__name__}."
+        )
+    values, owners = _flat(baskets) if persons is None else _long(baskets, persons)
+    if ledger is not None:
+        ledger.charge("most_frequent_items", loss)
+
+    column = as_frame(pd.DataFrame({"item": pd.Series(values, dtype=object)})).column("item")
+    counts = _bounded_counts(catalogue.encode(column), owners, n_items, bound, source)
+    if everything:
+        noisy = discrete_laplace(counts, loss.parts["counts"], bound, random_state=source)
+        best = np.argsort(-noisy, kind="stable")[:number]
+        found: Any = noisy[best]
+    else:
+        best = top_k(counts, number, loss.parts["selection"], 1, random_state=source)
+        found = None
+        if share:
+            found = discrete_laplace(
+                counts[best], loss.parts["counts"], min(bound, number), random_state=source
+            )
+    table = pd.DataFrame({"item": [catalogue.categories[place] for place in best]})
+    return table if found is None else table.assign(count=found)
+
+
+def _flat(baskets: Any) -> tuple[list[Any], NDArray[np.int64]]:
+    """Items of all baskets one after the other, and the number of the basket of each."""
+    if isinstance(baskets, str | bytes) or hasattr(baskets, "columns"):
+        raise TypeError(
+            "baskets must be a collection of collections of items, or with persons= a column of "
+            f"items; got {type(baskets).__name__}."
+        )
+    values: list[Any] = []
+    sizes = []
+    for basket in _plain_list(baskets, "baskets"):
+        single = isinstance(basket, str | bytes) or not isinstance(basket, Iterable)
+        before = len(values)
+        values.extend([basket] if single else basket)
+        sizes.append(len(values) - before)
+    return values, np.repeat(np.arange(len(sizes)), np.array(sizes, dtype=np.int64))
+
+
+def _long(column: Any, persons: Any) -> tuple[list[Any], NDArray[np.int64]]:
+    """Items, and the number of the person of each: -1 where it is not known."""
+    values, names = _plain_list(column, "baskets"), _plain_list(persons, "persons")
+    if len(values) != len(names):
+        raise ValueError(
+            f"baskets has {len(values)} items and persons {len(names)} names: give one person "
+            "for each item."
+        )
+    # Each name by itself: how one person is told apart may not depend on the names of others.
+    known = np.array(
+        [name if isinstance(name, str | bytes | numbers.Real) else None for name in names] + [None],
+        dtype=object,
+    )
+    return values, pd.factorize(known)[0][:-1].astype(np.int64)
+
+
+def _plain_list(values: Any, name: str) -> list[Any]:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a column or a list, got {type(values).__name__}.")
+    # Arrow's own scalars are wrapped values.
+    return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
+
+
+def _bounded_counts(
+    codes: NDArray[np.int32],
+    owners: NDArray[np.int64],
+    n_items: int,
+    bound: int,
+    source: NoiseSource,
+) -> NDArray[np.int64]:
+    """How many persons have each item, at most ``bound`` items of a person being counted."""
+    known = (owners >= 0) & (codes >= 0) & (codes < n_items)
+    pairs = np.unique(owners[known] * n_items + codes[known])
+    owners, codes = np.divmod(pairs, n_items)
+    # In random order within each person; the first ones count.
+    order = np.lexsort((source.words(len(owners)), owners))
+    starts = np.searchsorted(owners, owners)
+    counted = codes[order][np.arange(len(owners)) - starts < bound]
+    return np.bincount(counted, minlength=n_items).astype(np.int64)
+
+
+def _as_number(value: Any, name: str) -> int:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}.")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value!r}.")
+    return int(value)

@@ -1,0 +1,382 @@
+"""Selection of features and of frequent items."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+import skdp
+from skdp import DPTopKSelector, selection
+from skdp._random import noise_source
+from skdp.domain import Categorical, Domain, Numeric
+from skdp.selection import _bounded_counts, _ByClass, _ByNumber, most_frequent_items
+
+# Statistical tests have fixed seeds, and this false-alarm rate for another one.
+ALARM = 1e-6
+RNG = np.random.default_rng(0)
+CLASSES = ["a", "b", "c"]
+
+
+def signal(n=4000, seed=0, rare=0.5):
+    """Columns 1 and 4 of six tell the class; the others are noise."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < rare).astype(int)
+    X = rng.uniform(0, 1, (n, 6))
+    X[:, 1] = (X[:, 1] + y) / 2
+    X[:, 4] = (X[:, 4] + 0.5 * y) / 1.5
+    return X, y
+
+
+def selector(**params):
+    return DPTopKSelector(
+        **{"k": 2, "epsilon": 1.0, "domain": Numeric(0, 1, bins=8), "classes": [0, 1]} | params
+    )
+
+
+# ---------------------------------------------------------------------------------------------
+# Scores
+
+
+@pytest.mark.parametrize(
+    ("label", "make", "up"),
+    [(Categorical(CLASSES), _ByClass, True), (Numeric(0, 10, bins=3), _ByNumber, False)],
+)
+def test_one_record_moves_the_scores_by_at_most_the_range(label, make, up):
+    rng = np.random.default_rng(0)
+    widest = 0
+    for _ in range(12):
+        codes, labels = rng.integers(0, 4, (40, 5)), rng.integers(0, 3, 40)
+        score = make(label, np.bincount(labels, minlength=3) + rng.integers(-4, 5, 3))
+        before = [score.of(codes[:, j], 4, labels) for j in range(5)]
+        for new in range(3):
+            changes = []
+            for cell in range(4):
+                more = np.vstack([codes, np.full(5, cell)])
+                after = [score.of(more[:, j], 4, np.append(labels, new)) for j in range(5)]
+                changes += np.subtract(after, before).tolist()
+            assert max(changes) - min(changes) <= score.range
+            assert not up or min(changes) >= 0
+            widest = max(widest, (max(changes) - min(changes)) / score.range)
+    # Not a bound that holds because it is far too large.
+    assert widest > 0.9
+
+
+@pytest.mark.parametrize("label", [Categorical(CLASSES), Numeric(0, 9, bins=3)])
+def test_scores_are_those_of_the_definition(label, monkeypatch):
+    rng = np.random.default_rng(1)
+    codes, labels = rng.integers(0, 7, 300), rng.integers(0, 3, 300)
+    noisy = np.bincount(labels)
+    score = (_ByNumber if isinstance(label, Numeric) else _ByClass)(label, noisy)
+    expected = 0
+    for cell in range(7):
+        inside = np.bincount(labels[codes == cell], minlength=3)
+        if isinstance(label, Numeric):
+            expected += abs(int(inside @ score.weights))
+        else:
+            expected += int((inside * score.weights).max())
+    expected -= round(score.spread * math.sqrt(300 * 7))
+    assert score.of(codes, 7, labels) == expected
+    # Large domains are counted by sorting, to the same result.
+    monkeypatch.setattr(selection, "_DENSE", 0)
+    assert score.of(codes, 7, labels) == expected
+
+
+def test_weights_make_rare_classes_count():
+    score = _ByClass(Categorical(["no", "yes"]), np.array([900, 100]))
+    assert score.weights.tolist() == [round(1024 * 125 / 900), 1024]
+    missing = _ByClass(Categorical(["no", "yes"], nullable=True), np.array([50, 50, 30]))
+    assert missing.weights.tolist() == [1024, 1024, 0]
+    number = _ByNumber(Numeric(0, 4, bins=4, nullable=True), np.array([10, 10, 10, 10, 7]))
+    assert number.weights.tolist() == [-1024, -341, 341, 1024, 0]
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_a_feature_that_tells_nothing_gains_no_more_than_is_taken_off(n_classes):
+    rng = np.random.default_rng(3)
+    labels = rng.choice(
+        n_classes, 2000, p=np.r_[0.6, np.full(n_classes - 1, 0.4 / (n_classes - 1))]
+    )
+    score = _ByClass(Categorical(list(range(n_classes))), np.bincount(labels))
+    nothing = score.of(np.zeros(2000, dtype=int), 1, labels)
+    for size in (20, 300, 10_000, 10**7):
+        gains = [score.of(rng.integers(0, size, 2000), size, labels) - nothing for _ in range(20)]
+        assert np.mean(gains) < score.range
+
+
+# ---------------------------------------------------------------------------------------------
+# The estimator
+
+
+@pytest.mark.parametrize("rare", [0.5, 0.05])
+def test_finds_the_features_that_tell(rare):
+    X, y = signal(rare=rare)
+    found = selector(epsilon=2.0).fit(X, y)
+    assert found.selected_ == ["x1", "x4"]
+    assert found.get_support(indices=True).tolist() == [1, 4]
+    assert found.transform(X).shape == (4000, 2)
+    assert found.get_feature_names_out().tolist() == ["x1", "x4"]
+    np.testing.assert_array_equal(found.inverse_transform(found.transform(X))[:, 1], X[:, 1])
+
+
+def test_finds_what_tells_a_number():
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(rng.uniform(-1, 1, (4000, 4)), columns=list("abcd"))
+    frame["pay"] = 100 * frame["c"] ** 2 + rng.normal(0, 5, 4000)
+    domain = Domain(
+        {name: Numeric(-1, 1, bins=6) for name in "abcd"} | {"pay": Numeric(0, 100, bins=20)}
+    )
+    found = DPTopKSelector(1, 1.0, domain=domain, target="pay").fit(
+        frame[list("abcd")], frame["pay"]
+    )
+    # No linear relation: its covariance with the target is nothing.
+    assert found.selected_ == ["c"]
+    inside = DPTopKSelector(1, 1.0, domain=domain, target="pay").fit(frame)
+    assert inside.get_support().tolist() == [False, False, True, False, False]
+    assert inside.transform(frame).shape == (4000, 1)
+
+
+def test_columns_of_a_frame_in_another_order():
+    X, y = signal()
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    domain = Domain({name: Numeric(0, 1, bins=8) for name in "abcdef"})
+    found = selector(domain=domain).fit(frame[list("fedcba")], y)
+    assert found.selected_ == ["b", "e"]
+    assert found.get_feature_names_out().tolist() == ["e", "b"]
+    table = found.set_output(transform="pandas").transform(frame[list("fedcba")])
+    assert list(table.columns) == ["e", "b"]
+
+
+def test_an_identifier_is_not_selected():
+    X, y = signal()
+    frame = pd.DataFrame(X[:, [0, 1, 4]], columns=list("abc")).assign(number=np.arange(4000))
+    domain = Domain(
+        {name: Numeric(0, 1, bins=8) for name in "abc"} | {"number": Numeric(0, 3999, integer=True)}
+    )
+    orders = [selector(k=4, domain=domain).fit(frame, y).selected_ for _ in range(5)]
+    assert all(order[:2] == ["b", "c"] for order in orders)
+
+
+def test_the_noise_has_the_stated_scale():
+    """Two features, one a certain number of records ahead: how often it wins is known."""
+    n, epsilon, k = 300, 0.5, 1
+    lead = 30
+    labels = np.repeat([0, 1], n // 2)
+    good = labels.copy()
+    good[:lead] = 1
+    bad = np.zeros(n, dtype=int)
+    domain = Domain({"good": Numeric(0, 1, integer=True), "bad": Numeric(0, 1, integer=True)})
+    frame = pd.DataFrame({"good": good, "bad": bad})
+    source = noise_source(5)
+    runs = 1500
+    wins, gaps, ranges = 0, [], set()
+    for _ in range(runs):
+        one = DPTopKSelector(k, epsilon, domain=domain, classes=[0, 1], random_state=source)
+        one.fit(frame, labels)
+        score = _ByClass(Categorical([0, 1]), one.label_counts_)
+        gaps.append(score.of(good, 2, labels) - score.of(bad, 2, labels))
+        ranges.add(score.range)
+        wins += one.selected_ == ["good"]
+    assert ranges == {1024}
+
+    def expected(by):
+        # P(one geometric number is at least another minus the gap), ties to the first.
+        r = np.exp(-0.95 * epsilon * by / 1024)
+        return np.mean(1 - r ** (np.array(gaps) + 1) / (1 + r))
+
+    assert stats.binomtest(wins, runs, expected(1)).pvalue > ALARM
+
+
+def test_cost_and_parts():
+    ledger = skdp.PrivacyLedger(1)
+    X, y = signal(200)
+    found = selector(epsilon=0.5, ledger=ledger).fit(X, y)
+    assert found.privacy_loss_.parts == {"label": Fraction(1, 40), "selection": Fraction(19, 40)}
+    assert ledger.spent == Fraction(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "message"),
+    [
+        ({"k": 0}, ValueError, "k must be at least 1"),
+        ({"k": 7}, ValueError, "k=7 features"),
+        ({"k": 2.0}, TypeError, "k must be an integer"),
+        ({"classes": None}, skdp.DomainError, "target is not declared"),
+        ({"target": "x1"}, ValueError, "declare the label"),
+        ({"domain": None}, skdp.DomainError, "domain is required"),
+    ],
+)
+def test_bad_parameters_cost_nothing(params, error, message):
+    ledger = skdp.PrivacyLedger()
+    X, y = signal(50)
+    with pytest.raises(error, match=message):
+        selector(ledger=ledger, **params).fit(X, y)
+    assert ledger.spent == 0
+
+
+def test_without_a_label_it_refuses():
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        selector().fit(signal(50)[0])
+
+
+def test_in_a_pipeline():
+    X, y = signal()
+    model = make_pipeline(selector(), LogisticRegression()).fit(X, y)
+    assert model.score(X, y) > 0.8
+
+
+# ---------------------------------------------------------------------------------------------
+# Frequent items
+
+
+ITEMS = [f"i{j}" for j in range(40)]
+
+
+def shopping(n=3000, seed=0, size=4):
+    rng = np.random.default_rng(seed)
+    p = 1 / np.arange(1, 41)
+    return [list(rng.choice(ITEMS, size, replace=False, p=p / p.sum())) for _ in range(n)]
+
+
+@pytest.mark.parametrize("max_items", [2, 4, 30])
+def test_finds_the_most_frequent(max_items):
+    found = most_frequent_items(shopping(), 5, ITEMS, 2.0, max_items=max_items)
+    assert list(found.columns) == ["item", "count"]
+    assert sorted(found["item"][:3]) == ["i0", "i1", "i2"]
+    truth = pd.Series([item for basket in shopping() for item in basket]).value_counts()
+    if max_items >= 4:
+        np.testing.assert_allclose(found["count"], truth[found["item"]], atol=400)
+
+
+def test_baskets_of_one_person_count_once():
+    baskets = shopping(500)
+    persons = [f"p{i}" for i, basket in enumerate(baskets) for _ in basket]
+    column = [item for basket in baskets for item in basket]
+    a = most_frequent_items(baskets, 5, ITEMS, 1.0, max_items=9, random_state=3)
+    b = most_frequent_items(column, 5, ITEMS, 1.0, max_items=9, persons=persons, random_state=3)
+    twice = most_frequent_items(
+        pd.Series(column * 2), 5, ITEMS, 1.0, max_items=9, persons=persons * 2, random_state=3
+    )
+    pd.testing.assert_frame_equal(a, b)
+    pd.testing.assert_frame_equal(a, twice)
+
+
+@pytest.mark.parametrize("bound", [1, 3, 50])
+def test_a_person_counts_for_no_more_items_than_the_bound(bound):
+    rng = np.random.default_rng(0)
+    owners, codes = rng.integers(0, 30, 2000), rng.integers(0, 20, 2000).astype(np.int32)
+    codes[::7], owners[::11] = -1, -1
+    source = noise_source(1)
+    counts = _bounded_counts(codes, owners, 20, bound, source)
+    keep = (codes >= 0) & (owners >= 0)
+    sizes = [len(set(codes[keep & (owners == person)])) for person in range(30)]
+    assert counts.sum() == sum(min(size, bound) for size in sizes)
+    # Each of a person's items has the same chance.
+    many = sum(
+        _bounded_counts(np.arange(8, dtype=np.int32), np.zeros(8, int), 8, 2, source)
+        for _ in range(2000)
+    )
+    assert many.sum() == 4000
+    assert stats.chisquare(many).pvalue > ALARM
+
+
+def noise_of(monkeypatch, **params):
+    """What noise is asked for: [(name, epsilon, sensitivity or range)]."""
+    asked = []
+    laplace, top = selection.discrete_laplace, selection.top_k
+
+    def record_laplace(values, epsilon, sensitivity=1, **keywords):
+        asked.append(("laplace", len(values), epsilon, sensitivity))
+        return laplace(values, epsilon, sensitivity, **keywords)
+
+    def record_top(scores, k, epsilon, score_range, **keywords):
+        asked.append(("top", k, epsilon, score_range))
+        return top(scores, k, epsilon, score_range, **keywords)
+
+    monkeypatch.setattr(selection, "discrete_laplace", record_laplace)
+    monkeypatch.setattr(selection, "top_k", record_top)
+    most_frequent_items(shopping(50), items=ITEMS, epsilon=1.0, **params)
+    return asked
+
+
+def test_the_noise_of_the_two_ways(monkeypatch):
+    assert noise_of(monkeypatch, k=20, max_items=3) == [("laplace", 40, 1, 3)]
+
+
+def test_the_noise_of_few_items(monkeypatch):
+    part = Fraction(1, 5)
+    expected = [("top", 3, 1 - part, 1), ("laplace", 3, part, 3)]
+    assert noise_of(monkeypatch, k=3, max_items=10) == expected
+
+
+def test_the_noise_without_counts(monkeypatch):
+    assert noise_of(monkeypatch, k=3, max_items=10, count_share=0) == [("top", 3, 1, 1)]
+
+
+def test_no_bound_is_larger_than_the_catalogue(monkeypatch):
+    assert noise_of(monkeypatch, k=40, max_items=1000)[1][3] == 40
+
+
+def test_strange_items_and_persons_are_skipped():
+    odd = [None, np.nan, [1], {"a": 1}, object(), "unheard of", 1 + 2j, b"i0"]
+    baskets = [odd, None, 3, "i0", {"i0": 2}, ("i0", "i1"), iter(["i0"]), frozenset(["i1"]), []]
+    counts = most_frequent_items(baskets * 1000, 2, ITEMS[:3], 5.0, max_items=3)
+    assert counts["item"].tolist() == ["i0", "i1"]
+    persons = odd + ["x"] * 9
+    found = most_frequent_items(
+        ["i0"] * 17, 1, ITEMS[:2], 100.0, max_items=1, persons=persons, count_share=0.5
+    )
+    # "unheard of", bytes and "x": three persons with a name.
+    assert found["count"].tolist() == [3]
+
+
+def test_the_type_of_a_catalogue_is_its_own():
+    found = most_frequent_items([[1, 2], [2]] * 900, 1, Categorical([1, 2, 3]), 1.0, max_items=2)
+    assert found["item"].tolist() == [2]
+    polars = pytest.importorskip("polars")
+    pyarrow = pytest.importorskip("pyarrow")
+    for make in (polars.Series, pyarrow.array, np.array, pd.Series):
+        found = most_frequent_items(
+            make(["i0", "i1", "i1"]), 1, ITEMS[:2], 200.0, max_items=2, persons=make([1, 1, 2])
+        )
+        assert found["item"].tolist() == ["i1"]
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "message"),
+    [
+        ({"k": 0}, ValueError, "k must be at least 1"),
+        ({"k": 41}, ValueError, "41 items were asked for"),
+        ({"max_items": 0}, ValueError, "max_items"),
+        ({"max_items": None}, TypeError, "max_items"),
+        ({"epsilon": 0}, ValueError, "epsilon"),
+        ({"items": "abc"}, skdp.DomainError, "categories must"),
+        ({"count_share": 1}, ValueError, "count_share"),
+        ({"baskets": "i0"}, TypeError, "baskets must"),
+        ({"baskets": 5}, TypeError, "baskets must"),
+        ({"baskets": pd.DataFrame({"item": ["i0"]})}, TypeError, "collection of collections"),
+        ({"persons": [1, 2]}, ValueError, "2 names"),
+        ({"persons": "ab"}, TypeError, "persons must"),
+        ({"random_state": np.random.default_rng(0)}, TypeError, "random_state"),
+    ],
+)
+def test_bad_parameters_of_items_cost_nothing(params, error, message):
+    ledger = skdp.PrivacyLedger()
+    usual = {"baskets": [["i0"]], "k": 1, "items": ITEMS, "max_items": 2, "ledger": ledger}
+    with pytest.raises(error, match=message):
+        most_frequent_items(**{**usual, **params})
+    assert ledger.spent == 0
+
+
+def test_the_ledger_pays_for_items():
+    ledger = skdp.PrivacyLedger(1)
+    most_frequent_items([["i0"]], 1, ITEMS, 0.75, max_items=2, ledger=ledger)
+    assert ledger.spent == Fraction(3, 4)
+    with pytest.raises(skdp.BudgetExceededError):
+        most_frequent_items([["i0"]], 1, ITEMS, 0.75, max_items=2, ledger=ledger)
+    with pytest.raises(TypeError, match="PrivacyLedger"):
+        most_frequent_items([["i0"]], 1, ITEMS, 0.75, max_items=2, ledger=1)
