@@ -404,8 +404,9 @@ class RangeTreeHistogram(PrivateEstimator):
         Parameters
         ----------
         query : tuple, scalar, set, dict, str, list of these, or ndarray of shape (m, 2)
-            A tuple ``(a, b)`` is the closed range from a to b, a scalar one value, a set any of
-            its values, None everything; dicts and strings are as for :meth:`skdp.Synopsis.count`.
+            A tuple ``(a, b)`` is the closed range from a to b, a number one value, a set any of
+            its values, None everything; dicts and strings are as for :meth:`skdp.Synopsis.count`
+            (a single category that is text goes into a dict or a set: a string is a condition).
             A list holds several queries, an array the ends of m ranges. Ranges are clipped to
             the domain; a bin that a range covers in part counts in proportion.
         return_interval : bool, default=False

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,18 +64,7 @@ class Blue:
     # children, x and V the final estimate and its variance.
 
     def __init__(self, tree: Tree, variances: ArrayLike) -> None:
-        v = np.array(variances, dtype=np.float64)
-        if v.shape != (tree.n_nodes,):
-            raise ValueError(
-                f"variances must have one entry for each of the {tree.n_nodes} nodes, got shape "
-                f"{v.shape}."
-            )
-        if not (v >= 0).all():
-            bad = int(np.flatnonzero(~(v >= 0))[0])
-            raise ValueError(
-                f"variances must not be negative or NaN, got {v[bad]} at node {bad}. Use infinity "
-                "for a node that was not measured and 0 for an exact count."
-            )
+        v = _as_variances(tree, variances)
         self.tree = tree
         self.noise_variances = v
         self.measured = np.isfinite(v)
@@ -84,56 +75,57 @@ class Blue:
             lambda node, C: _combined_one(C, noise[node]),
         )
         self._subtree = s
-        finite = np.where(np.isinf(s), 0.0, s)
-        known = tree.child_sums(finite)  # C without infinite terms
-        unknown = tree.child_sums(np.isinf(s).astype(np.float64))
-        C = np.where(unknown > 0, np.inf, known)
+        self._infinite = np.isinf(s)
+        some = bool(self._infinite.any())
+        # C without infinite terms, and how many there are.
+        known = tree.child_sums(np.where(self._infinite, 0.0, s) if some else s)
+        unknown = np.broadcast_to(0.0, s.shape)
+        if some:
+            unknown = tree.child_sums(self._infinite.astype(np.float64))
+        C = np.where(unknown > 0, np.inf, known) if some else known
         # z = keep c + (1 - keep) y
+        keep = C + v
+        exact = keep == 0
         with np.errstate(invalid="ignore", divide="ignore"):
-            keep = v / (C + v)
-        keep[np.isinf(C)] = 0.0
-        keep[np.isinf(v) | (C + v == 0)] = 1.0
+            np.divide(v, keep, out=keep)
+        if some:
+            keep[np.isinf(C)] = 0.0
+        keep[~self.measured | exact] = 1.0
         keep[tree.is_leaf & self.measured] = 0.0
         self._keep = keep
-
-        above = np.maximum(tree.parent, 0)
+        share = known[tree.above]
         with np.errstate(invalid="ignore", divide="ignore"):
-            share = np.where(known[above] > 0, s / known[above], 0.0)
-        if unknown.any():
-            share = np.where(
-                unknown[above] > 0, np.isinf(s) / np.maximum(unknown[above], 1.0), share
-            )
+            np.divide(s, share, out=share)
+        exact = ~tree.is_leaf & (known == 0)
+        if exact.any():
+            # Of exact siblings none moves.
+            share[exact[tree.above]] = 0.0
+        if some:
+            several = unknown[tree.above]
+            share = np.where(several > 0, self._infinite / np.maximum(several, 1.0), share)
         share[0] = 0.0
         self._share = share
-
-        # V = s (1 - share) + share^2 V_parent. An only infinite child is the parent less its
-        # siblings; several infinite children are not determined.
-        rest = np.where(unknown[above] > 1, np.inf, known[above])
-        own = np.where(np.isinf(s), rest, finite * (1.0 - share))
-        own[0] = s[0]
-        lost = np.isinf(own)
-        self.variances = tree.spread_down(np.where(lost, 0.0, own), share**2)
-        if lost.any():
-            reached = tree.spread_down(lost.astype(np.float64), (share > 0).astype(np.float64))
-            self.variances[reached > 0] = np.inf
         self._known, self._unknown = known, unknown
 
-    def checked(self, values: ArrayLike) -> Floats:
-        """Values as floats, 0 where nothing was measured; ValueError if one is not finite."""
-        y = np.asarray(values, dtype=np.float64)
-        if y.shape != (self.tree.n_nodes,):
-            raise ValueError(
-                f"values must have one entry for each of the {self.tree.n_nodes} nodes, got "
-                f"shape {y.shape}."
-            )
-        y = np.where(self.measured, y, 0.0)
-        if not np.isfinite(y).all():
-            bad = int(np.flatnonzero(~np.isfinite(y))[0])
-            raise ValueError(
-                f"The value of node {bad} is {y[bad]}; every node with a finite variance needs a "
-                "finite value."
-            )
-        return y
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Blue, (self.tree, self.noise_variances)
+
+    @cached_property
+    def variances(self) -> Floats:
+        """Exact variance of the estimate of each node; infinite where it is not determined."""
+        # V = s (1 - share) + share^2 V_parent. An only infinite child is the parent less its
+        # siblings; several infinite children are not determined.
+        s, share, above = self._subtree, self._share, self.tree.above
+        rest = np.where(self._unknown[above] > 1, np.inf, self._known[above])
+        finite = np.where(self._infinite, 0.0, s)
+        own = np.where(self._infinite, rest, finite * (1.0 - share))
+        own[0] = s[0]
+        lost = np.isinf(own)
+        variances = self.tree.spread_down(np.where(lost, 0.0, own), share**2)
+        if lost.any():
+            reached = self.tree.spread_down(lost.astype(np.float64), (share > 0).astype(np.float64))
+            variances[reached > 0] = np.inf
+        return variances
 
     def subtree_estimate(self, values: ArrayLike) -> tuple[Floats, Floats]:
         """Estimate of each node from its own subtree alone, and its variance.
@@ -142,8 +134,10 @@ class Blue:
         -------
         estimates, variances : ndarray of float64, shape (n_nodes,)
         """
-        y = self.checked(values)
-        return self.tree.sum_up((1.0 - self._keep) * y, gain=self._keep), self._subtree
+        y = _as_values(self.tree, self.measured, values)
+        z = 1.0 - self._keep
+        z *= y
+        return self.tree.sum_up(z, gain=self._keep, out=z), self._subtree
 
     def estimate(self, values: ArrayLike) -> Floats:
         """Consistent estimates of all nodes.
@@ -164,10 +158,15 @@ class Blue:
             If a measured value is not finite.
         """
         tree = self.tree
-        z, _ = self.subtree_estimate(values)
-        start = z - self._share * tree.child_sums(z)[np.maximum(tree.parent, 0)]
-        start[0] = z[0]
-        return tree.spread_down(start, self._share)
+        x, _ = self.subtree_estimate(values)
+        if tree.is_deep:
+            start = x - self._share * tree.child_sums(x)[tree.above]
+            start[0] = x[0]
+            return tree.spread_down(start, self._share)
+        for family in tree.families:
+            gap = x[family.parents] - np.add.reduceat(x[family.children], family.starts)
+            x[family.children] += self._share[family.children] * np.repeat(gap, family.sizes)
+        return x
 
     # -- errors of sums of leaves
 
@@ -192,8 +191,8 @@ class Blue:
 
     def _spread(self, slope: Floats) -> Floats:
         """slope_u - slope_parent, exactly 0 where infinite siblings agree."""
-        difference = slope - slope[np.maximum(self.tree.parent, 0)]
-        infinite = np.flatnonzero(np.isinf(self._subtree))
+        difference = slope - slope[self.tree.above]
+        infinite = np.flatnonzero(self._infinite)
         if len(infinite):
             small = 1e-12 * np.abs(slope[infinite])
             difference[infinite] = np.where(
@@ -269,7 +268,7 @@ class Blue:
         tree = self.tree
         slope = self._regression(weights)
         spread = self._spread(slope)
-        infinite = np.isinf(self._subtree)
+        infinite = self._infinite
         if spread[infinite].any() or (infinite[0] and np.any(slope[0])):
             raise ValueError("The measurements do not determine all of these sums of leaves.")
         # Covariance of each node with the sum, given its parent. Within a family these add up
@@ -332,12 +331,52 @@ class Blue:
         return out
 
 
+def _as_variances(tree: Tree, variances: ArrayLike) -> Floats:
+    """Noise variances as floats; ValueError if one is negative or NaN, or their number is wrong."""
+    v = np.array(variances, dtype=np.float64)
+    if v.shape != (tree.n_nodes,):
+        raise ValueError(
+            f"variances must have one entry for each of the {tree.n_nodes} nodes, got shape "
+            f"{v.shape}."
+        )
+    if not (v >= 0).all():
+        bad = int(np.flatnonzero(~(v >= 0))[0])
+        raise ValueError(
+            f"variances must not be negative or NaN, got {v[bad]} at node {bad}. Use infinity "
+            "for a node that was not measured and 0 for an exact count."
+        )
+    return v
+
+
+def _as_values(tree: Tree, measured: NDArray[np.bool_], values: ArrayLike) -> Floats:
+    """Values as floats, 0 where nothing was measured; ValueError if one is not finite."""
+    y = np.asarray(values, dtype=np.float64)
+    if y.shape != (tree.n_nodes,):
+        raise ValueError(
+            f"values must have one entry for each of the {tree.n_nodes} nodes, got shape {y.shape}."
+        )
+    if not measured.all():
+        y = np.where(measured, y, 0.0)
+    if not np.isfinite(y).all():
+        bad = int(np.flatnonzero(~np.isfinite(y))[0])
+        raise ValueError(
+            f"The value of node {bad} is {y[bad]}; every node with a finite variance needs a "
+            "finite value."
+        )
+    return y
+
+
 def _combined(C: Floats, v: Floats) -> Floats:
     """Variance of the best combination of two estimates with variances C and v."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        s = v * (C / (C + v))
-    s = np.where(np.isinf(C), v, s)
-    return np.where(np.isinf(v) | (C == 0), C, s)
+    s = C + v
+    with np.errstate(invalid="ignore"):
+        np.divide(C, s, out=s)
+        s *= v
+    # Whatever is not a number involves an infinite variance, or two exact values.
+    special = np.isnan(s)
+    if special.any():
+        s[special] = np.where(np.isinf(C), v, C)[special]
+    return s
 
 
 def _combined_one(C: float, v: float) -> float:
@@ -456,9 +495,8 @@ def gblue(
     """
     if not tol > 0:
         raise ValueError(f"tol must be positive, got {tol!r}.")
-    v = np.ones(tree.n_nodes) if variances is None else np.asarray(variances, dtype=np.float64)
-    blue = Blue(tree, v)
-    y = blue.checked(values)
+    v = _as_variances(tree, np.ones(tree.n_nodes) if variances is None else variances)
+    y = _as_values(tree, np.isfinite(v), values)
     hidden = np.isinf(v) & ~tree.is_leaf
     kept, short = _without_hidden(tree, hidden)
     h, n_sweeps = _sweep(short, y[kept], v[kept], bool(hidden[0]), tol, max_sweeps)

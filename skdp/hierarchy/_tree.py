@@ -60,6 +60,10 @@ class Tree:
             array.setflags(write=False)
             object.__setattr__(self, name, array)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Without what can be derived.
+        return Tree, (self.parent, self.lower, self.upper, self.order)
+
     @classmethod
     def from_parents(cls, parent: ArrayLike) -> Tree:
         """Build from the parent of each node; leaves become bins, from left to right.
@@ -158,6 +162,11 @@ class Tree:
         return np.bincount(self.parent[1:], minlength=self.n_nodes)
 
     @cached_property
+    def above(self) -> Ints:
+        """Parent of each node; the root is its own."""
+        return np.maximum(self.parent, 0)
+
+    @cached_property
     def first_child(self) -> Ints:
         """First child of each node; for a leaf, where its children would be."""
         return 1 + np.cumsum(self.n_children) - self.n_children
@@ -229,7 +238,12 @@ class Tree:
     # -- the two sweeps that everything is made of
 
     def sum_up(
-        self, start: Floats, weight: Floats | None = None, gain: Floats | None = None
+        self,
+        start: Floats,
+        weight: Floats | None = None,
+        gain: Floats | None = None,
+        *,
+        out: Floats | None = None,
     ) -> Floats:
         """Solve ``x[v] = start[v] + gain[v] * sum over children u of weight[u] * x[u]``.
 
@@ -238,12 +252,15 @@ class Tree:
         start : ndarray of float64, shape (n_nodes,) or (n_nodes, m)
         weight, gain : ndarray of float64, shape (n_nodes,), optional
             Ones by default.
+        out : ndarray, optional
+            ``start`` itself, to overwrite it: large temporary arrays are what takes the time.
 
         Returns
         -------
         ndarray of the shape of ``start``
         """
-        out = np.array(start, dtype=np.float64)
+        if out is None:
+            out = np.array(start, dtype=np.float64)
         if self.is_deep:
             return _by_column(out, functools.partial(self._loop_up, weight, gain))
         for family in reversed(self.families):

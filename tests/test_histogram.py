@@ -1,0 +1,761 @@
+"""RangeTreeHistogram: exact where it can be (a recording noise source), statistical where not."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import skdp
+from skdp import Categorical, Domain, Numeric, RangeTreeHistogram, Taxonomy, hierarchy
+from skdp.hierarchy import Tree, _measure
+
+AGES = np.random.default_rng(0).integers(0, 40, 500).astype(float)
+REGIONS = Taxonomy.from_tree({"north": ["a", "b", "c"], "south": ["d", "e"], "west": ["f"]})
+TOWNS = Categorical(["f", "b", "d", "a", "e", "c"], taxonomy=REGIONS)
+GRADES = Categorical(["low", "middle", "high"], ordered=True)
+NESTED = [(0, 40), (0, 5), (5, 40), (5, 20), (20, 40), *[(i, i + 1) for i in range(5, 20)]]
+
+# Histograms of 40 bins, one for each way to make a tree and a budget.
+SHAPES = {
+    "default": {},
+    "long ranges": {"workload": [30]},
+    "quantiles": {"workload": "quantiles"},
+    "short ranges": {"workload": 3},
+    "non-negative": {"non_negative": True},
+    "paper": {"branching": 3, "budget": "uniform"},
+    "geometric": {"branching": 3, "budget": "geometric"},
+    "cube-root": {"branching": 2, "budget": "cube-root"},
+    "levels": {"branching": 4, "budget": [0, 1, 0, 2]},
+    "early leaves": {"tree": NESTED},
+    "early leaves, uniform": {"tree": NESTED, "budget": "uniform"},
+    "no consistency": {"branching": 4, "budget": "uniform", "consistency": None},
+    "iterative": {"branching": 4, "consistency": "iterative"},
+    "default budget, no consistency": {"consistency": None},
+}
+
+
+def histogram(epsilon=1.0, **changes):
+    return RangeTreeHistogram(epsilon, **{"bounds": (0, 40), "bins": 40, **changes})
+
+
+@pytest.fixture
+def quiet(monkeypatch):
+    """Noise that is always 0, and a list of the draws asked for: (values, epsilon, sensitivity)."""
+    asked = []
+
+    def discrete_laplace(values, epsilon, sensitivity=1, *, random_state=None):
+        asked.append((np.array(values), epsilon, sensitivity))
+        return np.array(values)
+
+    monkeypatch.setattr(_measure, "discrete_laplace", discrete_laplace)
+    return asked
+
+
+def truth(low, high, rows=AGES):
+    """Records in bins low .. high - 1."""
+    return int(((rows >= low) & (rows < high)).sum())
+
+
+# --- what a record costs
+
+
+def counted(asked):
+    """The exact count, the epsilon and the sensitivity of each draw."""
+    return [
+        (int(value), Fraction(epsilon), sensitivity)
+        for values, epsilon, sensitivity in asked
+        for value in np.ravel(values)
+    ]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("nullable", [False, True])
+def test_one_record_changes_counts_that_cost_epsilon_together(shape, nullable, quiet):
+    domain = Numeric(0, 40, 40, nullable=nullable)
+    estimator = histogram(0.7, bounds=None, bins=None, domain=domain, **SHAPES[shape])
+    rows = np.append(AGES, np.nan)
+    estimator.fit(rows)
+    before = counted(quiet)
+    most = Fraction(0)
+    for i in (0, 7, len(rows) - 1, int(np.argmin(AGES)), int(np.argmax(AGES))):
+        quiet.clear()
+        estimator.fit(np.delete(rows, i))
+        after = counted(quiet)
+        assert len(after) == len(before)
+        cost = Fraction(0)
+        for (a, epsilon, sensitivity), (b, again, _) in zip(before, after, strict=True):
+            assert (epsilon, sensitivity) == (again, 1)
+            cost += abs(a - b) * epsilon
+        assert cost <= Fraction("0.7")
+        most = max(most, cost)
+    # Nothing is wasted but what rounding takes, except on shapes that give levels less.
+    assert most > Fraction("0.69")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_released_number_is_a_count_with_noise(shape, quiet):
+    estimator = histogram(**SHAPES[shape]).fit(AGES)
+    measured = estimator.blue_.measured
+    released = sorted(value for value, _, _ in counted(quiet))
+    assert sorted(estimator.noisy_counts_[measured].tolist()) == released
+    tree = estimator.tree_
+    expected = [truth(a, b) for a, b in zip(tree.lower, tree.upper, strict=True)]
+    np.testing.assert_array_equal(estimator.noisy_counts_, np.where(measured, expected, 0))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_parts_are_the_budgets_of_the_levels(shape):
+    estimator = histogram(Fraction(1, 3), **SHAPES[shape]).fit(AGES)
+    assert sum(estimator.privacy_loss_.parts.values()) == Fraction(1, 3)
+    if list(estimator.privacy_loss_.parts) != ["tree"]:
+        levels = estimator.plan("level")
+        spent = levels["epsilon"][levels["epsilon"] > 0]
+        np.testing.assert_allclose(
+            spent, [float(part) for part in estimator.privacy_loss_.parts.values()]
+        )
+    else:
+        # Nodes of one level differ.
+        assert shape in ("cube-root", "early leaves", "early leaves, uniform")
+
+
+# --- without noise all answers are exact
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_without_noise_every_answer_is_the_count(shape, quiet):
+    estimator = histogram(**SHAPES[shape]).fit(AGES)
+    ends = [(0, 40), (5, 20), (6, 7), (5, 40), (20, 40)]
+    if "tree" not in SHAPES[shape]:
+        ends += [(3, 29), (38, 39), (1, 40)]
+    for low, high in ends:
+        # Closed ranges of a continuous column end before the next bin.
+        assert estimator.count((low, high)) == pytest.approx(truth(low, high), abs=1e-5)
+    ranges = np.array(ends)
+    expected = [truth(low, high) for low, high in ends]
+    np.testing.assert_allclose(estimator.count(ranges), expected, atol=1e-5)
+    np.testing.assert_allclose(estimator.count([tuple(r) for r in ends]), expected, atol=1e-5)
+    assert estimator.count() == pytest.approx(len(AGES), abs=1e-5)
+
+
+def test_every_form_of_a_query(quiet):
+    estimator = histogram().fit(pd.DataFrame({"age": AGES}))
+    (name,) = estimator.domain_.names
+    assert name == "age"
+    expected = truth(10, 20)
+    assert estimator.count({"age": (10, 20)}) == pytest.approx(expected)
+    assert estimator.count("10 <= age <= 20") == pytest.approx(expected)
+    assert estimator.count("age < 20 and age >= 10") == pytest.approx(expected)
+    assert estimator.count((10, 20), return_interval=True).value == pytest.approx(expected)
+    assert float(estimator.count((10, 20), return_interval=True)) == pytest.approx(expected)
+    # Half of a bin counts half of its records.
+    assert estimator.count((10, 10.5)) == pytest.approx(truth(10, 11) / 2)
+    assert estimator.count(np.array([[10, 10.5]]))[0] == pytest.approx(truth(10, 11) / 2)
+
+
+def test_ranges_are_clipped_to_the_domain(quiet):
+    estimator = histogram().fit(AGES)
+    assert estimator.count((-5, 10)) == pytest.approx(truth(0, 10))
+    assert estimator.count((-math.inf, math.inf)) == pytest.approx(len(AGES))
+    assert estimator.count((50, 60)) == 0
+    wide = np.array([[-5, 10], [-np.inf, np.inf], [50, 60]])
+    np.testing.assert_allclose(estimator.count(wide), [truth(0, 10), len(AGES), 0], atol=1e-9)
+    np.testing.assert_allclose(
+        estimator.standard_error(wide), estimator.standard_error([tuple(r) for r in wide])
+    )
+
+
+def test_integers_and_values_outside_the_range(quiet):
+    domain = Numeric(0, 39, integer=True)
+    rows = np.concatenate([AGES, [-3, 100, 100]])
+    estimator = RangeTreeHistogram(domain=domain).fit(rows)
+    assert estimator.count((39, 39)) == pytest.approx(truth(39, 40) + 2)
+    assert estimator.count((0, 0)) == pytest.approx(truth(0, 1) + 1)
+    assert estimator.count((10, 19)) == pytest.approx(truth(10, 20))
+    assert estimator.count(np.array([[10, 19], [10, 19.5]])) == pytest.approx([truth(10, 20)] * 2)
+    assert estimator.count(7) == pytest.approx(truth(7, 8))
+    assert estimator.count({7, 9}) == pytest.approx(truth(7, 8) + truth(9, 10))
+
+
+def test_missing_values_have_a_cell_of_their_own(quiet):
+    domain = Domain({"age": Numeric(0, 40, 40, nullable=True)})
+    rows = pd.DataFrame({"age": np.append(AGES, [np.nan] * 30)})
+    estimator = RangeTreeHistogram(domain=domain).fit(rows)
+    assert estimator.count() == pytest.approx(len(AGES) + 30)
+    assert estimator.count((0, 40)) == pytest.approx(len(AGES))
+    table = estimator.to_frame()
+    assert len(table) == 41 and table["count"].iloc[-1] == pytest.approx(30)
+    assert estimator.cdf(40) == 1.0
+    assert estimator.quantile(1.0) <= 40
+
+
+# --- the estimates are least squares
+
+
+@given(
+    st.integers(2, 24),
+    st.integers(2, 5),
+    st.sampled_from(["auto", "uniform", "geometric", "cube-root"]),
+    st.sampled_from(["blue", "iterative"]),
+    st.integers(0, 1000),
+)
+@settings(max_examples=25, deadline=None)
+def test_estimates_and_errors_are_dense_least_squares(n, branching, budget, consistency, seed):
+    rows = np.random.default_rng(seed).integers(0, n, 60)
+    estimator = RangeTreeHistogram(
+        0.5,
+        bounds=(0, n),
+        bins=n,
+        branching=branching,
+        budget=budget,
+        consistency=consistency,
+        random_state=seed,
+    ).fit(rows)
+    tree, variances = estimator.tree_, estimator.blue_.noise_variances
+    used = np.isfinite(variances)
+    bins = np.arange(n)
+    A = (bins >= tree.lower[:, None]) & (bins < tree.upper[:, None])
+    weight = 1 / np.sqrt(variances[used])[:, None]
+    x, *_ = np.linalg.lstsq(
+        A[used] * weight, estimator.noisy_counts_[used] * weight[:, 0], rcond=None
+    )
+    covariance = np.linalg.inv((A[used] * weight).T @ (A[used] * weight))
+    np.testing.assert_allclose(estimator.node_counts_, A @ x, atol=2e-5)
+    start = seed % n
+    query = (bins >= start).astype(float)
+    assert estimator.count((start, n)) == pytest.approx(query @ x, abs=1e-4)
+    expected = math.sqrt(query @ covariance @ query)
+    assert estimator.standard_error((start, n)) == pytest.approx(expected)
+    assert estimator.count((start, n), return_interval=True).std == pytest.approx(expected)
+    np.testing.assert_allclose(estimator.to_frame()["std_error"], np.sqrt(np.diag(covariance)))
+
+
+def test_the_two_consistencies_agree():
+    exact, iterative = (
+        histogram(consistency=c, branching=3, random_state=4).fit(AGES)
+        for c in ("blue", "iterative")
+    )
+    np.testing.assert_array_equal(exact.noisy_counts_, iterative.noisy_counts_)
+    np.testing.assert_allclose(exact.node_counts_, iterative.node_counts_, atol=1e-5)
+    assert exact.standard_error((3, 17)) == iterative.standard_error((3, 17))
+
+
+def test_without_consistency_the_fewest_nodes_answer():
+    plain = histogram(branching=4, budget="uniform", consistency=None, random_state=4).fit(AGES)
+    node_variance = plain.blue_.noise_variances[0]
+    tree = plain.tree_
+    for low, high in [(0, 40), (10, 20), (3, 4), (0, 30), (9, 21)]:
+        inside = ((np.arange(40) >= low) & (np.arange(40) < high)).astype(float)
+        weights = hierarchy.cover_weights(tree, plain.blue_.measured, inside)
+        assert plain.count((low, high)) == pytest.approx(weights @ plain.noisy_counts_)
+        assert plain.standard_error((low, high)) == pytest.approx(
+            math.sqrt(weights.sum() * node_variance)
+        )
+    # Consistency is free accuracy: the same measurements, smaller errors.
+    blue = histogram(branching=4, budget="uniform", random_state=4).fit(AGES)
+    np.testing.assert_array_equal(plain.noisy_counts_, blue.noisy_counts_)
+    ranges = np.array([(a, b) for a in range(0, 40, 3) for b in range(a + 1, 41, 4)])
+    ratio = blue.standard_error(ranges) / plain.standard_error(ranges)
+    assert (ratio <= 1 + 1e-12).all() and ratio.mean() < 0.9
+
+
+# --- the error that is reported is the error that is made
+
+
+def test_reported_errors_and_intervals_hold_over_releases():
+    """700 releases, four ranges each; all bounds are 5 sigma or more.
+
+    Ratios of measured to reported variance have a relative sigma of at most sqrt(5 / 700) = .085
+    for one range; noise wrong by a factor of .8 or 1.25 moves them to .64 or 1.56 and fails.
+    """
+    ranges = [(0, 40), (11, 29), (7, 8), (30, 40)]
+    expected = np.array([truth(*ends) for ends in ranges])
+    found = np.array(
+        [
+            histogram(0.5, random_state=seed).fit(AGES).count(np.array(ranges)) - expected
+            for seed in range(700)
+        ]
+    )
+    # Widths and errors are public: those of one release are those of all.
+    answers = histogram(0.5).fit(AGES).count(ranges, return_interval=True, level=0.9)
+    std = np.array([answer.std for answer in answers])
+    half = np.array([answer.upper - answer.value for answer in answers])
+    covered, narrow = np.abs(found) <= half, np.abs(found) <= 0.8 * half
+    ratio = np.mean(np.square(found), axis=0) / std**2
+    assert (np.abs(ratio - 1) < 5 * math.sqrt(3.5 / 700)).all()
+    mean = np.exp(np.log(ratio).mean())
+    assert abs(mean - 1) < 0.2
+    assert not abs(mean * 0.64 - 1) < 0.2 and not abs(mean * 1.56 - 1) < 0.2
+    assert (np.abs(np.mean(found, axis=0)) < 5 * std / math.sqrt(700)).all()
+    sigma = math.sqrt(0.9 * 0.1 / 700)
+    assert (np.mean(covered, axis=0) > 0.9 - 5 * sigma).all()
+    assert np.mean(narrow) < 0.9 - 5 * sigma / 2
+
+
+def test_intervals_widen_with_the_level_and_say_what_they_promise():
+    estimator = histogram(random_state=0).fit(AGES)
+    answers = [
+        estimator.count((5, 9), return_interval=True, level=level) for level in (0.5, 0.9, 0.99)
+    ]
+    widths = [answer.upper - answer.lower for answer in answers]
+    assert widths == sorted(widths) and widths[0] < 0.9 * widths[2]
+    assert "at least 99%" in answers[2].guarantee and "before looking" in answers[2].guarantee
+    assert "in proportion" not in answers[0].guarantee
+    assert "in proportion" in estimator.count((5, 9.5), return_interval=True).guarantee
+
+
+def test_what_is_not_measured_is_not_known():
+    estimator = histogram(tree=[(0, 40), (0, 20), (20, 40)], budget=[1, 0, 0]).fit(AGES)
+    assert estimator.standard_error((0, 40)) < 3
+    answer = estimator.count((0, 20), return_interval=True)
+    assert math.isinf(answer.std) and math.isinf(answer.upper) and math.isinf(answer.lower)
+    assert "do not determine" in answer.guarantee
+
+
+# --- non-negative estimates
+
+
+def test_non_negative_estimates():
+    rows = np.repeat([3.0, 27.0], 400)
+    plain = histogram(0.2, random_state=1).fit(rows)
+    estimator = histogram(0.2, random_state=1, non_negative=True).fit(rows)
+    assert plain.node_counts_.min() < 0 <= estimator.node_counts_.min()
+    tree = estimator.tree_
+    sums = tree.child_sums(estimator.node_counts_)
+    inner = ~tree.is_leaf
+    np.testing.assert_allclose(sums[inner], estimator.node_counts_[inner], atol=1e-6)
+    answer = estimator.count((10, 20), return_interval=True)
+    assert 0 <= answer.lower <= answer.value <= answer.upper
+    assert "before the projection" in answer.guarantee
+
+
+def test_non_negative_estimates_are_better_on_sparse_data():
+    """Mean squared errors of 40 releases at epsilon .1: far apart on sparse data."""
+    rows = np.repeat([30.0, 270.0], 400)
+    low = np.arange(0, 390, 5)
+    ranges = np.concatenate([np.stack([low, low + n], axis=1) for n in (1, 4, 10)])
+    expected = np.array([truth(a, b, rows) for a, b in ranges])
+    errors = {False: 0.0, True: 0.0}
+    for seed in range(40):
+        for non_negative in errors:
+            estimator = RangeTreeHistogram(
+                0.1, bounds=(0, 400), bins=400, random_state=seed, non_negative=non_negative
+            ).fit(rows)
+            errors[non_negative] += np.mean((estimator.count(ranges) - expected) ** 2)
+    assert errors[True] < 0.6 * errors[False]
+
+
+def test_coverage_of_non_negative_intervals():
+    """The interval still holds: 300 releases, 5 sigma."""
+    rows = np.repeat([3.0, 27.0], 400)
+    hits = 0
+    for seed in range(300):
+        estimator = histogram(0.1, random_state=seed, non_negative=True).fit(rows)
+        answer = estimator.count((10, 30), return_interval=True, level=0.9)
+        hits += answer.lower <= 400 <= answer.upper
+    assert hits / 300 > 0.9 - 5 * math.sqrt(0.09 / 300)
+
+
+# --- quantiles, distribution function, table, sample
+
+
+def test_quantiles_and_cdf_without_noise(quiet):
+    estimator = histogram().fit(AGES + 0.5)
+    shares = np.linspace(0, 1, 41)
+    np.testing.assert_allclose(
+        estimator.cdf(np.arange(41)), [(AGES < x).mean() for x in range(41)], atol=1e-9
+    )
+    values = estimator.quantile(shares)
+    np.testing.assert_allclose(estimator.cdf(values)[1:], shares[1:], atol=1e-9)
+    assert (np.diff(values) >= 0).all()
+    assert abs(estimator.quantile(0.5) - np.median(AGES + 0.5)) <= 1
+    assert isinstance(estimator.cdf(3.0), float) and np.shape(estimator.quantile(0.5)) == ()
+    assert estimator.quantile([[0.1, 0.2]]).shape == (1, 2)
+    assert estimator.cdf(-1) == 0 and estimator.cdf(99) == 1
+
+
+def test_quantiles_of_integers_and_categories(quiet):
+    numbers = RangeTreeHistogram(domain=Numeric(0, 39, integer=True)).fit(AGES)
+    for q in (0.1, 0.25, 0.5, 0.9):
+        value = numbers.quantile(q)
+        assert isinstance(value, np.integer)
+        assert (AGES <= value).mean() >= q - 1e-9 > (AGES < value).mean() - 0.05
+        assert (AGES < value).mean() <= q + 1e-9
+    assert numbers.cdf(20) == pytest.approx((AGES <= 20).mean())
+    grades = ["low"] * 10 + ["middle"] * 60 + ["high"] * 30
+    ordered = RangeTreeHistogram(domain=Domain({"grade": GRADES})).fit(
+        pd.DataFrame({"grade": grades})
+    )
+    assert ordered.quantile(0.5) == "middle"
+    assert ordered.quantile([0.05, 0.99]).tolist() == ["low", "high"]
+    assert ordered.cdf("middle") == pytest.approx(0.7)
+    assert ordered.cdf(["low", "high"]).tolist() == pytest.approx([0.1, 1.0])
+    assert ordered.count(("low", "middle")) == pytest.approx(70)
+
+
+def test_noise_cannot_break_the_distribution_function():
+    estimator = histogram(0.01, random_state=3).fit(AGES[:5])
+    assert estimator.to_frame()["count"].min() < 0
+    share = estimator.cdf(np.linspace(-1, 41, 200))
+    assert (np.diff(share) >= 0).all() and share[0] == 0 and share[-1] == 1
+    empty = histogram(random_state=1, non_negative=True).fit(AGES[:0])
+    assert 0 <= empty.quantile(0.5) <= 40
+
+
+def test_unordered_categories_use_their_taxonomy(quiet):
+    rows = pd.DataFrame({"town": list("aaabbdddddef")})
+    estimator = RangeTreeHistogram(domain=Domain({"town": TOWNS})).fit(rows)
+    for town in "abcdef":
+        assert estimator.count({"town": town}) == pytest.approx((rows["town"] == town).sum())
+    assert estimator.count({"a", "b", "c"}) == pytest.approx(5)
+    table = estimator.to_frame()
+    assert table["town"].tolist() == list(TOWNS.categories)
+    assert dict(zip(table["town"], table["count"].round(), strict=True))["d"] == 5
+    assert estimator.tree_.n_levels == 3
+    for call in (lambda: estimator.quantile(0.5), lambda: estimator.cdf("a")):
+        with pytest.raises(ValueError, match="no order"):
+            call()
+
+
+def test_table():
+    estimator = histogram(random_state=0).fit(AGES)
+    table = estimator.to_frame()
+    assert list(table) == ["lower", "upper", "count", "std_error"]
+    np.testing.assert_allclose(table["lower"], np.arange(40))
+    np.testing.assert_allclose(table["upper"], np.arange(1, 41))
+    each = np.stack([np.arange(40), np.arange(1, 41)], axis=1)
+    np.testing.assert_allclose(table["count"], estimator.count(each))
+    np.testing.assert_allclose(table["std_error"], estimator.standard_error(each))
+    column = RangeTreeHistogram(domain=Domain({"count": GRADES})).fit(
+        pd.DataFrame({"count": ["low"]})
+    )
+    assert list(column.to_frame()) == ["count", "count_", "std_error"]
+
+
+def test_sample_follows_the_counts(quiet):
+    polars = pytest.importorskip("polars")
+    rows = pd.DataFrame({"age": np.repeat([3.0, 27.0], [100, 300])})
+    estimator = histogram().fit(rows)
+    drawn = estimator.sample(random_state=0)
+    assert isinstance(drawn, pd.DataFrame) and list(drawn) == ["age"] and len(drawn) == 400
+    bins = np.floor(drawn["age"]).astype(int)
+    assert set(bins) == {3, 27}
+    # 5 sigma of a binomial.
+    assert abs((bins == 3).mean() - 0.25) < 5 * math.sqrt(0.1875 / 400)
+    assert drawn.equals(estimator.sample(random_state=0))
+    assert len(estimator.sample(7)) == 7 and len(estimator.sample(0)) == 0
+    frame = histogram().fit(polars.DataFrame({"age": [3.0] * 9})).sample(4)
+    assert isinstance(frame, polars.DataFrame) and frame.shape == (4, 1)
+    empty = histogram().fit(AGES[:0])
+    assert len(empty.sample()) == 0 and len(empty.sample(5)) == 5
+
+
+@pytest.mark.parametrize(("n", "error"), [(-1, ValueError), (1.5, TypeError), (True, TypeError)])
+def test_bad_sample_sizes(n, error):
+    with pytest.raises(error, match="n_samples"):
+        histogram().fit(AGES).sample(n)
+
+
+# --- the plan
+
+
+@pytest.mark.parametrize("shape", [s for s in SHAPES if "tree" not in SHAPES[s]])
+def test_the_plan_is_the_error_of_the_release(shape):
+    ledger = skdp.PrivacyLedger(1)
+    estimator = histogram(ledger=ledger, **SHAPES[shape])
+    plan = estimator.plan()
+    assert ledger.spent == 0 and not hasattr(estimator, "tree_")
+    estimator.fit(AGES)
+    for row in plan.itertuples():
+        length = int(row.length)
+        starts = np.arange(40 - length + 1)
+        if SHAPES[shape].get("workload") == "quantiles":
+            starts = starts[:1]
+        errors = estimator.standard_error([(a, a + length) for a in starts.tolist()])
+        assert row.std_error == pytest.approx(math.sqrt(np.mean(np.square(errors))))
+    bin_error = math.sqrt(skdp.mechanisms.discrete_laplace_variance(1.0))
+    np.testing.assert_allclose(plan["plain_std_error"], bin_error * np.sqrt(plan["length"]))
+
+
+def test_the_plan_by_level_is_the_budget():
+    estimator = histogram(0.5, branching=3, budget="uniform")
+    levels = estimator.plan("level")
+    assert levels["nodes"].tolist() == [1, 3, 9, 27, 26]
+    assert levels["epsilon"].sum() == pytest.approx(0.5)
+    estimator.fit(AGES)
+    variances = estimator.blue_.noise_variances
+    starts = estimator.tree_.level_starts
+    # Where leaves end early, what they spare is added to them: the level has several budgets.
+    np.testing.assert_allclose(levels["noise_std"].iloc[:3] ** 2, variances[starts[:3]])
+    default = histogram(bounds=(0, 4096), bins=4096).plan("level")
+    assert default["epsilon"].iloc[0] == 0 and np.isinf(default["noise_std"].iloc[0])
+
+
+def test_the_default_plan_keeps_its_promises():
+    """Closed form at 4,096 bins: against Boost-2, Boost-12, GBLUE-12 and plain bins."""
+    n, lengths = 4096, [2**i for i in range(12)]
+
+    def variances(**changes):
+        options = {"bounds": (0, n), "bins": n, "workload": lengths, **changes}
+        return RangeTreeHistogram(**options).plan()["std_error"].to_numpy() ** 2
+
+    default = RangeTreeHistogram(bounds=(0, n), bins=n).plan()
+    assert default["length"].tolist() == lengths
+    ours = default["std_error"].to_numpy() ** 2
+    padded = hierarchy.perfect_tree(12, 4)
+    millionths = hierarchy.exact_shares(padded, hierarchy.uniform_shares(padded))
+    blue = hierarchy.Blue(padded, hierarchy.measured_variances(millionths, Fraction(1)))
+    workload = hierarchy.as_workload(lengths, n)
+    peers = {
+        "Boost-2": variances(branching=2, budget="uniform"),
+        "Boost-12": hierarchy.workload_variances(blue, workload, n_bins=n),
+        "GBLUE-12": variances(branching=12, budget="uniform"),
+    }
+    plain = default["plain_std_error"].to_numpy() ** 2
+    assert (ours <= 0.8 * np.min(list(peers.values()), axis=0)).all()
+    assert ours.mean() <= 0.6 * min(plain.mean(), *(each.mean() for each in peers.values()))
+    short = RangeTreeHistogram(bounds=(0, n), bins=n, workload=16).plan()
+    assert (short["std_error"] ** 2 <= 1.15 * short["plain_std_error"] ** 2).all()
+
+
+# --- what may be passed
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"bounds": None, "bins": None}, skdp.DomainError, "domain or bounds is required"),
+        ({"bounds": None}, ValueError, "needs bounds"),
+        ({"domain": Numeric(0, 1)}, ValueError, "Both domain and bounds"),
+        ({"bounds": (0, 1, 2)}, ValueError, "pair"),
+        ({"bounds": 3}, ValueError, "pair"),
+        ({"bounds": (5, 5)}, ValueError, "lower|below|less|greater"),
+        ({"branching": 1}, ValueError, "branching"),
+        ({"branching": 2.5}, ValueError, "branching"),
+        ({"branching": 3, "tree": NESTED}, ValueError, "branching"),
+        ({"budget": "equal"}, ValueError, "budget"),
+        ({"budget": [1, 2, 3, 4, 5, 6]}, ValueError, "budget"),
+        ({"branching": 7, "budget": [1, -1, 1]}, ValueError, "negative"),
+        ({"branching": 7, "budget": [0, 0, 0]}, ValueError, "not all zero"),
+        ({"workload": "medium"}, ValueError, "workload"),
+        ({"workload": [0]}, ValueError, "workload"),
+        ({"consistency": "boost"}, ValueError, "consistency"),
+        ({"non_negative": "yes"}, TypeError, "non_negative"),
+        ({"non_negative": True, "consistency": None}, ValueError, "consistency"),
+        ({"consistency": None, "branching": 7, "budget": [1, 1, 0]}, ValueError, "leaves"),
+        ({"tree": [(0, 40), (0, 20), (10, 40)]}, ValueError, "overlap"),
+        ({"tree": [(0, 40), (0, 20), (21, 40)]}, ValueError, "missing"),
+        ({"tree": [(0, 20), (20, 40)]}, ValueError, "roots"),
+        ({"tree": [(0, 39)]}, ValueError, "39 bins"),
+        ({"tree": [(1, 41)]}, ValueError, "begin at bin 0"),
+        ({"tree": [(0, 40), (5, 5)]}, ValueError, "empty"),
+        ({"tree": []}, ValueError, "intervals"),
+        ({"tree": [(0.0, 40.0)]}, ValueError, "integers"),
+    ],
+)
+def test_bad_parameters_cost_nothing(changes, error, message):
+    ledger = skdp.PrivacyLedger()
+    estimator = histogram(ledger=ledger, **changes)
+    for call in (lambda: estimator.fit(AGES), estimator.plan):
+        with pytest.raises(error, match=message):
+            call()
+    assert ledger.spent == 0 and not hasattr(estimator, "tree_")
+
+
+def test_a_share_for_each_node_may_not_overspend():
+    ledger = skdp.PrivacyLedger()
+    tree = Tree.from_intervals([(0, 40), (0, 20), (20, 40)])
+    fine = histogram(ledger=ledger, tree=tree, budget=[0.5, 0.5, 0.25]).fit(AGES)
+    assert fine.blue_.noise_variances[2] > 3 * fine.blue_.noise_variances[1]
+    spent = ledger.spent
+    with pytest.raises(ValueError, match="more than 1"):
+        histogram(ledger=ledger, tree=tree, budget=[0.5, 0.6, 0.5]).fit(AGES)
+    with pytest.raises(ValueError, match="nothing would be known"):
+        histogram(ledger=ledger, tree=tree, budget=[0, 1, 0]).fit(AGES)
+    assert ledger.spent == spent
+
+
+def test_cycles_and_second_roots_are_refused():
+    for parents, message in [([1, 0], "root"), ([-1, -1], "root"), ([-1, 2, 1], "cycle")]:
+        with pytest.raises(ValueError, match=message):
+            Tree.from_parents(parents)
+
+
+def test_one_node_and_one_bin(quiet):
+    with pytest.raises(skdp.DomainError, match="more than one value"):
+        RangeTreeHistogram(bounds=(0, 1), bins=1).fit([0.5, 0.2])
+    root = histogram(tree=[(0, 40)]).fit(AGES)
+    assert root.count((0, 10)) == pytest.approx(len(AGES) / 4)
+
+
+def test_a_chain_of_many_levels(quiet):
+    n = 2000
+    pairs = [(i, n) for i in range(n)] + [(i, i + 1) for i in range(n - 1)]
+    estimator = RangeTreeHistogram(bounds=(0, n), bins=n, tree=pairs, budget="uniform")
+    estimator.fit(np.arange(n))
+    assert estimator.count((500, 700)) == pytest.approx(200)
+    assert estimator.standard_error((500, 700)) > 0
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ((9, 3), "reversed|greater|lower"),
+        (np.array([[9, 3]]), "reversed"),
+        (np.array([1, 2, 3]), "shape"),
+        (np.array([[1, 2, 3]]), "shape"),
+        (np.array([[np.nan, 3]]), "NaN"),
+        ((1, 2, 3), "range|pair|two"),
+        ("height > 3", "height"),
+        ({"height": 3}, "height"),
+    ],
+)
+def test_bad_queries(query, message):
+    estimator = histogram().fit(pd.DataFrame({"age": AGES}))
+    with pytest.raises((ValueError, KeyError, TypeError), match=message):
+        estimator.count(query)
+
+
+@pytest.mark.parametrize("level", [0, 1, -1, 2, "95%", None, True, np.nan])
+def test_bad_levels(level):
+    estimator = histogram().fit(AGES)
+    with pytest.raises(ValueError, match="level"):
+        estimator.count((0, 3), return_interval=True, level=level)
+
+
+@pytest.mark.parametrize("q", [-0.1, 1.1, np.nan, [0.5, 2]])
+def test_bad_quantiles(q):
+    with pytest.raises(ValueError, match=r"\[0, 1\]"):
+        histogram().fit(AGES).quantile(q)
+
+
+def test_bad_values_of_the_distribution_function():
+    with pytest.raises(ValueError, match="NaN"):
+        histogram().fit(AGES).cdf(np.nan)
+    with pytest.raises(ValueError):
+        histogram().fit(AGES).cdf("old")
+
+
+def test_bad_plan_and_unfitted_calls():
+    with pytest.raises(ValueError, match="by must"):
+        histogram().plan("width")
+    for call in ("count", "standard_error", "to_frame", "sample", "plot"):
+        with pytest.raises(NotFittedError):
+            getattr(histogram(), call)()
+    for call in ("quantile", "cdf"):
+        with pytest.raises(NotFittedError):
+            getattr(histogram(), call)(0.5)
+
+
+def test_two_columns_are_refused():
+    domain = Domain({"a": Numeric(0, 1), "b": Numeric(0, 1)})
+    ledger = skdp.PrivacyLedger()
+    for declared in (domain, Numeric(0, 1)):
+        with pytest.raises(skdp.DomainError, match="one attribute|declares"):
+            RangeTreeHistogram(domain=declared, ledger=ledger).fit(np.zeros((3, 2)))
+    assert ledger.spent == 0
+
+
+def test_containers_of_one_column_give_one_release():
+    polars = pytest.importorskip("polars")
+    forms = {
+        "list": AGES.tolist(),
+        "array": AGES,
+        "column": AGES[:, None],
+        "Series": pd.Series(AGES, name="age"),
+        "frame": pd.DataFrame({"age": AGES}),
+        "polars Series": polars.Series("age", AGES),
+        "polars": polars.DataFrame({"age": AGES}),
+    }
+    releases = {name: histogram(random_state=5).fit(form) for name, form in forms.items()}
+    first = releases["list"].noisy_counts_
+    for name, release in releases.items():
+        np.testing.assert_array_equal(release.noisy_counts_, first, err_msg=name)
+        assert release.n_features_in_ == 1
+    assert releases["Series"].feature_names_in_.tolist() == ["age"]
+    assert releases["Series"].domain_.names == ("age",)
+
+
+def test_a_release_travels():
+    estimator = histogram(random_state=2, branching=3).fit(AGES)
+    stored = pickle.dumps(estimator)
+    estimator.quantile(0.5), estimator.plan()
+    # What can be derived is not stored.
+    assert len(pickle.dumps(estimator)) == len(stored)
+    twin = pickle.loads(stored)
+    assert twin.count((3, 9)) == estimator.count((3, 9))
+    assert twin.standard_error((3, 9)) == estimator.standard_error((3, 9))
+    with pytest.raises(ValueError, match="read-only"):
+        twin.tree_.parent[0] = 3
+    assert clone(estimator).branching == 3
+
+
+# --- pictures
+
+
+@pytest.mark.parametrize(
+    ("changes", "rows"),
+    [
+        ({}, AGES),
+        ({"non_negative": True}, AGES),
+        ({"consistency": None}, AGES),
+        ({"bins": 3000}, AGES),
+        ({"bins": 3000, "branching": 10, "budget": "uniform", "consistency": None}, AGES),
+        ({"bins": None, "bounds": None, "domain": Numeric(0, 40, 40, nullable=True)}, AGES),
+        (
+            {"bins": None, "bounds": None, "domain": Domain({"town": TOWNS})},
+            pd.DataFrame({"town": list("aabf")}),
+        ),
+    ],
+)
+def test_pictures(changes, rows):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    from matplotlib.patches import StepPatch
+
+    estimator = histogram(random_state=0, **changes).fit(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ax = estimator.plot()
+    assert ax.get_xlabel() == estimator.domain_.names[0]
+    if isinstance(ax.patches[0], StepPatch):
+        # Neighbouring bars are one outline, and the band over many of them another.
+        heights, _, _ = ax.patches[0].get_data()
+        for band in ax.patches[1:]:
+            high, _, low = band.get_data()
+            assert (high >= heights).all() and (low <= heights).all()
+        assert (len(heights) > 60) == (len(ax.patches) == 2)
+    else:
+        heights = [patch.get_height() for patch in ax.patches]
+    assert sum(heights) == pytest.approx(estimator.to_frame()["count"].sum())
+    fig, given = plt.subplots()
+    assert estimator.plot(ax=given) is given
+    plt.close("all")
+
+
+def test_the_band_is_the_interval():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    estimator = histogram(random_state=0, budget="uniform", branching=40).fit(AGES)
+    ax = estimator.plot(level=0.9)
+    (lines,) = ax.collections
+    for i, segment in enumerate(lines.get_segments()):
+        answer = estimator.count((i, i + 1), return_interval=True, level=0.9)
+        np.testing.assert_allclose(segment[:, 1], [answer.lower, answer.upper], rtol=0.02, atol=0.1)
+    plt.close("all")
+
+
+@pytest.mark.slow
+def test_a_million_bins_take_seconds():
+    n = 1_000_000
+    rows = np.random.default_rng(0).integers(0, n, n)
+    estimator = RangeTreeHistogram(bounds=(0, n), bins=n, random_state=0).fit(rows)
+    answer = estimator.count((1000, 700_000), return_interval=True)
+    assert abs(answer.value - truth(1000, 700_000, rows)) < 6 * answer.std
