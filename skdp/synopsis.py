@@ -11,13 +11,10 @@ the model of the partitioning releases.
 from __future__ import annotations
 
 import html
-import io
 import json
 import math
 import numbers
-import re
-import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from os import PathLike
@@ -28,6 +25,7 @@ import pandas as pd
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtri
 
+from ._archive import fraction, loss_from_data, loss_to_data, read_archive, write_archive
 from ._random import sampling_generator
 from ._validation import as_epsilon, dyadic_floor
 from .accounting import PrivacyLoss
@@ -164,13 +162,6 @@ def _frozen(values: Any, dtype: type) -> np.ndarray:
     array: np.ndarray = np.array(values, dtype=dtype)
     array.setflags(write=False)
     return array
-
-
-def _fraction(text: Any) -> Fraction:
-    """An exact fraction as `save` writes it; an exponent could ask for any amount of memory."""
-    if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,500}(/[0-9]{1,500})?", text):
-        raise ValueError(f"{text!r} is not an exact fraction")
-    return Fraction(text)
 
 
 @dataclass(frozen=True)
@@ -601,7 +592,7 @@ class BoxModel:
         """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
         epsilon: Any = None
         if "noise_epsilon" in facts:
-            distinct = [_fraction(text) for text in facts["noise_epsilon"]]
+            distinct = [fraction(text) for text in facts["noise_epsilon"]]
             if "noise_epsilon" in arrays:
                 index = arrays["noise_epsilon"]
                 if index.dtype.kind not in "iu" or (index < 0).any():
@@ -780,7 +771,6 @@ def _plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
 
 _FORMAT = "skdp synopsis"
 _VERSION = 1
-_METADATA = "metadata.json"
 _MODELS: dict[str, type[Model]] = {
     model.kind: model for model in (BoxModel, ForestModel, MixtureModel)
 }
@@ -1234,22 +1224,11 @@ class Synopsis:
             "format": _FORMAT,
             "version": _VERSION,
             "domain": json.loads(self.domain.to_json()),
-            "privacy": loss
-            and {
-                "epsilon": str(loss.epsilon),
-                "parts": {name: str(part) for name, part in loss.parts.items()},
-                "seeded": loss.seeded,
-            },
+            "privacy": loss and loss_to_data(loss),
             "mechanism": self.mechanism,
             "model": {"kind": self.model.kind, **facts},
         }
-        text = json.dumps(metadata, ensure_ascii=False, allow_nan=False, indent=1)
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            _add(archive, _METADATA, text.encode())
-            for name, array in arrays.items():
-                buffer = io.BytesIO()
-                np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
-                _add(archive, f"{name}.npy", buffer.getvalue())
+        write_archive(path, metadata, arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, max_bytes: int = 1 << 31) -> Synopsis:
@@ -1272,20 +1251,7 @@ class Synopsis:
         OSError
             If it cannot be opened.
         """
-        with open(path, "rb") as file:
-            try:
-                metadata, arrays = _read(file, max_bytes)
-                return cls._from_parts(metadata, arrays)
-            except MemoryError:
-                raise ValueError(f"{str(path)!r} is too large for the memory at hand.") from None
-            except OSError as error:
-                raise ValueError(f"{str(path)!r} cannot be read as a synopsis: {error}.") from error
-            # Damaged archives, JSON and headers raise almost anything, each time for the same
-            # reason: these bytes are not a synopsis.
-            except Exception as error:
-                raise ValueError(
-                    f"{str(path)!r} is not a usable synopsis file: {error or type(error).__name__}"
-                ) from error
+        return read_archive(path, _FORMAT, _VERSION, cls._from_parts, max_bytes)
 
     @classmethod
     def _from_parts(cls, metadata: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Synopsis:
@@ -1297,16 +1263,8 @@ class Synopsis:
         mechanism = metadata["mechanism"]
         if not isinstance(mechanism, str):
             raise ValueError("its mechanism is not a text")
-        loss = None
-        if metadata["privacy"] is not None:
-            privacy = metadata["privacy"]
-            if not isinstance(privacy["seeded"], bool):
-                raise ValueError("it does not say whether it was seeded")
-            loss = PrivacyLoss(
-                _fraction(privacy["epsilon"]),
-                {name: _fraction(part) for name, part in privacy["parts"].items()},
-                seeded=privacy["seeded"],
-            )
+        privacy = metadata["privacy"]
+        loss = None if privacy is None else loss_from_data(privacy)
         model = _MODELS[kind].from_arrays(domain.shape, facts, arrays)
         return cls.from_model(domain, model, privacy_loss=loss, mechanism=mechanism)
 
@@ -1340,55 +1298,3 @@ def _check_level(level: Any) -> float:
     if not 0 < number < 1:
         raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
     return number
-
-
-def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    # A fixed date: equal releases give equal files.
-    entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    entry.external_attr = 0o644 << 16
-    archive.writestr(entry, content)
-
-
-def _read(file: Any, max_bytes: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    with zipfile.ZipFile(file) as archive:
-        entries = archive.infolist()
-        names = [entry.filename for entry in entries]
-        if len(set(names)) < len(names) or _METADATA not in names:
-            raise ValueError("it has no metadata.json of skdp")
-        size = sum(entry.file_size for entry in entries)
-        if size > max_bytes:
-            raise ValueError(f"it unpacks to {size:,} bytes, more than max_bytes={max_bytes:,}")
-        metadata = json.loads(archive.read(_METADATA).decode())
-        if not isinstance(metadata, dict) or metadata.get("format") != _FORMAT:
-            raise ValueError("it was not written by skdp")
-        if metadata.get("version") != _VERSION:
-            raise ValueError(
-                f"its version is {metadata.get('version')!r} and this skdp reads {_VERSION}; "
-                "use a newer skdp"
-            )
-        arrays = {
-            name.removesuffix(".npy"): _read_array(archive.read(name))
-            for name in names
-            if name.endswith(".npy")
-        }
-        return metadata, arrays
-
-
-def _read_array(content: bytes) -> np.ndarray:
-    """One array of numbers; its size is compared with its header before memory is taken."""
-    stream = io.BytesIO(content)
-    version = np.lib.format.read_magic(stream)
-    readers: dict[Any, Callable[..., Any]] = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    if version not in readers:
-        raise ValueError(f"an array has the format {version}")
-    shape, fortran, dtype = readers[version](stream)
-    if dtype.kind not in "iuf" or fortran:
-        raise ValueError(f"an array has the dtype {dtype}")
-    body = content[stream.tell() :]
-    if math.prod(shape) * dtype.itemsize != len(body):
-        raise ValueError("an array does not have the size that its header says")
-    return np.frombuffer(body, dtype=dtype).reshape(shape)

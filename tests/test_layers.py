@@ -24,6 +24,7 @@ LEVELS = {
     "skdp.accounting": 1,
     "skdp.frames": 1,
     "skdp.plotting": 1,
+    "skdp._archive": 2,
     "skdp.domain": 2,
     "skdp.queries": 3,
     "skdp.hierarchy": 3,
