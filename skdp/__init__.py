@@ -9,6 +9,7 @@ from .classification import (
 )
 from .cluster import DPKMeans
 from .compose import PrivateClassifier, PrivateRegressor
+from .datacube import CubePlan, DataCube
 from .domain import Categorical, Domain, Numeric, Taxonomy
 from .exceptions import (
     BudgetExceededError,
@@ -36,6 +37,8 @@ __all__ = [
     "DPKMeans",
     "DiffGenTransformer",
     "DPTopKSelector",
+    "CubePlan",
+    "DataCube",
     "Domain",
     "DomainError",
     "HDPViewSynthesizer",

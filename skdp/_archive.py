@@ -68,7 +68,8 @@ def write_archive(path: str | PathLike[str], metadata: Mapping[str, Any], arrays
         _add(archive, _METADATA, text.encode())
         for name, array in arrays.items():
             buffer = io.BytesIO()
-            np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+            array = np.asarray(array, order="C")
+            np.lib.format.write_array(buffer, array, allow_pickle=False)
             _add(archive, f"{name}.npy", buffer.getvalue())
 
 

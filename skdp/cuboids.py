@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, sparse
+from threadpoolctl import threadpool_limits
 
 from ._random import sampling_generator
 
@@ -841,8 +842,9 @@ def plan_pmost(
     return equal_shares(cube, best[2])
 
 
-# Work of the search for `optimized`, in evaluations of the objective for a cube of 8 dimensions,
-# and at least; larger cubes get fewer evaluations, since each costs more.
+# Work of the search for `optimized`, in evaluations of the objective for a cube of 5 to 8
+# dimensions, and at least. Larger cubes get fewer evaluations, since each costs more; smaller
+# ones have fewer optima to be found.
 _SEARCH = 90_000
 _MIN_SEARCH = 3_000
 _TINY_SHARE = 1e-5
@@ -874,7 +876,8 @@ class _Search:
         self.mean = None if weights is None else weights[wanted] / weights[wanted].sum()
         self.evaluations = 0
         cost = cube.above.nnz / 3**8
-        self.budget = max(_MIN_SEARCH, int(_SEARCH / max(1.0, cost)))
+        ease = min(1.0, len(cube) / 32) ** 2
+        self.budget = max(_MIN_SEARCH, int(_SEARCH * ease / max(1.0, cost)))
 
     def spent(self) -> float:
         """Share of the work that is done."""
@@ -1153,7 +1156,9 @@ def plan_optimized(
     if not (cube.published & (cube.freedom > 0) & (cube.masks > 0)).any():
         # Every cuboid has one cell: the total is all there is.
         return equal_shares(cube, [0])
-    found = _Search(cube, weights, progress).run()
+    # Products with matrices of a few hundred rows: threads would wait for each other.
+    with threadpool_limits(1, user_api="blas"):
+        found = _Search(cube, weights, progress).run()
     # Shares are multiples of 2**-20, so that nothing is lost where epsilon is a dyadic number;
     # what rounding leaves goes to the largest.
     units = [math.floor(share * 2**20) for share in found.share]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["PlotAxis", "plot_centroids", "plot_validity", "plot_view"]
+__all__ = ["PlotAxis", "plot_centroids", "plot_lattice", "plot_validity", "plot_view"]
 
 _MAX_LABELS = 30
 _MAX_CELLS = 1000
@@ -264,3 +264,127 @@ def _ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
 
 def _short(text: str, length: int = 18) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+# Up to so many nodes are named; up to so many are joined by lines.
+_MAX_NAMED = 40
+_MAX_JOINED = 300
+
+
+def plot_lattice(
+    names: Sequence[str],
+    errors: Mapping[tuple[str, ...], float],
+    shares: Mapping[tuple[str, ...], float],
+    *,
+    ax: Any = None,
+) -> Any:
+    """Draw the cuboids of a cube as a lattice, the total at the bottom.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The dimensions.
+    errors : mapping of tuple of str to float
+        Standard error of each published cuboid, shown by colour.
+    shares : mapping of tuple of str to float
+        Share of the budget of each measured cuboid, which gets a ring.
+    ax : matplotlib Axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is missing.
+    """
+    pyplot = _pyplot()
+    from matplotlib.colors import LogNorm, Normalize
+
+    nodes = sorted({*errors, *shares}, key=lambda node: (len(node), [names.index(n) for n in node]))
+    rows = {order: [node for node in nodes if len(node) == order] for order in map(len, nodes)}
+    widest = max(map(len, rows.values()))
+    named = len(nodes) <= _MAX_NAMED
+    if ax is None:
+        size = (max(6.0, 1.25 * widest), 1.3 * len(rows) + 0.8) if named else (9.0, 6.0)
+        _, ax = pyplot.subplots(figsize=size, layout="constrained")
+    place = {
+        node: ((i - (len(row) - 1) / 2) * widest / len(row), order)
+        for order, row in rows.items()
+        for i, node in enumerate(row)
+    }
+    if len(nodes) <= _MAX_JOINED:
+        segments = [
+            (place[node], place[smaller])
+            for node in nodes
+            for smaller in (tuple(n for n in node if n != dropped) for dropped in node)
+            if smaller in place
+        ]
+        from matplotlib.collections import LineCollection
+
+        width = 0.8 if named else 0.25
+        ax.add_collection(LineCollection(segments, colors="0.75", linewidths=width, zorder=1))
+    values = list(errors.values())
+    spread = min(values) > 0 and max(values) > 1.5 * min(values)
+    norm = (LogNorm if spread else Normalize)(min(values), max(values))
+    area = 700.0 if named else max(12.0, 3000.0 / widest)
+    if unpublished := [node for node in nodes if node not in errors]:
+        ax.scatter(*zip(*(place[n] for n in unpublished), strict=True), area, "white", zorder=2)
+    dots = ax.scatter(
+        *zip(*(place[node] for node in errors), strict=True),
+        s=area,
+        c=values,
+        norm=norm,
+        cmap="viridis_r",
+        zorder=2,
+    )
+    ax.scatter(
+        *zip(*(place[node] for node in shares), strict=True),
+        s=1.5 * area,
+        facecolors="none",
+        edgecolors="#d55e00",
+        linewidths=2.0 if named else 1.2,
+        zorder=3,
+        label="measured",
+    )
+    if named:
+        for node, (x, y) in place.items():
+            text = "\n".join(_short(name, 14) for name in node) or "total"
+            if node in shares:
+                text += f"\n({shares[node]:.0%})"
+            ax.annotate(
+                text,
+                (x, y),
+                (0, -19),
+                textcoords="offset points",
+                ha="center",
+                va="top",
+                fontsize=7,
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
+                zorder=4,
+            )
+            if node in errors:
+                shade = norm(errors[node])
+                ax.annotate(
+                    f"{errors[node]:.3g}",
+                    (x, y),
+                    ha="center",
+                    va="center",
+                    fontsize=7,
+                    color="white" if shade > 0.45 else "black",
+                    zorder=4,
+                )
+    scale = ax.figure.colorbar(dots, ax=ax, label="standard error of a cell")
+    scale.ax.yaxis.set_major_formatter("{x:g}")
+    scale.ax.yaxis.set_minor_formatter("{x:g}")
+    ax.set_ylabel("dimensions of the cuboid")
+    ax.set_yticks(sorted(rows))
+    ax.set_xticks([])
+    ax.set_xlim(-widest / 2 - 0.2, widest / 2 + 0.2)
+    ax.set_ylim(-0.75, max(rows) + 0.5)
+    for side in ("top", "right", "bottom"):
+        ax.spines[side].set_visible(False)
+    ax.legend(loc="upper left", frameon=False, markerscale=0.4 if named else 1.0)
+    return ax

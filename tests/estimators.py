@@ -152,4 +152,10 @@ CASES = [
         },
         expected_failures=EMPTY_IS_LEGAL,
     ),
+    Case(
+        skdp.DataCube,
+        params={"epsilon": 1.0, "domain": DOMAIN},
+        array_params={"domain": skdp.Numeric(-10, 10, bins=4), "max_order": 2},
+        expected_failures=EMPTY_IS_LEGAL,
+    ),
 ]

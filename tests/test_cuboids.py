@@ -400,8 +400,7 @@ def test_gradient_of_the_search(mean):
 
 
 @pytest.mark.parametrize(("mean", "reach"), [(False, 66.4), (True, 34.1)])
-def test_optimized_reaches_the_known_values(mean, reach, monkeypatch):
-    monkeypatch.setattr(cuboids, "_SEARCH", 8_000)
+def test_optimized_reaches_the_known_values(mean, reach):
     cube = lattice((6, 5, 2, 2))
     weights = np.ones(len(cube)) if mean else None
     lines = []

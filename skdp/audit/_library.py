@@ -18,6 +18,7 @@ from ..classification import (
     PrivPfCTransformer,
     ProjectedHistogramTransformer,
 )
+from ..datacube import DataCube
 from ..domain import Categorical, Domain, Numeric
 from ..histogram import RangeTreeHistogram
 from ..mechanisms import (
@@ -369,6 +370,28 @@ def _() -> AuditCase:
     estimator = DPTopKSelector(1, 1.0, domain=domain, target="y")
     options = {"features": lambda fitted: (tuple(fitted.selected_), *fitted.label_counts_)}
     return AuditCase(estimator, rows, rows.iloc[:-1], options=options)
+
+
+def _cube_features(cube: DataCube) -> Any:
+    """Everything that a cube has measured."""
+    return "", np.concatenate([table.ravel() for table in cube.sources_.values()])
+
+
+@audited("DataCube")
+def _() -> AuditCase:
+    # Two sources: the record in one cell of each shifts both, and both budgets must count.
+    cube = DataCube(1.0, domain=_LINE, strategy={"x": 1, (): 1})
+    options = {"features": _cube_features}
+    return AuditCase(cube, _LINE_ROWS, _LINE_ROWS.iloc[:-1], options=options)
+
+
+@audited("DataCube, sums")
+def _() -> AuditCase:
+    cube = DataCube(1.0, domain=_PLANE, strategy="base", measure="sum", value="x", resolution=1)
+    # A record that contributes as much as any may.
+    rows = pd.DataFrame({"x": [1.0, 3.0], "s": ["a", "b"]})
+    options = {"features": _cube_features}
+    return AuditCase(cube, rows, rows.iloc[:-1], options=options)
 
 
 def run_library(

@@ -24,7 +24,7 @@ import numbers
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -661,6 +661,68 @@ def discrete_laplace_quantile(p: float, epsilon: Any, sensitivity: Any = 1) -> i
         digits *= 2
 
 
+class BoundedGrid(NamedTuple):
+    """Integers that stand for bounded real numbers, so that sums of them are exact.
+
+    Attributes
+    ----------
+    lower, upper : Fraction
+        Values are clipped to these.
+    step : Fraction
+        Width of the grid: the integer k stands for k * step.
+    """
+
+    lower: Fraction
+    upper: Fraction
+    step: Fraction
+
+    @classmethod
+    def of(cls, lower: Any, upper: Any, resolution: Any = None) -> BoundedGrid:
+        """Check the public parameters of `bounded_sum`, and choose the grid."""
+        low, high = as_fraction(lower, "lower"), as_fraction(upper, "upper")
+        if low >= high:
+            raise ValueError(f"lower must be below upper, got lower={lower!r}, upper={upper!r}.")
+        reach = max(abs(low), abs(high))
+        # Within this range no step of the computation underflows or overflows to NaN.
+        if not Fraction(1, 10**280) <= reach <= 10**280:
+            raise ValueError(
+                f"The bounds {lower!r} and {upper!r} are too small or too large for floating-point "
+                "numbers. Measure in other units."
+            )
+        if resolution is None:
+            finest = reach / 2**20
+            step = Fraction(2) ** (finest.numerator.bit_length() - finest.denominator.bit_length())
+            if step > finest:
+                step /= 2
+        else:
+            step = as_fraction(resolution, "resolution")
+            if not 0 < step <= 2 * reach:
+                raise ValueError(
+                    "resolution must be positive and not coarser than the bounds, got "
+                    f"{resolution!r} for bounds {lower!r} and {upper!r}."
+                )
+            # Keeps the sum of up to 2**32 records within 64 bits.
+            if reach / step > 2**30:
+                raise ValueError(
+                    f"resolution={resolution!r} is finer than 2**-30 of the bounds {lower!r} and "
+                    f"{upper!r}. Use a coarser one: the noise hides much larger differences."
+                )
+        return cls(low, high, step)
+
+    @property
+    def sensitivity(self) -> int:
+        """Largest absolute integer."""
+        return max(abs(round(self.lower / self.step)), abs(round(self.upper / self.step)))
+
+    def encode(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        """Integer of each number; NaN counts as the number nearest to zero. Never raises."""
+        clean = values.astype(np.float64)
+        clean[np.isnan(clean)] = 0.0
+        np.clip(clean, float(self.lower), float(self.upper), out=clean)
+        low, high = round(self.lower / self.step), round(self.upper / self.step)
+        return np.clip(np.rint(clean / float(self.step)), low, high).astype(np.int64)
+
+
 def bounded_sum(
     values: ArrayLike,
     lower: Any,
@@ -718,34 +780,7 @@ def bounded_sum(
     # constant. Adding or removing a record changes the integer sum by at most
     # max(|k_low|, |k_high|), exactly: no float sum is formed, whose rounding would depend on all
     # records together. Cost: epsilon of discrete_laplace at that sensitivity.
-    low, high = as_fraction(lower, "lower"), as_fraction(upper, "upper")
-    if low >= high:
-        raise ValueError(f"lower must be below upper, got lower={lower!r}, upper={upper!r}.")
-    reach = max(abs(low), abs(high))
-    # Within this range no step of the computation underflows or overflows to NaN.
-    if not Fraction(1, 10**280) <= reach <= 10**280:
-        raise ValueError(
-            f"The bounds {lower!r} and {upper!r} are too small or too large for floating-point "
-            "numbers. Measure in other units."
-        )
-    if resolution is None:
-        finest = reach / 2**20
-        step = Fraction(2) ** (finest.numerator.bit_length() - finest.denominator.bit_length())
-        if step > finest:
-            step /= 2
-    else:
-        step = as_fraction(resolution, "resolution")
-        if not 0 < step <= 2 * reach:
-            raise ValueError(
-                "resolution must be positive and not coarser than the bounds, got "
-                f"{resolution!r} for bounds {lower!r} and {upper!r}."
-            )
-        # Keeps the sum of up to 2**32 records within 64 bits.
-        if reach / step > 2**30:
-            raise ValueError(
-                f"resolution={resolution!r} is finer than 2**-30 of the bounds {lower!r} and "
-                f"{upper!r}. Use a coarser one: the noise hides much larger differences."
-            )
+    grid = BoundedGrid.of(lower, upper, resolution)
     array = np.asarray(values)
     if array.size == 0:
         array = array.astype(np.float64)
@@ -755,13 +790,7 @@ def bounded_sum(
         raise ValueError(
             f"values must be one-dimensional, one number per record, got shape {array.shape}."
         )
-    low_code, high_code = round(low / step), round(high / step)
-    clean = array.astype(np.float64)
-    clean[np.isnan(clean)] = 0.0
-    np.clip(clean, float(low), float(high), out=clean)
-    codes = np.clip(np.rint(clean / float(step)), low_code, high_code).astype(np.int64)
-    sensitivity = max(abs(low_code), abs(high_code))
     total = discrete_laplace(
-        codes.sum(dtype=np.int64), epsilon, sensitivity, random_state=random_state
+        grid.encode(array).sum(dtype=np.int64), epsilon, grid.sensitivity, random_state=random_state
     )
-    return float(int(total) * step)
+    return float(int(total) * grid.step)
