@@ -759,3 +759,15 @@ def test_a_million_bins_take_seconds():
     estimator = RangeTreeHistogram(bounds=(0, n), bins=n, random_state=0).fit(rows)
     answer = estimator.count((1000, 700_000), return_interval=True)
     assert abs(answer.value - truth(1000, 700_000, rows)) < 6 * answer.std
+
+
+@pytest.mark.slow
+def test_the_figures_of_the_paper(tmp_path):
+    pytest.importorskip("matplotlib")
+    gblue = pytest.importorskip("benchmarks.reproduce.gblue")
+    for name, draw in gblue.FIGURES.items():
+        finding = draw(tmp_path, True)
+        assert "agrees" in finding
+        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+        table = pd.read_csv(tmp_path / f"{name}.csv")
+        assert len(table) >= 15 and not table.isna().any(axis=None)
