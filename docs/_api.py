@@ -52,6 +52,11 @@ SECTIONS = [
         ["skdp.compose", "skdp.model_selection"],
     ),
     (
+        "Preprocessing",
+        "Means, spreads and quantiles of columns, learned with noise.",
+        ["skdp.preprocessing"],
+    ),
+    (
         "Accounting",
         "What a release costs, and what may be spent on one data set.",
         ["skdp.accounting"],

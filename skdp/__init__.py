@@ -27,6 +27,7 @@ from .model_selection import (
     private_cross_val_score,
     private_mse,
 )
+from .preprocessing import PrivateQuantileClipper, PrivateStandardScaler
 from .selection import DPTopKSelector, most_frequent_items
 from .synopsis import QueryResult, Synopsis
 from .synthesis import HDPViewSynthesizer, PairViewSynthesizer
@@ -54,7 +55,9 @@ __all__ = [
     "ProjectedHistogramTransformer",
     "PrivateGridSearchCV",
     "PrivateKFold",
+    "PrivateQuantileClipper",
     "PrivateRegressor",
+    "PrivateStandardScaler",
     "QueryResult",
     "RangeTreeHistogram",
     "Synopsis",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import copy
+import html
 import numbers
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import estimator_html_repr
 
 from ._random import NoiseSource, noise_source
 from ._validation import as_epsilon, split_epsilon
@@ -17,7 +21,7 @@ from .domain import Attribute, Categorical, Domain
 from .exceptions import DomainError
 from .frames import Frame, as_frame
 
-__all__ = ["PrivateEstimator", "declare_label", "match_rows"]
+__all__ = ["PrivateEstimator", "ShowsPrivacy", "declare_label", "feature_bounds", "match_rows"]
 
 
 class _Seeded:
@@ -27,7 +31,52 @@ class _Seeded:
         return "<seeded: no guarantee>"
 
 
-class PrivateEstimator(BaseEstimator):
+def _without_seed(estimator):
+    """The estimator itself, or a copy to be shown that does not tell its seed."""
+    if not isinstance(estimator.__dict__.get("random_state"), numbers.Integral):
+        return estimator
+    shown = copy.copy(estimator)
+    shown.random_state = _Seeded()
+    return shown
+
+
+def privacy_html(estimator: Any) -> str:
+    """What a notebook shows above an estimator: what was spent, on what, and what is public."""
+    loss = getattr(estimator, "privacy_loss_", None)
+    if loss is None:
+        epsilon = html.escape(str(getattr(estimator, "epsilon", "?")))
+        return f"<div>Not fitted; a fit will spend &epsilon; = {epsilon}.</div>"
+    released = sorted(
+        name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")
+    )
+    ours = [name for name in released if name not in _PUBLIC_FACTS]
+    public = [
+        name
+        for name in ("domain", "bounds", "target", "classes", "n_samples", "target_range")
+        if getattr(estimator, name, None) is not None
+    ]
+    return (
+        f"<div>{loss._repr_html_()}<small>public: parameters"
+        f"{html.escape(' (' + ', '.join(public) + ')' if public else '')}; "
+        f"released: {html.escape(', '.join(ours))}</small></div>"
+    )
+
+
+class ShowsPrivacy:
+    """Notebooks show what was spent above scikit-learn's diagram."""
+
+    def _repr_html_(self):
+        return privacy_html(self) + estimator_html_repr(_without_seed(self))
+
+    def _repr_mimebundle_(self, **kwargs):
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+
+# Fitted attributes that repeat what was declared.
+_PUBLIC_FACTS = {"privacy_loss_", "n_features_in_", "feature_names_in_", "domain_", "classes_"}
+
+
+class PrivateEstimator(ShowsPrivacy, BaseEstimator):
     """Base of the estimators that read private rows.
 
     A subclass stores its parameters in ``__init__`` (among them ``epsilon``, ``ledger`` and
@@ -74,11 +123,7 @@ class PrivateEstimator(BaseEstimator):
         return tags
 
     def __repr__(self, N_CHAR_MAX=700):
-        shown = self
-        if isinstance(self.__dict__.get("random_state"), numbers.Integral):
-            shown = copy.copy(self)
-            shown.random_state = _Seeded()
-        return BaseEstimator.__repr__(shown, N_CHAR_MAX)
+        return BaseEstimator.__repr__(_without_seed(self), N_CHAR_MAX)
 
     def __getstate__(self):
         # A fitted estimator is a release and travels without the ledger (which counts, and is
@@ -94,6 +139,36 @@ class PrivateEstimator(BaseEstimator):
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         return twin
+
+
+def feature_bounds(bounds: Any, n_features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both ends of public bounds, one number for each feature.
+
+    Raises
+    ------
+    DomainError
+        If there are none, or they are no pair of finite numbers (or arrays) with low < high.
+    """
+    if bounds is None:
+        raise DomainError(
+            "bounds is required: the public range of the features, for example bounds=(0, 100), "
+            "or two arrays with one number for each feature. Reading it from the data would leak "
+            "them."
+        )
+    try:
+        low, high = bounds
+        low, high = (np.asarray(end, dtype=np.float64) for end in (low, high))
+        low, high = (np.broadcast_to(end, (n_features,)).copy() for end in (low, high))
+    except (TypeError, ValueError):
+        raise DomainError(
+            "bounds must be a pair (low, high) of numbers, or of arrays with one number for each "
+            f"of the {n_features} features, got {bounds!r}."
+        ) from None
+    if not (np.isfinite(low) & np.isfinite(high) & (low < high)).all():
+        raise DomainError(
+            f"bounds must be finite with low < high for every feature, got {bounds!r}."
+        )
+    return low, high
 
 
 def declare_label(

@@ -9,11 +9,10 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._base import PrivateEstimator, match_rows
+from ._base import PrivateEstimator, feature_bounds, match_rows
 from ._random import sampling_generator
 from ._validation import as_epsilon
 from .domain import Domain, Numeric
-from .exceptions import DomainError
 from .frames import as_frame
 from .partition.kmeans import cover, nearest
 from .partition.kmeans_algorithms import ALGORITHMS, GRID_ALGORITHMS, algorithm_parts
@@ -211,31 +210,12 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     def _limits(self, n_features):
         """Both ends of the bounds, one number for each feature."""
-        if self.bounds is None:
-            raise DomainError(
-                "bounds is required: the public range of the features, for example "
-                "bounds=(0, 100), or two arrays with one number for each feature. Reading it from "
-                "the data would leak them."
-            )
         if n_features > _MOST_FEATURES:
             raise ValueError(
                 f"X has {n_features} features, more than {_MOST_FEATURES}: project it first, by a "
                 "public map."
             )
-        try:
-            low, high = self.bounds
-            low, high = (np.asarray(end, dtype=np.float64) for end in (low, high))
-            low, high = (np.broadcast_to(end, (n_features,)).copy() for end in (low, high))
-        except (TypeError, ValueError):
-            raise DomainError(
-                f"bounds must be a pair (low, high) of numbers, or of arrays with one number for "
-                f"each of the {n_features} features, got {self.bounds!r}."
-            ) from None
-        if not (np.isfinite(low) & np.isfinite(high) & (low < high)).all():
-            raise DomainError(
-                f"bounds must be finite with low < high for every feature, got {self.bounds!r}."
-            )
-        return low, high
+        return feature_bounds(self.bounds, n_features)
 
     def _wanted(self, domain, low, high):
         """Numbers of clusters, and starting centroids in codes."""

@@ -18,7 +18,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from ._base import declare_label, full_domain
+from ._base import ShowsPrivacy, declare_label, full_domain
 from ._random import sampling_generator
 from ._steps import Rows, child, walk
 from .domain import Categorical, Numeric
@@ -33,7 +33,7 @@ def _offers_probabilities(self):
     return hasattr(fitted, "predict_proba")
 
 
-class _TrainedOnRelease(MetaEstimatorMixin, BaseEstimator):
+class _TrainedOnRelease(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
     """What the classifier and the regressor share: release, train on the release, predict."""
 
     def fit(self, X, y):

@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._base import ShowsPrivacy
 from ._random import noise_source
 from ._steps import Step, child, ledgers, walk, without_ledgers
 from ._validation import as_epsilon, as_fraction
@@ -592,7 +593,7 @@ def _offers(method):
     return check
 
 
-class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):
+class PrivateGridSearchCV(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
     """Choose among candidates by one noisy maximum, whatever their number.
 
     Every candidate is fitted; the number of true rows that each predicts correctly (or the sum of

@@ -158,4 +158,18 @@ CASES = [
         array_params={"domain": skdp.Numeric(-10, 10, bins=4), "max_order": 2},
         expected_failures=EMPTY_IS_LEGAL,
     ),
+    Case(
+        skdp.PrivateStandardScaler,
+        params={"epsilon": 1.0, "bounds": (17, 90)},
+        array_params={"bounds": (-10, 10)},
+        columns=("age",),
+        expected_failures=EMPTY_IS_LEGAL,
+    ),
+    Case(
+        skdp.PrivateQuantileClipper,
+        params={"epsilon": 1.0, "bounds": (17, 90)},
+        array_params={"bounds": (-10, 10)},
+        columns=("age",),
+        expected_failures=EMPTY_IS_LEGAL,
+    ),
 ]

@@ -40,6 +40,7 @@ LEVELS = {
     "skdp._steps": 4.75,
     "skdp.synthesis": 5,
     "skdp.histogram": 5,
+    "skdp.preprocessing": 5,
     "skdp.datacube": 5,
     "skdp.cluster": 5,
     "skdp.selection": 5,
@@ -69,6 +70,7 @@ SIDEWAYS = {
 ESTIMATORS = {
     "skdp.synthesis",
     "skdp.histogram",
+    "skdp.preprocessing",
     "skdp.datacube",
     "skdp.cluster",
     "skdp.selection",

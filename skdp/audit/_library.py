@@ -32,6 +32,7 @@ from ..mechanisms import (
     sparse_vector_top_k,
     top_k,
 )
+from ..preprocessing import PrivateQuantileClipper, PrivateStandardScaler
 from ..selection import DPTopKSelector, most_frequent_items
 from ..synthesis import HDPViewSynthesizer
 from ._audit import AuditResult, audit
@@ -316,6 +317,32 @@ def _() -> AuditCase:
 def _() -> AuditCase:
     # A record is in several nodes: only their counts together show what it costs.
     return _histogram_case(branching=2, budget="uniform")
+
+
+@audited("PrivateStandardScaler")
+def _() -> AuditCase:
+    def features(scaler: Any) -> Any:
+        return np.array([scaler.mean_[0], scaler.scale_[0]])
+
+    return AuditCase(
+        PrivateStandardScaler(1.0, bounds=(0, 4)),
+        _LINE_ROWS,
+        _LINE_ROWS.iloc[:-1],
+        options={"features": features},
+    )
+
+
+@audited("PrivateQuantileClipper")
+def _() -> AuditCase:
+    def features(clipper: Any) -> Any:
+        return np.array([clipper.lower_[0], clipper.upper_[0]])
+
+    return AuditCase(
+        PrivateQuantileClipper(1.0, bounds=(0, 4), quantiles=(0.25, 0.75)),
+        _LINE_ROWS,
+        _LINE_ROWS.iloc[:-1],
+        options={"features": features},
+    )
 
 
 def _grid_features(release: Any) -> Any:

@@ -1,0 +1,350 @@
+"""Private preprocessing: means, spreads and quantiles learned with noise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._base import PrivateEstimator, feature_bounds, match_rows
+from .domain import Domain, Numeric
+from .frames import as_frame
+from .mechanisms import discrete_laplace, noisy_max
+
+__all__ = ["PrivateQuantileClipper", "PrivateStandardScaler"]
+
+# Values are read as one of this many codes within the bounds: finer than any noise.
+_CODES = 2**20
+# Candidate quantiles: the ends of this many equal parts of the bounds.
+_PARTS = 2**14
+
+
+class _ColumnTransformerBase(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
+    """Numbers in columns: checked, read, transformed."""
+
+    def _start(self, X):
+        """Check the schema only; the columns with fine public codes, and the ends of each."""
+        rows = as_frame(X)
+        low, high = feature_bounds(self.bounds, len(rows.names))
+        ranges = {
+            name: Numeric(float(a), float(b), bins=_CODES)
+            for name, a, b in zip(rows.names, low, high, strict=True)
+        }
+        rows, domain = match_rows(rows, None, Domain(ranges), None)
+        return rows, domain, low, high
+
+    def _values(self, X):
+        check_is_fitted(self)
+        rows = as_frame(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        if len(rows.names) != self.n_features_in_:
+            raise ValueError(
+                f"X has {len(rows.names)} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        return _matrix(rows)
+
+
+def _matrix(rows):
+    return np.column_stack([rows.column(name).numbers() for name in rows.names])
+
+
+class PrivateStandardScaler(_ColumnTransformerBase):
+    """Standardize columns by means and standard deviations that are released with noise.
+
+    Takes the place of scikit-learn's ``StandardScaler`` where it must stand in front of a release
+    or where its means are to be published. Behind a release, on synthetic rows, the ordinary
+    scaler is free.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        All of one ``fit``; every column gets the same share of it.
+    bounds : (low, high), default=None
+        Public range of the columns, numbers or arrays with one number for each. Required. Values
+        outside are clipped while the means are learned.
+    ledger : PrivacyLedger, default=None
+    random_state : None or int, default=None
+        None: the operating system's entropy. An int is for experiments and protects nobody.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features,)
+        Within the bounds.
+    scale_ : ndarray of shape (n_features,)
+        Standard deviations, above zero: where noise leaves nothing, that of the uniform law
+        over the bounds.
+    counts_ : ndarray of int, shape (n_features,)
+        Noisy numbers of values that are not missing; they may be negative.
+    privacy_loss_ : PrivacyLoss
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only where the training rows had column names.
+
+    Notes
+    -----
+    Missing values are skipped column by column, and stay missing.
+
+    It is a transformer: in a plain ``Pipeline`` it hands true rows on, scaled. What comes behind
+    must be private too; see the user guide, "The pipeline trap".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import PrivateStandardScaler
+    >>> X = np.repeat([[1.0], [3.0]], 5_000, axis=0)
+    >>> scaler = PrivateStandardScaler(epsilon=1.0, bounds=(0, 10)).fit(X)
+    >>> np.abs(scaler.transform([[2.0], [3.0]])).round(1).tolist()
+    [[0.0], [1.0]]
+    """
+
+    def __init__(self, epsilon=1.0, *, bounds=None, ledger=None, random_state=None):
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        """Charge, and release a mean and a standard deviation of each column.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+            Numbers.
+        y : Ignored
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DomainError
+            If there are no bounds, or a column holds no numbers; nothing is spent.
+        BudgetExceededError
+            If the ledger cannot pay; no value has been read.
+        """
+        rows, domain, low, high = self._start(X)
+        loss, source = self._spend(shares={"counts": 1, "sums": 6, "squares": 3})
+
+        # Privacy. Each value becomes, by itself, an odd integer in (-_CODES, _CODES) around the
+        # middle of its bounds. Released are three integers per column: how many values there are
+        # (sensitivity 1), their sum (_CODES), and the sum of their squares in units of _CODES
+        # (_CODES). One record is in every column: d columns in sequence, each at a d-th of a part.
+        codes = domain.encode(rows).astype(np.int64)
+        present = codes >= 0
+        steps = np.where(present, 2 * codes + 1 - _CODES, 0)
+        share = {name: part / len(low) for name, part in loss.parts.items()}
+        counts = discrete_laplace(present.sum(axis=0), share["counts"], random_state=source)
+        first = discrete_laplace(steps.sum(axis=0), share["sums"], _CODES, random_state=source)
+        second = discrete_laplace(
+            (steps**2 // _CODES).sum(axis=0), share["squares"], _CODES, random_state=source
+        )
+        n = np.maximum(counts, 1)
+        mean = np.clip(first / (n * _CODES), -1, 1)
+        variance = second / (n * _CODES) - mean**2
+        # A spread below the noise of the squares is noise. The law of the noise is public.
+        least = 2 / (float(share["squares"]) * n)
+        variance = np.where(variance > least, np.minimum(variance, 1.0), 1 / 3)
+
+        middle, half = (low + high) / 2, (high - low) / 2
+        validate_data(self, X, skip_check_array=True)
+        self.mean_ = middle + half * mean
+        self.counts_ = counts
+        self.scale_ = half * np.sqrt(variance)
+        self.privacy_loss_ = loss
+        return self
+
+    def transform(self, X):
+        """Subtract the means and divide by the standard deviations.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Missing values stay missing.
+        """
+        return (self._values(X) - self.mean_) / self.scale_
+
+    def inverse_transform(self, X):
+        """Undo `transform`.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+        """
+        check_is_fitted(self)
+        return _matrix(as_frame(X)) * self.scale_ + self.mean_
+
+
+class PrivateQuantileClipper(_ColumnTransformerBase):
+    """Clip columns to quantiles that are released with noise.
+
+    Narrow bounds mean little noise in whatever is learned behind. Where public knowledge gives only
+    a wide range (an income between 0 and ten million), this finds a narrow one: `make_domain` turns
+    it into the domain of a release.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        All of one ``fit``; every quantile of every column gets the same share of it.
+    bounds : (low, high), default=None
+        Public range of the columns, numbers or arrays with one number for each. Required. The
+        quantiles are sought among 16,385 equally spaced points of it.
+    quantiles : (lower, upper), default=(0.01, 0.99)
+        At most three decimals count.
+    ledger : PrivacyLedger, default=None
+    random_state : None or int, default=None
+        None: the operating system's entropy. An int is for experiments and protects nobody.
+
+    Attributes
+    ----------
+    lower_ : ndarray of shape (n_features,)
+    upper_ : ndarray of shape (n_features,)
+        The released quantiles, within the bounds, ``lower_ < upper_``.
+    privacy_loss_ : PrivacyLoss
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only where the training rows had column names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import PrivateQuantileClipper
+    >>> X = np.linspace(40, 60, 10_000)[:, None]
+    >>> clipper = PrivateQuantileClipper(epsilon=1.0, bounds=(0, 1_000)).fit(X)
+    >>> bool(30 < clipper.lower_[0] < 45 and 55 < clipper.upper_[0] < 70)
+    True
+    >>> clipper.make_domain(bins=8).shape
+    (8,)
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        bounds=None,
+        quantiles=(0.01, 0.99),
+        ledger=None,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.quantiles = quantiles
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def _fractions(self):
+        try:
+            lower, upper = (Fraction(str(q)).limit_denominator(1000) for q in self.quantiles)
+        except (TypeError, ValueError):
+            lower = upper = Fraction(0)
+        if not 0 <= lower < upper <= 1:
+            raise ValueError(
+                "quantiles must be (lower, upper) with 0 <= lower < upper <= 1, got "
+                f"{self.quantiles!r}."
+            )
+        return lower, upper
+
+    def fit(self, X, y=None):
+        """Charge, and release two quantiles of each column.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+            Numbers. Missing values are skipped.
+        y : Ignored
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DomainError
+            If there are no bounds, or a column holds no numbers; nothing is spent.
+        ValueError
+            If ``quantiles`` are no pair in order.
+        BudgetExceededError
+            If the ledger cannot pay; no value has been read.
+        """
+        fractions = self._fractions()
+        rows, domain, low, high = self._start(X)
+        loss, source = self._spend(shares={"lower": 1, "upper": 1})
+
+        codes = domain.encode(rows)
+        ends = []
+        for quantile, part in zip(fractions, loss.parts.values(), strict=True):
+            share = part / len(low)
+            ends.append([_quantile(column, quantile, share, source) for column in codes.T])
+        # Noise may turn them round, or make them meet: then one part lies between.
+        first, last = np.sort(ends, axis=0)
+        last = np.minimum(np.maximum(last, first + 1), _PARTS)
+        first = np.minimum(first, last - 1)
+        width = (high - low) / _PARTS
+
+        validate_data(self, X, skip_check_array=True)
+        self.lower_ = low + first * width
+        self.upper_ = low + last * width
+        self.privacy_loss_ = loss
+        return self
+
+    def transform(self, X):
+        """Clip to the released quantiles.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Missing values stay missing.
+        """
+        return np.clip(self._values(X), self.lower_, self.upper_)
+
+    def make_domain(self, bins=None):
+        """Declare the released range: a domain for a release of the same columns.
+
+        Parameters
+        ----------
+        bins : int, default=None
+            For every column; None means 32.
+
+        Returns
+        -------
+        Domain
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            names = [f"x{j}" for j in range(self.n_features_in_)]
+        return Domain(
+            {
+                name: Numeric(float(a), float(b), bins=bins)
+                for name, a, b in zip(names, self.lower_, self.upper_, strict=True)
+            }
+        )
+
+
+def _quantile(codes, quantile, epsilon, source):
+    # Privacy. Candidates are the public ends of the parts. With the quantile a/b, the score of
+    # end e is -|b * (values below e) - a * (all values)|, an integer. One record more moves the
+    # inside by b - a (if it is below e) or by -a: every score moves by at most max(a, b - a), up
+    # or down, so that all moves lie in an interval of length R = 2 max(a, b - a). One noisy
+    # maximum at that range costs epsilon.
+    a, b = quantile.numerator, quantile.denominator
+    present = np.sort(codes[codes >= 0])
+    ends = np.arange(_PARTS + 1) * (_CODES // _PARTS)
+    below = np.searchsorted(present, ends).astype(np.int64)
+    scores = -np.abs(b * below - a * present.size)
+    return int(noisy_max(scores, epsilon, 2 * max(a, b - a), random_state=source))

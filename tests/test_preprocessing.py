@@ -1,0 +1,150 @@
+"""Private means, spreads and quantiles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.compose import make_column_transformer
+
+import skdp
+from skdp import preprocessing
+from skdp.mechanisms import discrete_laplace_variance
+
+N = 4_000
+RNG = np.random.default_rng(0)
+X = pd.DataFrame({"a": RNG.normal(40, 5, N), "b": RNG.uniform(0, 100, N)})
+
+
+def test_scaler_finds_means_and_spreads():
+    scaler = skdp.PrivateStandardScaler(5, bounds=(0, 100)).fit(X)
+    np.testing.assert_allclose(scaler.mean_, X.mean(), atol=0.5)
+    np.testing.assert_allclose(scaler.scale_, X.std(), rtol=0.1)
+    scaled = scaler.transform(X)
+    np.testing.assert_allclose(scaler.inverse_transform(scaled), X, atol=1e-9)
+    assert scaler.get_feature_names_out().tolist() == ["a", "b"]
+
+
+def test_every_draw_is_paid_for(monkeypatch):
+    """Noise on counts, sums and squares of every column; what one record adds is within reach."""
+    calls = []
+    draw = preprocessing.discrete_laplace
+
+    def noted(values, epsilon, sensitivity=1, **kwargs):
+        calls.append((np.array(values), epsilon, sensitivity))
+        return draw(values, epsilon, sensitivity, **kwargs)
+
+    monkeypatch.setattr(preprocessing, "discrete_laplace", noted)
+    rows = np.array([[0.0, 100.0], [3.0, 97.0], [100.0, -5.0]])
+    for data in (rows, rows[:-1]):
+        skdp.PrivateStandardScaler(1, bounds=(0, 100)).fit(data)
+    more, fewer = calls[:3], calls[3:]
+    for (with_it, _, reach), (without, _, _) in zip(more, fewer, strict=True):
+        assert np.abs(with_it - without).max() <= reach
+    # Two columns in sequence.
+    assert sum(2 * epsilon for _, epsilon, _ in more) == 1
+    assert [reach for _, _, reach in more] == [1, 2**20, 2**20]
+    # The bound on the sum is reached at the ends, but for half a code.
+    assert abs(more[1][0] - fewer[1][0]).max() == 2**20 - 1
+
+
+def test_the_noise_of_a_mean_is_as_announced():
+    rows = np.full((N, 1), 60.0)
+    means = [skdp.PrivateStandardScaler(1, bounds=(0, 100)).fit(rows).mean_[0] for _ in range(800)]
+    # 60 % of epsilon on a sum of half-widths 50; counting adds 20 % of the mean's offset.
+    expected = (
+        50
+        / N
+        * np.sqrt(
+            discrete_laplace_variance(0.6, 2**20) / 2**40 + 0.04 * discrete_laplace_variance(0.1)
+        )
+    )
+    # 800 draws: the spread is known to 4.5 %; a scale off by 20 % is 4 errors away.
+    assert abs(np.std(means) / expected - 1) < 0.16
+    assert abs(np.mean(means) - 60) < 5 * expected / np.sqrt(800)
+
+
+@pytest.mark.parametrize("rows", [X[:0], X[:1], X * np.nan, X * 0 + 7, X * 1e300])
+@pytest.mark.parametrize("epsilon", [1e-3, 100])
+def test_odd_data_give_usable_scales(rows, epsilon):
+    scaler = skdp.PrivateStandardScaler(epsilon, bounds=(0, 100)).fit(rows)
+    assert (scaler.scale_ > 0).all() and np.isfinite(scaler.mean_).all()
+    assert ((scaler.mean_ >= 0) & (scaler.mean_ <= 100)).all()
+    clipper = skdp.PrivateQuantileClipper(epsilon, bounds=(0, 100)).fit(rows)
+    assert (clipper.lower_ < clipper.upper_).all()
+    assert (clipper.lower_ >= 0).all() and (clipper.upper_ <= 100).all()
+
+
+def test_clipper_finds_quantiles_and_declares_a_domain():
+    clipper = skdp.PrivateQuantileClipper(4, bounds=(-1000, 1000), quantiles=(0.05, 0.95)).fit(X)
+    grid = 2000 / 512
+    np.testing.assert_allclose(clipper.lower_, X.quantile(0.05), atol=2 * grid)
+    np.testing.assert_allclose(clipper.upper_, X.quantile(0.95), atol=2 * grid)
+    assert clipper.transform(X).min(axis=0).tolist() == clipper.lower_.tolist()
+    domain = clipper.make_domain(bins=10)
+    assert domain.names == ("a", "b") and domain.shape == (10, 10) and not domain.inferred
+    unnamed = skdp.PrivateQuantileClipper(4, bounds=(0, 100)).fit(X.to_numpy())
+    assert unnamed.make_domain().names == ("x0", "x1")
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    codes=st.lists(st.integers(-1, 2**20 - 1), max_size=12),
+    one_more=st.integers(-1, 2**20 - 1),
+    quantile=st.fractions(0, 1, max_denominator=1000),
+)
+def test_scores_of_a_quantile_move_within_their_range(codes, one_more, quantile):
+    seen = []
+
+    def spy(scores, epsilon, score_range, random_state):
+        seen.append((np.array(scores), score_range))
+        return 0
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(preprocessing, "noisy_max", spy)
+        for data in (codes, [*codes, one_more]):
+            preprocessing._quantile(np.array(data, dtype=np.int32), quantile, 1, None)
+    (before, reach), (after, _) = seen
+    moved = after - before
+    assert moved.max() - moved.min() <= reach
+
+
+def test_in_a_column_transformer():
+    pytest.importorskip("polars")
+    ledger = skdp.PrivacyLedger(2)
+    transformer = make_column_transformer(
+        (skdp.PrivateStandardScaler(1, bounds=(0, 100), ledger=ledger), ["a"]),
+        (skdp.PrivateQuantileClipper(1, bounds=(0, 100), ledger=ledger), ["b"]),
+        verbose_feature_names_out=False,
+    )
+    for library in ("pandas", "polars"):
+        made = transformer.set_output(transform=library).fit(X).transform(X)
+        assert type(made).__module__.startswith(library) and list(made.columns) == ["a", "b"]
+        if library == "pandas":
+            with pytest.raises(skdp.BudgetExceededError):
+                transformer.fit(X)
+            ledger = skdp.PrivacyLedger(2)
+            transformer.set_params(
+                privatestandardscaler__ledger=ledger, privatequantileclipper__ledger=ledger
+            )
+    assert ledger.spent == 2
+
+
+@pytest.mark.parametrize(
+    "quantiles", [(0.5, 0.5), (0.9, 0.1), (-0.1, 0.5), (0.1, 1.1), 0.5, (0.1,), ("a", "b"), None]
+)
+def test_bad_quantiles_cost_nothing(quantiles):
+    ledger = skdp.PrivacyLedger(1)
+    with pytest.raises(ValueError, match="quantiles"):
+        skdp.PrivateQuantileClipper(bounds=(0, 1), quantiles=quantiles, ledger=ledger).fit(X)
+    assert ledger.spent == 0
+
+
+@pytest.mark.parametrize("bounds", [(1, 0), (0, np.inf), (0,), "wide", ([0, 0, 0], [1, 1, 1])])
+def test_bad_bounds_cost_nothing(bounds):
+    ledger = skdp.PrivacyLedger(1)
+    with pytest.raises(skdp.DomainError, match="bounds"):
+        skdp.PrivateStandardScaler(bounds=bounds, ledger=ledger).fit(X)
+    assert ledger.spent == 0
