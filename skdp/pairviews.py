@@ -79,9 +79,6 @@ _ERROR_WEIGHTS, _BATCH_WEIGHTS = 1 << 29, 1 << 22
 _ERROR_SEED = 20260101
 _ERROR_LEVEL = 0.95
 _ERROR_CONFIDENCE = 0.95
-# Every so many rows a float32 product of counts is added up in int64.
-_GRAM_ROWS = 8192
-_FLOAT32_EXACT = 1 << 24
 
 
 # --------------------------------------------------------------------------------------------------
@@ -498,13 +495,12 @@ def project_to_simplex(values: Floats, total: float) -> Floats:
 
 
 def _single_plan(size: int) -> TreePlan:
-    # As many levels of up to 8 parts as it takes to tell all codes apart. With more than two,
-    # the upper ones need more, and boxes are better ended earlier: ranges add up the
-    # noise of many.
+    # As many levels of up to 8 parts as it takes to tell all codes apart. Where there are many, the
+    # upper ones need more, and boxes are better ended earlier: ranges add up the noise of many.
     levels = max(2, math.ceil(math.log(size, 8) - 1e-9))
-    if levels == 2:
-        return TreePlan(levels=levels, ratio=Fraction(5, 2), cap=8)
-    return TreePlan(levels=levels, ratio=Fraction(6, 5), cap=8, noise_ratio=4.0)
+    if levels > 3:
+        return TreePlan(levels=levels, ratio=Fraction(6, 5), cap=8, noise_ratio=4.0)
+    return TreePlan(levels=levels, ratio=Fraction(5, 2) if levels == 2 else Fraction(2), cap=8)
 
 
 def _single_shares(shape: Sequence[int]) -> list[Fraction]:
@@ -611,19 +607,35 @@ def gram(table: CountTable, bins: Sequence[Ints]) -> tuple[Ints, Ints]:
     starts : ndarray of int64, shape (n_attributes + 1,)
         Where the bins of an attribute begin.
     """
-    starts = np.concatenate([[0], np.cumsum([int(bin_of.max()) + 1 for bin_of in bins])])
-    n_bins = int(starts[-1])
-    result = np.zeros((n_bins, n_bins), dtype=np.int64)
-    for first in range(0, len(table.counts), _GRAM_ROWS):
-        counts = table.counts[first : first + _GRAM_ROWS]
-        codes = table.codes[first : first + _GRAM_ROWS]
-        # Float32 holds these sums exactly while they stay below 2**24, float64 below 2**53.
-        dtype = np.float32 if int(counts.sum()) < _FLOAT32_EXACT else np.float64
-        marks = np.zeros((len(counts), n_bins), dtype=dtype)
-        rows = np.arange(len(counts))
-        for axis, bin_of in enumerate(bins):
-            marks[rows, starts[axis] + bin_of[codes[:, axis]]] = 1
-        result += (marks.T @ (marks * counts[:, None].astype(dtype))).astype(np.int64)
+    sizes = [int(bin_of.max()) + 1 for bin_of in bins]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    result = np.zeros((starts[-1], starts[-1]), dtype=np.int64)
+    weights = None if (table.counts == 1).all() else table.counts.astype(np.float64)
+    # Attributes two by two, so that one pass over the records counts several pairs.
+    groups = [list(range(first, min(first + 2, len(sizes)))) for first in range(0, len(sizes), 2)]
+    cells, lengths = [], []
+    for group in groups:
+        cell = np.zeros(len(table.counts), dtype=np.int64)
+        for axis in group:
+            cell = cell * sizes[axis] + bins[axis][table.codes[:, axis]]
+        cells.append(cell.astype(np.int32))
+        lengths.append(math.prod(sizes[axis] for axis in group))
+    for i in range(len(groups)):
+        for j in range(i + 1, len(groups)) or [i]:
+            axes = groups[i] + groups[j] if i != j else groups[i]
+            cell = cells[i] * lengths[j] + cells[j] if i != j else cells[i]
+            length = lengths[i] * lengths[j] if i != j else lengths[i]
+            # Sums of float64 are exact below 2**53.
+            joint = np.bincount(cell, weights=weights, minlength=length)
+            joint = np.rint(joint).astype(np.int64).reshape([sizes[axis] for axis in axes])
+            for p, first in enumerate(axes):
+                for q, second in enumerate(axes):
+                    others = tuple(k for k in range(len(axes)) if k not in (p, q))
+                    counts = joint.sum(axis=others)
+                    block = np.diag(counts) if p == q else counts.T if p > q else counts
+                    result[
+                        starts[first] : starts[first + 1], starts[second] : starts[second + 1]
+                    ] = block
     return result, starts
 
 
