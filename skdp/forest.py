@@ -141,6 +141,9 @@ class ErrorBars:
         Size of the class.
     text : str
         The class in words.
+    simulated : bool, default=False
+        Whether ``reach`` is twice the quantile that noise alone causes, on records drawn from the
+        release, moved by no more than it takes to agree with the published quantile.
     """
 
     level: float
@@ -149,6 +152,7 @@ class ErrorBars:
     confidence: float
     n_queries: int
     text: str
+    simulated: bool = False
 
     # Scaled errors are counted in whole sixteenths, so that they stay integers.
     UNIT: ClassVar[int] = 16
@@ -180,13 +184,18 @@ class ErrorBars:
 
     def guarantee(self, level: float) -> str:
         """What an interval covers, in words."""
-        text = (
-            f"Of {self.text}, intervals made like this one contain the true answer in at least "
-            f"{100 * self.level:g}% on average over that class, with probability "
-            f"{100 * self.confidence:g}% over the noise of the published error quantile. They "
-            "cover noise and misfit of the model together. For other queries, and for one query "
-            "by itself, this is a guide and not a promise."
-        )
+        if self.simulated:
+            text = (
+                f"Of {self.text}, intervals made like this one are meant to contain the true "
+                f"answer in {100 * self.level:g}% on average over that class. They reach twice as "
+                "far as the errors that noise alone causes on records drawn from the release, "
+                "within what a published quantile of the true errors leaves possible with "
+                f"probability {100 * self.confidence:g}%. A misfit of the model too small to show "
+                "in that quantile may exceed them. For other queries, and for one query by "
+                "itself, this is a guide and not a promise."
+            )
+        else:
+            text = self._promise()
         if level > self.level:
             text += (
                 f" The release publishes the {100 * self.level:g}% quantile only; the interval at "
@@ -196,6 +205,15 @@ class ErrorBars:
         elif level < self.level:
             text += f" {100 * level:g}% was asked for; the interval is that of the higher level."
         return text
+
+    def _promise(self) -> str:
+        return (
+            f"Of {self.text}, intervals made like this one contain the true answer in at least "
+            f"{100 * self.level:g}% on average over that class, with probability "
+            f"{100 * self.confidence:g}% over the noise of the published error quantile. They "
+            "cover noise and misfit of the model together. For other queries, and for one query "
+            "by itself, this is a guide and not a promise."
+        )
 
 
 class Forest:

@@ -150,7 +150,14 @@ class ViewShares(NamedTuple):
     n_extra: int
 
 
-def view_shares(views: Fraction, total: float, n_columns: int, *, labelled: bool) -> ViewShares:
+def view_shares(
+    views: Fraction,
+    total: float,
+    n_columns: int,
+    *,
+    labelled: bool = False,
+    forest_only: bool = False,
+) -> ViewShares:
     """Divide the part "views" between single attributes, the choice of pairs, and pairs.
 
     Parameters
@@ -160,8 +167,10 @@ def view_shares(views: Fraction, total: float, n_columns: int, *, labelled: bool
         The released number of records.
     n_columns : int
         Attributes with more than one code.
-    labelled : bool
+    labelled : bool, default=False
         Whether all pairs contain the label.
+    forest_only : bool, default=False
+        Whether there are to be no pairs beyond the forest.
 
     Returns
     -------
@@ -189,7 +198,7 @@ def view_shares(views: Fraction, total: float, n_columns: int, *, labelled: bool
     pairs = views - single - choice
     power = records * float(pairs)
     n_forest = int(min(max(power / 300, 1), n_columns - 1))
-    left = n_columns * (n_columns - 1) // 2 - n_forest
+    left = 0 if forest_only else n_columns * (n_columns - 1) // 2 - n_forest
     n_extra = int(min(max(0.4 * (power - 300 * (n_columns - 1)) / 500, 0), left))
     extra = pairs * Fraction(4, 10) if n_extra else zero
     return ViewShares(single, choice, pairs - extra, extra, n_forest, n_extra)
@@ -623,15 +632,15 @@ def gram(table: CountTable, bins: Sequence[Ints]) -> tuple[Ints, Ints]:
     for i in range(len(groups)):
         for j in range(i + 1, len(groups)) or [i]:
             axes = groups[i] + groups[j] if i != j else groups[i]
-            cell = cells[i] * lengths[j] + cells[j] if i != j else cells[i]
+            joined = cells[i] * lengths[j] + cells[j] if i != j else cells[i]
             length = lengths[i] * lengths[j] if i != j else lengths[i]
             # Sums of float64 are exact below 2**53.
-            joint = np.bincount(cell, weights=weights, minlength=length)
-            joint = np.rint(joint).astype(np.int64).reshape([sizes[axis] for axis in axes])
+            found = np.bincount(joined, weights=weights, minlength=length)
+            joint = np.rint(found).astype(np.int64).reshape([sizes[axis] for axis in axes])
             for p, first in enumerate(axes):
                 for q, second in enumerate(axes):
                     others = tuple(k for k in range(len(axes)) if k not in (p, q))
-                    counts = joint.sum(axis=others)
+                    counts: Ints = joint.sum(axis=others)
                     block = np.diag(counts) if p == q else counts.T if p > q else counts
                     result[
                         starts[first] : starts[first + 1], starts[second] : starts[second + 1]
@@ -936,6 +945,7 @@ def publish_errors(
     epsilon: Fraction,
     ordered: Sequence[bool],
     *,
+    simulated: tuple[CountTable, ForestModel] | None = None,
     random_state: Any = None,
 ) -> ErrorBars:
     """Publish a quantile of the errors of a released model over a public class of queries.
@@ -950,6 +960,9 @@ def publish_errors(
         What the quantile costs.
     ordered : sequence of bool
         Whether ranges of the attribute mean something.
+    simulated : tuple of CountTable and ForestModel, default=None
+        Records drawn from ``model`` and what was measured of them, where there are two attributes
+        or fewer: their errors are those of noise alone.
     random_state : None, int or NoiseSource, default=None
     """
     # Privacy. Released: one order statistic, with noise. The model is released already and its
@@ -957,16 +970,21 @@ def publish_errors(
     # each query by at most 1 and, where errors are multiplied by released integers of at most
     # MOST, by at most MOST. Then every order statistic changes by at most that much: as many
     # errors as before lie below a bound moved by it. Discrete Laplace noise of that sensitivity
-    # costs epsilon. Which of the two scales is used follows from the released total.
-    parts_answers, parts_exact = [], []
+    # costs epsilon. Which of the two scales is used follows from the domain and the released
+    # total. The simulation sees nothing but the released model.
+    parts_answers, parts_exact, parts_simulated = [], [], []
     n_queries = 0
     for axes, queries in error_class(table.shape, ordered):
         parts_answers.append(model.answer(queries))
         parts_exact.append(_exact_answers(table, axes, queries))
+        if simulated is not None:
+            drawn, again = simulated
+            parts_simulated.append(again.answer(queries) - _exact_answers(drawn, axes, queries))
         n_queries += len(queries)
     answers = np.concatenate(parts_answers)
     errors = np.abs(np.rint(answers).astype(np.int64) - np.concatenate(parts_exact))
-    scaled = max(model.total, 1.0) * float(epsilon) >= _SCALED_FROM
+    wide = len(_used(table.shape)) > 2
+    scaled = wide and max(model.total, 1.0) * float(epsilon) >= _SCALED_FROM
     sensitivity = 1
     if scaled:
         errors *= ErrorBars.factors(answers, model.total)
@@ -977,12 +995,21 @@ def publish_errors(
     quantile = int(np.partition(errors, rank - 1)[rank - 1])
     noisy = int(discrete_laplace(quantile, epsilon, sensitivity, random_state=random_state))
     margin = discrete_laplace_quantile(2 * _ERROR_CONFIDENCE - 1, epsilon, sensitivity)
+    reach = max(noisy + margin, 0.0)
+    if simulated is not None:
+        # The errors are small and mostly noise, which the published quantile with its own noise
+        # often cannot resolve: twice what noise alone does, within what the quantile leaves
+        # possible.
+        by_noise = np.abs(np.concatenate(parts_simulated))
+        noise = float(np.partition(by_noise, rank - 1)[rank - 1])
+        reach = max(min(max(2 * noise, noisy - margin), reach), noise)
     kind = "two attributes" if len(_used(table.shape)) > 1 else "one attribute"
     return ErrorBars(
         level=_ERROR_LEVEL,
-        reach=float(max(noisy + margin, 0)),
+        reach=float(reach),
         scaled=bool(scaled),
         confidence=_ERROR_CONFIDENCE,
+        simulated=simulated is not None,
         n_queries=n_queries,
         text=f"all random ranges (any subset of unordered categories) on {kind}",
     )
@@ -1032,22 +1059,27 @@ def pair_views(
         orders = [np.arange(size) for size in table.shape]
     model: ForestModel | MixtureModel
     if label is not None and 1 < table.shape[label] <= _CLASSES:
-        n_rows = max(_ROWS // table.shape[label], _ROWS // 4)
         model = MixtureModel(
             [
-                _measure_class(table, code, label, parts, orders, n_rows, source)
+                _measure_class(table, code, label, parts, orders, source)
                 for code in range(table.shape[label])
             ]
         )
     else:
         telling = label if label is not None and table.shape[label] > 1 else None
-        model = _measure(table, parts, orders, telling, _ROWS, source)
+        model = _measure(table, parts, orders, source, label=telling)
     if "errors" in parts:
+        simulated = None
+        if isinstance(model, ForestModel) and len(_used(table.shape)) <= 2:
+            codes = model.sample_codes(max(round(model.total), 0), sampling_generator(source))
+            drawn = CountTable.from_codes(codes, table.shape)
+            simulated = drawn, _measure(drawn, parts, orders, source)
         model.error_bars = publish_errors(
             table,
             model,
             parts["errors"],
             [order is not None for order in orders],
+            simulated=simulated,
             random_state=source,
         )
     return model
@@ -1059,43 +1091,38 @@ def _measure_class(
     label: int,
     parts: dict[str, Fraction],
     orders: Sequence[Ints | None],
-    n_rows: int,
     source: NoiseSource,
 ) -> ForestModel:
-    """Measure the records of one class, as a table whose label has this code only."""
+    """Measure the records of one class, as a table whose label has this code only.
+
+    There are no pairs beyond the forest: synthetic rows drawn from weighted ones trained worse
+    classifiers than those of the forest.
+    """
     inside = table.codes[:, label] == code
     codes = table.codes[inside]
     codes[:, label] = 0
     shape = list(table.shape)
     shape[label] = 1
     alone = [np.zeros(1, dtype=np.int64) if i == label else o for i, o in enumerate(orders)]
-    part = _measure(
-        CountTable(codes, table.counts[inside], tuple(shape)), parts, alone, None, n_rows, source
-    )
+    members = CountTable(codes, table.counts[inside], tuple(shape))
+    part = _measure(members, parts, alone, source, forest_only=True)
     marginals = list(part.forest.marginals)
     marginals[label] = np.zeros(table.shape[label])
     marginals[label][code] = 1.0
-    if part.rows is not None:
-        part.rows[:, label] = code
-    return ForestModel(
-        Forest(marginals, part.forest.edges, part.forest.groups),
-        part.total,
-        extra=part.extra,
-        rows=part.rows,
-        row_weights=part.row_weights,
-        budget=part.budget,
-    )
+    forest = Forest(marginals, part.forest.edges, part.forest.groups)
+    return ForestModel(forest, part.total, budget=part.budget)
 
 
 def _measure(
     table: CountTable,
     parts: dict[str, Fraction],
     orders: Sequence[Ints | None],
-    label: int | None,
-    n_rows: int,
     source: NoiseSource,
+    *,
+    label: int | None = None,
+    forest_only: bool = False,
 ) -> ForestModel:
-    """Measure a table within "total" and "views"; ``n_rows`` are weighted for extra pairs."""
+    """Measure a table within "total" and "views"."""
     # Privacy. The total (sensitivity 1), the views of single attributes, the choice of pairs (the
     # forest, then the extra ones), and the pair views (a record lies in each of them) compose one
     # after the other; their budgets add up to the two parts. What each is asked depends on the
@@ -1103,7 +1130,13 @@ def _measure(
     shape = table.shape
     first_total = int(discrete_laplace(table.n, parts["total"], random_state=source))
     used = _used(shape)
-    shares = view_shares(parts["views"], first_total, len(used), labelled=label is not None)
+    shares = view_shares(
+        parts["views"],
+        first_total,
+        len(used),
+        labelled=label is not None,
+        forest_only=forest_only,
+    )
     views, total = single_views(
         table, shares.single, first_total, parts["total"], orders, random_state=source
     )
@@ -1174,7 +1207,7 @@ def _measure(
             random_state=source,
         )
         extra = measured([candidates[i] for i in best], shares.extra)
-        rows = forest.sample(n_rows, sampling_generator(source))
+        rows = forest.sample(_ROWS, sampling_generator(source))
         weights = rake(rows, forest, [*edges, *extra])
     budget = {
         "total": parts["total"],

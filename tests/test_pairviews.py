@@ -17,7 +17,7 @@ import skdp
 from skdp import Categorical, Domain, Numeric, PairViewSynthesizer, Synopsis, Taxonomy, pairviews
 from skdp._random import noise_source
 from skdp.counts import CountTable
-from skdp.forest import ErrorBars, Forest, PairTable, couple
+from skdp.forest import ErrorBars, Forest, ForestModel, PairTable, couple
 from skdp.mechanisms import discrete_laplace
 from skdp.pairviews import (
     PAIR_PLAN,
@@ -175,7 +175,7 @@ def test_a_record_changes_the_measurements_of_its_own_class_only():
 
     def models(table):
         return [
-            pairviews._measure_class(table, code, 1, parts, orders, 500, noise_source(code))
+            pairviews._measure_class(table, code, 1, parts, orders, noise_source(code))
             for code in range(3)
         ]
 
@@ -534,6 +534,43 @@ def test_intervals_cover_fresh_queries_of_the_class(epsilon, scaled):
     assert np.mean(covered) >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / len(errors))
     assert np.mean(narrow) < 0.9
     assert np.median(ratios) < 4
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "1"])
+def test_intervals_on_two_columns_cover_and_are_not_wide(epsilon):
+    # As above. The published quantile alone would make intervals of twice its noise of 1 / (.05
+    # epsilon) at least, much wider than the errors are.
+    rng = np.random.default_rng(1)
+    x = rng.normal(30, 6, 30_000)
+    codes = np.clip(np.stack([x, x + rng.normal(0, 4, len(x))], axis=1), 0, 59).astype(int)
+    table = CountTable.from_codes(codes, (60, 60))
+    covered, ratios = [], []
+    queries = [{a: pairviews._random_weights(60, True, rng) for a in (0, 1)} for _ in range(1000)]
+    exact = pairviews._exact_answers(table, (0, 1), queries)
+    for seed in range(8):
+        model = released(table, epsilon, seed)
+        assert model.error_bars.simulated
+        errors = np.abs(model.answer(queries) - exact)
+        half = model.error_bars.half_width(0.0, model.total, 0.95)
+        covered.append((errors <= half).mean())
+        ratios.append(2 * half / np.quantile(errors, 0.95))
+    assert np.mean(covered) >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 1000)
+    assert np.median(ratios) <= 4
+    assert "noise alone" in model.error_bars.guarantee(0.95)
+
+
+def test_the_published_quantile_overrules_the_simulation(monkeypatch):
+    """A model that is wrong by more than noise gets intervals that say so."""
+    rng = np.random.default_rng(0)
+    table = random_table(rng, (6, 6), 30_000)
+    model = released(table)
+    drawn = CountTable.from_codes(model.sample_codes(30_000, rng), table.shape)
+    wrong = ForestModel(model.forest, model.total + 9000)
+    for which, reach in ((model, (0, 200)), (wrong, (4000, 9500))):
+        bars = publish_errors(
+            table, which, ONE, [True, True], simulated=(drawn, released(drawn)), random_state=0
+        )
+        assert reach[0] <= bars.reach <= reach[1]
 
 
 # --- the estimator
