@@ -72,6 +72,7 @@ SECTIONS = [
 MODULES = {
     "skdp.mechanisms": "Noise and selection",
     "skdp.audit": "Lower bounds on epsilon",
+    "skdp.hierarchy": "Trees of counts",
     "skdp.inspection": "What a pipeline reads and spends",
     "skdp.synopsis": "Parts of the released object",
 }

@@ -301,8 +301,10 @@ class RangeTreeHistogram(PrivateEstimator):
                 "(or a taxonomy) or branching."
             )
         if isinstance(given, Taxonomy):
-            taxonomy, codes = attribute.hierarchy() if self.tree is None else (given, codes)
-            tree = Tree.from_parents(taxonomy.parents)
+            if isinstance(attribute, Categorical):
+                # Its leaves are the categories, in an order of their own.
+                given, codes = Categorical(attribute.categories, taxonomy=given).hierarchy()
+            tree = Tree.from_parents(given.parents)
         elif given is not None:
             tree = given if isinstance(given, Tree) else Tree.from_intervals(given)
         elif isinstance(attribute, Categorical) and not attribute.ordered:

@@ -426,6 +426,33 @@ def test_unordered_categories_use_their_taxonomy(quiet):
             call()
 
 
+@pytest.mark.parametrize("declared", [True, False])
+def test_nodes_hold_the_leaves_of_the_taxonomy(declared, quiet):
+    uneven = Taxonomy.from_tree({"x": {"y": ["b", "e"], "z": ["f"]}, "c": None, "w": ["d", "a"]})
+    town = Categorical(list("fbdaec"), taxonomy=uneven if declared else None)
+    rows = list("aaabbdddddefff")
+    estimator = RangeTreeHistogram(
+        domain=Domain({"town": town}), tree=None if declared else uneven, budget="uniform"
+    ).fit(pd.DataFrame({"town": rows}))
+    tree = estimator.tree_
+    below = {
+        "Any": "abcdef",
+        "x": "bef",
+        "y": "be",
+        "z": "f",
+        "w": "ad",
+        **{c: c for c in "abcdef"},
+    }
+    for i, (low, high) in enumerate(zip(tree.lower, tree.upper, strict=True)):
+        held = sorted(town.categories[code] for code in estimator.codes_[low:high])
+        label = uneven.labels[tree.order[i]]
+        assert "".join(held) == below[label]
+        assert estimator.node_counts_[i] == pytest.approx(sum(row in held for row in rows))
+    for wrong in (Taxonomy.from_tree({"x": ["b"], "y": ["c"]}), "town"):
+        with pytest.raises((skdp.DomainError, ValueError, TypeError)):
+            RangeTreeHistogram(domain=town, tree=wrong).plan()
+
+
 def test_table():
     estimator = histogram(random_state=0).fit(AGES)
     table = estimator.to_frame()
