@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import pickle
 import re
@@ -18,7 +19,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skdp
+from skdp import mechanisms
 from skdp._base import PrivateEstimator
+from skdp.audit import AUDITS
 
 ROWS = people(300)
 # Private attributes that hold public facts only.
@@ -57,6 +60,37 @@ def test_every_private_estimator_has_a_case():
     assert private == {case.estimator for case in CASES}
     estimators = {c for c in public if isinstance(c, type) and issubclass(c, BaseEstimator)}
     assert all(not c.__name__.startswith("_") for c in estimators)
+
+
+# --- every release is audited
+
+
+def spend():
+    """Public names that draw noise: mechanisms by their random_state, estimators by epsilon.
+
+    An estimator without an epsilon of its own spends that of a release, which is audited.
+    """
+    for name in mechanisms.__all__:
+        if "random_state" in inspect.signature(getattr(mechanisms, name)).parameters:
+            yield name
+    for name in skdp.__all__:
+        item = getattr(skdp, name)
+        if isinstance(item, type) and issubclass(item, BaseEstimator):
+            if "epsilon" in inspect.signature(item).parameters:
+                yield name
+
+
+def test_what_is_to_be_audited_is_found():
+    assert {"discrete_laplace", "bounded_sum", "top_k"} <= set(spend())
+    assert {case.name for case in CASES} <= set(spend())
+
+
+@pytest.mark.parametrize("name", spend())
+def test_every_mechanism_and_estimator_has_an_audit(name):
+    assert name in {entry.split(",")[0] for entry in AUDITS}, (
+        f"{name} draws noise and nothing tries to convict it: add an @audited entry to "
+        "skdp/audit/_library.py (three lines; CONTRIBUTING.md shows them)."
+    )
 
 
 # --- scikit-learn's checks

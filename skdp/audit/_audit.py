@@ -279,8 +279,8 @@ def audit(
     >>> def too_little_noise(count, n):
     ...     return count + rng.laplace(scale=0.5, size=n)
     >>> result = audit(too_little_noise, 0, 1, epsilon=1.0, n_trials=100_000, vectorised=True)
-    >>> result.passed, round(result.epsilon_lower_bound, 1)
-    (False, 1.9)
+    >>> result.passed, result.epsilon_lower_bound > 1.8  # the truth is 2
+    (False, True)
     """
     start = time.perf_counter()
     claimed = float(as_epsilon(_default_epsilon(epsilon, mechanism)))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import betaincinv, gammaln, logsumexp, ndtri
 from sklearn.ensemble import HistGradientBoostingClassifier
+from threadpoolctl import threadpool_limits
 
 from .._random import sampling_generator
 from ._trials import SEEDED, ConstantOutputError, Outputs, Raised, Trials, Vocabulary, constant
@@ -30,6 +31,7 @@ _SCREEN_ROWS = 100_000  # trials of a side that thin out the readings in long au
 _KEEP = 12  # readings that survive the screening
 _ATOMS = 4096  # single values that one reading tells apart
 _COLUMNS = 64  # columns looked at one by one
+_LARGEST = np.finfo(float).max
 
 Codes = NDArray[np.int64]
 
@@ -174,7 +176,9 @@ class _Binned:
         starts = np.flatnonzero(np.diff(np.concatenate([[False], chosen[1:], [False]])))
         for first, last in starts.reshape(-1, 2):
             low, high = edges[first], edges[last]
-            if high == np.nextafter(low, np.inf) or (self.integer and high == low + 1):
+            if low == np.inf or high == -_LARGEST:
+                pieces.append("= inf" if low > 0 else "= -inf")
+            elif high == np.nextafter(low, np.inf) or (self.integer and high == low + 1):
                 pieces.append(f"= {low:.6g}")
             elif np.isinf(low) and np.isinf(high):
                 pieces.append("any number")
@@ -377,8 +381,13 @@ def choose(
     second: int,
     alpha: float,
     events: Callable[[Any], Any] | Sequence[Callable[[Any], Any]] = (),
+    caution: float = 0.5,
 ) -> list[Candidate]:
-    """Run the first half of an audit: candidates for the event, the most promising first."""
+    """Run the first half of an audit: candidates for the event, the most promising first.
+
+    ``caution`` is how many standard errors are taken off each promise, at least; many, where many
+    pairs of inputs compete in short runs.
+    """
     sides = [
         Outputs.concatenate(list(trials.draw(data, first, side)))
         for side, data in enumerate((dataset, neighbour))
@@ -405,10 +414,12 @@ def choose(
             stacklevel=3,
         )
     candidates = _search(
-        sides[0], sides[1], trials.vocabulary, second, alpha, events, trials.vectorised
+        sides[0], sides[1], trials.vocabulary, second, alpha, events, trials.vectorised, caution
     )
     if not candidates:
-        raise ValueError("The outputs carry nothing to look at: they are all empty.")
+        raise ConstantOutputError(
+            "The outputs carry nothing to look at: they are all empty, or hardly any two differ."
+        )
     return candidates
 
 
@@ -420,6 +431,7 @@ def _search(
     alpha: float,
     events: Sequence[Callable[[Any], Any]],
     vectorised: bool,
+    caution: float,
 ) -> list[Candidate]:
     """Candidates for the event, the most promising first.
 
@@ -433,6 +445,8 @@ def _search(
     events : sequence of callables
         Events of the user's own, which join the search.
     vectorised : bool
+    caution : float
+        Standard errors taken off each promise, at least.
     """
     middle = len(dataset) // 2
     ranking = (dataset[:middle], neighbour[:middle])
@@ -445,7 +459,7 @@ def _search(
         few_cutting = tuple(side[:_SCREEN_ROWS] for side in cutting)
         screened = []
         for reading in readings:
-            sets = _best_sets(reading, few_ranking, few_cutting, n, alpha)
+            sets = _best_sets(reading, few_ranking, few_cutting, n, alpha, caution)
             screened.append((max((c.predicted for c in sets), default=-np.inf), reading))
         order = sorted(range(len(screened)), key=lambda i: -screened[i][0])
         # Rare tuples say little in the screening and much in the long run.
@@ -456,7 +470,7 @@ def _search(
         ]
     candidates: list[Candidate] = []
     for reading in readings:
-        candidates += _best_sets(reading, ranking, cutting, n, alpha)
+        candidates += _best_sets(reading, ranking, cutting, n, alpha, caution)
     # An event that can be read off the output is preferred to a nearly equal one that cannot.
     return sorted(
         candidates, key=lambda c: -c.predicted + (0.01 if _is_opaque(c.event.reading) else 0.0)
@@ -510,21 +524,22 @@ def _joint(fine: list[_Binned], extra: list[Any], both: Outputs, side: Codes) ->
     ]
     statistics.append(_additive(fine, extra, both, side))
     joint: list[Any] = [_Binned(statistic, _cuts(statistic(both))) for statistic in statistics]
-    parts = fine
-    if len(fine) > 12:
+    # Numbers that never change, such as parameters of the release, say nothing in a tuple.
+    parts = [reading for reading in fine if np.ptp(reading(both)) > 0] or fine[:1]
+    if len(parts) > 12:
         # Many numbers: tuples of the most telling ones, so that tuples repeat at all.
-        apart = _separation(rows[:, [reading.statistic.index for reading in fine]], side)
-        parts = [fine[j] for j in np.sort(np.argsort(-apart)[:6])]
+        apart = _separation(rows[:, [reading.statistic.index for reading in parts]], side)
+        parts = [parts[j] for j in np.sort(np.argsort(-apart)[:6])]
     for level in (2, 4, 8, 16):
         coarse = [_coarsened(reading, both, level) for reading in parts]
         if level == 2 or any(
             a.size != b.size for a, b in zip(coarse, joint[-1].parts[: len(coarse)], strict=True)
         ):
             joint.append(_Tuple([*coarse, *extra], f"tuple of outputs in {level} bins"))
-    joint.append(_Tuple([*fine, *extra], "tuple of outputs"))
+    joint.append(_Tuple([*parts, *extra], "tuple of outputs"))
     distinct = len(np.unique(joint[-1](both)))
     if distinct > len(both) / 20:
-        joint.append(_boosted(both, side, d))
+        joint += _boosted(both, side, d)
     return joint
 
 
@@ -551,23 +566,35 @@ def _additive(fine: list[_Binned], extra: list[Any], both: Outputs, side: Codes)
     return _Statistic("additive likelihood score", score, both.numbers.shape[1])
 
 
-def _boosted(both: Outputs, side: Codes, d: int) -> _Binned:
-    """The score of a classifier that tells the two data sets' outputs apart."""
+def _boosted(both: Outputs, side: Codes, d: int) -> list[_Binned]:
+    """The score of a classifier that tells the two data sets' outputs apart, if it can be had."""
     half = len(both) // 2
     train = sampling_generator(0).permutation(len(both))[: min(half, 40_000)]
     model = HistGradientBoostingClassifier(
         max_iter=60, max_leaf_nodes=15, min_samples_leaf=50, early_stopping=False, random_state=0
     )
-    rows = both.numbers.astype(float)
-    rows = np.where(np.isinf(rows), np.sign(rows) * 1e300, rows)
-    model.fit(rows[train], side[train])
+    rows = _without_infinities(both.numbers)
+    # It does not take columns without a number.
+    known = np.flatnonzero(np.isfinite(rows[train]).any(axis=0))
+    if not len(known):
+        return []
+    # One thread: many short steps, for which threads wait longer than they work, most of all where
+    # other processes run.
+    with threadpool_limits(1, user_api="openmp"):
+        model.fit(rows[np.ix_(train, known)], side[train])
 
     def score(x: NDArray[Any]) -> NDArray[np.float64]:
-        x = np.where(np.isinf(x), np.sign(x) * 1e300, x)
-        return model.decision_function(x)
+        x = _without_infinities(x)[:, known]
+        with threadpool_limits(1, user_api="openmp"):
+            return model.decision_function(x)
 
     statistic = _Statistic("score of a boosted classifier", score, d)
-    return _Binned(statistic, _cuts(statistic(both)))
+    return [_Binned(statistic, _cuts(statistic(both)))]
+
+
+def _without_infinities(rows: NDArray[Any]) -> NDArray[np.float64]:
+    rows = np.asarray(rows, dtype=float)
+    return np.where(np.isinf(rows), np.sign(rows) * 1e300, rows)
 
 
 def _directions(finite: NDArray[np.float64], side: Codes) -> list[tuple[str, NDArray[np.float64]]]:
@@ -603,17 +630,22 @@ def _separation(rows: NDArray[np.float64], side: Codes) -> NDArray[np.float64]:
 def _cuts(values: NDArray[Any]) -> NDArray[np.float64]:
     """Bin edges: single values if they are few, else quantiles, dense in both tails."""
     values = np.asarray(values, dtype=float)
+    # Infinite values have bins of their own: from infinity on, and below the smallest number.
+    ends = [end for end in (-_LARGEST, np.inf) if np.any(values == (end if end > 0 else -np.inf))]
     values = values[np.isfinite(values)]
     if not len(values):
-        return np.array([0.0])
+        return np.array(ends or [0.0])
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) <= 512:
-        return distinct
+        # Values beyond all of these, which later trials may bring, have a bin of their own.
+        last = distinct[-1]
+        beyond = last + 1 if last == np.rint(last) else np.nextafter(last, np.inf)
+        return np.union1d(distinct, [beyond, *ends])
     tails = np.geomspace(1 / len(values), 1 / 256, 24)
     levels = np.concatenate([tails, np.linspace(1 / 256, 255 / 256, 255), 1 - tails])
     edges = np.quantile(values, np.unique(levels))
     atoms = distinct[counts > max(len(values) / 500, 5)]
-    return np.unique(np.concatenate([edges, atoms, np.nextafter(atoms, np.inf)]))
+    return np.unique(np.concatenate([edges, atoms, np.nextafter(atoms, np.inf), ends]))
 
 
 def _coarsened(fine: _Binned, both: Outputs, level: int) -> _Binned:
@@ -644,6 +676,7 @@ def _best_sets(
     cutting: tuple[Outputs, ...],
     n: int,
     alpha: float,
+    caution: float,
 ) -> list[Candidate]:
     """The best event of one reading for each direction."""
     parts = [reading(outputs) for outputs in (*ranking, *cutting)]
@@ -653,7 +686,7 @@ def _best_sets(
     distinct, counts = table
     size = len(cutting[0])
     # The more codes, the luckier the luckiest.
-    caution = min(0.5 + 0.5 * np.log10(len(distinct)), 2.5)
+    caution += min(0.5 * np.log10(len(distinct)), 2.0)
     candidates = []
     for flip, direction in enumerate(DIRECTIONS):
         more_rank, less_rank, more_cut, less_cut = (
@@ -725,7 +758,7 @@ def _predicted(
     """Approximate bounds that ``n`` new trials will give, from counts among ``size``.
 
     The counts are moved by ``caution`` standard errors first, so that the luckiest of many events,
-    seen a few times by chance, does not win; the Clopper-Pearson bounds are approximated as Wilson
+    seen a few times by chance, does not win. The Clopper-Pearson bounds are approximated as Wilson
     and Hilferty do, the conditional one by a normal law.
     """
     z = -ndtri(alpha / 2)

@@ -23,6 +23,12 @@ __all__ = [
 ]
 
 
+# Standard errors taken off what a pair promises: of many pairs in short runs, one that gives a
+# rare outcome looks telling by chance.
+_CAUTION = 2.0
+_FINALISTS = 3  # pairs compared at last
+
+
 class NeighbourPair(NamedTuple):
     """A pair of inputs, the bound that a pilot run promises for it, and the event of that run."""
 
@@ -307,7 +313,8 @@ def find_neighbours(
     n_trials, confidence : int, float
         The audit to come: its size decides how rare an event may be.
     n_pilot : int, default=40_000
-        Trials a side and pair (at most `n_trials`).
+        Trials a side and pair in the first round. The best quarter of the pairs (at least three)
+        goes on to a round of four times as many trials, and so on up to `n_trials`.
     features, vectorised, sensitivity, n_jobs, verbose
         As in `audit`.
 
@@ -326,20 +333,28 @@ def find_neighbours(
         search = "records"
     pairs = _pairs(search, dataset, sensitivity)
     n_pilot = min(n_pilot, n_trials)
-    best: NeighbourPair | None = None
-    for here, there in pairs:
-        trials = Trials(mechanism, features, vectorised=vectorised, n_jobs=n_jobs, verbose=verbose)
-        trials.probe(here, there)
-        try:
-            candidate = choose(trials, here, there, n_pilot, n_trials // 2, 1 - confidence)[0]
-        except ConstantOutputError:
-            # A pair at which the outcome is certain says nothing; another may.
-            continue
-        if best is None or candidate.predicted > best.predicted:
-            best = NeighbourPair(here, there, candidate.predicted, str(candidate.event))
-    if best is None:
-        raise ValueError("No pair of inputs gave outputs that vary: is the mechanism seeded?")
-    return best
+    while True:
+        tried: list[NeighbourPair] = []
+        for here, there in pairs:
+            trials = Trials(
+                mechanism, features, vectorised=vectorised, n_jobs=n_jobs, verbose=verbose
+            )
+            trials.probe(here, there)
+            try:
+                candidate = choose(
+                    trials, here, there, n_pilot, n_trials // 2, 1 - confidence, caution=_CAUTION
+                )[0]
+            except ConstantOutputError:
+                # A pair at which the outcome is certain says nothing; another may.
+                continue
+            tried.append(NeighbourPair(here, there, candidate.predicted, str(candidate.event)))
+        if not tried:
+            raise ValueError("No pair of inputs gave outputs that vary: is the mechanism seeded?")
+        tried.sort(key=lambda pair: -pair.predicted)
+        if len(tried) == 1 or n_pilot == n_trials:
+            return tried[0]
+        pairs = [pair[:2] for pair in tried[: max(_FINALISTS, len(tried) // 4)]]
+        n_pilot = 4 * n_pilot if 8 * n_pilot <= n_trials else n_trials
 
 
 def _pairs(search: Any, dataset: Any, sensitivity: float) -> Iterable[tuple[Any, Any]]:

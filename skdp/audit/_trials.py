@@ -165,7 +165,7 @@ def _structure(output: Any, leaves: list[float]) -> Hashable:
         try:
             leaves.append(float(output))
         except OverflowError:
-            leaves.append(math.copysign(math.inf, output))
+            leaves.append(math.inf if output > 0 else -math.inf)
         return "number"
     if isinstance(output, np.ndarray):
         if output.dtype.kind in "biuf":
