@@ -85,7 +85,7 @@ def test_what_is_to_be_audited_is_found():
     assert {case.name for case in CASES} <= set(spend())
 
 
-@pytest.mark.parametrize("name", spend())
+@pytest.mark.parametrize("name", list(spend()))
 def test_every_mechanism_and_estimator_has_an_audit(name):
     assert name in {entry.split(",")[0] for entry in AUDITS}, (
         f"{name} draws noise and nothing tries to convict it: add an @audited entry to "
