@@ -322,7 +322,8 @@ def most_frequent_items(
     -------
     DataFrame
         Columns "item", best first, and "count": the noisy number of persons who have it, as
-        far as ``max_items`` lets them count.
+        far as ``max_items`` lets them count. ``attrs["privacy_loss"]`` says what it cost, by
+        part, and whether it was seeded.
 
     Raises
     ------
@@ -390,7 +391,15 @@ def most_frequent_items(
                 counts[best], loss.parts["counts"], min(bound, number), random_state=source
             )
     table = pd.DataFrame({"item": [catalogue.categories[place] for place in best]})
-    return table if found is None else table.assign(count=found)
+    if found is not None:
+        table["count"] = found
+    # Plain values, which every file format of a frame can hold.
+    table.attrs["privacy_loss"] = {
+        "epsilon": float(loss.epsilon),
+        "parts": {name: float(part) for name, part in loss.parts.items()},
+        "seeded": loss.seeded,
+    }
+    return table
 
 
 def _flat(baskets: Any) -> tuple[list[Any], NDArray[np.int64]]:

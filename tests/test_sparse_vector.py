@@ -13,6 +13,7 @@ from scipy import stats
 import skdp
 from skdp._random import NoiseSource, noise_source
 from skdp._validation import dyadic_floor
+from skdp.audit import audit
 from skdp.mechanisms import SparseVector, _sparse_vector, sparse_vector_top_k, top_k
 
 # Statistical tests have fixed seeds, and this false-alarm rate for another one.
@@ -144,6 +145,23 @@ def test_the_privacy_bound_holds_and_is_tight(cutoff, monotonic):
         # The narrower noise of monotonic queries is not enough for general ones.
         wrong = [worst_ratio(1, cutoff, False, True, level) for level in (1, 5, 20, 60)]
         assert max(wrong) > math.exp(1.2)
+
+
+@pytest.mark.slow
+def test_the_auditor_tells_a_sparse_vector_with_too_little_noise():
+    # Eight negative answers in a row, which the shared noise pays for, then a positive one.
+    answers, neighbour = [0] * 8 + [3], [1] * 8 + [2]
+
+    def bound(epsilon):
+        def mechanism(stream):
+            vector = SparseVector(epsilon, 3, 1)
+            vector.query_many(stream)
+            return vector.positives.tolist(), vector.gap
+
+        return audit(mechanism, answers, neighbour, 1.0, 12_000, relation="answers")
+
+    assert bound(1.0).passed
+    assert not bound(2.2).passed
 
 
 # ---------------------------------------------------------------------------------------------

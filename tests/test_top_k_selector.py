@@ -1,5 +1,6 @@
 """Selection of features and of frequent items."""
 
+import json
 import math
 from fractions import Fraction
 
@@ -374,7 +375,10 @@ def test_bad_parameters_of_items_cost_nothing(params, error, message):
 
 def test_the_ledger_pays_for_items():
     ledger = skdp.PrivacyLedger(1)
-    most_frequent_items([["i0"]], 1, ITEMS, 0.75, max_items=2, ledger=ledger)
+    found = most_frequent_items([["i0"]], 1, ITEMS, 0.75, max_items=2, ledger=ledger)
+    cost = found.attrs["privacy_loss"]
+    assert cost["epsilon"] == sum(cost["parts"].values()) == 0.75 and not cost["seeded"]
+    json.dumps(found.attrs)
     assert ledger.spent == Fraction(3, 4)
     with pytest.raises(skdp.BudgetExceededError):
         most_frequent_items([["i0"]], 1, ITEMS, 0.75, max_items=2, ledger=ledger)
