@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from sklearn.base import ClassifierMixin, TransformerMixin
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._base import PrivateEstimator, declare_label, match_rows
@@ -38,6 +39,8 @@ __all__ = [
     "ProjectedHistogramTransformer",
 ]
 
+# Records' worth of the additive model that joins each cell, in standard deviations of a count.
+_PRIOR = 4
 # Name of the one column of a grid that uses no predictor.
 _WHOLE = "all"
 
@@ -428,11 +431,11 @@ class _PrivPfC(_GridRelease):
         # depends on the domain and on the noisy number alone.
         exact = np.array([table.n], dtype=np.int64)
         n_records = int(discrete_laplace(exact, parts["total"], random_state=source)[0])
-        most = max_useful_groups(cell_limit(n_records, parts["counts"]))
+        limit = cell_limit(n_records, parts["counts"], table.shape[-1], self.selection)
+        most = max_useful_groups(limit, self.selection)
         offered = [_offers(attribute, most) for attribute in predictors]
         options = [
-            Options(tuple(level.groups for _, level in each), tuple(family for family, _ in each))
-            for each in offered
+            Options(tuple(level.groups for level in levels), n_first) for levels, n_first in offered
         ]
         grid = select_grid(
             table,
@@ -444,7 +447,7 @@ class _PrivPfC(_GridRelease):
             random_state=source,
         )
         axes = np.flatnonzero(grid).tolist()
-        levels = [offered[axis][grid[axis] - 1][1] for axis in axes]
+        levels = [offered[axis][0][grid[axis] - 1] for axis in axes]
         return n_records, axes, [level.groups for level in levels], [lv.labels for lv in levels]
 
     def _post_process(self, noisy, n_records, parts):
@@ -454,11 +457,16 @@ class _PrivPfC(_GridRelease):
 
 
 def _offers(attribute, most):
-    """(family, level) of every public grouping of an attribute."""
+    """Public groupings into at most ``most`` groups, and how many a first selection may take.
+
+    Each category against the others is for the second: there are many of these, most of them
+    useless, and a first choice among few good candidates is the sharper one.
+    """
     if most < 2:
-        return []
-    families = attribute.groupings(most)
-    return [(number, level) for number, family in enumerate(families) for level in family]
+        return [], 0
+    n_first = sum(map(len, attribute.groupings(most)))
+    families = attribute.groupings(most, against_rest=True)
+    return [level for family in families for level in family], n_first
 
 
 class PrivPfCTransformer(_PrivPfC, _GridTransformer):
@@ -487,8 +495,8 @@ class PrivPfCTransformer(_PrivPfC, _GridTransformer):
         "auto" draws candidates without regard to the order of columns, selects by a noisy
         maximum with the exact range of an integer quality, and with enough data selects a second
         time among the neighbours of the first choice. "paper" is the dissertation: candidates
-        level by level in the order of columns, the exponential mechanism with its bound of 1.1,
-        and negative counts set to zero.
+        level by level in the order of columns with a fifth of the cells, the exponential
+        mechanism with its bound of 1.1, and negative counts set to zero.
     encoding : {"ordinal", "onehot"}, default="ordinal"
         What ``transform`` returns. The training set is always one-hot.
     ledger : PrivacyLedger, default=None
@@ -575,7 +583,9 @@ class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
     """Histogram classifier on a privately selected grid (PrivPfC).
 
     Predicts, in each cell of the grid of :class:`PrivPfCTransformer`, the label with the largest
-    noisy count.
+    noisy count. So that cells full of noise do not decide by it, the counts are joined with a few
+    records that follow an additive (logistic) model trained on the same release, as many as a
+    noisy count is uncertain by; with ``selection="paper"`` the counts decide alone.
 
     Parameters
     ----------
@@ -588,6 +598,8 @@ class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
         The predictors that the grid uses, and how their values are grouped.
     histogram_ : ndarray of shape (n_groups_of_column_0, ..., n_classes)
         Non-negative counts that keep the noisy total.
+    smoothed_ : ndarray of shape (n_groups_of_column_0, ..., n_classes)
+        ``histogram_`` joined with the additive model: what predictions are read from.
     noisy_counts_ : ndarray of shape (n_groups_of_column_0, ..., n_classes)
         The counts as released, unbiased integers.
     classes_ : ndarray of shape (n_classes,)
@@ -656,9 +668,7 @@ class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
     def predict_proba(self, X):
         """Share of each label in the row's cell.
 
-        A cell's counts are joined with as many records of the overall shares as one noisy count
-        is uncertain by, so that cells full of noise follow the majority. Where the domain has no
-        code for a value, the cells along that predictor are added up.
+        Where the domain has no code for a value, the cells along that predictor are added up.
 
         Parameters
         ----------
@@ -670,23 +680,27 @@ class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
             Columns as in ``classes_``.
         """
         coordinates = self._coordinates(X)
-        counts = self.histogram_
-        n_classes = len(self.classes_)
-        overall = counts.reshape(-1, n_classes).sum(axis=0)
-        overall = (
-            overall / overall.sum() if overall.sum() > 0 else np.full(n_classes, 1 / n_classes)
-        )
-        noise = np.sqrt(discrete_laplace_variance(self.privacy_loss_.parts["counts"]))
-        weight = np.maximum(noise, 1e-9) * overall
-        result = np.empty((len(coordinates), n_classes))
+        result = np.empty((len(coordinates), len(self.classes_)))
         known = coordinates >= 0
         for pattern in np.unique(known, axis=0):
             mine = np.flatnonzero((known == pattern).all(axis=1))
             unknown = tuple(np.flatnonzero(~pattern).tolist())
-            view = counts.sum(axis=unknown) if unknown else counts
-            cells = view[tuple(coordinates[np.ix_(mine, np.flatnonzero(pattern))].T)] + weight
+            view = self.smoothed_.sum(axis=unknown) if unknown else self.smoothed_
+            cells = view[tuple(coordinates[np.ix_(mine, np.flatnonzero(pattern))].T)]
             result[mine] = cells / cells.sum(axis=-1, keepdims=True)
         return result
+
+    def fit(self, X, y=None):  # noqa: D102
+        super().fit(X, y)
+        # Post-processing: it sees the release alone.
+        noise = np.sqrt(discrete_laplace_variance(self.privacy_loss_.parts["counts"]))
+        if self.selection == "paper":
+            # The largest count decides; the overall shares where all counts are zero.
+            weight, shares = 1e-9, _overall(self.histogram_)
+        else:
+            weight, shares = max(_PRIOR * noise, 1e-9), _additive(*self.make_training_set(), self)
+        self.smoothed_ = self.histogram_ + weight * shares
+        return self
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -919,6 +933,26 @@ class ProjectedHistogramTransformer(_GridTransformer):
             random_state=source,
         )
         return n_records, axes, groups, labels
+
+
+def _overall(histogram):
+    """Share of each label in all cells together, none of them zero."""
+    totals = histogram.reshape(-1, histogram.shape[-1]).sum(axis=0) + 1e-9
+    return totals / totals.sum()
+
+
+def _additive(rows, labels, weight, release):
+    """Share of each label in every cell by logistic regression on the groups of the cells."""
+    histogram, classes = release.histogram_, release.classes_
+    present = np.isin(classes, labels)
+    shape = histogram.shape[:-1]
+    if not shape or present.sum() < 2:
+        return _overall(histogram)
+    cells = np.indices(shape).reshape(len(shape), -1).T
+    model = LogisticRegression(max_iter=300).fit(rows, labels, sample_weight=weight)
+    shares = np.full((len(cells), len(classes)), 1e-9)
+    shares[:, present] += model.predict_proba(_one_hot(cells, shape))
+    return shares.reshape(histogram.shape)
 
 
 def _classes(domain, target):

@@ -41,8 +41,10 @@ _DEFAULT_BINS = 32
 _INFER_INTEGERS = 256
 # From this many bins on, intervals that grow with the distance from 0 are worth offering.
 _LOG_BINS = 128
-# Up to this many categories without order or taxonomy are not grouped.
+# Up to this many categories without order or taxonomy are not halved, and up to that many each of
+# them is offered against the rest.
 _FEW_CATEGORIES = 10
+_MOST_AGAINST_REST = 16
 _FORMAT = "skdp.domain"
 _VERSION = 1
 _MISSING_LABEL = "missing"
@@ -453,7 +455,9 @@ class Attribute:
             result.append(Level(groups, texts))
         return tuple(result)
 
-    def groupings(self, max_groups: int) -> tuple[tuple[Level, ...], ...]:
+    def groupings(
+        self, max_groups: int, *, against_rest: bool = False
+    ) -> tuple[tuple[Level, ...], ...]:
         """Public ways to merge codes into 2 to ``max_groups`` groups, for grids.
 
         Each family is a taxonomy read level by level, nested, from coarse to fine. No partition
@@ -462,6 +466,9 @@ class Attribute:
         Parameters
         ----------
         max_groups : int
+        against_rest : bool, default=False
+            For 3 to 16 categories without order or taxonomy also each category against all
+            others, at the end.
 
         Returns
         -------
@@ -474,7 +481,7 @@ class Attribute:
         """
         families: list[tuple[Level, ...]] = []
         seen: set[bytes] = set()
-        for family in self._families(max_groups - self.nullable):
+        for family in self._families(max_groups - self.nullable, against_rest):
             levels = []
             for groups, texts in family:
                 if self.nullable:
@@ -488,7 +495,9 @@ class Attribute:
                 families.append(tuple(levels))
         return tuple(families)
 
-    def _families(self, limit: int) -> Iterator[list[tuple[NDArray[np.int64], list[str]]]]:
+    def _families(
+        self, limit: int, against_rest: bool
+    ) -> Iterator[list[tuple[NDArray[np.int64], list[str]]]]:
         """Groups of the values, without the missing cell, and their labels, family by family."""
         raise NotImplementedError
 
@@ -705,7 +714,9 @@ class Numeric(Attribute):
     def hierarchy(self) -> tuple[Taxonomy, NDArray[np.int64]]:  # noqa: D102
         return Taxonomy.dyadic(self), np.arange(self.bins)
 
-    def _families(self, limit: int) -> Iterator[list[tuple[NDArray[np.int64], list[str]]]]:
+    def _families(
+        self, limit: int, against_rest: bool
+    ) -> Iterator[list[tuple[NDArray[np.int64], list[str]]]]:
         codes = np.arange(self.bins, dtype=np.int64)
         yield [self._spans(groups) for groups in _halvings(codes, self.bins, limit)]
         if self.bins < _LOG_BINS or not (self.upper >= 0 and self.lower <= self.upper / 100):
@@ -1031,7 +1042,9 @@ class Categorical(Attribute):
         labels = ["Any", *self.categories]
         return Taxonomy(labels, [-1] + [0] * self.n_values), codes
 
-    def _families(self, limit: int) -> Iterator[list[tuple[NDArray[np.int64], list[str]]]]:
+    def _families(
+        self, limit: int, against_rest: bool
+    ) -> Iterator[list[tuple[NDArray[np.int64], list[str]]]]:
         if self.taxonomy is not None:
             levels = self.levels()[1:]
             if self.nullable:
@@ -1042,8 +1055,13 @@ class Categorical(Attribute):
         if self.n_values <= _FEW_CATEGORIES and not self.ordered:
             # Neighbours in a short list need have nothing in common.
             yield [(codes, self._joined(codes))]
-            return
-        yield [(groups, self._joined(groups)) for groups in _halvings(codes, self.n_values, limit)]
+        else:
+            yield [
+                (groups, self._joined(groups)) for groups in _halvings(codes, self.n_values, limit)
+            ]
+        if against_rest and 2 < self.n_values <= _MOST_AGAINST_REST and not self.ordered:
+            for code, category in enumerate(self.categories):
+                yield [((codes != code).astype(np.int64), [str(category), "all others"])]
 
     def _joined(self, groups: NDArray[np.int64]) -> list[str]:
         """Label of each group of consecutive categories."""

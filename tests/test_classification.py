@@ -230,6 +230,30 @@ def test_three_classes(selection):
     assert model.score(rows, labels) > 0.8
 
 
+def test_the_additive_model_decides_cells_full_of_noise():
+    model = PrivPfCClassifier(1.0, **GIVEN).fit(X, Y)
+    noise = np.sqrt(skdp.mechanisms.discrete_laplace_variance(model.privacy_loss_.parts["counts"]))
+    added = model.smoothed_ - model.histogram_
+    # As many records in every cell, divided between the labels by a model of all cells.
+    assert np.allclose(added.sum(axis=-1), 4 * noise, rtol=1e-6)
+    shares = (added / added.sum(axis=-1, keepdims=True)).reshape(-1, 2)
+    rows, labels, weight = PrivPfCTransformer(1.0, **GIVEN).fit(X, Y).make_training_set()
+    fitted = LogisticRegression(max_iter=300).fit(rows, labels, sample_weight=weight)
+    cells = np.indices(model.grid_.shape).reshape(len(model.grid_.shape), -1).T
+    one_hot = np.concatenate(
+        [np.eye(size)[cells[:, axis]] for axis, size in enumerate(model.grid_.shape)], axis=1
+    )
+    assert np.allclose(shares, fitted.predict_proba(one_hot), atol=1e-6)
+
+
+def test_paper_predicts_the_largest_count():
+    model = PrivPfCClassifier(1.0, selection="paper", **GIVEN).fit(X, Y)
+    largest = model.classes_[model.histogram_.argmax(axis=-1)]
+    cells = tuple(model._coordinates(X).T)
+    decided = model.histogram_.max(axis=-1)[cells] > 0
+    assert np.array_equal(model.predict(X)[decided], largest[cells][decided])
+
+
 def test_unknown_values_follow_the_rest():
     domain = Domain({"a": Categorical(["p", "q"]), "b": Categorical(["u", "v"])})
     rows = pd.DataFrame({"a": ["p", "q"] * 2000, "b": ["u", "u", "v", "v"] * 1000})

@@ -44,12 +44,15 @@ EPSILONS = [Fraction(1, 1000), Fraction(3, 100), Fraction(6, 10), Fraction(2), F
 
 
 def options_of(attribute, limit=64):
-    offered = [
-        (number, level)
-        for number, family in enumerate(attribute.groupings(limit))
-        for level in family
-    ]
-    return Options(tuple(level.groups for _, level in offered), tuple(n for n, _ in offered))
+    first = [level.groups for family in attribute.groupings(limit) for level in family]
+    families = attribute.groupings(limit, against_rest=True)
+    return Options(tuple(level.groups for family in families for level in family), len(first))
+
+
+def halves(depth):
+    """Options into 2, 4, ... groups."""
+    codes = np.arange(2**depth)
+    return Options(tuple(codes >> (depth - level) for level in range(1, depth + 1)))
 
 
 ATTRIBUTES = [
@@ -62,6 +65,7 @@ ATTRIBUTES = [
 ]
 OPTIONS = [options_of(attribute) for attribute in ATTRIBUTES]
 SIZES = [options.sizes for options in OPTIONS]
+FIRST = [options.first for options in OPTIONS]
 ALL_GRIDS = np.array(list(product(*(range(len(sizes)) for sizes in SIZES))), dtype=np.int16)
 
 
@@ -81,7 +85,7 @@ def records(n_classes):
 def exact_probability(epsilon, x):
     """P(the noise of the smaller of two counts does not overtake x), discrete Laplace."""
     r = math.exp(-float(dyadic_floor(epsilon)))
-    z = np.arange(-6000, 6001)
+    z = np.arange(-1500, 1501)
     law = (1 - r) / (1 + r) * r ** np.abs(z)
     difference = np.convolve(law, law)
     middle = len(difference) // 2
@@ -224,17 +228,28 @@ def test_scores_do_not_depend_on_how_they_are_counted(monkeypatch):
     table = table_of(np.column_stack([rows, rng.integers(0, 2, 3000)]), 2)
     quality = Quality.for_counts(Fraction(1, 2))
     expected = grid_scores(table, OPTIONS, ALL_GRIDS, quality)
-    monkeypatch.setattr(kernel, "_TABLE_CELLS", 0)
-    monkeypatch.setattr(kernel, "_CHUNK", 1)
-    assert np.array_equal(grid_scores(table, OPTIONS, ALL_GRIDS, quality), expected)
+    for cells, chunk in ((2**18, 1), (40, 2**20), (40, 1), (0, 2**20)):
+        monkeypatch.setattr(kernel, "_TABLE_CELLS", cells)
+        monkeypatch.setattr(kernel, "_CHUNK", chunk)
+        assert np.array_equal(grid_scores(table, OPTIONS, ALL_GRIDS, quality), expected)
+
+
+def test_coarser_options_are_those_whose_groups_are_unions():
+    assert [each.tolist() for each in halves(3).coarser] == [[0], [1], [1, 2], [1, 2, 3]]
+    # All three categories, then each against the others: these do not refine each other.
+    assert [each.tolist() for each in OPTIONS[1].coarser] == [[0], [1, 2, 3, 4], [2], [3], [4]]
+    assert OPTIONS[1].first.sizes.tolist() == [1, 3]
 
 
 # ---------------------------------------------------------------------------------- candidates
 
 
 def test_pool_holds_every_grid_where_there_is_room():
-    grids = candidate_grids(SIZES, 10**6, 10_000, random_state=0)
-    assert sorted(map(tuple, grids.tolist())) == sorted(map(tuple, ALL_GRIDS.tolist()))
+    for options in (OPTIONS, FIRST):
+        grids = candidate_grids(options, 10**6, 10_000, random_state=0)
+        found = set(map(tuple, grids.tolist()))
+        assert len(found) == len(grids)
+        assert found == set(product(*(range(len(each.sizes)) for each in options)))
 
 
 @settings(max_examples=40, deadline=None)
@@ -245,13 +260,14 @@ def test_pool_holds_every_grid_where_there_is_room():
     seed=st.integers(0, 5),
 )
 def test_pools_are_distinct_small_enough_and_hold_the_top(widths, limit, most, seed):
-    sizes = [np.array([1, *(2 * k for k in range(1, width))]) for width in widths]
+    options = [halves(width - 1) for width in widths]
+    sizes = [each.sizes for each in options]
     top = np.zeros(len(sizes), dtype=np.int16)
     pools = [
-        candidate_grids(sizes, limit, most, random_state=seed),
+        candidate_grids(options, limit, most, random_state=seed),
         paper_grids(sizes, limit, most),
     ]
-    pools.append(neighbouring_grids(pools[0][-1], sizes, limit, most, random_state=seed))
+    pools.append(neighbouring_grids(pools[0][-1], options, limit, most, random_state=seed))
     for pool in pools:
         assert 1 <= len(pool) <= most
         assert len(np.unique(pool, axis=0)) == len(pool)
@@ -265,8 +281,7 @@ def test_pools_are_distinct_small_enough_and_hold_the_top(widths, limit, most, s
 
 
 def test_wide_tables_keep_every_column_and_every_pair():
-    sizes = [np.array([1, 2, 4, 8, 16, 32, 64])] * 46
-    grids = candidate_grids(sizes, 2000, 10_000, random_state=0)
+    grids = candidate_grids([halves(6)] * 46, 2000, 10_000, random_state=0)
     members = {tuple(np.flatnonzero(grid).tolist()) for grid in grids}
     assert {(i,) for i in range(46)} <= members
     assert {(i, j) for i in range(46) for j in range(i)} <= {m[::-1] for m in members}
@@ -275,20 +290,19 @@ def test_wide_tables_keep_every_column_and_every_pair():
 
 
 def test_pool_prefers_no_column():
-    sizes = [np.array([1, 2, 4, 8])] * 12
+    options = [halves(3)] * 12
     used = np.zeros(12)
     for seed in range(20):
-        used += (candidate_grids(sizes, 500, 1000, random_state=seed) > 0).sum(axis=0)
+        used += (candidate_grids(options, 500, 1000, random_state=seed) > 0).sum(axis=0)
     # Each has a twelfth of about 57,000 uses, up to 16 of them drawn together: a standard
     # deviation of at most 2.3%.
     assert used.max() / used.min() < 1.35
-    first = (paper_grids(sizes * 3, 500, 1000) > 0).sum(axis=0)
+    first = (paper_grids([halves(3).sizes] * 36, 500, 1000) > 0).sum(axis=0)
     assert first[0] > 3 * first[-1]
 
 
 def test_two_hundred_columns():
-    sizes = [np.array([1, 2, 4, 8, 16])] * 200
-    grids = candidate_grids(sizes, 1000, 10_000, random_state=0)
+    grids = candidate_grids([halves(4)] * 200, 1000, 10_000, random_state=0)
     assert len(grids) == 10_000
     assert (grids > 0).any(axis=0).all()
 
@@ -301,7 +315,12 @@ def test_paper_order_is_level_by_level():
 
 def test_cell_limit():
     assert cell_limit(36_000, Fraction(6, 10)) == 4320
-    assert cell_limit(0, Fraction(1)) == cell_limit(-50, Fraction(1)) == 1
+    assert cell_limit(36_000, Fraction(6, 10), 2, "auto") == 21_600
+    # The counts of all cells and labels are bounded.
+    assert cell_limit(10**9, Fraction(1), 100, "auto") * 100 <= 2**17
+    for selection in ("paper", "auto"):
+        assert cell_limit(0, Fraction(1), 2, selection) == 1
+        assert cell_limit(-50, Fraction(1), 2, selection) == 1
 
 
 # ----------------------------------------------------------------------------------- selection
@@ -378,13 +397,13 @@ def test_without_records_the_grid_of_one_cell_is_left(n_records):
 def test_selection_law_is_that_of_its_range():
     # Two candidates: the ratio of their odds reveals the scale, and a wrong one is rejected.
     table = table_of([[0, 0, 0, 0], [7, 0, 0, 1]] * 3, 2)
-    options = [Options((np.array([0, 0, 0, 0, 1, 1, 1, 1]),), (0,))] + [Options((), ())] * 2
+    options = [Options((np.array([0, 0, 0, 0, 1, 1, 1, 1]),))] + [Options(())] * 2
     parts = {"total": Fraction(1, 10), "grid": Fraction(2), "counts": Fraction(1)}
     quality = Quality.for_counts(parts["counts"])
     grids = np.array([[0, 0, 0], [1, 0, 0]])
     low, high = sorted(grid_scores(table, options, grids, quality).tolist())
     finer_wins = grid_scores(table, options, grids, quality)[1] == high
-    n = 4000
+    n = 1500
     wins = sum(
         bool(select_grid(table, options, 20, parts, random_state=seed)[0]) for seed in range(n)
     )

@@ -14,6 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -50,8 +51,8 @@ SHARES = {"total": "0.03", "grid": "0.37", "counts": "0.60"}
 _PAPER_RANGE = math.ceil(2.2 * UNIT)
 # Longest quality table; differences beyond it count as certain wins.
 _LONGEST_TABLE = 2**20
-# A second selection near the first pays when a record's share of the score is well above the noise.
-_TWO_STAGES_FROM = 8_000
+# A second selection near the first pays from this many records times the budget of selection on.
+_TWO_STAGES_FROM = 3_000
 # Level combinations taken of one set of predictors: they share one table of counts.
 _GRIDS_PER_SET = 16
 _LARGEST_SET = 8
@@ -61,6 +62,10 @@ _ENUMERABLE = 4096
 _CHUNK = 2**20
 _TABLE_CELLS = 2**18
 _LARGEST_POOL_FACTOR = 8
+# Counts of a release: the noisy ones of every cell and label.
+_MOST_COUNTS = 2**17
+# Grids of one set are coarser than a grid with up to so many times the limit of cells.
+_FINER_BY = 8
 
 
 @dataclass(frozen=True)
@@ -71,17 +76,36 @@ class Options:
     ----------
     groups : tuple of ndarray of shape (n_codes,)
         Group of each code, one array for each option beyond "everything in one group".
-    families : tuple of int
-        Options with equal numbers are nested in each other, from coarse to fine.
+    n_first : int, optional
+        How many of them, from the front, a first selection may take; a second one may take all.
+        Default all.
     """
 
     groups: tuple[IntArray, ...]
-    families: tuple[int, ...]
+    n_first: int | None = None
 
-    @property
+    @cached_property
     def sizes(self) -> IntArray:
         """Number of groups of every option, the trivial one first."""
         return np.array([1, *(int(groups.max()) + 1 for groups in self.groups)], dtype=np.int64)
+
+    @cached_property
+    def coarser(self) -> tuple[IntArray, ...]:
+        """For every option those, itself included, whose groups are unions of its groups."""
+        result = [np.zeros(1, dtype=np.int64)]
+        for fine in self.groups:
+            options = []
+            for option, groups in enumerate(self.groups, start=1):
+                width = self.sizes[option]
+                if len(np.unique(fine * width + groups)) == int(fine.max()) + 1:
+                    options.append(option)
+            result.append(np.array(options, dtype=np.int64))
+        return tuple(result)
+
+    @cached_property
+    def first(self) -> Options:
+        """What is left of the options for a first selection."""
+        return self if self.n_first is None else Options(self.groups[: self.n_first])
 
 
 @dataclass(frozen=True)
@@ -153,8 +177,14 @@ def privpfc_parts(epsilon: Fraction) -> dict[str, Fraction]:
     return split_epsilon(epsilon, {name: Fraction(share) for name, share in SHARES.items()})
 
 
-def cell_limit(n_records: float, epsilon: Fraction) -> int:
-    """Largest number of cells of a grid: the noise is a fifth of the average count at most.
+def cell_limit(
+    n_records: float, epsilon: Fraction, n_classes: int = 2, selection: str = "paper"
+) -> int:
+    """Largest number of cells of a candidate.
+
+    In the paper the noise is a fifth of the average count at most. The quality itself turns down
+    cells that drown in noise, so by default the noise may be as large as the average count; a
+    second bound keeps the release and the training set small.
 
     Parameters
     ----------
@@ -162,13 +192,23 @@ def cell_limit(n_records: float, epsilon: Fraction) -> int:
         A noisy number of records; below 1 counts as 0.
     epsilon : Fraction
         Budget of the counts.
+    n_classes : int, default=2
+    selection : {"paper", "auto"}, default="paper"
     """
-    return max(1, math.floor(0.2 * max(float(n_records), 0.0) * float(epsilon)))
+    cells = max(float(n_records), 0.0) * float(epsilon)
+    if selection == "paper":
+        return max(1, math.floor(0.2 * cells))
+    return max(1, min(math.floor(cells), _MOST_COUNTS // max(n_classes, 2)))
 
 
-def max_useful_groups(limit: int) -> int:
-    """Largest number of groups of one predictor that is worth a candidate."""
-    return max(1, min(limit, 64))
+def max_useful_groups(limit: int, selection: str = "paper") -> int:
+    """Largest number of groups of one predictor that is worth a candidate.
+
+    By default a hundred cells are left for the other predictors, or there are sixteen groups at
+    most: fewer options leave room in the pool for more combinations.
+    """
+    most = 64 if selection == "paper" else min(64, max(16, limit // 100))
+    return max(1, min(limit, most))
 
 
 # ------------------------------------------------------------------------------------ candidates
@@ -217,18 +257,19 @@ def paper_grids(sizes: Sequence[IntArray], limit: int, max_grids: int) -> NDArra
 
 
 def candidate_grids(
-    sizes: Sequence[IntArray], limit: int, max_grids: int, *, random_state: Any = None
+    options: Sequence[Options], limit: int, max_grids: int, *, random_state: Any = None
 ) -> NDArray[np.int16]:
     """A pool of distinct candidates that prefers no column for its position.
 
     The all-top grid is always in it, then every option of every predictor, then every pair of
-    predictors (in as many options as half of the pool has room for), then random larger sets.
+    predictors (in as many options as a tenth of the pool has room for), then random larger
+    sets.
     It is a function of public facts, of ``limit`` and of randomness.
 
     Parameters
     ----------
-    sizes : sequence of ndarray
-        Number of groups of every option of each predictor.
+    options : sequence of Options
+        One for each predictor.
     limit : int
         Largest number of cells.
     max_grids : int
@@ -239,11 +280,13 @@ def candidate_grids(
     grids : ndarray of shape (n_grids, n_predictors)
     """
     source = noise_source(random_state)
+    sizes = [each.sizes for each in options]
     n_axes = len(sizes)
-    usable = [np.flatnonzero(np.asarray(options) <= limit)[1:] for options in sizes]
+    usable = [np.flatnonzero(each <= limit)[1:] for each in sizes]
     axes = [axis for axis in range(n_axes) if len(usable[axis])]
     builder = _Builder(n_axes, max_grids)
-    builder.add_all([((axis,), usable[axis][:, None]) for axis in _shuffled(axes, source)])
+    for axis in _shuffled(axes, source):
+        builder.add((axis,), usable[axis][:, None])
 
     pairs = []
     for pair in combinations(axes, 2):
@@ -251,19 +294,17 @@ def candidate_grids(
         fits = _cells(sizes, pair, combos) <= limit
         if fits.any():
             pairs.append((pair, combos[fits]))
-    room = max(builder.room - max_grids // 2, min(builder.room, len(pairs)))
-    pairs = _shuffled(pairs, source)
-    if sum(len(combos) for _, combos in pairs) > room:
-        pairs = _thinned(pairs, room, source)
-    builder.add_all(pairs)
+    room = max(builder.room - max_grids * 9 // 10, min(builder.room, len(pairs)))
+    for pair, combos in _thinned(_shuffled(pairs, source), room, source):
+        builder.add(pair, combos)
 
     # Larger sets: half of the room that is left for each size in turn, the last takes the rest.
     smallest = np.sort([min(int(sizes[axis][option]) for option in usable[axis]) for axis in axes])
     largest = int(np.searchsorted(np.cumprod(smallest.astype(np.float64)), limit, side="right"))
-    orders = list(range(3, min(largest, _LARGEST_SET, len(axes)) + 1))
+    orders = range(3, min(largest, _LARGEST_SET, len(axes)) + 1)
     for order in orders:
         share = builder.room if order == orders[-1] else math.ceil(builder.room / 2)
-        builder.add_all(_random_sets(sizes, usable, axes, order, limit, share, source))
+        _add_random_sets(builder, options, axes, usable, order, limit, share, source)
     return builder.grids()
 
 
@@ -272,16 +313,23 @@ class _Builder:
 
     def __init__(self, n_axes: int, max_grids: int) -> None:
         self.blocks = [np.zeros((1, n_axes), dtype=np.int16)]
+        self.seen = {self.blocks[0].tobytes()}
         self.room = max_grids - 1
         self.n_axes = n_axes
 
-    def add_all(self, sets: Sequence[tuple[tuple[int, ...], IntArray]]) -> None:
-        """Add combinations of options of sets of predictors, while there is room."""
-        for axes, combos in sets:
-            block = np.zeros((min(len(combos), self.room), self.n_axes), dtype=np.int16)
-            block[:, list(axes)] = combos[: len(block)]
-            self.blocks.append(block)
-            self.room -= len(block)
+    def add(self, axes: Sequence[int], combos: IntArray) -> int:
+        """Add combinations of options of some predictors while there is room; count the new."""
+        block = np.zeros((len(combos), self.n_axes), dtype=np.int16)
+        block[:, list(axes)] = combos
+        new: list[int] = []
+        for number, row in enumerate(block):
+            key = row.tobytes()
+            if key not in self.seen and len(new) < self.room:
+                self.seen.add(key)
+                new.append(number)
+        self.blocks.append(block[new])
+        self.room -= len(new)
+        return len(new)
 
     def grids(self) -> NDArray[np.int16]:
         return _distinct(np.concatenate(self.blocks))
@@ -312,70 +360,88 @@ def _cells(sizes: Sequence[IntArray], axes: Sequence[int], combos: IntArray) -> 
 
 def _thinned(pairs: list[Any], room: int, source: NoiseSource) -> list[Any]:
     """Random combinations of each pair, equally many of each where it has them."""
-    shuffled = [
-        (pair, combos[np.argsort(source.words(len(combos)), kind="stable")])
-        for pair, combos in pairs
-    ]
+    lengths = np.array([len(combos) for _, combos in pairs], dtype=np.int64)
+    if lengths.sum() <= room:
+        return pairs
     quota = np.zeros(len(pairs), dtype=np.int64)
-    lengths = np.array([len(combos) for _, combos in pairs])
     while room > 0:
         open_ = np.flatnonzero(quota < lengths)[:room]
-        if not len(open_):
-            break
         each = max(1, room // len(open_))
         more = np.minimum(lengths[open_] - quota[open_], each)
         quota[open_] += more
         room -= int(more.sum())
     return [
-        (pair, combos[:most])
-        for (pair, combos), most in zip(shuffled, quota.tolist(), strict=True)
+        (pair, combos[np.argsort(source.words(len(combos)), kind="stable")[:most]])
+        for (pair, combos), most in zip(pairs, quota.tolist(), strict=True)
         if most
     ]
 
 
-def _random_sets(
-    sizes: Sequence[IntArray],
-    usable: Sequence[IntArray],
+def _add_random_sets(
+    builder: _Builder,
+    options: Sequence[Options],
     axes: Sequence[int],
+    usable: Sequence[IntArray],
     order: int,
     limit: int,
     most: int,
     source: NoiseSource,
-) -> list[tuple[tuple[int, ...], IntArray]]:
-    """Random sets of ``order`` predictors, each with random combinations of options that fit."""
-    n_sets = math.comb(len(axes), order)
-    wanted = 4 * math.ceil(most / _GRIDS_PER_SET)
-    if n_sets <= wanted:
-        chosen = list(combinations(axes, order))
-    else:
-        keys = source.words((wanted, len(axes)))
-        picked = np.sort(np.argsort(keys, axis=1, kind="stable")[:, :order], axis=1)
-        chosen = [tuple(axes[place] for place in row) for row in np.unique(picked, axis=0).tolist()]
-    result: list[tuple[tuple[int, ...], IntArray]] = []
-    left = most
-    for number, members in enumerate(_shuffled(chosen, source)):
-        if left <= 0:
+) -> None:
+    """Random sets of ``order`` predictors, a few grids of each, until ``most`` have been added.
+
+    The grids of a set are coarser than one random grid, so that they can be counted together.
+    """
+    sizes = [each.sizes for each in options]
+    n_draws = 2 * math.ceil(most / _GRIDS_PER_SET) + 8
+    keys = source.words((n_draws, len(axes)))
+    for drawn in np.argsort(keys, axis=1, kind="stable")[:, :order]:
+        if most <= 0:
             break
-        # What earlier sets did not need is shared out among the rest.
-        most_here = max(_GRIDS_PER_SET, math.ceil(left / (len(chosen) - number)))
-        choices = [usable[axis] for axis in members]
-        if math.prod(map(len, choices)) <= _ENUMERABLE:
-            combos = _combinations(choices)
-        else:
-            drawn = [each[source.below(len(each), size=_ENUMERABLE)] for each in choices]
-            combos = np.unique(np.stack(drawn, axis=1), axis=0)
+        members = [axes[place] for place in drawn.tolist()]
+        finest = _random_grid(sizes, members, usable, limit * _FINER_BY, source)
+        if finest is None:
+            continue
+        below = [
+            np.intersect1d(options[axis].coarser[option], usable[axis])
+            for axis, option in zip(members, finest, strict=True)
+        ]
+        while math.prod(map(len, below)) > _ENUMERABLE:
+            longest = max(range(order), key=lambda position: len(below[position]))
+            below[longest] = below[longest][source.words(len(below[longest])) >> np.uint64(63) == 1]
+        combos = _combinations(below)
         combos = combos[_cells(sizes, members, combos) <= limit]
-        if len(combos) > most_here:
-            combos = combos[np.argsort(source.words(len(combos)), kind="stable")[:most_here]]
-        if len(combos):
-            result.append((members, combos))
-            left -= len(combos)
+        if len(combos) > _GRIDS_PER_SET:
+            chosen = np.argsort(source.words(len(combos)), kind="stable")[:_GRIDS_PER_SET]
+            combos = combos[chosen]
+        most -= builder.add(members, combos[:most])
+
+
+def _random_grid(
+    sizes: Sequence[IntArray],
+    members: Sequence[int],
+    usable: Sequence[IntArray],
+    limit: int,
+    source: NoiseSource,
+) -> list[int] | None:
+    """An option for each of ``members`` with at most ``limit`` cells; None if there are none."""
+    least = [int(sizes[axis][usable[axis]].min()) for axis in members]
+    rest = math.prod(least)
+    cells = 1
+    result = []
+    for axis, smallest in zip(members, least, strict=True):
+        rest //= smallest
+        fits = usable[axis][sizes[axis][usable[axis]] * cells * rest <= limit]
+        if not len(fits):
+            return None
+        option = int(fits[source.below(len(fits))])
+        cells *= int(sizes[axis][option])
+        result.append(option)
     return result
 
 
 def neighbouring_grids(
     start: NDArray[np.int16],
-    sizes: Sequence[IntArray],
+    options: Sequence[Options],
     limit: int,
     max_grids: int,
     *,
@@ -389,10 +455,11 @@ def neighbouring_grids(
     Parameters
     ----------
     start : ndarray of shape (n_predictors,)
-    sizes, limit, max_grids, random_state
+    options, limit, max_grids, random_state
         As for :func:`candidate_grids`.
     """
     source = noise_source(random_state)
+    sizes = [each.sizes for each in options]
     n_axes = len(sizes)
     others = [
         np.array(
@@ -483,24 +550,19 @@ def grid_scores(
     -------
     scores : ndarray of shape (n_grids,), int64
     """
-    # Grids over the same predictors (and the same family of groupings) share one table of counts,
-    # grouped as finely as any of them needs; it is far smaller than the rows.
-    families = [np.array([0, *option.families], dtype=np.int64) for option in options]
-    kinds = np.zeros(grids.shape, dtype=np.int16)
-    for axis, family in enumerate(families):
-        column = grids[:, axis]
-        kinds[:, axis] = np.where(column > 0, 1 + family[column], 0)
-    order = np.lexsort(kinds.T[::-1])
-    ordered = kinds[order]
+    # Grids over the same predictors share one table of counts, grouped as finely as all of them
+    # need together; it is far smaller than the rows.
+    used = grids > 0
+    order = np.lexsort((*grids.T[::-1], *used.T[::-1]))
+    ordered = used[order]
     starts = np.flatnonzero(
         np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
     ).tolist()
     scores = np.zeros(len(grids), dtype=np.int64)
     rows = _Rows(table, options)
     for begin, end in zip(starts, [*starts[1:], len(grids)], strict=True):
-        members = order[begin:end]
         axes = np.flatnonzero(ordered[begin]).tolist()
-        scores[members] = _score_set(rows, axes, grids[members], quality)
+        _score_set(rows, axes, grids, order[begin:end], quality, scores)
     return scores
 
 
@@ -509,88 +571,123 @@ class _Rows:
 
     def __init__(self, table: CountTable, options: Sequence[Options]) -> None:
         self.codes = table.codes
-        self.counts = table.counts
         self.n_classes = table.shape[-1]
-        self.label = self.codes[:, -1].astype(np.int64)
+        self.label = self.codes[:, -1].astype(np.int32)
         self.options = options
-        self._columns: dict[tuple[int, int], IntArray] = {}
+        # Sums of counts are whole numbers below 2**53.
+        self.weights = table.counts.astype(np.float64)
+        self._columns: dict[tuple[int, bytes], NDArray[np.int32]] = {}
+        self._joins: dict[
+            tuple[int, tuple[int, ...]], tuple[int, IntArray, list[NDArray[np.int32]]]
+        ] = {}
 
-    def column(self, axis: int, option: int) -> IntArray:
-        key = (axis, option)
-        if key not in self._columns:
-            groups = self.options[axis].groups[option - 1]
-            self._columns[key] = groups[self.codes[:, axis]]
-        return self._columns[key]
+    def join(
+        self, axis: int, used: tuple[int, ...]
+    ) -> tuple[int, IntArray, list[NDArray[np.int32]]]:
+        """The coarsest grouping that refines the ``used`` options of a predictor.
 
-    def coarser(self, axis: int, fine: int, option: int) -> IntArray:
-        """Group by ``option`` of each group by the finer ``fine``."""
-        groups = self.options[axis].groups
-        mapping = np.zeros(int(groups[fine - 1].max()) + 1, dtype=np.int64)
-        mapping[groups[fine - 1]] = groups[option - 1]
-        return mapping
+        Returns its number of groups, the group of each code, and for each of the options the
+        group of each of its groups.
+        """
+        key = (axis, used)
+        if key not in self._joins:
+            groups = [self.options[axis].groups[option - 1] for option in used]
+            joined = groups[-1]
+            size = int(joined.max()) + 1
+            for other in groups[:-1]:
+                pairs = joined * (int(other.max()) + 1) + other
+                distinct, inverse = np.unique(pairs, return_inverse=True)
+                if len(distinct) > size:
+                    joined, size = inverse.reshape(-1), len(distinct)
+            maps = []
+            for other in groups:
+                mapping = np.zeros(size, dtype=np.int32)
+                mapping[joined] = other
+                maps.append(mapping)
+            self._joins[key] = (size, joined, maps)
+        return self._joins[key]
+
+    def column(self, axis: int, used: tuple[int, ...]) -> NDArray[np.int32]:
+        """Group of each row under the join."""
+        joined = self.join(axis, used)[1]
+        # Many sets of options have the same join.
+        name = (axis, joined.tobytes())
+        if name not in self._columns:
+            self._columns[name] = joined.astype(np.int32)[self.codes[:, axis]]
+        return self._columns[name]
 
 
 def _score_set(
-    rows: _Rows, axes: Sequence[int], grids: NDArray[np.int16], quality: Quality
-) -> IntArray:
-    """Scores of grids that use the same predictors, each with options nested in each other."""
+    rows: _Rows,
+    axes: Sequence[int],
+    grids: NDArray[np.int16],
+    members: IntArray,
+    quality: Quality,
+    scores: IntArray,
+) -> None:
+    """Write the scores of the grids numbered ``members``, which all use the same predictors."""
+    used = [tuple(np.unique(grids[members, axis]).tolist()) for axis in axes]
+    joins = [rows.join(axis, options) for axis, options in zip(axes, used, strict=True)]
+    widths = [join[0] for join in joins]
     n_classes = rows.n_classes
-    finest = [int(grids[:, axis].max()) for axis in axes]
-    widths = [
-        int(rows.options[axis].sizes[option]) for axis, option in zip(axes, finest, strict=True)
+    cells = math.prod(widths)
+    if cells * n_classes > _TABLE_CELLS and len(members) > 1:
+        # Too many cells together: part the grids at the predictor that has most to gain.
+        position = max(range(len(axes)), key=lambda place: (len(used[place]) > 1) * widths[place])
+        options = used[position]
+        low = grids[members, axes[position]] < options[len(options) // 2]
+        for half in (members[low], members[~low]):
+            _score_set(rows, axes, grids, half, quality, scores)
+        return
+    columns: list[NDArray[Any]] = [
+        rows.column(axis, options) for axis, options in zip(axes, used, strict=True)
     ]
-    weights: NDArray[Any] = rows.counts
-    label = rows.label
-    coordinates = [rows.column(axis, option) for axis, option in zip(axes, finest, strict=True)]
-    if math.prod(widths) * n_classes <= _TABLE_CELLS:
-        key = np.zeros(len(label), dtype=np.int64)
-        for column, width in zip(coordinates, widths, strict=True):
-            key *= width
+    # With the label in front, the counts of one class lie together.
+    if cells * n_classes <= _TABLE_CELLS:
+        key = rows.label.copy()
+        for column, width in zip(columns, widths, strict=True):
+            key *= np.int32(width)
             key += column
-        key *= n_classes
-        key += label
-        counts = np.bincount(key, weights=weights, minlength=math.prod(widths) * n_classes)
-        present = np.flatnonzero(counts)
-        weights = counts[present]
-        rest, label = np.divmod(present, n_classes)
-        coordinates = [np.zeros(0, dtype=np.int64)] * len(axes)
-        for position in range(len(axes) - 1, -1, -1):
-            rest, coordinates[position] = np.divmod(rest, widths[position])
-    # Coordinates under every option in use, once for all grids.
-    mapped: list[dict[int, IntArray]] = []
-    for axis, option, column in zip(axes, finest, coordinates, strict=True):
-        used = np.unique(grids[:, axis]).tolist()
-        mapped.append(
-            {o: column if o == option else rows.coarser(axis, option, o)[column] for o in used}
-        )
+        flat = np.bincount(key, weights=rows.weights, minlength=cells * n_classes)
+        counts = flat.reshape(n_classes, cells)
+        occupied = np.flatnonzero(counts.any(axis=0))
+        weights: NDArray[Any] = counts[:, occupied]
+        rest: NDArray[Any] = occupied
+        for position in reversed(range(len(axes))):
+            rest, columns[position] = np.divmod(rest, widths[position])
+    else:
+        weights = np.zeros((n_classes, len(rows.label)))
+        weights[rows.label, np.arange(len(rows.label))] = rows.weights
+    mapped = [
+        {option: mapping[column] for option, mapping in zip(options, join[2], strict=True)}
+        for options, join, column in zip(used, joins, columns, strict=True)
+    ]
     sizes = [rows.options[axis].sizes for axis in axes]
-    scores = np.zeros(len(grids), dtype=np.int64)
-    at_once = max(1, _CHUNK // max(1, len(label)))
-    for begin in range(0, len(grids), at_once):
-        part = grids[begin : begin + at_once][:, axes]
-        keys = np.zeros((len(part), len(label)), dtype=np.int64)
+    n_cells = weights.shape[1]
+    at_once = max(1, _CHUNK // max(1, n_cells))
+    for begin in range(0, len(members), at_once):
+        part = members[begin : begin + at_once]
+        keys = np.zeros((len(part), n_cells), dtype=np.int64)
         offsets = np.zeros(len(part) + 1, dtype=np.int64)
-        for number, options in enumerate(part.tolist()):
-            key = keys[number]
-            cells = 1
-            for position, option in enumerate(options):
+        for number, choice in enumerate(grids[part][:, axes].tolist()):
+            key_of = keys[number]
+            size = 1
+            for position, option in enumerate(choice):
                 width = int(sizes[position][option])
                 if position:
-                    key *= width
-                key += mapped[position][option]
-                cells *= width
-            offsets[number + 1] = offsets[number] + cells
-            key += offsets[number]
-        keys *= n_classes
-        keys += label
-        counts = np.bincount(
-            keys.ravel(),
-            weights=np.broadcast_to(weights, keys.shape).ravel(),
-            minlength=int(offsets[-1]) * n_classes,
-        )
-        cell_scores = quality.score(*_two_largest(counts.reshape(-1, n_classes)))
-        scores[begin : begin + at_once] = np.add.reduceat(cell_scores, offsets[:-1])
-    return scores
+                    key_of *= width
+                key_of += mapped[position][option]
+                size *= width
+            key_of += offsets[number]
+            offsets[number + 1] = offsets[number] + size
+        positions = keys.ravel()
+        total = int(offsets[-1])
+        by_class = np.empty((n_classes, total))
+        for label in range(n_classes):
+            each = np.broadcast_to(weights[label], keys.shape).ravel()
+            by_class[label] = np.bincount(positions, weights=each, minlength=total)
+        cell_scores = quality.score(*_two_largest(by_class.T))
+        scores[part] = np.add.reduceat(cell_scores, offsets[:-1])
 
 
 def _two_largest(counts: NDArray[Any]) -> tuple[IntArray, IntArray]:
@@ -647,20 +744,20 @@ def select_grid(
     # noisy maximum costs its budget, and the two halves of the part "grid" add up to it. The
     # dissertation's exponential mechanism takes exp(epsilon q / 2.2): 2.2 exceeds the range.
     source = noise_source(random_state)
-    sizes = [option.sizes for option in options]
-    limit = cell_limit(n_records, parts["counts"])
+    first = [each.first for each in options]
+    limit = cell_limit(n_records, parts["counts"], table.shape[-1], selection)
     if selection == "paper":
-        grids = paper_grids(sizes, limit, max_grids)
-        scores = grid_scores(table, options, grids, Quality.of_the_paper(parts["counts"]))
+        grids = paper_grids([each.sizes for each in first], limit, max_grids)
+        scores = grid_scores(table, first, grids, Quality.of_the_paper(parts["counts"]))
         return grids[exponential(scores, parts["grid"], _PAPER_RANGE, random_state=source)]
     quality = Quality.for_counts(parts["counts"])
-    grids = candidate_grids(sizes, limit, max_grids, random_state=source)
-    two_stages = n_records * float(parts["grid"]) >= _TWO_STAGES_FROM * 0.37
+    grids = candidate_grids(first, limit, max_grids, random_state=source)
+    two_stages = n_records * float(parts["grid"]) >= _TWO_STAGES_FROM
     budget = parts["grid"] / 2 if two_stages else parts["grid"]
-    scores = grid_scores(table, options, grids, quality)
+    scores = grid_scores(table, first, grids, quality)
     best = grids[noisy_max(scores, budget, quality.score_range, random_state=source)]
     if two_stages:
-        grids = neighbouring_grids(best, sizes, limit, max_grids, random_state=source)
+        grids = neighbouring_grids(best, options, limit, max_grids, random_state=source)
         scores = grid_scores(table, options, grids, quality)
         best = grids[noisy_max(scores, budget, quality.score_range, random_state=source)]
     return best
