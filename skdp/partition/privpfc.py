@@ -66,6 +66,7 @@ _LARGEST_POOL_FACTOR = 8
 _MOST_COUNTS = 2**17
 # Grids of one set are coarser than a grid with up to so many times the limit of cells.
 _FINER_BY = 8
+_SHARED_CELLS = 2**15
 
 
 @dataclass(frozen=True)
@@ -398,7 +399,8 @@ def _add_random_sets(
         if most <= 0:
             break
         members = [axes[place] for place in drawn.tolist()]
-        finest = _random_grid(sizes, members, usable, limit * _FINER_BY, source)
+        cells = max(limit, min(limit * _FINER_BY, _SHARED_CELLS))
+        finest = _random_grid(sizes, members, usable, cells, source)
         if finest is None:
             continue
         below = [
@@ -686,8 +688,11 @@ def _score_set(
         for label in range(n_classes):
             each = np.broadcast_to(weights[label], keys.shape).ravel()
             by_class[label] = np.bincount(positions, weights=each, minlength=total)
-        cell_scores = quality.score(*_two_largest(by_class.T))
-        scores[part] = np.add.reduceat(cell_scores, offsets[:-1])
+        # An empty cell scores nothing, and most cells of fine grids are empty.
+        occupied = np.flatnonzero(by_class.any(axis=0))
+        cell_scores = quality.score(*_two_largest(by_class[:, occupied].T))
+        sums = np.concatenate([[0], np.cumsum(cell_scores)])
+        scores[part] = np.diff(sums[np.searchsorted(occupied, offsets)])
 
 
 def _two_largest(counts: NDArray[Any]) -> tuple[IntArray, IntArray]:
