@@ -85,7 +85,7 @@ print(f"error on new patients: {1 - model.score(release.prepare(X_new), y_new):.
 epsilons = [0.02, 0.05, 0.1, 0.3, 1.0]
 
 
-def error(make, epsilon, runs=3):
+def error(make, epsilon, runs=2):
     found = [1 - make(epsilon).fit(X, y).score(X_new, y_new) for _ in range(runs)]
     return np.mean(found)
 

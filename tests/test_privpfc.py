@@ -403,7 +403,7 @@ def test_selection_law_is_that_of_its_range():
     grids = np.array([[0, 0, 0], [1, 0, 0]])
     low, high = sorted(grid_scores(table, options, grids, quality).tolist())
     finer_wins = grid_scores(table, options, grids, quality)[1] == high
-    n = 1500
+    n = 2500
     wins = sum(
         bool(select_grid(table, options, 20, parts, random_state=seed)[0]) for seed in range(n)
     )
