@@ -176,6 +176,8 @@ def module_page(module, title):
             parts.append(f":obj:`skdp.{name}`: {summary(thing)}\n")
         elif inspect.isclass(thing):
             parts.append(f".. autoclass:: {module}.{name}\n   :members:\n")
+        elif not callable(thing):
+            parts.append(f".. autodata:: {module}.{name}\n   :no-value:\n")
         else:
             parts.append(f".. autofunction:: {module}.{name}\n")
     return "\n".join(parts)

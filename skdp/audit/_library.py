@@ -69,8 +69,8 @@ class AuditCase:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-# Name of a mechanism or estimator, perhaps followed by a comma and a variant, to its case. The
-# case is made when it is run.
+#: Name of a mechanism or estimator, perhaps followed by a comma and a variant, to a function that
+#: makes its case when it is run.
 AUDITS: dict[str, Callable[[], AuditCase]] = {}
 
 

@@ -625,7 +625,7 @@ def discrete_laplace_quantile(p: float, epsilon: Any, sensitivity: Any = 1) -> i
     Returns
     -------
     int
-        Smallest k >= 0 with P(|noise| <= k) >= p, exactly.
+        Smallest k >= 0 for which noise between -k and k has a probability of at least p, exactly.
 
     Raises
     ------

@@ -129,8 +129,9 @@ class SparseVector:
 
     References
     ----------
-    C. Dwork, A. Roth, "The algorithmic foundations of differential privacy", 2014, section 3.6.
-    D. Su, "Differentially private data publishing for data analysis", Purdue University, 2016,
+    Cynthia Dwork, Aaron Roth, "The algorithmic foundations of differential privacy", 2014,
+    section 3.6.
+    Dong Su, "Differentially private data publishing for data analysis", Purdue University, 2016,
     chapter 5.
     Z. Ding, Y. Wang, D. Zhang, D. Kifer, "Free gap information from the differentially private
     sparse vector and noisy max mechanisms", PVLDB 13(3), 2019.
@@ -584,7 +585,7 @@ def sparse_vector_top_k(
 
     References
     ----------
-    D. Su, "Differentially private data publishing for data analysis", Purdue University, 2016,
+    Dong Su, "Differentially private data publishing for data analysis", Purdue University, 2016,
     section 5.4.
 
     Examples
