@@ -513,7 +513,7 @@ def consistent_lp(
         equal += [summed(first, overlap) - summed(other, overlap) for other in others]
 
     cells = len(y)
-    identity = sparse.diags_array(unit, format="csr")
+    identity = sparse.csr_array(sparse.diags(unit))
     zero = np.zeros(unknown)
     if norm == "l1":
         # observed - unit * over + unit * under = y, at the cost sum(over + under).
