@@ -27,10 +27,17 @@ from .model_selection import (
     private_cross_val_score,
     private_mse,
 )
+from .partition.kdtree import usefulness
 from .preprocessing import PrivateQuantileClipper, PrivateStandardScaler
 from .selection import DPTopKSelector, most_frequent_items
 from .synopsis import QueryResult, Synopsis
-from .synthesis import HDPViewSynthesizer, PairViewSynthesizer
+from .synthesis import (
+    GridSynthesizer,
+    HDPViewSynthesizer,
+    KDTreeSynthesizer,
+    PairViewSynthesizer,
+    PrivTreeSynthesizer,
+)
 
 __all__ = [
     "BudgetExceededError",
@@ -42,8 +49,10 @@ __all__ = [
     "DataCube",
     "Domain",
     "DomainError",
+    "GridSynthesizer",
     "HDPViewSynthesizer",
     "InsecureSeedWarning",
+    "KDTreeSynthesizer",
     "Numeric",
     "PairViewSynthesizer",
     "PrivPfCClassifier",
@@ -51,6 +60,7 @@ __all__ = [
     "PrivacyLeakWarning",
     "PrivacyLedger",
     "PrivacyLoss",
+    "PrivTreeSynthesizer",
     "PrivateClassifier",
     "ProjectedHistogramTransformer",
     "PrivateGridSearchCV",
@@ -68,6 +78,7 @@ __all__ = [
     "private_cross_val_score",
     "private_mse",
     "most_frequent_items",
+    "usefulness",
 ]
 
 __version__ = "0.1.0"

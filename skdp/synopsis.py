@@ -34,7 +34,14 @@ from .forest import Error, ForestModel, MixtureModel
 from .mechanisms import discrete_laplace_quantile, discrete_laplace_variance
 from .queries import first_moment, parse
 
-__all__ = ["BoxModel", "Boxes", "LeafErrorBound", "Model", "QueryResult", "Synopsis"]
+__all__ = [
+    "BoxModel",
+    "Boxes",
+    "LeafErrorBound",
+    "Model",
+    "QueryResult",
+    "Synopsis",
+]
 
 Weights = Mapping[int, np.ndarray]
 
@@ -46,6 +53,7 @@ _MAX_DRAWS = 2_000_000
 _MAX_COUNT = 2.0**53
 _HELD_WEIGHTS = 1 << 23
 _MAX_VIEW_CELLS = 50_000_000
+_MAX_GROUPS = 100_000
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,8 @@ class QueryResult:
     value : float
         The answer; never clamped, so a count may be negative.
     std : float
-        Standard deviation of the noise in it.
+        Standard deviation of the noise in it; an upper bound where several measurements were
+        combined.
     lower, upper : float
         Ends of the interval.
     guarantee : str
@@ -162,6 +171,18 @@ def _frozen(values: Any, dtype: type) -> np.ndarray:
     array: np.ndarray = np.array(values, dtype=dtype)
     array.setflags(write=False)
     return array
+
+
+def _checked_counts(counts: Any, n_boxes: int) -> np.ndarray:
+    counts = np.asarray(counts)
+    if counts.dtype.kind not in "iuf" or counts.shape != (n_boxes,):
+        raise ValueError(
+            f"counts must hold one number for each of the {n_boxes} boxes, got the shape "
+            f"{counts.shape} and the dtype {counts.dtype}."
+        )
+    if not (np.abs(counts.astype(np.float64)) <= _MAX_COUNT).all():
+        raise ValueError("counts must be finite and at most 2**53 in size.")
+    return _frozen(counts, np.float64 if counts.dtype.kind == "f" else np.int64)
 
 
 @dataclass(frozen=True)
@@ -295,6 +316,13 @@ class BoxModel:
         so. At most one of the two is given; with neither there are no intervals.
     leaf_errors : LeafErrorBound, default=None
         Released bounds on the aggregation errors.
+    uneven : bool, default=False
+        Whether intervals also cover any spread of the records inside boxes that a query cuts. At
+        most one of this, ``leaf_errors`` and ``noise_variance`` is given.
+    measured : array-like of int, shape (n_boxes,), default=None
+        Where ``counts`` are estimates from these and other measurements: the counts with the
+        noise of ``noise_epsilon``, which is independent of what the boxes are. Intervals are built
+        on them. Needs ``uneven``.
     """
 
     kind: ClassVar[str] = "boxes"
@@ -308,19 +336,16 @@ class BoxModel:
         noise_epsilon: Any = None,
         noise_variance: Any = None,
         leaf_errors: LeafErrorBound | None = None,
+        uneven: bool = False,
+        measured: Any = None,
     ) -> None:
         boxes.check_volume(shape)
         self.boxes = boxes
         self.shape = tuple(int(size) for size in shape)
-        counts = np.asarray(counts)
-        if counts.dtype.kind not in "iuf" or counts.shape != (len(boxes),):
-            raise ValueError(
-                f"counts must hold one number for each of the {len(boxes)} boxes, got the shape "
-                f"{counts.shape} and the dtype {counts.dtype}."
-            )
-        if not (np.abs(counts.astype(np.float64)) <= _MAX_COUNT).all():
-            raise ValueError("counts must be finite and at most 2**53 in size.")
-        self.counts = _frozen(counts, np.float64 if counts.dtype.kind == "f" else np.int64)
+        self.counts = _checked_counts(counts, len(boxes))
+        self.measured = self.counts if measured is None else _checked_counts(measured, len(boxes))
+        if measured is not None and not uneven:
+            raise ValueError("measured needs uneven=True: other intervals are built on counts.")
         if noise_epsilon is not None and noise_variance is not None:
             raise ValueError("Give noise_epsilon or noise_variance, not both.")
         # One entry stands for all boxes.
@@ -355,6 +380,9 @@ class BoxModel:
                 f"leaf_errors bounds {len(leaf_errors.depth)} boxes, but there are {len(boxes)}."
             )
         self.leaf_errors = leaf_errors
+        if uneven and (leaf_errors is not None or noise_variance is not None):
+            raise ValueError("Give one of uneven, leaf_errors and noise_variance, not more.")
+        self.uneven = bool(uneven)
         self._intervals: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -385,14 +413,19 @@ class BoxModel:
             )
         return self._intervals[axis]
 
+    def _covered_intervals(self, queries: Sequence[Weights], axis: int) -> np.ndarray:
+        """Share of every distinct interval of an axis, shape (n_intervals, n_queries)."""
+        starts, stops, _ = self._axis_intervals(axis)
+        sums = np.zeros((self.shape[axis] + 1, len(queries)))
+        np.cumsum(np.stack([query[axis] for query in queries], axis=1), axis=0, out=sums[1:])
+        covered: np.ndarray = (sums[stops] - sums[starts]) / (stops - starts)[:, None]
+        return covered
+
     def _covered(self, queries: Sequence[Weights], axes: Sequence[int]) -> np.ndarray:
         """Share of every box under queries on the same axes, shape (n_boxes, n_queries)."""
         share: np.ndarray | None = None
         for axis in axes:
-            starts, stops, inverse = self._axis_intervals(axis)
-            sums = np.zeros((self.shape[axis] + 1, len(queries)))
-            np.cumsum(np.stack([query[axis] for query in queries], axis=1), axis=0, out=sums[1:])
-            factor = ((sums[stops] - sums[starts]) / (stops - starts)[:, None])[inverse]
+            factor = self._covered_intervals(queries, axis)[self._axis_intervals(axis)[2]]
             share = factor if share is None else np.multiply(share, factor, out=share)
         return np.ones((len(self.boxes), len(queries))) if share is None else share
 
@@ -404,11 +437,35 @@ class BoxModel:
         for position, weights in enumerate(queries):
             by_axes.setdefault(tuple(sorted(weights)), []).append(position)
         for axes, members in by_axes.items():
+            sides = [len(self._axis_intervals(axis)[0]) for axis in axes]
+            # Boxes that are alike on these axes are added up first where that leaves fewer: of a
+            # grid, only its projection.
+            table = None
+            if math.prod(sides) < len(self.boxes):
+                places = [self._axis_intervals(axis)[2] for axis in axes]
+                table = counts.sum(keepdims=True)
+                if axes:
+                    flat = np.ravel_multi_index(tuple(places), sides)
+                    table = np.bincount(flat, weights=counts, minlength=math.prod(sides))
             rows = max([len(self.boxes), *(self.shape[axis] for axis in axes)])
+            if table is not None:
+                rows = max(len(table), *(self.shape[axis] for axis in axes), 1)
             step = max(1, _CHUNK // rows)
             for first in range(0, len(members), step):
                 part = members[first : first + step]
-                answers[part] = counts @ self._covered([queries[i] for i in part], axes)
+                batch = [queries[i] for i in part]
+                if table is None:
+                    answers[part] = counts @ self._covered(batch, axes)
+                    continue
+                left = table[None]
+                for axis, side in zip(axes, sides, strict=True):
+                    covered = self._covered_intervals(batch, axis)
+                    left = left.reshape(len(left), side, -1)
+                    if len(left) == 1:
+                        left = covered.T @ left[0]
+                    else:
+                        left = np.einsum("sq,qsr->qr", covered, left)
+                answers[part] = left.reshape(-1)
         return answers
 
     def error(self, weights: Weights, level: float) -> Error:
@@ -428,7 +485,13 @@ class BoxModel:
         aggregation errors, which hold for all boxes together, get half of ``1 - level`` and each
         side a quarter. The minimum with S_i matters: most boxes of a wide table are empty.
 
-        Without bounds the interval is ``sum(w_i c_i)`` and a quantile of ``sum(w_i z_i)``.
+        Where the model is marked ``uneven``, nothing is known of the boxes but that their cells
+        hold at least nothing: with the smallest weight a_i and the largest b_i of a cell, X lies
+        between ``sum(a_i S_i)`` and ``sum(b_i S_i)``, and each of the two sums is known up to the
+        noise in it, which gets half of ``1 - level``. If the answer comes from better counts than
+        those whose noise is known, the interval is extended to it where need be.
+
+        Else the interval is ``sum(w_i c_i)`` and a quantile of ``sum(w_i z_i)``.
         """
         axes = sorted(weights)
         alpha = 1.0 - level
@@ -453,6 +516,12 @@ class BoxModel:
             # With unlucky noise the answer itself could fall outside: never report that.
             below = max(0.0, noise_below + float((expected - least)[cut].sum()))
             above = max(0.0, noise_above + float((most - expected)[cut].sum()))
+        elif self.uneven:
+            value = float(share @ self.counts)
+            noise_above, law = self._noise(high, high, alpha / 2)
+            noise_below, _ = self._noise(low, low, alpha / 2)
+            below = max(0.0, value - float(low @ self.measured) + noise_below)
+            above = max(0.0, float(high @ self.measured) + noise_above - value)
         else:
             below, law = self._noise(share, share, alpha / 2)
             above = below
@@ -462,6 +531,8 @@ class BoxModel:
         )
         if not touched:
             text += ", the only error: the query cuts through no box."
+        elif self.uneven:
+            text += " and any spread of the records in boxes that the query cuts."
         elif self.leaf_errors is None:
             text += ". It does not cover the uneven spread of records in boxes that the query cuts."
         else:
@@ -583,6 +654,10 @@ class BoxModel:
             }
             arrays["depth"] = self.leaf_errors.depth
             arrays["test_number"] = self.leaf_errors.test_number
+        if self.uneven:
+            facts["uneven"] = True
+            if self.measured is not self.counts:
+                arrays["measured"] = self.measured
         return facts, arrays
 
     @classmethod
@@ -612,6 +687,8 @@ class BoxModel:
             noise_epsilon=epsilon,
             noise_variance=arrays.get("noise_variance"),
             leaf_errors=leaf_errors,
+            uneven=facts.get("uneven") is True,
+            measured=arrays.get("measured"),
         )
 
 
@@ -754,6 +831,20 @@ def _label(attribute: Numeric | Categorical, start: int, stop: int) -> str:
     return f"[{low:.6g}, {high:.6g}{']' if stop == attribute.bins else ')'}{tail}"
 
 
+def _group_labels(attribute: Numeric | Categorical) -> list[Any]:
+    """What stands for each code in a table of groups; None for the missing cell."""
+    labels: list[Any]
+    if isinstance(attribute, Categorical):
+        labels = list(attribute.categories)
+    else:
+        edges = attribute.edges.tolist()
+        if attribute.integer and attribute.bins == edges[-1] - edges[0]:
+            labels = [int(edge) for edge in edges[:-1]]
+        else:
+            labels = list(pd.IntervalIndex.from_breaks(edges, closed="left"))
+    return labels + [None] * (attribute.size - attribute.n_values)
+
+
 def _plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
     """What `skdp.plotting.PlotAxis` needs to know of a column."""
     if isinstance(attribute, Categorical):
@@ -793,6 +884,10 @@ class Synopsis:
         Instead of ``noise_epsilon``: variances of the noise, where its law is not simple.
     leaf_errors : LeafErrorBound, default=None
         Bounds on the unevenness inside the boxes, for intervals that cover it.
+    uneven : bool, default=False
+        Whether intervals cover any unevenness inside boxes, without bounds on it.
+    measured : array-like of int, shape (n_boxes,), default=None
+        The counts with the noise of ``noise_epsilon``, where ``counts`` are better estimates.
     privacy_loss : PrivacyLoss, default=None
         What the release cost, with its parts, and whether a seed drew its noise.
     mechanism : str, default=""
@@ -836,6 +931,8 @@ class Synopsis:
         noise_epsilon: Any = None,
         noise_variance: Any = None,
         leaf_errors: LeafErrorBound | None = None,
+        uneven: bool = False,
+        measured: Any = None,
         privacy_loss: PrivacyLoss | None = None,
         mechanism: str = "",
     ) -> None:
@@ -846,6 +943,8 @@ class Synopsis:
             noise_epsilon=noise_epsilon,
             noise_variance=noise_variance,
             leaf_errors=leaf_errors,
+            uneven=uneven,
+            measured=measured,
         )
         self._set(domain, model, privacy_loss, mechanism)
 
@@ -1036,12 +1135,103 @@ class Synopsis:
         """
         queries, single = _listed(query)
         sums, counts = self._moments(column, queries)
-        _, values = first_moment(None, self.domain, column)
         with np.errstate(divide="ignore", invalid="ignore"):
             means = np.where(counts > 0, sums / counts, np.nan)
-        seen = values[: self.domain[column].n_values]
-        means = np.clip(means, seen.min(), seen.max())
+        means = np.clip(means, *self._reach(column))
         return float(means[0]) if single else means
+
+    def aggregate(
+        self, by: str | Sequence[str], column: str | None = None, query: Any = None
+    ) -> pd.DataFrame:
+        """Estimate counts, and sums and means of a column, of every group of records.
+
+        Parameters
+        ----------
+        by : str or sequence of str
+            Columns whose codes make the groups; at most 100,000 groups.
+        column : str, default=None
+            A `Numeric`, or a `Categorical` whose categories are numbers.
+        query : dict, str or None, default=None
+            Which records are meant.
+
+        Returns
+        -------
+        DataFrame
+            One row for each combination of codes, with the columns ``by``, ``count`` and, if
+            ``column`` is given, ``sum`` and ``mean``: as
+            ``frame.groupby(by)[column].agg(["count", "sum", "mean"])``, groups without records
+            included. Bins that are wider than one integer are intervals, missing values None.
+            As in `sum`, records without a value in ``column`` do not count there.
+
+        Raises
+        ------
+        ValueError
+            As in `count` and `mean`, or if ``by`` names no column, one twice, or too many groups.
+
+        Examples
+        --------
+        >>> from skdp import Categorical, Domain, Numeric
+        >>> domain = Domain({"age": Numeric(20, 59, integer=True), "sex": Categorical(["F", "M"])})
+        >>> boxes = Boxes(lower=[[0, 0], [0, 1]], upper=[[40, 1], [40, 2]])
+        >>> Synopsis(domain, boxes, [800, 400]).aggregate("sex", "age", "age < 30")
+          sex  count     sum  mean
+        0   F  200.0  4900.0  24.5
+        1   M  100.0  2450.0  24.5
+        """
+        names = [by] if isinstance(by, str) else list(by)
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"by must name one or more different columns, got {by!r}.")
+        weights = parse(query, self.domain)
+        for name in names:
+            parse({name: []}, self.domain)  # explains an unknown name
+        axes = [self.domain.index(name) for name in names]
+        sizes = [self.domain.shape[axis] for axis in axes]
+        if math.prod(sizes) > _MAX_GROUPS:
+            raise ValueError(
+                f"Grouping by {' and '.join(names)} makes {math.prod(sizes):,} groups, more than "
+                f"{_MAX_GROUPS:,}. Group by fewer columns."
+            )
+
+        def groups(base: Weights) -> Iterator[Weights]:
+            for codes in np.ndindex(*sizes):
+                group = dict(base)
+                for axis, code in zip(axes, codes, strict=True):
+                    only = np.zeros(self.domain.shape[axis])
+                    only[code] = base[axis][code] if axis in base else 1.0
+                    group[axis] = only
+                yield group
+
+        labels = [_group_labels(self.domain[name]) for name in names]
+        codes = np.indices(sizes).reshape(len(sizes), -1)
+        columns: dict[str, Any] = {
+            name: pd.Series(
+                [label[i] for i in code.tolist()], dtype=object if None in label else None
+            )
+            for name, label, code in zip(names, labels, codes, strict=True)
+        }
+        taken = set(names)
+        results: dict[str, np.ndarray] = {}
+        if column is None:
+            results["count"] = _answer(self.model, groups(weights))
+        else:
+            present, moment = first_moment(query, self.domain, column)
+            axis = self.domain.index(column)
+            results["count"] = counts = _answer(self.model, groups(present))
+            results["sum"] = sums = _answer(self.model, groups({**present, axis: moment}))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                means = np.where(counts > 0, sums / counts, np.nan)
+            results["mean"] = np.clip(means, *self._reach(column))
+        for title, values in results.items():
+            while title in taken:
+                title += "_"
+            columns[title] = values
+        return pd.DataFrame(columns)
+
+    def _reach(self, column: str) -> tuple[float, float]:
+        """Smallest and largest value that a mean of the column can have."""
+        _, values = first_moment(None, self.domain, column)
+        seen = values[: self.domain[column].n_values]
+        return float(seen.min()), float(seen.max())
 
     def _moments(self, column: str, queries: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         """Sums of the column, and numbers of records with a value in it."""
@@ -1213,9 +1403,9 @@ class Synopsis:
         ``version`` 1, ``domain``, ``privacy`` with epsilon and parts as exact fractions and
         ``seeded``, ``mechanism``, ``model`` with its kind and facts) and of one ``NAME.npy``
         array for each array of the model (NumPy's format, numbers only; for boxes ``lower``,
-        ``upper``, ``counts``; for a forest ``marginals``, ``tables``, and where they are needed
-        ``groups``, ``rows``, ``row_weights``, with the number of the part behind where there are
-        several). It never holds a seed. Equal releases give equal
+        ``upper``, ``counts``, perhaps ``measured``; for a forest ``marginals``, ``tables``, and
+        where they are needed ``groups``, ``rows``, ``row_weights``, with the number of the part
+        behind where there are several). It never holds a seed. Equal releases give equal
         bytes.
         """
         facts, arrays = self.model.to_arrays()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 import warnings
 
 import numpy as np
@@ -10,15 +12,35 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._base import PrivateEstimator, match_rows
 from ._random import sampling_generator
-from ._validation import as_epsilon
+from ._validation import as_epsilon, split_epsilon
 from .counts import CountTable
 from .domain import Categorical
+from .exceptions import DomainError
 from .frames import build_frame
+from .mechanisms import discrete_laplace
 from .pairviews import coarse_attributes, pair_views, pair_views_parts
+from .partition.grid import GRID_RULES, grid_boxes, grid_sides, grid_size, measure_grid
 from .partition.hdpview import hdpview, hdpview_parts
+from .partition.kdtree import (
+    MOST_CELLS,
+    hierarchical_kdtree,
+    hierarchical_parts,
+    two_step_kdtree,
+    two_step_parts,
+)
+from .partition.privtree import privtree, privtree_parts
 from .synopsis import Boxes, Synopsis
 
-__all__ = ["HDPViewSynthesizer", "PairViewSynthesizer"]
+__all__ = [
+    "GridSynthesizer",
+    "HDPViewSynthesizer",
+    "KDTreeSynthesizer",
+    "PairViewSynthesizer",
+    "PrivTreeSynthesizer",
+]
+
+# Share of epsilon for the number of records, where the size of a grid depends on it.
+_TOTAL_SHARE = 0.02
 
 
 class _Synthesizer(PrivateEstimator):
@@ -75,6 +97,11 @@ class _Synthesizer(PrivateEstimator):
         """Mean of a numeric column over a query; see :meth:`skdp.Synopsis.mean`."""
         check_is_fitted(self)
         return self.synopsis_.mean(column, query)
+
+    def aggregate(self, by, column=None, query=None):
+        """Counts, sums and means of groups; see :meth:`skdp.Synopsis.aggregate`."""
+        check_is_fitted(self)
+        return self.synopsis_.aggregate(by, column, query)
 
     def sample(self, n_samples=None, random_state=None):
         """Draw synthetic rows from the synopsis.
@@ -284,6 +311,438 @@ class HDPViewSynthesizer(_Synthesizer):
             privacy_loss=loss,
             mechanism=f"HDPView, calibration={self.calibration!r}",
         )
+
+
+class PrivTreeSynthesizer(_Synthesizer):
+    """Private boxes that are halved where many records are (PrivTree).
+
+    Starting from the whole domain, a box is divided while the number of its records, less a bias
+    that grows with the depth, looks positive under noise. A box is halved in the middle along
+    some columns, which take turns. Each final box gets a noisy count. It is at its best on two or
+    three dense columns.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        All of one ``fit``: half for the tree, half for the counts.
+    domain : Domain, attribute, or list of attributes
+        Public range or categories of every column, required. One attribute stands for all
+        columns of an array.
+    target : str, default=None
+        Column of the domain that takes ``y``.
+    split_attributes : int, default=None
+        Columns halved at a time, at most 10: a box is divided into ``2**split_attributes`` parts.
+        None: all, but not more than 6. The paper halves all columns at once, which makes very
+        many empty boxes of a wide table.
+    calibration : {"tight", "paper"}, default="tight"
+        "tight" draws the noise of the tests from their exact worst case on a path; "paper" by the
+        published formula. Both are epsilon-DP.
+    ledger : PrivacyLedger, default=None
+        Charged before any value is read.
+    random_state : int or None, default=None
+        None draws from the operating system. An int is for experiments only: the release is
+        then marked "seeded: no guarantee".
+
+    Attributes
+    ----------
+    synopsis_ : Synopsis
+        The release: boxes and noisy counts. Everything computed from it is free.
+    domain_ : Domain
+        The domain, spelled out for every column.
+    privacy_loss_ : PrivacyLoss
+        Epsilon and its parts: "tree" (which boxes are divided), "counts".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only where the rows had column names.
+
+    Notes
+    -----
+    *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain,
+    parameters, where a box would be cut. *Released*: boxes and noisy counts. *Cost*: a record
+    lies in one box of every level; the tests of these boxes lose at most the part "tree",
+    whatever their number, because no box has more records than the one it came from and the bias
+    makes the tested number fall with depth; the count of the one final box loses "counts".
+    Intervals cover the noise and any spread of the records inside boxes that a query cuts.
+
+    References
+    ----------
+    J. Zhang, X. Xiao, X. Xie, "PrivTree: A Differentially Private Algorithm for Hierarchical
+    Decompositions", SIGMOD 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import Numeric, PrivTreeSynthesizer
+    >>> rng = np.random.default_rng(0)
+    >>> places = rng.normal([0.2, 0.7], 0.05, size=(5000, 2))
+    >>> view = PrivTreeSynthesizer(epsilon=1.0, domain=Numeric(0, 1, bins=256)).fit(places)
+    >>> 4000 < view.count("x0 < 0.5 and x1 > 0.5") < 6000
+    True
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        domain=None,
+        target=None,
+        split_attributes=None,
+        calibration="tight",
+        ledger=None,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
+        self.split_attributes = split_attributes
+        self.calibration = calibration
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def _parts(self, epsilon, domain):
+        return privtree_parts(
+            epsilon, domain.shape, n_split=self.split_attributes, calibration=self.calibration
+        )
+
+    def _release(self, table, domain, loss, source):
+        view = privtree(
+            table,
+            loss.parts,
+            n_split=self.split_attributes,
+            calibration=self.calibration,
+            random_state=source,
+        )
+        return Synopsis(
+            domain,
+            Boxes(view.lower, view.upper),
+            view.counts,
+            noise_epsilon=loss.parts["counts"],
+            uneven=True,
+            privacy_loss=loss,
+            mechanism=(
+                f"PrivTree, {view.parameters.n_split} columns at a time, "
+                f"calibration={self.calibration!r}"
+            ),
+        )
+
+
+class KDTreeSynthesizer(_Synthesizer):
+    """Private boxes of a kd-tree (DPCube), or the cells of the domain one by one.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        All of one ``fit``.
+    domain : Domain, attribute, or list of attributes
+        Public range or categories of every column, required. One attribute stands for all
+        columns of an array.
+    target : str, default=None
+        Column of the domain that takes ``y``.
+    strategy : {"two-step", "cell", "hierarchical"}, default="two-step"
+        "two-step": count every cell with noise, grow a kd-tree on the noisy cells, count its
+        boxes again. "cell": count every cell, the baseline. Both need a domain of at most
+        4,194,304 cells. "hierarchical": grow the tree on the records, a level at a time, each with
+        its part of epsilon; for domains of any size.
+    xi0, xi1 : float, default=None
+        "two-step": a box is divided while the sum of its noisy cells exceeds ``xi0`` or their
+        unevenness H, the sum of their distances to the mean, exceeds ``xi1``. None: 10 and 5
+        times the mean noise of a box.
+    noise_correction : bool, default=True
+        "two-step": take off H what the noise of the cells adds to it. False compares as published;
+        then every box of many cells looks uneven.
+    cell_share : float, default=0.5
+        "two-step": share of epsilon for the cells.
+    height : int, default=None
+        "hierarchical": number of levels, at most 16. None: 12, or fewer in a small domain.
+    ledger : PrivacyLedger, default=None
+        Charged before any value is read.
+    random_state : int or None, default=None
+        None draws from the operating system. An int is for experiments only: the release is
+        then marked "seeded: no guarantee".
+
+    Attributes
+    ----------
+    synopsis_ : Synopsis
+        The release: boxes and counts. Everything computed from it is free.
+    domain_ : Domain
+        The domain, spelled out for every column.
+    privacy_loss_ : PrivacyLoss
+        Epsilon and its parts: "cells" and "boxes"; "cells" alone; or "level 1" and so on, and
+        "counts".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only where the rows had column names.
+
+    Raises
+    ------
+    DomainError
+        By ``fit``, if every cell shall be counted and the domain has too many; nothing is spent.
+
+    See Also
+    --------
+    skdp.usefulness : How far off counts over cells can be.
+
+    Notes
+    -----
+    *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain
+    and parameters. *Released*: boxes, the last noisy count of each, and an estimate from
+    all its noisy counts. *Cost*: a record lies in one cell and in one box, or in one
+    box of every level and at one value of the attribute counted there; each of these counts has
+    noise of its part of epsilon, and the parts add up. The tree of "two-step" is grown on noisy
+    cells and costs nothing. The paper discards the cells once the tree is grown, and the counts
+    that found the medians; here the count of a box is estimated from all that was measured.
+    Intervals cover the noise and any spread of the records inside boxes that a query cuts. They
+    are built on the last counts alone, because the boxes follow the noise of the others.
+
+    References
+    ----------
+    Y. Xiao, L. Xiong, C. Yuan, "Differentially Private Data Release through Multidimensional
+    Partitioning", SDM 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import KDTreeSynthesizer, Numeric
+    >>> rng = np.random.default_rng(0)
+    >>> places = rng.normal([0.2, 0.7], 0.05, size=(5000, 2))
+    >>> view = KDTreeSynthesizer(epsilon=1.0, domain=Numeric(0, 1, bins=64)).fit(places)
+    >>> 4000 < view.count("x0 < 0.5 and x1 > 0.5") < 6000
+    True
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        domain=None,
+        target=None,
+        strategy="two-step",
+        xi0=None,
+        xi1=None,
+        noise_correction=True,
+        cell_share=0.5,
+        height=None,
+        ledger=None,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
+        self.strategy = strategy
+        self.xi0 = xi0
+        self.xi1 = xi1
+        self.noise_correction = noise_correction
+        self.cell_share = cell_share
+        self.height = height
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def _parts(self, epsilon, domain):
+        if self.strategy == "hierarchical":
+            return hierarchical_parts(epsilon, domain.shape, self.height)
+        if self.strategy not in ("two-step", "cell"):
+            raise ValueError(
+                f"strategy must be 'two-step', 'cell' or 'hierarchical', got {self.strategy!r}."
+            )
+        _check_cells(
+            domain,
+            f"strategy={self.strategy!r} counts every cell",
+            "Take strategy='hierarchical', declare fewer columns or bins, or use "
+            "PairViewSynthesizer, which measures columns and pairs of columns.",
+        )
+        if self.strategy == "cell":
+            return split_epsilon(epsilon, {"cells": 1})
+        for name in ("xi0", "xi1"):
+            _check_threshold(name, getattr(self, name))
+        return two_step_parts(epsilon, self.cell_share)
+
+    def _release(self, table, domain, loss, source):
+        mechanism = f"kd-tree, strategy={self.strategy!r}"
+        if self.strategy == "cell":
+            return _grid_synopsis(table, domain, domain.shape, "cells", loss, source, mechanism)
+        if self.strategy == "hierarchical":
+            view = hierarchical_kdtree(table, loss.parts, random_state=source)
+        else:
+            view = two_step_kdtree(
+                table,
+                loss.parts,
+                xi0=self.xi0,
+                xi1=self.xi1,
+                noise_correction=bool(self.noise_correction),
+                random_state=source,
+            )
+        return Synopsis(
+            domain,
+            Boxes(view.lower, view.upper),
+            view.counts,
+            noise_epsilon=view.epsilon,
+            uneven=True,
+            measured=view.measured,
+            privacy_loss=loss,
+            mechanism=mechanism,
+        )
+
+
+class GridSynthesizer(_Synthesizer):
+    """Private counts over a grid: every column in parts of equal width.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        All of one ``fit``.
+    domain : Domain, attribute, or list of attributes
+        Public range or categories of every column, required. One attribute stands for all
+        columns of an array.
+    target : str, default=None
+        Column of the domain that takes ``y``.
+    rule : {"extended", "uniform", "m-estimator", "identity"} or int, default="extended"
+        How many boxes. With N records, d columns and theta = 10: "uniform" N epsilon / theta;
+        "extended" the same to the power 2 d / (2 + d), which balances noise against unevenness;
+        "m-estimator" (N / sqrt(log N)) ** (2 d / (2 + d)), blind to epsilon. N is measured with
+        2% of epsilon. "identity" keeps every cell of the domain. An int is the number of parts
+        of every column (fewer where it has fewer codes). At most 4,194,304 boxes are made.
+    ledger : PrivacyLedger, default=None
+        Charged before any value is read.
+    random_state : int or None, default=None
+        None draws from the operating system. An int is for experiments only: the release is
+        then marked "seeded: no guarantee".
+
+    Attributes
+    ----------
+    synopsis_ : Synopsis
+        The release: boxes and noisy counts. Everything computed from it is free.
+    domain_ : Domain
+        The domain, spelled out for every column.
+    privacy_loss_ : PrivacyLoss
+        Epsilon and its parts: "counts", and "total" where the rule needs the number of records.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only where the rows had column names.
+
+    Raises
+    ------
+    DomainError
+        By ``fit``, if "identity" or an int asks for too many boxes; nothing is spent.
+
+    Notes
+    -----
+    *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain
+    and parameters. *Released*: the boxes, which follow from the domain and the noisy number of
+    records, and a noisy count of each. *Cost*: one record changes the number of records by one
+    ("total") and one count by one ("counts"). The published rules take the exact number of
+    records for known; it is not, where a record more or less must not show. Intervals cover the
+    noise and any spread of the records inside boxes that a query cuts.
+
+    References
+    ----------
+    W. Qardaji, W. Yang, N. Li, "Differentially private grids for geospatial data", ICDE 2013;
+    J. Lei, "Differentially private M-estimators", NIPS 2011; D. Su, "Differentially private data
+    publishing for data analysis", Purdue 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import GridSynthesizer, Numeric
+    >>> rng = np.random.default_rng(0)
+    >>> places = rng.normal([0.2, 0.7], 0.05, size=(5000, 2))
+    >>> view = GridSynthesizer(epsilon=1.0, domain=Numeric(0, 1, bins=64), rule=16).fit(places)
+    >>> len(view.synopsis_.to_frame())
+    256
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        domain=None,
+        target=None,
+        rule="extended",
+        ledger=None,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
+        self.rule = rule
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def _parts(self, epsilon, domain):
+        rule = self.rule
+        if isinstance(rule, numbers.Integral) and not isinstance(rule, bool):
+            if rule < 1:
+                raise ValueError(f"rule={rule!r} asks for fewer than one part of a column.")
+            sides = [min(size, int(rule)) for size in domain.shape]
+        elif isinstance(rule, str) and rule in GRID_RULES:
+            sides = domain.shape
+        else:
+            raise ValueError(f"rule must be an integer or one of {GRID_RULES}, got {rule!r}.")
+        if isinstance(rule, str) and rule != "identity":
+            return split_epsilon(epsilon, {"total": _TOTAL_SHARE, "counts": 1 - _TOTAL_SHARE})
+        _check_cells(
+            domain,
+            f"rule={rule!r} makes a box of every cell",
+            "Take a smaller rule, such as rule='extended', declare fewer columns or bins, or use "
+            "PairViewSynthesizer, which measures columns and pairs of columns.",
+            sides,
+        )
+        return split_epsilon(epsilon, {"counts": 1})
+
+    def _release(self, table, domain, loss, source):
+        sides = domain.shape
+        if "total" in loss.parts:
+            # Privacy. Released: the number of records. One record changes it by 1: the part
+            # "total". The number of boxes is computed from it and public facts.
+            total = discrete_laplace(table.n, loss.parts["total"], random_state=source)
+            size = grid_size(self.rule, float(total), loss.parts["counts"], len(domain.shape))
+            sides = _fitting_sides(domain.shape, size)
+        elif self.rule != "identity":
+            sides = tuple(min(size, int(self.rule)) for size in domain.shape)
+        mechanism = f"grid, rule={self.rule!r}"
+        return _grid_synopsis(table, domain, sides, "counts", loss, source, mechanism)
+
+
+def _fitting_sides(shape, size):
+    """Sides of a grid of about so many boxes, and not more than may be counted."""
+    sides = grid_sides(shape, min(size, MOST_CELLS))
+    longest = max(sides)
+    while math.prod(sides) > MOST_CELLS:
+        longest -= 1
+        sides = tuple(min(side, longest) for side in sides)
+    return sides
+
+
+def _grid_synopsis(table, domain, sides, part, loss, source, mechanism):
+    epsilon = loss.parts[part]
+    return Synopsis(
+        domain,
+        Boxes(*grid_boxes(domain.shape, sides)),
+        measure_grid(table, sides, epsilon, random_state=source),
+        noise_epsilon=epsilon,
+        uneven=True,
+        privacy_loss=loss,
+        mechanism=mechanism,
+    )
+
+
+def _check_cells(domain, what, remedy, sides=None):
+    """Refuse more boxes than may be counted; from public facts, before anything is spent."""
+    sides = domain.shape if sides is None else sides
+    cells = math.prod(sides)
+    if cells > MOST_CELLS:
+        raise DomainError(
+            f"{what}, and there are {' x '.join(map(str, sides))} = {cells:.4g} of them, more than "
+            f"{MOST_CELLS:,}. Nothing was read or spent. {remedy}"
+        )
+
+
+def _check_threshold(name, value):
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number or None, got {value!r}.")
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be finite and not negative, got {value!r}.")
 
 
 class PairViewSynthesizer(_Synthesizer):

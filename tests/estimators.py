@@ -97,6 +97,28 @@ CASES = [
         expected_failures=EMPTY_IS_LEGAL,
     ),
     Case(
+        skdp.PrivTreeSynthesizer,
+        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
+        array_params={"domain": skdp.Numeric(-10, 10, bins=4), "target": None},
+        expected_failures=EMPTY_IS_LEGAL,
+    ),
+    Case(
+        skdp.KDTreeSynthesizer,
+        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
+        array_params={
+            "domain": skdp.Numeric(-10, 10, bins=4),
+            "target": None,
+            "strategy": "hierarchical",
+        },
+        expected_failures=EMPTY_IS_LEGAL,
+    ),
+    Case(
+        skdp.GridSynthesizer,
+        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
+        array_params={"domain": skdp.Numeric(-10, 10, bins=4), "target": None, "rule": "uniform"},
+        expected_failures=EMPTY_IS_LEGAL,
+    ),
+    Case(
         skdp.PairViewSynthesizer,
         params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
         array_params={"domain": skdp.Numeric(-10, 10, bins=4), "target": None},

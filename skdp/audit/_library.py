@@ -38,7 +38,14 @@ from ..mechanisms import (
 from ..model_selection import PrivateGridSearchCV
 from ..preprocessing import PrivateQuantileClipper, PrivateStandardScaler
 from ..selection import DPTopKSelector, most_frequent_items
-from ..synthesis import HDPViewSynthesizer, PairViewSynthesizer
+from ..synopsis import Synopsis
+from ..synthesis import (
+    GridSynthesizer,
+    HDPViewSynthesizer,
+    KDTreeSynthesizer,
+    PairViewSynthesizer,
+    PrivTreeSynthesizer,
+)
 from ._audit import AuditResult, audit
 
 __all__ = ["AUDITS", "AuditCase", "audited", "plot_library", "run_library", "synopsis_features"]
@@ -106,11 +113,18 @@ def synopsis_features(estimator: Any) -> Any:
     facts, arrays = synopsis.model.to_arrays()
     if not {"lower", "upper"} <= arrays.keys():
         return facts, arrays
+    numbers = {"counts", "measured"}
     others = [
-        arrays[name].tolist() for name in sorted(arrays.keys() - {"lower", "upper", "counts"})
+        arrays[name].tolist() for name in sorted(arrays.keys() - numbers - {"lower", "upper"})
     ]
     text = f"{arrays['lower'].tolist()} to {arrays['upper'].tolist()} {others}"
-    return text.replace(" ", ""), synopsis.view(list(synopsis.domain.names)).ravel()
+    views = [
+        Synopsis(synopsis.domain, synopsis.model.boxes, arrays[name])
+        .view(list(synopsis.domain.names))
+        .ravel()
+        for name in sorted(numbers & arrays.keys())
+    ]
+    return text.replace(" ", ""), np.concatenate(views)
 
 
 # Mechanisms on arrays: a million trials at once where the function draws them at once.
@@ -307,6 +321,41 @@ def _() -> AuditCase:
 @audited("HDPViewSynthesizer, two columns")
 def _() -> AuditCase:
     return plane_case(HDPViewSynthesizer(1.0, domain=_PLANE))
+
+
+@audited("PrivTreeSynthesizer")
+def _() -> AuditCase:
+    return line_case(PrivTreeSynthesizer(1.0, domain=_LINE))
+
+
+@audited("PrivTreeSynthesizer, two columns")
+def _() -> AuditCase:
+    return plane_case(PrivTreeSynthesizer(1.0, domain=_PLANE))
+
+
+@audited("KDTreeSynthesizer")
+def _() -> AuditCase:
+    return line_case(KDTreeSynthesizer(1.0, domain=_LINE, xi0=2, xi1=1))
+
+
+@audited("KDTreeSynthesizer, cells")
+def _() -> AuditCase:
+    return line_case(KDTreeSynthesizer(1.0, domain=_LINE, strategy="cell"))
+
+
+@audited("KDTreeSynthesizer, hierarchical")
+def _() -> AuditCase:
+    return plane_case(KDTreeSynthesizer(1.0, domain=_PLANE, strategy="hierarchical"))
+
+
+@audited("GridSynthesizer")
+def _() -> AuditCase:
+    return line_case(GridSynthesizer(1.0, domain=_LINE, rule="uniform"))
+
+
+@audited("GridSynthesizer, cells")
+def _() -> AuditCase:
+    return line_case(GridSynthesizer(1.0, domain=_LINE, rule="identity"))
 
 
 def _node_features(histogram: Any) -> Any:

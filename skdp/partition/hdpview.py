@@ -45,6 +45,7 @@ from skdp.synopsis import LeafErrorBound
 __all__ = [
     "HDPViewParameters",
     "HDPViewRelease",
+    "certified_rate",
     "converge_loss",
     "hdpview",
     "hdpview_parameters",
@@ -423,6 +424,44 @@ def converge_loss(rate: float, sensitivity: int, delta: int, floor: int) -> floa
     return worst * (1 + 1e-9)
 
 
+def certified_rate(
+    epsilon: Fraction,
+    most: Fraction,
+    test: Callable[[float], tuple[int, int]],
+    sensitivity: int,
+) -> Fraction:
+    """Largest rate of the noise whose tests on one path lose at most epsilon, by bisection.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+    most : Fraction
+        Rates above this are not looked at.
+    test : callable
+        Bias and floor, in grid steps, for a rate; see `converge_loss`.
+    sensitivity : int
+
+    Returns
+    -------
+    Fraction
+        A dyadic one: the noise is drawn at exactly this rate.
+    """
+
+    def loss(rate: Fraction) -> float:
+        return converge_loss(float(rate), sensitivity, *test(float(rate)))
+
+    # The noise is drawn at the dyadic floor of a rate, so only such rates are looked at.
+    high = low = dyadic_floor(most)
+    while loss(low) > epsilon:
+        high, low = low, dyadic_floor(low / 2)
+    while (middle := dyadic_floor((low + high) / 2)) > low:
+        if loss(middle) <= epsilon:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
 def _tight_test(rate: float) -> tuple[int, int]:
     """Bias and floor, in grid steps relative to the threshold, for noise of this rate."""
     delta = math.ceil(math.log(_CALIBRATIONS["tight"].alpha) / rate)
@@ -453,22 +492,12 @@ def _certified_test(epsilon: Fraction, calibration: str) -> _Test:
         alpha = _CALIBRATIONS["paper"].alpha
         test, most = _paper_test, epsilon * (alpha - 1) / (3 * alpha - 2) / _SENSITIVITY
 
-    def loss(rate: Fraction) -> float:
-        return converge_loss(float(rate), _SENSITIVITY, *test(float(rate)))
-
-    # The noise is drawn at the dyadic floor of a rate, so only such rates are looked at.
-    high = low = dyadic_floor(most)
-    while loss(low) > epsilon:
-        high, low = low, dyadic_floor(low / 2)
-    while (middle := dyadic_floor((low + high) / 2)) > low:
-        if loss(middle) <= epsilon:
-            low = middle
-        else:
-            high = middle
+    low = certified_rate(epsilon, most, test, _SENSITIVITY)
     delta, floor = test(float(low))
     gain = _split_gain(np.array([min(floor, 0)]), np.array([max(floor, 0)]), float(low))[0]
     at_zero = 1 / (1 + math.exp(float(low)))
-    return _Test(low, delta, floor, loss(low), at_zero * math.exp(math.copysign(gain, floor)))
+    loss = converge_loss(float(low), _SENSITIVITY, delta, floor)
+    return _Test(low, delta, floor, loss, at_zero * math.exp(math.copysign(gain, floor)))
 
 
 # Exact arithmetic on many blocks at once.
