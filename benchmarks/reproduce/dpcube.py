@@ -146,9 +146,9 @@ def figure_6(out_dir: Path, quick: bool) -> str:
     figure.savefig(out_dir / "dpcube_figure_6.png")
     return (
         f"The paper reports a mean error of 62.2 over 100 cells; here it is {errors.mean():.1f} "
-        f"over {HOURS.size}. The error is that of the noise alone, so the data do not matter and "
-        "the two may be compared; random ranges can be drawn in several ways. Small errors are the "
-        "most frequent, as in the paper."
+        f"over {HOURS.size}. The error is that of the noise alone and does not depend on the data: "
+        "62 is what ranges of 8 cells have on average, so the paper's were shorter than random "
+        "pairs of ends. Small errors are the most frequent, as in the paper."
     )
 
 
