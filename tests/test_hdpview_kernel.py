@@ -1,3 +1,4 @@
+import dataclasses
 import itertools
 import math
 from collections import defaultdict
@@ -292,7 +293,7 @@ def test_converge_loss_is_the_worst_case(rate, s, delta, floor):
 
 
 def test_converge_loss_against_fifty_digits():
-    test = kernel._certified_test(Fraction(2, 5), "tight")
+    test = kernel._certified_test(Fraction(2, 5), kernel.CALIBRATIONS["tight"])
     s, delta, floor = 8, test.delta, test.floor
     with localcontext() as context:
         context.prec = 50
@@ -341,7 +342,7 @@ def test_certified_loss_never_exceeds_its_part(calibration, epsilon):
     assert dyadic_floor(public.rate) == public.rate
     if calibration == "tight":
         assert public.delta >= 2
-        test = kernel._certified_test(parts["converge"], "tight")
+        test = kernel._certified_test(parts["converge"], kernel.CALIBRATIONS["tight"])
         assert test.split_at_floor <= 0.25
         assert public.loss >= 0.95 * float(parts["converge"])
 
@@ -352,7 +353,9 @@ def test_certified_loss_never_exceeds_its_part(calibration, epsilon):
 )
 def test_tight_noise_is_a_third_of_the_papers(epsilon, lam, delta):
     epsilon = as_epsilon(epsilon)
-    rates = {each: kernel._certified_test(epsilon, each) for each in CALIBRATIONS}
+    rates = {
+        each: kernel._certified_test(epsilon, kernel.CALIBRATIONS[each]) for each in CALIBRATIONS
+    }
     assert float(1 / rates["tight"].rate) / GRID == pytest.approx(lam, rel=0.03)
     assert rates["tight"].delta / GRID == pytest.approx(delta, abs=0.25)
     published = (3 * 1.6 - 2) / (1.6 - 1) * 2 / float(epsilon)
@@ -825,3 +828,19 @@ def test_range_queries_on_a_real_table():
     # The authors' code has 525; over these seeds "paper" stays within 15% of it.
     assert error["paper"] < 600
     assert error["tight"] < 300
+
+
+def test_other_calibrations_are_private_too():
+    paper = kernel.CALIBRATIONS["paper"]
+    for changed in (
+        dataclasses.replace(paper, alpha=Fraction(3), beta=Fraction(1, 5)),
+        dataclasses.replace(kernel.CALIBRATIONS["tight"], converge=Fraction(1, 10), most_cuts=3),
+    ):
+        parts = hdpview_parts(Fraction(1), (16, 16), calibration=changed)
+        public = hdpview_parameters(parts, (16, 16), calibration=changed)
+        assert public.loss <= parts["converge"]
+        assert public.kappa == (1 if changed.published else 3)
+        assert sum(parts.values()) == 1
+    assert hdpview_parts(Fraction(1), (16, 16), calibration=paper) == hdpview_parts(
+        Fraction(1), (16, 16), calibration="paper"
+    )

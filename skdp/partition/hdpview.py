@@ -43,6 +43,8 @@ from skdp.mechanisms import discrete_laplace, noisy_max
 from skdp.synopsis import LeafErrorBound
 
 __all__ = [
+    "CALIBRATIONS",
+    "Calibration",
     "HDPViewParameters",
     "HDPViewRelease",
     "certified_rate",
@@ -68,8 +70,8 @@ _MOST_SINGLE_CELLS = 2**22
 
 
 @dataclass(frozen=True)
-class _Calibration:
-    """Public choices that turn a budget and a domain into `HDPViewParameters`."""
+class Calibration:
+    """Public choices that turn a budget and a domain into `HDPViewParameters`; any are private."""
 
     # Shares of the budget.
     converge: Fraction
@@ -84,16 +86,27 @@ class _Calibration:
     root_level: int
     # What a cut is chosen by, a key of _SCORES.
     score: str
+    # Noise, bias and floor by the published formulas, not from the exact worst case.
+    published: bool = False
+    # Private cuts on a path, in multiples of log2(number of cells).
+    beta: Fraction = Fraction(6, 5)
 
 
-_CALIBRATIONS = {
+CALIBRATIONS = {
     # The constants are tuned on real tables at epsilon .1 and 1; none of them matters for privacy,
     # which `_certified_test` establishes whatever they are.
-    "tight": _Calibration(
+    "tight": Calibration(
         Fraction(40, 100), Fraction(35, 100), Fraction(25, 100), Fraction(4), 15, -2, "imbalance"
     ),
-    "paper": _Calibration(
-        Fraction(81, 100), Fraction(9, 100), Fraction(10, 100), Fraction(8, 5), None, 1, "error"
+    "paper": Calibration(
+        Fraction(81, 100),
+        Fraction(9, 100),
+        Fraction(10, 100),
+        Fraction(8, 5),
+        None,
+        1,
+        "error",
+        published=True,
     ),
 }
 
@@ -193,7 +206,7 @@ class HDPViewRelease(NamedTuple):
 
 
 def hdpview_parts(
-    epsilon: Fraction, shape: Sequence[int], *, calibration: str = "tight"
+    epsilon: Fraction, shape: Sequence[int], *, calibration: str | Calibration = "tight"
 ) -> dict[str, Fraction]:
     """Divide a budget among the converge tests, the cuts and the counts.
 
@@ -226,7 +239,7 @@ def hdpview_parts(
 
 
 def hdpview_parameters(
-    parts: Mapping[str, Fraction], shape: Sequence[int], *, calibration: str = "tight"
+    parts: Mapping[str, Fraction], shape: Sequence[int], *, calibration: str | Calibration = "tight"
 ) -> HDPViewParameters:
     """Parameters of `hdpview`, computed from the budget and the domain alone.
 
@@ -256,7 +269,7 @@ def hdpview_parameters(
         return HDPViewParameters(
             0, rule.score, Fraction(1), _SENSITIVITY, theta, theta, rule.root_level, 0.0
         )
-    test = _certified_test(parts["converge"], calibration)
+    test = _certified_test(parts["converge"], rule)
     if test.split_at_floor > 0.5 and cells > _MOST_SINGLE_CELLS:
         raise ValueError(
             f"With calibration={calibration!r} and {float(sum(parts.values())):g} of epsilon, even "
@@ -264,8 +277,8 @@ def hdpview_parameters(
             "cells of this domain would all become blocks of their own. Nothing was read or spent. "
             "Use calibration='tight', or an epsilon below 2.7."
         )
-    # floor(1.2 log2(cells)), in integers.
-    kappa = ((cells**6).bit_length() - 1) // 5
+    # floor(beta log2(cells)), in integers.
+    kappa = ((cells**rule.beta.numerator).bit_length() - 1) // rule.beta.denominator
     return HDPViewParameters(
         kappa if rule.most_cuts is None else min(kappa, rule.most_cuts),
         rule.score,
@@ -282,7 +295,7 @@ def hdpview(
     table: CountTable,
     parts: Mapping[str, Fraction],
     *,
-    calibration: str = "tight",
+    calibration: str | Calibration = "tight",
     random_state: Any = None,
 ) -> HDPViewRelease:
     r"""Release boxes that cover the domain of a table, and their noisy counts.
@@ -323,10 +336,12 @@ def hdpview(
     return HDPViewRelease(lower, upper, counts, depth, test_number, parameters)
 
 
-def _rule(calibration: str) -> _Calibration:
-    if calibration not in _CALIBRATIONS:
+def _rule(calibration: str | Calibration) -> Calibration:
+    if isinstance(calibration, Calibration):
+        return calibration
+    if calibration not in CALIBRATIONS:
         raise ValueError(f"calibration must be 'tight' or 'paper', got {calibration!r}.")
-    return _CALIBRATIONS[calibration]
+    return CALIBRATIONS[calibration]
 
 
 # The converge test: how much it loses, and how to set it up.
@@ -462,35 +477,36 @@ def certified_rate(
     return low
 
 
-def _tight_test(rate: float) -> tuple[int, int]:
+def _tight_test(rate: float, alpha: Fraction) -> tuple[int, int]:
     """Bias and floor, in grid steps relative to the threshold, for noise of this rate."""
-    delta = math.ceil(math.log(_CALIBRATIONS["tight"].alpha) / rate)
+    delta = math.ceil(math.log(alpha) / rate)
     # At -eta a block splits with probability r**(1 + eta) / (1 + r); with a quarter for each of its
     # two sides an empty block has half a child on average, and empty regions stay in few blocks.
     eta = math.ceil(math.log(4 / (1 + math.exp(-rate))) / rate) - 1
     return max(delta, _SENSITIVITY), -max(eta, 0)
 
 
-def _paper_test(rate: float) -> tuple[int, int]:
-    delta = math.ceil(math.log(_CALIBRATIONS["paper"].alpha) / rate)
+def _paper_test(rate: float, alpha: Fraction) -> tuple[int, int]:
+    delta = math.ceil(math.log(alpha) / rate)
     return delta, _SENSITIVITY - delta
 
 
 @lru_cache(maxsize=256)
-def _certified_test(epsilon: Fraction, calibration: str) -> _Test:
+def _certified_test(epsilon: Fraction, rule: Calibration) -> _Test:
     """Converge test with the least noise of a calibration whose certified loss is within epsilon.
 
     The paper gives its noise by a formula, which is taken as the least. Beyond a total epsilon of
     2.7 its bias falls below the sensitivity and its floor, 2 - delta, rises above the threshold:
     still private, but then every block splits with probability above a half, empty ones too.
     """
-    test: Callable[[float], tuple[int, int]]
-    if calibration == "tight":
-        # The stop alone can lose the sensitivity times the rate.
-        test, most = _tight_test, epsilon / _SENSITIVITY
-    else:
-        alpha = _CALIBRATIONS["paper"].alpha
-        test, most = _paper_test, epsilon * (alpha - 1) / (3 * alpha - 2) / _SENSITIVITY
+    alpha = rule.alpha
+    # The stop alone can lose the sensitivity times the rate.
+    most = epsilon / _SENSITIVITY
+    if rule.published:
+        most *= (alpha - 1) / (3 * alpha - 2)
+
+    def test(rate: float) -> tuple[int, int]:
+        return (_paper_test if rule.published else _tight_test)(rate, alpha)
 
     low = certified_rate(epsilon, most, test, _SENSITIVITY)
     delta, floor = test(float(low))
