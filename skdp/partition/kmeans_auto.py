@@ -25,16 +25,20 @@ from skdp.partition.kmeans_task import Clustering, Task, cluster_masses, cluster
 __all__ = ["auto"]
 
 
-# Records per unit of noise that a grid cell should have.
+# Records per unit of noise that a grid cell should have, up to three dimensions and beyond.
+_THETA_FLAT = 5.0
 _THETA = 10.0
-_THETA_FLAT = 3.5
-_MOST_CELLS = 2**18
 _MOST_CELLS_FLAT = 2**15
+_MOST_CELLS = 2**18
 # Up to so many cells the whole grid is released, not only the cells above the threshold.
 _MOST_DENSE = 2**15
 # Axes that a grid halves at most: a cluster across c cuts falls apart into 2^c cells.
 _MOST_AXES = 12
-# Budget of the grid where rounds follow, for up to three dimensions and beyond.
+# A cell is kept from this part of the threshold on by itself, and among crowded neighbours.
+_ALONE, _AMONG = 0.8, 0.3
+# How far neighbours have to stand out together, in standard deviations of their noise.
+_CROWDED = 2.0
+# Budget of the grid where rounds follow.
 _GRID_SHARE_FLAT = Fraction(4, 5)
 _GRID_SHARE = Fraction(2, 5)
 # Rounds follow if N epsilon / k^2 is larger.
@@ -43,8 +47,9 @@ _ROUNDS_PAY = 10
 # Residuals are clipped at this multiple of their mean L1 norm.
 _REACH = 1.0
 _COUNT_SHARE = Fraction(3, 50)
+# Beyond three dimensions a first round takes this part of what the grid leaves.
 _FIRST_ROUND = Fraction(2, 5)
-# More centroids than wanted in the first round, as far as their noise allows.
+# It measures more centroids than wanted, as far as their noise allows.
 _SPLIT = 4
 _MOST_SPLIT = 60
 _SPLIT_NOISE = 0.15
@@ -69,7 +74,7 @@ def auto(task: Task) -> Clustering:
     threshold = max(1, math.ceil(math.log(max(n_cells / 2, 1)) / float(grid)))
     dense = n_cells <= _MOST_DENSE
     cells = measure_cells(task.points, edges, grid, None if dense else threshold, task.source)
-    kept = cells.select(cells.counts >= threshold)
+    kept = cells.select(_standing_out(cells.counts, edges, threshold, grid))
     centers, weights = kept.centers, kept.counts.astype(np.float64)
 
     centroids, validity = cluster_released(task, centers, weights, greedy=True)
@@ -80,8 +85,33 @@ def auto(task: Task) -> Clustering:
         if not flat:
             centroids = refine.first(centroids, left * _FIRST_ROUND)
             left -= left * _FIRST_ROUND
-        centroids, counts = refine.round(centroids, left)[:2]
+        measured = refine.round(centroids, left)
+        steps = _james_stein(measured)
+        centroids = np.clip(measured.frozen + steps, 0.0, np.array(task.shape) - 1.0)
+        counts = measured.counts
     return Clustering(centroids, counts, cells, edges, grid, validity)
+
+
+def _standing_out(
+    counts: NDArray[np.int64], edges: list[NDArray[np.int64]], threshold: int, epsilon: Fraction
+) -> NDArray[np.bool_]:
+    """Cells that are hardly empty: by their own count, or with the help of their neighbours.
+
+    In a dense grid a cell below the threshold is kept as well if the cells around it, 3 on every
+    axis, stand out together. Otherwise the sparse rims of clusters would be lost.
+    """
+    sides = [len(edge) - 1 for edge in edges]
+    if len(sides) > 3 or len(counts) != math.prod(sides):
+        return counts >= threshold
+    around = counts.reshape(sides)
+    for axis, side in enumerate(sides):
+        sums = np.concatenate([np.zeros_like(around.take([0], axis)), around.cumsum(axis)], axis)
+        at = np.arange(side)
+        upper, lower = np.minimum(at + 2, side), np.maximum(at - 1, 0)
+        around = sums.take(upper, axis) - sums.take(lower, axis)
+    noise = math.sqrt((3 ** len(sides) - 1) * discrete_laplace_variance(epsilon))
+    crowded = around.ravel() >= threshold + _CROWDED * noise
+    return (counts >= _ALONE * threshold) | (crowded & (counts >= _AMONG * threshold))
 
 
 def _auto_edges(task: Task, n: int, epsilon: Fraction) -> list[NDArray[np.int64]]:
@@ -102,6 +132,54 @@ def _auto_edges(task: Task, n: int, epsilon: Fraction) -> list[NDArray[np.int64]
 
 
 @dataclass(frozen=True)
+class _Measured:
+    """Steps from the frozen centroids to the noisy means, and what is known of their noise.
+
+    Attributes
+    ----------
+    frozen : ndarray of int64, shape (k, d)
+    steps : ndarray of float64, shape (k, d)
+        Zero for a count that does not stand out of its noise.
+    variances : ndarray of float64, shape (k,)
+        Of the noise of a step on each axis.
+    counts : ndarray of float64, shape (k,)
+    sure : ndarray of bool, shape (k,)
+        Whether the count stands out.
+    """
+
+    frozen: NDArray[np.int64]
+    steps: FloatArray
+    variances: FloatArray
+    counts: FloatArray
+    sure: NDArray[np.bool_]
+
+
+def _james_stein(measured: _Measured) -> FloatArray:
+    """Steps shrunk each by itself: one no longer than its noise is noise."""
+    d = measured.steps.shape[1]
+    length = np.maximum((measured.steps**2).sum(axis=1), 1e-9)
+    factor = np.clip(1 - max(d - 2, 0.5) * measured.variances / length, 0.0, 1.0)
+    return measured.steps * factor[:, None]
+
+
+def _pooled(measured: _Measured) -> FloatArray:
+    """Steps shrunk by their common spread: of many short ones the noisiest shrink most.
+
+    The spread beyond the noise is estimated by the method of moments, weighted by precision and
+    repeated, because the weights depend on it.
+    """
+    noise = measured.variances
+    squares = (measured.steps**2).mean(axis=1)
+    spread = float(np.median(squares)) + 1e-9
+    for _ in range(8):
+        weights = measured.sure / (spread + noise) ** 2
+        if not weights.any():
+            break
+        spread = max(float(weights @ (squares - noise) / weights.sum()), 0.0) + 1e-9
+    return measured.steps * (spread / (spread + noise))[:, None]
+
+
+@dataclass(frozen=True)
 class _Refinement:
     """Rounds after a grid: what the grid knows tells how far to clip and how much to believe."""
 
@@ -118,47 +196,45 @@ class _Refinement:
         The means inside parts of a cluster show where the grid was too coarse, and let the
         starts compete again on better points.
         """
+        task = self.task
         k, d = centroids.shape
         affordable = _SPLIT_NOISE * float(budget) * self.n_records / (_REACH * d)
         parts = min(_SPLIT * k, len(self.weights), int(affordable), _MOST_SPLIT)
-        if parts <= k or self.task.init is not None:
-            return self.round(centroids, budget)[0]
-        starts = self.task.greedy_starts(self.centers, self.weights, parts, 12)
-        finer = best_kmeans(self.centers, self.weights, starts, self.task.shape)[0]
-        means, counts, sure = self.round(finer, budget)
-        if sure.sum() < k:
+        split = parts > k and task.init is None
+        if split:
+            starts = task.greedy_starts(self.centers, self.weights, parts, 12)
+            finer = best_kmeans(self.centers, self.weights, starts, task.shape)[0]
+        measured = self.round(finer if split else centroids, budget)
+        steps = _pooled(measured) if split else _james_stein(measured)
+        means = np.clip(measured.frozen + steps, 0.0, np.array(task.shape) - 1.0)
+        if not split:
+            return means
+        means, counts = means[measured.sure], measured.counts[measured.sure]
+        if len(means) < k:
             return centroids
-        means, counts = means[sure], counts[sure]
-        starts = self.task.greedy_starts(means, counts, k, self.task.n_init)
-        return best_kmeans(means, counts, starts, self.task.shape)[0]
+        starts = task.greedy_starts(means, counts, k, task.n_init)
+        return best_kmeans(means, counts, starts, task.shape)[0]
 
-    def round(
-        self, centroids: FloatArray, budget: Fraction
-    ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
-        """One private round: centroids, counts, and which counts stand out of the noise."""
+    def round(self, centroids: FloatArray, budget: Fraction) -> _Measured:
+        """One private round, its counts joined with those of the grid."""
         task = self.task
-        k, d = centroids.shape
-        top = np.array(task.shape, dtype=np.float64) - 1
+        k = len(centroids)
         labels = nearest(self.centers, centroids)
         masses, variances = self._masses(labels, k)
         spread = self._spread(centroids, labels, k)
         frozen = np.rint(centroids).astype(np.int64)
         reach = np.clip(np.ceil(_REACH * spread), 1, sum(task.shape)).astype(np.int64)
         epsilon_count = budget * _COUNT_SHARE
-        measured = noisy_round(
+        released = noisy_round(
             task.points, frozen, reach, epsilon_count, budget - epsilon_count, task.source
         )
         # Two views of the same count, weighted by their precision.
-        precision = 1 / measured.count_variance + 1 / variances
-        counts = (measured.counts / measured.count_variance + masses / variances) / precision
+        precision = 1 / released.count_variance + 1 / variances
+        counts = (released.counts / released.count_variance + masses / variances) / precision
         sure = counts > 3 / np.sqrt(precision)
         size = np.maximum(counts, 1.0)
-        step = np.where(sure[:, None], measured.sums / size[:, None], 0.0)
-        # Shrinkage (James-Stein): a step no longer than its noise is noise.
-        noise = max(d - 2, 0.5) * measured.sum_variances / size**2
-        length = np.maximum((step**2).sum(axis=1), 1e-9)
-        step *= np.clip(1 - noise / length, 0.0, 1.0)[:, None]
-        return np.clip(frozen + step, 0.0, top), counts, sure
+        steps = np.where(sure[:, None], released.sums / size[:, None], 0.0)
+        return _Measured(frozen, steps, released.sum_variances / size**2, counts, sure)
 
     def _masses(self, labels: NDArray[np.int64], k: int) -> tuple[FloatArray, FloatArray]:
         """Counts of the clusters by the grid, brought to the total, and their variances."""
