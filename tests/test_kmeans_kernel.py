@@ -182,7 +182,7 @@ def test_cover_completes_cells_to_a_partition(data):
         owner[window] = cell
     assert sorted(owner[owner >= 0].tolist()) == list(range(len(chosen)))
     assert (owner != -2).all()
-    assert len(lower) <= (len(sides) + 1) * len(chosen) + 1
+    assert len(lower) <= (2 * len(sides) + 1) * len(chosen) + 1
 
 
 # --- k-means on released points

@@ -574,8 +574,10 @@ def _boosted(both: Outputs, side: Codes, d: int) -> list[_Binned]:
         max_iter=60, max_leaf_nodes=15, min_samples_leaf=50, early_stopping=False, random_state=0
     )
     rows = _without_infinities(both.numbers)
-    # It does not take columns without a number.
-    known = np.flatnonzero(np.isfinite(rows[train]).any(axis=0))
+    # It does not take columns of fewer than two numbers, which tell nothing.
+    known = np.array(
+        [j for j, x in enumerate(rows[train].T) if len(np.unique(x[np.isfinite(x)])) > 1], dtype=int
+    )
     if not len(known):
         return []
     # One thread: many short steps, for which threads wait longer than they work, most of all where

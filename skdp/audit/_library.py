@@ -544,6 +544,12 @@ def _() -> AuditCase:
     return _k_means_case("auto", n_init=2)
 
 
+@audited("DPKMeans, a grid and a round")
+def _() -> AuditCase:
+    # A round follows where many records are expected; the number declared need not be true.
+    return _k_means_case("auto", n_init=2, n_samples=200)
+
+
 @audited("DPKMeans, choice of k")
 def _() -> AuditCase:
     case = _k_means_case("auto", n_init=2)

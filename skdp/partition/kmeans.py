@@ -536,7 +536,7 @@ def cover(places: IntArray, sides: Sequence[int]) -> tuple[IntArray, IntArray, I
     """Complete some cells of a grid to a partition of it into boxes.
 
     Gaps are closed axis by axis: between two neighbouring values that cells with equal earlier
-    places have on an axis lies one box. There are at most d + 1 boxes for a cell, plus one.
+    places have on an axis lies one box. There are at most 2d + 1 boxes for a cell, plus one.
 
     Parameters
     ----------
