@@ -320,3 +320,30 @@ def test_other_width_is_refused():
     model = DPKMeans(2, bounds=(-10, 10)).fit(X)
     with pytest.raises(ValueError, match="3 features"):
         model.predict(np.zeros((2, 3)))
+
+
+# --- beside the dissertation
+
+
+@pytest.mark.slow
+def test_published_runs_are_met():
+    benchmark = pytest.importorskip("benchmarks.kmeans")
+    data = pytest.importorskip("benchmarks._data")
+    if not data.available():
+        pytest.skip("the data are not beside the project")
+    found = benchmark.published(runs=2, starts=30)
+    assert abs(found["one_start"] - found["published"]) < 3 * found["published_error"]
+    assert max(found["extended-grid"], found["auto"]) <= 0.0090
+
+
+@pytest.mark.slow
+def test_the_figures_of_the_dissertation(tmp_path):
+    data = pytest.importorskip("benchmarks._data")
+    if not data.available():
+        pytest.skip("the data are not beside the project")
+    figures = pytest.importorskip("benchmarks.reproduce.kmeans").FIGURES
+    assert len(figures) == 11
+    for name, draw in figures.items():
+        assert "This run" in draw(tmp_path, True)
+        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+        assert len(pd.read_csv(tmp_path / f"{name}.csv")) >= 2
