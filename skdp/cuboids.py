@@ -731,14 +731,13 @@ class _Covers:
 
         The largest variance and the plain mean, or the weighted mean and the largest.
         """
-        best = self.growth[chosen].min(axis=0)
-        largest = float(best.max())
-        if math.isinf(largest):
-            return math.inf, math.inf
-        pair = (largest, best.mean()) if worth is None else (worth @ best, largest)
-        # Rounded, so that equal scores are equal.
-        first, second = (float(f"{len(chosen) ** 2 * value:.12g}") for value in pair)
-        return first, second
+        return _ranked(len(chosen) ** 2 * self.growth[chosen].min(axis=0), worth)
+
+    def score_consistent(self, chosen: list[int], worth: Floats | None) -> tuple[float, float]:
+        """The same after weighted least squares."""
+        noise = np.full(len(self.cube), np.inf)
+        noise[chosen] = len(chosen) ** 2
+        return _ranked(blue_variances(self.cube, noise)[self.cube.published], worth)
 
     def prune(
         self, chosen: list[int], worth: Floats | None
@@ -758,11 +757,22 @@ class _Covers:
         return score, chosen
 
 
+def _ranked(variances: Floats, worth: Floats | None) -> tuple[float, float]:
+    """Largest and plain mean variance, or weighted mean and largest: the second breaks ties."""
+    largest = float(variances.max())
+    if math.isinf(largest):
+        return math.inf, math.inf
+    pair = (largest, variances.mean()) if worth is None else (worth @ variances, largest)
+    # Rounded, so that equal variances are equal.
+    first, second = (float(f"{value:.12g}") for value in pair)
+    return first, second
+
+
 # Sets with more members are not pruned one by one: each leaves too little to gain.
 _MAX_PRUNED = 128
 
 
-def plan_bmax(cube: Lattice, weights: Floats | None = None) -> Plan:
+def plan_bmax(cube: Lattice, weights: Floats | None = None, consistent: bool = False) -> Plan:
     """Few sources with equal budgets that keep the largest variance small.
 
     For every threshold a greedy cover chooses sources such that each cuboid is summed from at
@@ -775,23 +785,28 @@ def plan_bmax(cube: Lattice, weights: Floats | None = None) -> Plan:
     cube : Lattice
     weights : ndarray of float64, shape (m,), optional
         Keep the mean variance with these weights small instead of the largest one.
+    consistent : bool, default=False
+        Compare the candidates by their variance after weighted least squares, instead of that
+        of cuboids summed from one source.
     """
     covers = _Covers.of(cube)
     worth = None if weights is None else weights[cube.published] / weights[cube.published].sum()
-    best = np.flatnonzero(cube.published).tolist()
-    best_score = covers.score(best, worth)
-    for threshold in covers.thresholds():
+    everything = np.flatnonzero(cube.published).tolist()
+    best_raw = covers.score(everything, worth)
+    candidates = [everything]
+    # Few sources first: they bound how many are worth trying.
+    for threshold in covers.thresholds()[::-1]:
         # s sources score at least s**2, and pruning leaves out few: many more cannot win.
-        chosen = covers.cover(threshold, 2 * math.sqrt(best_score[0]) + 8)
+        chosen = covers.cover(threshold, 2 * math.sqrt(best_raw[0]) + 8)
         if chosen is None:
             continue
+        candidates.append(chosen)
         if len(chosen) <= _MAX_PRUNED:
-            score, chosen = covers.prune(chosen, worth)
-        else:
-            score = covers.score(chosen, worth)
-        if score < best_score:
-            best_score, best = score, chosen
-    return equal_shares(cube, best)
+            candidates.append(covers.prune(chosen, worth)[1])
+        best_raw = min(best_raw, covers.score(candidates[-1], worth))
+    scored = covers.score_consistent if consistent else covers.score
+    distinct = {frozenset(chosen): chosen for chosen in candidates}.values()
+    return equal_shares(cube, min(distinct, key=lambda chosen: scored(chosen, worth)))
 
 
 def plan_pmost(

@@ -948,7 +948,16 @@ class DataCube(PrivateEstimator):
             def noise_of(count):
                 return unit**2 * discrete_laplace_variance(epsilon / count, sensitivity)
 
-            found = _find_sources(cube, label, objective, weights, limit, noise_of, self._progress)
+            found = _find_sources(
+                cube,
+                label,
+                objective,
+                consistency,
+                weights,
+                limit,
+                noise_of,
+                self._progress,
+            )
             names = domain.names
             sources = {
                 tuple(names[i] for i in cuboids.dimensions_of(mask)): share
@@ -1112,7 +1121,7 @@ class DataCube(PrivateEstimator):
 # --- planning, kept between plan() and fit() ------------------------------------------------------
 
 
-def _find_sources(cube, strategy, objective, weights, limit, noise_of, progress):
+def _find_sources(cube, strategy, objective, consistency, weights, limit, noise_of, progress):
     """Sources by one of the strategies."""
     if strategy == "all":
         return cuboids.plan_all(cube)
@@ -1124,7 +1133,7 @@ def _find_sources(cube, strategy, objective, weights, limit, noise_of, progress)
         weights = None
     elif weights is None:
         weights = np.ones(len(cube))
-    return _search(_Task(cube, strategy, weights, progress))
+    return _search(_Task(cube, strategy, weights, consistency == "l2", progress))
 
 
 class _Task:
@@ -1133,10 +1142,13 @@ class _Task:
     What is found does not depend on epsilon or on how progress is shown.
     """
 
-    def __init__(self, cube, strategy, weights, progress):
-        self.cube, self.strategy, self.weights, self.progress = cube, strategy, weights, progress
+    def __init__(self, cube, strategy, weights, consistent, progress):
+        self.cube, self.strategy, self.weights = cube, strategy, weights
+        self.consistent, self.progress = consistent, progress
         listed = None if weights is None else tuple(weights)
-        self._key = (cube.sizes, tuple(cube.published), strategy, listed)
+        # "optimized" always plans for least squares.
+        matters = consistent and strategy == "bmax"
+        self._key = (cube.sizes, tuple(cube.published), strategy, listed, matters)
 
     def __eq__(self, other):
         return self._key == other._key
@@ -1148,7 +1160,7 @@ class _Task:
 @functools.lru_cache(maxsize=32)
 def _search(task):
     if task.strategy == "bmax":
-        return cuboids.plan_bmax(task.cube, task.weights)
+        return cuboids.plan_bmax(task.cube, task.weights, task.consistent)
     return cuboids.plan_optimized(task.cube, task.weights, task.progress)
 
 
