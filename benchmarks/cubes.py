@@ -70,7 +70,7 @@ def variances(cube: Lattice, plan: Plan, consistent: bool) -> NDArray[np.float64
     return cuboids.best_sources(cube, noise)[0]
 
 
-def pmost_plans(cube: Lattice, n_limits: int = 60) -> list[Plan]:
+def pmost_plans(cube: Lattice, n_limits: int = 120) -> list[Plan]:
     """PMost at thresholds from the smallest that makes sense to one that all cuboids meet."""
     top = variances(cube, cuboids.plan_base(cube), False).max()
     limits = np.geomspace(2, 4 * top, n_limits)

@@ -468,6 +468,7 @@ def test_optimized_on_adult(d, largest, mean):
 
 def test_planning_of_a_large_cube_ends(monkeypatch):
     monkeypatch.setattr(cuboids, "_MIN_SEARCH", 200)
+    monkeypatch.setattr(cuboids, "_SEARCH", 200)
     cube = lattice((2,) * 9)
     assert len(plan_bmax(cube).masks) < 512
     plan = plan_optimized(cube, np.ones(len(cube)))

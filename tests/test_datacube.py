@@ -763,3 +763,21 @@ def test_names_that_look_like_lists_of_names():
     )
     assert len(cube.privacy_loss_.parts) == 8
     assert cube.to_frame()["cuboid"].nunique() == 8
+
+
+# --- the figures of the slides --------------------------------------------------------------------
+
+
+def test_figures_are_drawn_with_their_numbers(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    reproduce = pytest.importorskip("benchmarks.reproduce.cubes")
+    monkeypatch.setattr(cuboids, "_SEARCH", 300)
+    monkeypatch.setattr(cuboids, "_MIN_SEARCH", 300)
+    monkeypatch.setattr(reproduce, "SIZES", (5, 4, 3))
+    finding = reproduce.FIGURES["cubes_cuboids"](tmp_path, True)
+    assert "falls from 120 in the total to 2 in the base" in finding
+    assert (tmp_path / "cubes_cuboids.png").stat().st_size > 10_000
+    table = pd.read_csv(tmp_path / "cubes_cuboids.csv")
+    assert set(table["method"]) == set(reproduce.METHODS)
+    every = table[(table["method"] == "All")]
+    assert (every["largest_variance"] == 2 * 64).all()
