@@ -130,6 +130,16 @@ def laplace(rng, scale):
     return lambda value, n: value + rng.laplace(0, scale, n)
 
 
+def exponential_mechanism(rng):
+    """Selection at epsilon 1 where all scores move up by 0 to 1."""
+
+    def mechanism(scores, n):
+        weight = np.exp(np.asarray(scores, float))
+        return rng.choice(len(scores), size=n, p=weight / weight.sum())
+
+    return mechanism
+
+
 def mean_over_exact_size(rng):
     """A noisy sum divided by the exact number of records: the quotients lie on a lattice."""
 
@@ -272,7 +282,7 @@ class Variant:
     neighbour: Any
     repaired: Callable[[np.random.Generator], Callable[[Any, int], Any]]
     n_trials: int = 1_000_000
-    # Probabilities of the telling event, where they are known, and of their ratio.
+    # Ratio of the probabilities of one telling event, where it is known.
     ratio: float | None = None
     options: dict[str, Any] = field(default_factory=dict)
 

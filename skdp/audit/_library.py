@@ -71,8 +71,8 @@ class AuditCase:
     dataset: Any
     neighbour: Any
     epsilon: Any = None
-    n_trials: int = 20_000
-    quick_trials: int = 1_500
+    n_trials: int = 5_000
+    quick_trials: int = 600
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -210,7 +210,7 @@ def _() -> AuditCase:
 # Streams of queries just below the threshold, then one just above it: the negative answers together
 # tell the most, and cost the most if the threshold's noise does not pay for them.
 
-_STREAM = {"n_trials": 100_000, "quick_trials": 6_000}
+_STREAM = {"n_trials": 50_000, "quick_trials": 6_000}
 
 
 @audited("SparseVector")
@@ -420,7 +420,6 @@ def _grid_case(estimator: Any, **options: Any) -> AuditCase:
         estimator(1.0, domain=_PLANE, target="s", **options),
         rows,
         rows.iloc[:-1],
-        quick_trials=600,
         options=features,
     )
 
@@ -485,17 +484,17 @@ def _() -> AuditCase:
 @audited("PairViewSynthesizer")
 def _() -> AuditCase:
     # The published error is that of 2,000 random queries, which take their time.
-    return line_case(PairViewSynthesizer(1.0, domain=_LINE), n_trials=6_000, quick_trials=600)
+    return line_case(PairViewSynthesizer(1.0, domain=_LINE), n_trials=2_000, quick_trials=300)
 
 
 @audited("PairViewSynthesizer, one column")
 def _() -> AuditCase:
-    return line_case(PairViewSynthesizer(1.0, domain=_LINE, error_share=0), n_trials=60_000)
+    return line_case(PairViewSynthesizer(1.0, domain=_LINE, error_share=0), n_trials=30_000)
 
 
 @audited("PairViewSynthesizer, two columns")
 def _() -> AuditCase:
-    return plane_case(PairViewSynthesizer(1.0, domain=_PLANE, error_share=0), n_trials=40_000)
+    return plane_case(PairViewSynthesizer(1.0, domain=_PLANE, error_share=0), n_trials=10_000)
 
 
 @audited("PairViewSynthesizer, choice of pairs")
@@ -533,7 +532,7 @@ def _k_means_case(algorithm: str, **parameters: Any) -> AuditCase:
     rows = np.array([[-0.5]] * 4 + [[0.75]])
     estimator = DPKMeans(2, 1.0, bounds=(-1, 1), algorithm=algorithm, **parameters)
     options = {"features": _centroid_features}
-    return AuditCase(estimator, rows, rows[:-1], quick_trials=1_000, options=options)
+    return AuditCase(estimator, rows, rows[:-1], options=options)
 
 
 _STARTS = [[-0.5], [0.5]]
@@ -593,7 +592,7 @@ def _() -> AuditCase:
 
 @audited("DPKMeans, genetic")
 def _() -> AuditCase:
-    return replace(_k_means_case("genetic"), n_trials=8_000)
+    return replace(_k_means_case("genetic"), n_trials=3_000)
 
 
 @audited("PrivateClassifier")
@@ -607,8 +606,7 @@ def _() -> AuditCase:
         (_PLANE_ROWS[["x"]], _PLANE_ROWS["s"]),
         (_PLANE_ROWS[["x"]].iloc[:-1], _PLANE_ROWS["s"].iloc[:-1]),
         1.0,
-        n_trials=10_000,
-        quick_trials=1_000,
+        n_trials=4_000,
         options={"features": probabilities},
     )
 
@@ -632,9 +630,28 @@ def _() -> AuditCase:
         (rows, labels),
         (rows[:-1], labels[:-1]),
         1.2,
-        n_trials=4_000,
-        quick_trials=600,
+        n_trials=1_500,
+        quick_trials=300,
         options={"features": lambda search: search.best_index_},
+    )
+
+
+def run_entry(
+    name: str, confidence: float, *, quick: bool = False, n_jobs: int = 1, verbose: int = 0
+) -> AuditResult:
+    """Run one entry of `AUDITS`; the parameters are those of `run_library` and `audit`."""
+    case = AUDITS[name]()
+    return audit(
+        case.mechanism,
+        case.dataset,
+        case.neighbour,
+        case.epsilon,
+        case.quick_trials if quick else case.n_trials,
+        confidence=confidence,
+        n_jobs=n_jobs,
+        verbose=verbose,
+        name=name,
+        **case.options,
     )
 
 
@@ -679,26 +696,14 @@ def run_library(
     confidence = 1 - false_alarm / len(chosen)
     results = []
     for i, name in enumerate(chosen):
-        case = AUDITS[name]()
-        n_trials = case.quick_trials if quick else case.n_trials
         if verbose:
-            print(f"[{i + 1}/{len(chosen)}] {name}: {n_trials:,} trials a side", file=sys.stderr)
-        result = audit(
-            case.mechanism,
-            case.dataset,
-            case.neighbour,
-            case.epsilon,
-            n_trials,
-            confidence=confidence,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            name=name,
-            **case.options,
-        )
+            print(f"[{i + 1}/{len(chosen)}] {name}", file=sys.stderr)
+        result = run_entry(name, confidence, quick=quick, n_jobs=n_jobs, verbose=verbose)
         if verbose:
             print(
                 f"  {result.verdict}: epsilon >= {result.epsilon_lower_bound:.4g}, "
-                f"{result.epsilon:g} claimed ({result.seconds:.0f} s)",
+                f"{result.epsilon:g} claimed ({result.n_trials:,} trials a side, "
+                f"{result.seconds:.0f} s)",
                 file=sys.stderr,
             )
         results.append(result)

@@ -88,7 +88,8 @@ def plot_audits(results: Sequence[AuditResult], ax: Any = None) -> Any:
             ax.barh(place, min(share, right) - left, left=left, height=0.5, color=colour)
         ax.text(
             max(min(share, right), left) * 1.06, place, f"{result.epsilon_lower_bound:.2f}",
-            va="center", fontsize="small", color=colour,
+            va="center", fontsize="small", color=colour, zorder=3,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.8},
         )  # fmt: skip
     ax.axvline(1.0, color="black", lw=1.2)
     ax.set_xscale("log")
