@@ -341,8 +341,10 @@ def find_neighbours(
             )
             trials.probe(here, there)
             try:
+                # In a round as long as the audit itself promises are sharp enough.
+                caution = _CAUTION if n_pilot < n_trials else 0.5
                 candidate = choose(
-                    trials, here, there, n_pilot, n_trials // 2, 1 - confidence, caution=_CAUTION
+                    trials, here, there, n_pilot, n_trials // 2, 1 - confidence, caution=caution
                 )[0]
             except ConstantOutputError:
                 # A pair at which the outcome is certain says nothing; another may.
