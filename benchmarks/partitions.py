@@ -87,7 +87,12 @@ def measure(name: str, epsilon: float, runs: int, n_queries: int) -> list[dict[s
     ]
     results = []
     for method, (estimator, parameters) in METHODS.items():
-        row: dict[str, Any] = {"table": name, "epsilon": epsilon, "method": method}
+        row: dict[str, Any] = {
+            "table": name,
+            "epsilon": epsilon,
+            "method": method,
+            "runs": runs,
+        }
         ranges, cells, boxes, seconds, errors, widths, covered = ([] for _ in range(7))
         for seed in range(runs):
             release = estimator(epsilon, domain=domain, random_state=seed, **parameters)
@@ -133,7 +138,11 @@ def bars(results: list[dict[str, Any]]) -> list[tuple[str, bool]]:
         label = f"{row['table']}, {row['epsilon']:g}, {row['method']}"
         if "refused" in row:
             continue
-        promised.append((f"{label}: nominal 90% intervals cover 87%", row["covered"] >= 0.87))
+        # The answers of one release share its noise: they count for ten.
+        least = 0.9 - 3 * (0.09 / (10 * row["runs"])) ** 0.5
+        promised.append(
+            (f"{label}: nominal 90% intervals cover {least:.0%}", row["covered"] >= least)
+        )
         if "reference" in row:
             most = 1.1 * row["reference"][0]
             promised.append((f"{label}: ranges at most {most:.0f}", row["ranges"] <= most))
