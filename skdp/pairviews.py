@@ -116,7 +116,7 @@ def pair_views_parts(
             "is kept for the error bars; 0.05 is usual, and 0 releases none."
         )
     rest = epsilon * (1 - share)
-    total = rest * (Fraction(2, 100) if len(_used(shape)) > 2 else Fraction(3, 100))
+    total = rest * (Fraction(2, 100) if len(_used(shape)) > 2 else Fraction(5, 100))
     parts = {"total": total, "views": rest - total, "errors": epsilon * share}
     return {name: part for name, part in parts.items() if part}
 
@@ -181,7 +181,7 @@ def view_shares(
     if n_columns < 2:
         return ViewShares(views, zero, zero, zero, 0, 0)
     if n_columns == 2:
-        single = views * Fraction(10, 97)
+        single = views * Fraction(10, 95)
         return ViewShares(single, zero, views - single, zero, 1, 0)
     # Shares of everything but the errors, of which the total has taken 2%.
     everything = views / Fraction(98, 100)
@@ -194,7 +194,7 @@ def view_shares(
     else:
         wanted = min(max(0.4 + 0.28 * math.log10(5e4 / signal), 0.3), 0.8)
         share = Fraction(round(1000 * wanted), 1000)
-    single, choice = everything * share, everything * Fraction(6, 100)
+    single, choice = everything * share, everything * Fraction(4, 100)
     pairs = views - single - choice
     power = records * float(pairs)
     n_forest = int(min(max(power / 300, 1), n_columns - 1))

@@ -7,7 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["PlotAxis", "plot_centroids", "plot_lattice", "plot_validity", "plot_view"]
+__all__ = [
+    "PlotAxis",
+    "plot_centroids",
+    "plot_distances",
+    "plot_lattice",
+    "plot_validity",
+    "plot_view",
+]
 
 _MAX_LABELS = 30
 _MAX_CELLS = 1000
@@ -168,6 +175,41 @@ def plot_validity(validity: Mapping[int, float], *, ax: Any = None) -> Any:
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("clusters")
     ax.set_ylabel("validity (smaller is better)")
+    return ax
+
+
+def plot_distances(matrix: np.ndarray, names: Sequence[str], *, title: str, ax: Any = None) -> Any:
+    """Draw distances between 0 and 1 of columns (on the diagonal) and of their pairs.
+
+    Parameters
+    ----------
+    matrix : ndarray of float, shape (n_columns, n_columns)
+        NaN where nothing is known.
+    names : sequence of str
+        The columns.
+    title : str
+        Above the picture.
+    ax : matplotlib Axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is missing.
+    """
+    pyplot = _pyplot()
+    if ax is None:
+        side = min(3.5 + 0.25 * len(names), 14.0)
+        _, ax = pyplot.subplots(figsize=(side + 1, side), layout="constrained")
+    image = ax.imshow(matrix, cmap="viridis_r", vmin=0, vmax=max(np.nanmax(matrix), 1e-3))
+    ax.set_xticks(range(len(names)), names, rotation=90)
+    ax.set_yticks(range(len(names)), names)
+    ax.set_title(title)
+    ax.figure.colorbar(image, ax=ax, label="distance (0 equal, 1 disjoint)")
     return ax
 
 

@@ -15,7 +15,7 @@ from ._random import sampling_generator
 from ._validation import as_epsilon, split_epsilon
 from .counts import CountTable
 from .domain import Categorical
-from .exceptions import DomainError
+from .exceptions import DomainError, PrivacyLeakWarning
 from .frames import build_frame
 from .mechanisms import discrete_laplace
 from .pairviews import coarse_attributes, pair_views, pair_views_parts
@@ -29,6 +29,7 @@ from .partition.kdtree import (
     two_step_parts,
 )
 from .partition.privtree import privtree, privtree_parts
+from .quality import compare
 from .synopsis import Boxes, Synopsis
 
 __all__ = [
@@ -188,6 +189,57 @@ class _Synthesizer(PrivateEstimator):
         """Draw the released density over one or two columns; see :meth:`skdp.Synopsis.plot`."""
         check_is_fitted(self)
         return self.synopsis_.plot(columns, ax=ax)
+
+    def quality_report(self, X, y=None, *, target="own", random_state=None):
+        """Compare synthetic rows with the records. NOT private: for the holder's eyes.
+
+        Nothing of the answer is stored on the estimator or charged to its ledger. Publishing it
+        publishes exact numbers about the records.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+            The records, as for ``fit``.
+        y : array-like of shape (n_rows,), default=None
+            Values of the column ``target``, if ``X`` does not hold them.
+        target : str or None, default="own"
+            Column with at most 20 codes that boosted trees learn to predict: from synthetic rows,
+            and for comparison from records. "own" is the estimator's ``target``; None trains
+            nothing.
+        random_state : int, numpy.random.Generator or None, default=None
+            For the synthetic rows and the halves of the records.
+
+        Returns
+        -------
+        QualityReport
+            ``columns``, ``pairs`` and ``training``, a readable repr and ``plot()``.
+
+        Raises
+        ------
+        DomainError, ValueError
+            If the schema does not fit, or ``target`` is not a column or has too many codes.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            Always.
+        """
+        check_is_fitted(self)
+        rows, domain = match_rows(X, y, self.domain_, self.target)
+        predicted = self.target if target == "own" and "own" not in domain.names else target
+        if predicted is not None:
+            domain.index(predicted)
+        warnings.warn(
+            "quality_report compares with the exact records: its answer is not private and must "
+            "not leave the holder of the data.",
+            PrivacyLeakWarning,
+            stacklevel=2,
+        )
+        rng = sampling_generator(random_state)
+        records = domain.encode(rows)
+        records = records[(records >= 0).all(axis=1)]
+        synthetic = self.synopsis_.sample_codes(max(len(records), 1), rng)
+        return compare(records, synthetic, domain, predicted, rng)
 
     def _sample_columns(self, n_samples, random_state):
         rng = sampling_generator(random_state)

@@ -38,6 +38,8 @@ LEVELS = {
     "skdp._base": 4.5,
     # What a composed estimator reads and spends, known by protocol.
     "skdp._steps": 4.75,
+    # Compares codes with codes; knows no estimator.
+    "skdp.quality": 4.75,
     "skdp.synthesis": 5,
     "skdp.histogram": 5,
     "skdp.preprocessing": 5,
