@@ -53,7 +53,8 @@ ledger_file = folder / "ledger.sqlite"
 ledger_file.unlink(missing_ok=True)
 ledger = skdp.PrivacyLedger(epsilon=6, path=ledger_file, name="labsup")
 
-view = skdp.HDPViewSynthesizer(epsilon=1.0, domain=domain, target="worked", ledger=ledger)
+# `target=` measures the records of each class by themselves: best for training.
+view = skdp.PairViewSynthesizer(epsilon=1.0, domain=domain, target="worked", ledger=ledger)
 view.fit(mothers)
 view.synopsis_.save(folder / "mothers.skdp")
 
