@@ -67,7 +67,8 @@ for a, b in view.synopsis_.model.pairs[: len(domain.names) - 1]:
 # Questions
 # ---------
 # An interval covers noise and misfit of the model together, on average over random questions on two
-# columns. The true answers are for the holder's eyes only.
+# columns; a question at the edge of two columns that depend on each other strongly may be off by
+# more. The true answers are for the holder's eyes only.
 questions = [
     "area <= 50 and rent <= 600",
     "quarter == 'hills' and rent >= 1500",
@@ -90,8 +91,8 @@ print(
 # %%
 # The same two columns in three pictures
 # --------------------------------------
-# Blocks of the whole table, as HDPView makes them, cannot follow one pair of columns. A view of the
-# pair can.
+# The view of the pair follows the narrow band where most flats are, and is blotchy where noise
+# shows. HDPView's blocks of the whole table are smoother here and coarser.
 blocks = HDPViewSynthesizer(epsilon=1.0, domain=domain).fit(flats)
 figure, axes = plt.subplots(1, 3, figsize=(15, 4.5), layout="constrained", sharey=True)
 axes[0].hist2d(flats["area"], flats["rent"], bins=[50, 80], range=[[0, 250], [0, 4000]])
