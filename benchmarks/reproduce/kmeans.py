@@ -388,12 +388,14 @@ def _validity_table(
 ) -> str:
     """How often each number of clusters is chosen on the synopsis of EUGkM."""
     X, _ = _sets(False)[data]
-    epsilons = (0.5, 2.0) if quick else (0.05, 0.1, 0.3, 0.5, 1.0, 2.0)
+    epsilons: tuple[float, ...] = (0.05, 0.1, 0.3, 0.5, 1.0, 2.0)
+    if quick:
+        epsilons = (0.1, 0.3) if X.shape[1] > 3 else (0.5, 2.0)
     runs = 5 if quick else 10 if X.shape[1] > 2 else 40
     rows = []
     for epsilon in epsilons:
         if X.shape[1] > 3 and epsilon > 0.5:
-            runs = 1 if quick else 3  # the grid has a hundred thousand cells
+            runs = min(runs, 3)  # the grid has a hundred thousand cells
         fits = [private_fit(X, candidates, epsilon, "extended-grid", s)[0] for s in range(runs)]
         chosen = [fit.n_clusters_ for fit in fits]
         for k in sorted(set(chosen), key=chosen.count, reverse=True)[:4]:
