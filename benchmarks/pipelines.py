@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import ParameterGrid, cross_val_score, train_test_split
 
 from benchmarks import _data
 from benchmarks.privpfc import adult
-from skdp import PairViewSynthesizer, private_accuracy
+from skdp import Categorical, PairViewSynthesizer, private_accuracy
 from skdp.exceptions import InsecureSeedWarning
 from skdp.mechanisms import noisy_max
 
@@ -46,8 +47,12 @@ def one_seed(seed: int) -> dict[str, float]:
         RELEASE, domain=problem.domain, target=label, random_state=seed
     ).fit(train)
     X, y, _ = release.make_training_set(random_state=seed)
-    kinds = {name: X[name].dtype for name in X}
-    X_test = test.drop(columns=label).astype(kinds)
+    kinds = {
+        name: pd.CategoricalDtype(list(problem.domain[name].categories))
+        for name in X
+        if isinstance(problem.domain[name], Categorical)
+    }
+    X, X_test = X.astype(kinds), test.drop(columns=label).astype(kinds)
     truth = test[label].to_numpy()
 
     candidates = list(ParameterGrid(GRID))
