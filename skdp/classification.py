@@ -523,7 +523,7 @@ class PrivPfCTransformer(_PrivPfC, _GridTransformer):
     privacy_loss_ : PrivacyLoss
         Epsilon and its parts: "total" (number of records), "grid", "counts".
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
 
     Notes
@@ -611,7 +611,7 @@ class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
     privacy_loss_ : PrivacyLoss
         Epsilon and its parts: "total" (number of records), "grid", "counts".
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
 
     Notes
@@ -752,7 +752,7 @@ class DiffGenTransformer(_GridTransformer):
     privacy_loss_ : PrivacyLoss
         Epsilon and its parts: "grid", "counts".
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
 
     Notes
@@ -863,7 +863,7 @@ class ProjectedHistogramTransformer(_GridTransformer):
     privacy_loss_ : PrivacyLoss
         Epsilon and its parts: "total" (number of records), "grid", "counts".
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
 
     Notes

@@ -77,9 +77,9 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     Attributes
     ----------
-    cluster_centers_ : ndarray of shape (n_clusters_, n_features)
+    cluster_centers_ : ndarray of shape (`n_clusters_`, n_features)
         In the units of ``X``.
-    cluster_counts_ : ndarray of shape (n_clusters_,) or None
+    cluster_counts_ : ndarray of shape (`n_clusters_`,) or None
         Noisy numbers of rows of the clusters, where the algorithm measures them; they may be
         negative.
     n_clusters_ : int
@@ -93,7 +93,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     privacy_loss_ : PrivacyLoss
         Epsilon and its parts.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
 
     Notes
@@ -292,7 +292,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
         Returns
         -------
-        ndarray of shape (n_rows, n_clusters_)
+        ndarray of shape (n_rows, `n_clusters_`)
             NaN for rows with a missing value.
         """
         values = self._matrix(X)

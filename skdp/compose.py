@@ -171,7 +171,7 @@ class PrivateClassifier(ClassifierMixin, _TrainedOnRelease):
     privacy_loss_ : PrivacyLoss
         What the fit spent: the synthesizer's.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the training rows had column names.
 
     Notes
@@ -273,7 +273,7 @@ class PrivateRegressor(RegressorMixin, _TrainedOnRelease):
     privacy_loss_ : PrivacyLoss
         What the fit spent: the synthesizer's.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the training rows had column names.
 
     Notes

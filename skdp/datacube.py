@@ -401,7 +401,7 @@ class DataCube(PrivateEstimator):
         Epsilon and its parts: one for each source, or for each number of dimensions where there
         are more than 20.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
 
     Notes

@@ -632,7 +632,7 @@ class PrivateGridSearchCV(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
     privacy_loss_ : PrivacyLoss
         What the whole search spent, with its parts ``fits`` and ``choice``.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the training rows had column names.
 
     Notes

@@ -80,7 +80,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         Noisy numbers of values that are not missing; they may be negative.
     privacy_loss_ : PrivacyLoss
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the training rows had column names.
 
     Notes
@@ -213,7 +213,7 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         The released quantiles, within the bounds, ``lower_ < upper_``.
     privacy_loss_ : PrivacyLoss
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the training rows had column names.
 
     Examples

@@ -74,7 +74,7 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
     privacy_loss_ : PrivacyLoss
         Parts "label" and "selection".
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the columns had names.
 
     Notes

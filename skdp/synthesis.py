@@ -299,7 +299,7 @@ class HDPViewSynthesizer(_Synthesizer):
     privacy_loss_ : PrivacyLoss
         Epsilon and its parts: "converge" (when to stop), "cut" (where to cut), "counts".
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
 
     Notes
@@ -404,7 +404,7 @@ class PrivTreeSynthesizer(_Synthesizer):
     privacy_loss_ : PrivacyLoss
         Epsilon and its parts: "tree" (which boxes are divided), "counts".
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
 
     Notes
@@ -522,7 +522,7 @@ class KDTreeSynthesizer(_Synthesizer):
         Epsilon and its parts: "cells" and "boxes"; "cells" alone; or "level 1" and so on, and
         "counts".
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
 
     Raises
@@ -668,7 +668,7 @@ class GridSynthesizer(_Synthesizer):
     privacy_loss_ : PrivacyLoss
         Epsilon and its parts: "counts", and "total" where the rule needs the number of records.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
 
     Raises
@@ -835,7 +835,7 @@ class PairViewSynthesizer(_Synthesizer):
         Epsilon and its parts: "total" (the number of records), "views" (single columns, the
         choice of pairs, pairs; ``synopsis_.model.budget`` says how it was divided), "errors".
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
 
     Warns
