@@ -1,10 +1,10 @@
 """Tuning on a release: what it loses against tuning with the true labels.
 
-On Adult, at a total epsilon of 1: .9 for a release of the training rows, .1 for one private score
-of the held-out rows. Depth and learning rate of a boosted tree are chosen by cross-validation on
-synthetic rows, which is free; beside it by the exact number of correct held-out rows, which is not
-private, and by `PrivateGridSearchCV`'s noisy maximum. All candidates are trained on the same
-synthetic rows; the loss is in exact accuracy on the held-out rows.
+On Adult, at a total epsilon of 1. Nine boosted trees (depth, learning rate) are trained on the
+synthetic rows of one release at .8; a noisy maximum over the numbers of correct training rows picks
+one at .1, as `PrivateGridSearchCV` does; one private score of the held-out rows takes .1. Beside it
+the choice by cross-validation on synthetic rows, which is free, and the choice by exact held-out
+accuracy, which is not private. The loss is in exact accuracy on the held-out rows.
 
 Run as ``python -m benchmarks.pipelines --out pipelines.json``; ``--quick`` takes one seed.
 """
@@ -28,7 +28,7 @@ from skdp import Categorical, PairViewSynthesizer, private_accuracy
 from skdp.exceptions import InsecureSeedWarning
 from skdp.mechanisms import noisy_max
 
-RELEASE, SCORE = 0.9, 0.1
+RELEASE, CHOICE, SCORE = 0.8, 0.1, 0.1
 MOST_LOST = 0.005
 GRID = {"max_depth": [2, 4, 8], "learning_rate": [0.03, 0.1, 0.3]}
 
@@ -52,26 +52,26 @@ def one_seed(seed: int) -> dict[str, float]:
         for name in X
         if isinstance(problem.domain[name], Categorical)
     }
-    X, X_test = X.astype(kinds), test.drop(columns=label).astype(kinds)
-    truth = test[label].to_numpy()
+    X = X.astype(kinds)
+
+    def right(model: Any, rows: pd.DataFrame) -> int:
+        guess = model.predict(rows.drop(columns=label).astype(kinds))
+        return int((guess == rows[label].to_numpy()).sum())
 
     candidates = list(ParameterGrid(GRID))
-    tuned = [cross_val_score(boosting(**each), X, y, cv=3).mean() for each in candidates]
+    synthetic = [cross_val_score(boosting(**each), X, y, cv=3).mean() for each in candidates]
     models = [boosting(**each).fit(X, y) for each in candidates]
-    correct = np.array([int((model.predict(X_test) == truth).sum()) for model in models])
-    accuracy = correct / len(truth)
-    chosen = int(np.argmax(tuned))
-    score = private_accuracy(
-        truth, models[chosen].predict(X_test), epsilon=SCORE, random_state=seed
-    )
-    noisy = int(noisy_max(correct.tolist(), SCORE, 1, random_state=seed))
+    accuracy = np.array([right(model, test) for model in models]) / len(test)
+    scores = [right(model, train) for model in models]
+    chosen = int(noisy_max(scores, CHOICE, 1, random_state=seed))
+    guess = models[chosen].predict(test.drop(columns=label).astype(kinds))
+    score = private_accuracy(test[label].to_numpy(), guess, epsilon=SCORE, random_state=seed)
     return {
         "seed": seed,
-        "tuned on synthetic rows": accuracy[chosen],
-        "tuned by the noisy maximum": accuracy[noisy],
-        "tuned with the true labels": accuracy.max(),
+        "noisy maximum": accuracy[chosen],
+        "synthetic rows": accuracy[int(np.argmax(synthetic))],
+        "true labels": accuracy.max(),
         "worst candidate": accuracy.min(),
-        "lost": accuracy.max() - accuracy[chosen],
         "private score": float(score),
         "its error": abs(float(score) - accuracy[chosen]),
         "half width of its interval": (score.upper - score.lower) / 2,
@@ -89,9 +89,10 @@ def main() -> None:
     for seed in range(1 if options.quick else 5):
         results.append(one_seed(seed))
         print("  ".join(f"{name} {value:.4f}" for name, value in results[-1].items()), flush=True)
-    lost = float(np.mean([each["lost"] for each in results]))
-    print(f"\nlost by tuning on synthetic rows: {lost:.4f} on average, at most {MOST_LOST}")
-    print("met" if lost <= MOST_LOST else "MISSED")
+    for name in ("noisy maximum", "synthetic rows"):
+        lost = float(np.mean([each["true labels"] - each[name] for each in results]))
+        verdict = "met" if lost <= MOST_LOST else "MISSED"
+        print(f"lost by the {name}: {lost:.4f} on average, at most {MOST_LOST}: {verdict}")
     print(f"{time.process_time() - started:.0f} CPU s")
     _data.write_json(options.out, "pipelines", results)
 

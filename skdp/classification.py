@@ -551,7 +551,7 @@ class PrivPfCTransformer(_PrivPfC, _GridTransformer):
     >>> y = np.repeat(["low", "high"], 5_000)
     >>> release = PrivPfCTransformer(1.0, domain=Numeric(0, 1, bins=4))
     >>> model = PrivateClassifier(LogisticRegression(), release, classes=["low", "high"])
-    >>> model.fit(X, y).predict([[0.9, 0.9]]).tolist()
+    >>> model.fit(X, y).predict([[0.8, 0.7]]).tolist()
     ['high']
     """
 
@@ -626,7 +626,7 @@ class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
     >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
     >>> y = np.repeat(["low", "high"], 5_000)
     >>> model = PrivPfCClassifier(1.0, domain=Numeric(0, 1, bins=4), classes=["low", "high"])
-    >>> model.fit(X, y).predict([[0.9, 0.9]]).tolist()
+    >>> model.fit(X, y).predict([[0.8, 0.7]]).tolist()
     ['high']
     """
 
