@@ -185,11 +185,11 @@ class PrivateClassifier(ClassifierMixin, _TrainedOnRelease):
     >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
     >>> from skdp import HDPViewSynthesizer, Numeric, PrivateClassifier
-    >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 500, axis=0)
-    >>> y = np.repeat(["low", "high"], 500)
+    >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
+    >>> y = np.repeat(["low", "high"], 5_000)
     >>> release = HDPViewSynthesizer(epsilon=2.0, domain=Numeric(0, 1, bins=4))
     >>> model = PrivateClassifier(LogisticRegression(), release, classes=["low", "high"])
-    >>> model.fit(X, y).predict([[0.9, 0.9]]).tolist()
+    >>> model.fit(X, y).predict([[0.8, 0.7]]).tolist()
     ['high']
     """
 

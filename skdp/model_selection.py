@@ -527,10 +527,10 @@ def private_cross_val_score(
     --------
     >>> import numpy as np
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from skdp import HDPViewSynthesizer, Numeric, PrivateClassifier, private_cross_val_score
-    >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 500, axis=0)
-    >>> y = np.repeat(["low", "high"], 500)
-    >>> release = HDPViewSynthesizer(epsilon=2.0, domain=Numeric(0, 1, bins=4))
+    >>> from skdp import Numeric, PairViewSynthesizer, PrivateClassifier, private_cross_val_score
+    >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
+    >>> y = np.repeat(["low", "high"], 5_000)
+    >>> release = PairViewSynthesizer(epsilon=2.0, domain=Numeric(0, 1, bins=4))
     >>> model = PrivateClassifier(DecisionTreeClassifier(), release, classes=["low", "high"])
     >>> score = private_cross_val_score(model, X, y, epsilon=0.5, cv=3)
     >>> float(score) > 0.9
@@ -646,13 +646,13 @@ class PrivateGridSearchCV(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
     --------
     >>> import numpy as np
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from skdp import HDPViewSynthesizer, Numeric, PrivateClassifier, PrivateGridSearchCV
-    >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 500, axis=0)
-    >>> y = np.repeat(["low", "high"], 500)
-    >>> release = HDPViewSynthesizer(epsilon=2.0, domain=Numeric(0, 1, bins=4))
+    >>> from skdp import Numeric, PairViewSynthesizer, PrivateClassifier, PrivateGridSearchCV
+    >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
+    >>> y = np.repeat(["low", "high"], 5_000)
+    >>> release = PairViewSynthesizer(epsilon=2.0, domain=Numeric(0, 1, bins=4))
     >>> model = PrivateClassifier(DecisionTreeClassifier(), release, classes=["low", "high"])
     >>> search = PrivateGridSearchCV(model, {"estimator__max_depth": [1, 2, 3]}, epsilon=0.5)
-    >>> search.fit(X, y).predict([[0.9, 0.9]]).tolist()
+    >>> search.fit(X, y).predict([[0.8, 0.7]]).tolist()
     ['high']
     >>> float(search.privacy_loss_.epsilon)
     2.5
