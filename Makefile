@@ -4,6 +4,8 @@ JOBS ?= 2
 
 # Tests and docs draw pictures without a screen.
 export MPLBACKEND ?= agg
+# On a busy machine the threads of OpenMP wait for each other, ten times as long as they work.
+export OMP_NUM_THREADS ?= 1
 
 .PHONY: help demo test test-oldest lint format docs clean
 .DELETE_ON_ERROR:

@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from .accounting import LedgerError, PrivacyLedger
 from .domain import Categorical, Domain
@@ -103,9 +104,11 @@ def _demo(options):
     matplotlib.use("Agg")
     given = sys.argv
     try:
-        # The demo is a script that reads top to bottom; its argument is the folder.
+        # The demo is a script that reads top to bottom; its argument is the folder. On a busy
+        # machine the threads of boosted trees wait for each other; one is faster.
         sys.argv = ["skdp-demo", options.folder]
-        runpy.run_module("skdp.demo", run_name="__main__")
+        with threadpool_limits(1):
+            runpy.run_module("skdp.demo", run_name="__main__")
     finally:
         sys.argv = given
     return 0
