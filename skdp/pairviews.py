@@ -67,6 +67,8 @@ _GROUPS, _GROUPS_OF_TWO = 512, 2048
 _BY_MASS = 0.6
 # Part of a leaf that is spread less boldly than the model says.
 _SMOOTH = 0.03
+# A leaf of a pair view departs from the model by about one part in this many.
+_TRUST = 2.0
 # Below this number of records times epsilon pairs are not worth their noise.
 _LEAST_SIGNAL = 2000.0
 # A label with at most this many codes gets a model for each of them.
@@ -192,12 +194,12 @@ def view_shares(
     if labelled:
         share = Fraction(4, 10)
     else:
-        wanted = min(max(0.4 + 0.28 * math.log10(5e4 / signal), 0.3), 0.8)
+        wanted = min(max(0.4 + 0.39 * math.log10(5e4 / signal), 0.3), 0.8)
         share = Fraction(round(1000 * wanted), 1000)
     single, choice = everything * share, everything * Fraction(4, 100)
     pairs = views - single - choice
     power = records * float(pairs)
-    n_forest = int(min(max(power / 300, 1), n_columns - 1))
+    n_forest = int(min(max(power / 200, 1), n_columns - 1))
     left = 0 if forest_only else n_columns * (n_columns - 1) // 2 - n_forest
     n_extra = int(min(max(0.4 * (power - 300 * (n_columns - 1)) / 500, 0), left))
     extra = pairs * Fraction(4, 10) if n_extra else zero
@@ -474,12 +476,37 @@ def _leaf_numbers(lower: Ints, upper: Ints, shape: Sequence[int]) -> Ints:
     return grid[(slice(-1),) * len(shape)]
 
 
-def spread(measurement: TreeMeasurement, model: Floats) -> Floats:
-    """Estimated counts of all cells: leaves of a measured tree spread in proportion to a model."""
+def spread(measurement: TreeMeasurement, model: Floats, *, trust: float = 0.0) -> Floats:
+    """Estimated counts of all cells: leaves of a measured tree spread in proportion to a model.
+
+    Parameters
+    ----------
+    measurement : TreeMeasurement
+    model : ndarray of float64
+        Of the shape of the table; only proportions matter.
+    trust : float, default=0.0
+        If positive, the count of each leaf is drawn towards that of the model, which is expected
+        to be wrong by 1 / ``trust`` of the larger of the two: the noisier the leaf, the more.
+
+    Returns
+    -------
+    ndarray of float64
+        Of the shape of ``model``, not negative.
+    """
     leaf = np.flatnonzero(measurement.is_leaf)
-    counts = measurement.estimates()[leaf]
+    estimates = measurement.estimates()
+    counts = estimates[leaf]
     number = _leaf_numbers(measurement.lower[leaf], measurement.upper[leaf], model.shape)
     mass = np.bincount(number.ravel(), weights=model.ravel(), minlength=len(leaf))
+    if trust:
+        # Discrete Laplace noise has heavy tails: now and then the measured count of a leaf is off
+        # by all that it holds, and the sums above it are too noisy to set that right.
+        modelled = mass * (estimates[0] / mass.sum())
+        doubt = (np.maximum(modelled, counts) / trust) ** 2
+        known = np.divide(
+            doubt, doubt + measurement.variances[leaf], out=np.ones(len(leaf)), where=doubt > 0
+        )
+        counts = modelled + known * (counts - modelled)
     density = np.divide(counts, mass, out=np.zeros(len(leaf)), where=mass > 0)
     return density[number] * model
 
@@ -802,7 +829,7 @@ def measure_pair(
     measured = measure_tree(exact, epsilon, total, mass, PAIR_PLAN, random_state=random_state)
     product = np.outer(a.grouped[a.group_order], b.grouped[b.group_order])
     model = (1 - _SMOOTH) * product + _SMOOTH * np.outer(*mass)
-    counts = spread(measured, model)
+    counts = spread(measured, model, trust=_TRUST if fit_margins else 0.0)
     joint = np.empty_like(counts)
     joint[np.ix_(a.group_order, b.group_order)] = counts / counts.sum()
     if fit_margins:

@@ -22,6 +22,7 @@ from skdp.mechanisms import discrete_laplace
 from skdp.pairviews import (
     PAIR_PLAN,
     SCORE_RANGE,
+    TreeMeasurement,
     TreePlan,
     choose_forest,
     gram,
@@ -314,6 +315,31 @@ def test_much_budget_recovers_the_table():
     measured = measure_tree(counts, Fraction(100), counts.sum(), masses, PAIR_PLAN)
     table = spread(measured, np.ones(counts.shape))
     assert np.abs(table - counts).max() <= 2
+
+
+def test_leaves_are_drawn_towards_the_model_by_their_noise():
+    model = np.array([[100.0, 100.0, 100.0, 100.0]])
+    leaves = np.array([0, 1, 2, 3])[:, None]
+    values = np.array([400.0, 0.0, 150.0, 150.0, 100.0])
+
+    def table(deviation, **kwargs):
+        measured = TreeMeasurement(
+            lower=np.concatenate([[[0, 0]], np.hstack([0 * leaves, leaves])]),
+            upper=np.concatenate([[[1, 4]], np.hstack([0 * leaves + 1, leaves + 1])]),
+            parent=np.array([-1, 0, 0, 0, 0]),
+            values=values,
+            variances=np.array([0.0, *[deviation**2] * 4]),
+            prices=[ONE],
+            price=np.zeros(5, dtype=np.int64),
+        )
+        return spread(measured, model, **kwargs)[0]
+
+    np.testing.assert_allclose(table(50.0), values[1:], atol=1e-9)
+    # A doubt of half the larger of the two, 50 or 75, against noise of 50.
+    expected = [50.0, 100 + 50 * 9 / 13, 100 + 50 * 9 / 13, 100.0]
+    np.testing.assert_allclose(table(50.0, trust=2.0), expected)
+    np.testing.assert_allclose(table(1e-6, trust=2.0), values[1:], atol=1e-9)
+    np.testing.assert_allclose(table(1e6, trust=2.0), model[0], atol=1e-3)
 
 
 # --- choosing pairs
