@@ -35,7 +35,12 @@ from ..mechanisms import (
     sparse_vector_top_k,
     top_k,
 )
-from ..model_selection import PrivateGridSearchCV
+from ..model_selection import (
+    PrivateGridSearchCV,
+    private_accuracy,
+    private_confusion_matrix,
+    private_mse,
+)
 from ..preprocessing import PrivateQuantileClipper, PrivateStandardScaler
 from ..selection import DPTopKSelector, most_frequent_items
 from ..synopsis import Synopsis
@@ -634,6 +639,46 @@ def _() -> AuditCase:
         quick_trials=300,
         options={"features": lambda search: search.best_index_},
     )
+
+
+def _score_case(score: Callable[..., Any]) -> AuditCase:
+    # The record that is removed was predicted wrongly, by the whole range.
+    truth, guess = np.array([0, 1, 0, 1, 0]), np.array([0, 1, 0, 1, 1])
+    return AuditCase(
+        lambda data: score(*data),
+        (truth, guess),
+        (truth[:-1], guess[:-1]),
+        1.0,
+        n_trials=20_000,
+        quick_trials=2_000,
+    )
+
+
+@audited("private_accuracy")
+def _() -> AuditCase:
+    def score(truth: Any, guess: Any) -> Any:
+        result = private_accuracy(truth, guess, epsilon=1.0)
+        return np.array([result.value, result.lower, result.upper])
+
+    return _score_case(score)
+
+
+@audited("private_confusion_matrix")
+def _() -> AuditCase:
+    def score(truth: Any, guess: Any) -> Any:
+        table = private_confusion_matrix(truth, guess, labels=[0, 1], epsilon=1.0)
+        return table.to_numpy().ravel()
+
+    return _score_case(score)
+
+
+@audited("private_mse")
+def _() -> AuditCase:
+    def score(truth: Any, guess: Any) -> Any:
+        result = private_mse(truth, guess, bounds=(0, 1), epsilon=1.0)
+        return np.array([result.value, result.lower, result.upper])
+
+    return _score_case(score)
 
 
 def run_entry(
