@@ -27,6 +27,8 @@ from skdp.exceptions import DomainError
 __all__ = [
     "Column",
     "Frame",
+    "as_array",
+    "as_column",
     "as_frame",
     "build_frame",
     "is_missing",
@@ -454,7 +456,7 @@ class Frame:
                 f"Column {name!r} is in the frame already, and was given separately too. Drop it "
                 "from the frame, or do not pass it separately."
             )
-        column = _as_column(values, name)
+        column = as_column(values, name)
         if len(column) != self.n_rows:
             raise ValueError(
                 "Found input variables with inconsistent numbers of samples: "
@@ -487,8 +489,21 @@ def _library(frame: Any) -> str:
     )
 
 
-def _as_column(values: Any, name: str) -> Column:
-    """Read a Series, 1-D array or list as one column."""
+def as_column(values: Any, name: str) -> Column:
+    """Read a Series, 1-D array or list as one column.
+
+    Parameters
+    ----------
+    values : Series, 1-D array or list
+        An array of one column is taken with scikit-learn's ``DataConversionWarning``.
+    name : str
+        What messages call it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For other containers and shapes.
+    """
     if issparse(values):
         raise TypeError(f"{name!r} is sparse, but dense data is required. Use `.toarray()`.")
     series = nw.from_native(values, pass_through=True, allow_series=True)
@@ -503,12 +518,9 @@ def _as_column(values: Any, name: str) -> Column:
             )
         _warn_column_vector()
         return frame.column(frame.names[0])
-    if isinstance(values, list | tuple):
-        array = _list_array(values)
-    elif values is None or isinstance(values, str | bytes | Mapping):
+    if values is None or isinstance(values, str | bytes | Mapping):
         raise TypeError(f"{name!r} must be a Series, a 1-D array or a list, got {type(values)}.")
-    else:
-        array = _array(values)
+    array = as_array(values)
     if array.ndim == 2 and array.shape[-1] == 1:
         _warn_column_vector()
         array = array.reshape(-1)
@@ -526,8 +538,15 @@ def _warn_column_vector() -> None:
     )
 
 
-def _array(data: Any) -> NDArray[Any]:
-    """An array-like as an array; masked arrays keep their mask."""
+def as_array(data: Any) -> NDArray[Any]:
+    """An array-like as an array whose type does not depend on a value.
+
+    Lists become arrays of objects: NumPy makes text of all numbers in a list because of one text
+    among them, so that one record would change how the others compare. Masked arrays keep their
+    mask.
+    """
+    if isinstance(data, list | tuple):
+        return _list_array(data)
     array = data if isinstance(data, np.ndarray) else np.asarray(data)
     if isinstance(array, np.matrix):
         raise TypeError("np.matrix is not supported. Convert to a numpy array with np.asarray.")
@@ -535,10 +554,7 @@ def _array(data: Any) -> NDArray[Any]:
 
 
 def _list_array(values: Sequence[Any]) -> NDArray[Any]:
-    """A list of values, or of rows of equal length, as an array of objects.
-
-    Objects, because NumPy's common type of a list would depend on its values.
-    """
+    """A list of values, or of rows of equal length, as an array of objects."""
     rows = [row for row in values if isinstance(row, list | tuple | np.ndarray)]
     if not rows or len(rows) < len(values):
         array = np.empty(len(values), dtype=object)
@@ -602,7 +618,7 @@ def as_frame(data: Any) -> Frame:
             "Expected a pandas, Polars or PyArrow table or a 2-D array, got "
             f"{type(data).__name__}. Make it a frame first, for example with pandas.DataFrame."
         )
-    array = _list_array(data) if isinstance(data, list | tuple) else _array(data)
+    array = as_array(data)
     if array.ndim != 2:
         _numpy_kind(array.dtype, "the array")
         raise _not_two_dimensional(array.ndim)
@@ -722,7 +738,7 @@ def take_rows(data: Any, positions: NDArray[np.integer]) -> Any:
     frame = nw.from_native(data, pass_through=True, eager_only=True)
     if isinstance(frame, nw.DataFrame):
         return nw.to_native(frame[positions.tolist()])
-    return np.asarray(data)[positions]
+    return as_array(data)[positions]
 
 
 def _build_array(series: Sequence[pd.Series]) -> NDArray:

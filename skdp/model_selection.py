@@ -19,7 +19,7 @@ from ._random import noise_source
 from ._steps import Step, child, ledgers, walk, without_ledgers
 from ._validation import as_epsilon, as_fraction
 from .accounting import PrivacyLedger, PrivacyLoss
-from .frames import as_frame, take_rows
+from .frames import as_array, as_column, as_frame, take_rows
 from .mechanisms import (
     bounded_sum,
     discrete_laplace,
@@ -61,7 +61,7 @@ def _charge(name, epsilon, ledger, random_state):
 
 def _aligned(y_true, y_pred):
     """Both as one-dimensional arrays; only their shapes are looked at."""
-    truth, guess = (np.asarray(values) for values in (y_true, y_pred))
+    truth, guess = (as_array(values) for values in (y_true, y_pred))
     if truth.ndim == 2 and truth.shape[1] == 1:
         truth = truth[:, 0]
     if guess.ndim == 2 and guess.shape[1] == 1:
@@ -206,19 +206,32 @@ def private_confusion_matrix(y_true, y_pred, *, labels, epsilon, ledger=None, ra
     """
     truth, guess = _aligned(y_true, y_pred)
     names = pd.Index(list(labels))
-    if not len(names) or not names.is_unique:
+    positions = {label: place for place, label in enumerate(names.tolist())}
+    if not len(names) or len(positions) < len(names):
         raise ValueError(f"labels must be a list of different labels, got {list(labels)!r}.")
     exact, source = _charge("private_confusion_matrix", epsilon, ledger, random_state)
     # Privacy. Released is a histogram over a public list of cells, empty ones included; one record
     # is in at most one cell: L1 sensitivity 1, noise of rate epsilon on every cell.
     size = len(names)
-    row, column = (names.get_indexer(pd.Index(values)) for values in (truth, guess))
+    row, column = (_positions(values, positions) for values in (truth, guess))
     known = (row >= 0) & (column >= 0)
     counts = np.bincount((row * size + column)[known], minlength=size * size)
     noisy = discrete_laplace(counts, exact, random_state=source).reshape(size, size)
     table = pd.DataFrame(noisy, index=names.rename("true"), columns=names.rename("predicted"))
     table.attrs["std"] = math.sqrt(discrete_laplace_variance(exact))
     return table
+
+
+def _positions(values, positions):
+    """Place of each value, found by itself; -1 for what has none."""
+
+    def place(value):
+        try:
+            return positions.get(value, -1)
+        except Exception:  # an unhashable label must not raise: that would depend on a value
+            return -1
+
+    return np.fromiter(map(place, values.tolist()), np.int64, values.size)
 
 
 def private_mse(y_true, y_pred, *, bounds, epsilon, level=0.95, ledger=None, random_state=None):
@@ -296,10 +309,7 @@ def private_mse(y_true, y_pred, *, bounds, epsilon, level=0.95, ledger=None, ran
 
 def _squared_errors(truth, guess, low, high):
     """One number per row; a row that holds no number counts as the largest error."""
-    numbers = [
-        np.clip(pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(float), low, high)
-        for values in (truth, guess)
-    ]
+    numbers = [np.clip(as_column(y, "y").numbers(), low, high) for y in (truth, guess)]
     squares = (numbers[0] - numbers[1]) ** 2
     return np.where(np.isnan(squares), (high - low) ** 2, squares)
 
@@ -550,7 +560,7 @@ def private_cross_val_score(
     k = folds.get_n_splits()
     per_fit, seeded_fits = _per_fit(estimator)
     book = _one_ledger(estimator, ledger)
-    rows, labels = as_frame(X), np.asarray(y)
+    rows, labels = as_frame(X), as_array(y)
     if labels.shape[:1] != (rows.n_rows,):
         raise ValueError(f"X has {rows.n_rows} rows, but y has the shape {labels.shape}.")
     source = noise_source(random_state)
@@ -705,7 +715,7 @@ class PrivateGridSearchCV(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
         shared = self._shares_a_release()
         prices = [_per_fit(variant) for variant in (variants[:1] if shared else variants)]
         book = _one_ledger(self.estimator, self.ledger)
-        rows, labels = as_frame(X), np.asarray(y)
+        rows, labels = as_frame(X), as_array(y)
         if labels.shape != (rows.n_rows,):
             raise ValueError(f"X has {rows.n_rows} rows, but y has the shape {labels.shape}.")
         source = noise_source(self.random_state)

@@ -108,6 +108,21 @@ def test_confusion_matrix_has_every_cell_and_skips_what_is_not_declared():
     assert (noisy[:, 2, 2] != 0).any()
 
 
+def test_one_odd_label_does_not_change_how_others_compare():
+    # NumPy would make text of every label in a list because of one text among them.
+    truth, guess = [1] * 100, np.ones(100, dtype=int)
+    for more in ("one", [1], None, 2.5, {}):
+        score = skdp.private_accuracy([*truth, more], np.append(guess, 1), epsilon=10_000)
+        assert float(score) == pytest.approx(100 / 101)
+        table = skdp.private_confusion_matrix(
+            [*truth, more], np.append(guess, 1), labels=[1, 2], epsilon=10_000
+        )
+        assert table.to_numpy().tolist() == [[100, 0], [0, 0]]
+        error = skdp.private_mse([*truth, more], np.append(guess, 1), bounds=(0, 2), epsilon=10_000)
+        worst = 1.0 if more == 2.5 else 4.0
+        assert float(error) == pytest.approx(worst / 101, rel=1e-3)
+
+
 def test_mse():
     truth = rng.uniform(0, 4, 5_000)
     guess = truth + 1
