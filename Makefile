@@ -7,14 +7,16 @@ export MPLBACKEND ?= agg
 # On a busy machine the threads of OpenMP wait for each other, ten times as long as they work.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-oldest lint format docs clean
+.PHONY: help demo test test-oldest lint format docs site-check dist clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make demo         release a private view of real records, query it, train on it'
 	@echo 'make test         lint, types and tests with the newest dependencies'
 	@echo 'make test-oldest  tests with the oldest dependencies that are supported'
-	@echo 'make docs         build the documentation; warnings are errors'
+	@echo 'make docs         build the documentation; warnings and broken links are errors'
+	@echo 'make site-check   open every page of it in Chromium, if there is one'
+	@echo 'make dist         build wheel and sdist, check them, install and try the wheel'
 	@echo 'make lint         ruff, ruff format and mypy only'
 	@echo 'make format       apply ruff fixes and ruff format'
 	@echo 'make clean        remove environments and everything built'
@@ -24,10 +26,14 @@ help:
 .venv/complete: INSTALL = --editable '.[test,dev]'
 .venv-oldest/complete: INSTALL = --editable '.[test]' --constraint requirements-oldest.txt
 .venv-docs/complete: INSTALL = --editable '.[docs]'
+.venv-site/complete: INSTALL = 'playwright>=1.45'
+.venv-dist/complete: INSTALL = 'build>=1.2' 'twine>=6' 'cffconvert>=2.0'
+.venv-wheel/complete: INSTALL = dist/*.whl
 .venv-oldest/complete: requirements-oldest.txt
 
 # Some systems ship Python and pip without the venv module; virtualenv does the same job there.
-.venv-demo/complete .venv/complete .venv-oldest/complete .venv-docs/complete: pyproject.toml
+.venv-demo/complete .venv/complete .venv-oldest/complete .venv-docs/complete \
+.venv-site/complete .venv-dist/complete .venv-wheel/complete: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skdp needs Python 3.11 or newer: make PYTHON=...")'
 	@echo 'Creating the environment $(@D), once; this takes a minute or two.'
 	@rm -rf $(@D)
@@ -57,8 +63,22 @@ test-oldest: .venv-oldest/complete
 
 docs: .venv-docs/complete
 	.venv-docs/bin/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	.venv-docs/bin/python docs/check_site.py docs/_build/html
+
+site-check: docs .venv-site/complete
+	.venv-site/bin/python docs/check_site.py docs/_build/html --browser
+
+# The wheel is built from the sdist, so that what the sdist lacks is missed here. It is tried from
+# another folder and in isolated mode: the checkout cannot help it.
+dist: .venv-dist/complete
+	rm -rf dist build .venv-wheel
+	.venv-dist/bin/cffconvert --validate
+	.venv-dist/bin/python -m build --outdir dist
+	.venv-dist/bin/python -m twine check --strict dist/*
+	@$(MAKE) --no-print-directory .venv-wheel/complete
+	cd / && $(CURDIR)/.venv-wheel/bin/python -I $(CURDIR)/.ci/check_wheel.py
 
 clean:
-	rm -rf .venv .venv-* build *.egg-info docs/_build docs/api docs/auto_examples
-	rm -rf docs/sg_execution_times.rst skdp_demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* build dist *.egg-info docs/_build docs/api docs/auto_examples
+	rm -rf skdp_demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find skdp tests benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} +

@@ -24,9 +24,14 @@ extensions = [
     "numpydoc",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
+    "sphinxcontrib.bibtex",
 ]
 exclude_patterns = ["_build", "**/GALLERY_HEADER.rst"]
 default_role = "code"
+
+bibtex_bibfiles = ["references.bib"]
+bibtex_reference_style = "author_year"
+bibtex_default_style = "plain"
 
 autodoc_typehints = "none"
 toc_object_entries_show_parents = "hide"
@@ -42,17 +47,21 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "backreferences_dir": None,
     "download_all_examples": False,
+    # Its page would load scripts from other servers.
+    "write_computation_times": False,
 }
 
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "skdp"
+html_favicon = "_static/logo.svg"
+html_context = {"default_mode": "auto"}
 html_static_path = ["_static"]
 html_css_files = ["skdp.css"]
 html_show_sourcelink = False
-html_sidebars = {"start": [], "glossary": [], "references": []}
+html_sidebars = {page: [] for page in ("start", "choose", "corrections", "glossary", "references")}
 html_theme_options = {
-    "logo": {"text": "skdp"},
+    "logo": {"text": "skdp", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "navbar_end": ["theme-switcher"],
     "show_prev_next": False,
     "pygments_light_style": "default",

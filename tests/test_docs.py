@@ -100,6 +100,54 @@ def test_every_estimator_is_explained_in_the_user_guide(estimator):
         assert STATEMENTS in found
 
 
+# What is claimed is pinned
+
+
+def test_tests_that_the_corrections_name_exist():
+    named = re.findall(r"``(tests/\w+\.py)::(\w+)``", (DOCS / "corrections.rst").read_text())
+    assert len(named) > 30
+    for file, test in named:
+        assert re.search(rf"^def {test}\(", (ROOT / file).read_text(), re.MULTILINE), test
+
+
+def test_every_work_is_cited_and_every_citation_is_a_work():
+    works = re.findall(r"^@\w+\{(\w+),", (DOCS / "references.bib").read_text(), re.MULTILINE)
+    cited = [
+        key
+        for page in sources()
+        for keys in re.findall(r":cite:[pt]:`([^`]+)`", page.read_text())
+        for key in keys.split(",")
+    ]
+    assert len(works) == len(set(works))
+    assert set(works) == set(cited)
+
+
+# Pictures
+
+
+def test_every_picture_of_a_page_has_a_text_for_those_who_cannot_see_it():
+    directive = re.compile(r"^\.\. (?:image|figure):: (\S+)\n((?:   .*\n)*)", re.MULTILINE)
+    seen = 0
+    for page in sources():
+        for name, options in directive.findall(page.read_text()):
+            alt = re.search(r"^   :alt: (.*)$", options, re.MULTILINE)
+            assert alt and len(alt[1].split()) >= 4, f"{page.name}: {name}"
+            seen += 1
+    assert seen >= 10
+    readme = re.findall(r'<img[^>]*alt="([^"]*)"', (ROOT / "README.md").read_text())
+    assert readme and all(len(alt.split()) >= 4 for alt in readme)
+
+
+def test_pictures_of_the_first_pages_can_be_drawn_again(tmp_path):
+    spec = importlib.util.spec_from_file_location("skdp_docs_draw", DOCS / "draw.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.main(tmp_path)
+    drawn = {picture.name for picture in tmp_path.iterdir()}
+    assert drawn == {picture.name for picture in (DOCS / "_static").glob("*.png")}
+    assert max(picture.stat().st_size for picture in (DOCS / "_static").glob("*.png")) < 150_000
+
+
 # Examples
 
 # In the docs, `# doctest: +NOISY` (which the built pages do not show) marks output that is drawn:

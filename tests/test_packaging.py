@@ -58,7 +58,9 @@ def test_licence_is_the_declared_one():
     assert "Apache License" in text and "Version 2.0, January 2004" in text
 
 
-@pytest.mark.parametrize("target", ["demo", "test", "test-oldest", "docs", "lint"])
+@pytest.mark.parametrize(
+    "target", ["demo", "test", "test-oldest", "docs", "site-check", "dist", "lint"]
+)
 def test_commands_of_the_readme_exist(target):
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
     named = (ROOT / "README.md").read_text() + (ROOT / "CONTRIBUTING.md").read_text()
