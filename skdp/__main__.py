@@ -86,7 +86,14 @@ def main(arguments=None):
     except BudgetExceededError as error:
         print(f"Over budget: {error}", file=sys.stderr)
         return 3
-    except (ValueError, TypeError, LedgerError, OSError) as error:
+    except OSError as error:
+        known = error.strerror is not None and error.filename is not None
+        print(
+            f"Refused: {error.filename}: {error.strerror}." if known else f"Refused: {error}",
+            file=sys.stderr,
+        )
+        return 2
+    except (ValueError, TypeError, LedgerError) as error:
         print(f"Refused: {error}", file=sys.stderr)
         return 2
 
@@ -126,8 +133,12 @@ def _read(path, domain):
 
     What cannot be read as a number is missing: an error would depend on a value.
     """
-    with open(path, encoding="utf-8", newline="") as file:
-        header = next(csv.reader(file), None)
+    # A byte that is no text may stand in any record: replaced, as in the rows below.
+    with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
+        try:
+            header = next(csv.reader(file), None)
+        except csv.Error:
+            raise ValueError(f"The first line of {path} names no columns.") from None
     if header is None:
         raise ValueError(f"{path} is empty: the first line must name the columns.")
     missing = [name for name in domain.names if name not in header]
@@ -141,6 +152,7 @@ def _read(path, domain):
             keep_default_na=False,
             na_values=[""],
             on_bad_lines="skip",
+            encoding="utf-8-sig",
             encoding_errors="replace",
         )
     except pd.errors.ParserError:
@@ -164,6 +176,8 @@ def _release(options):
     out = Path(options.out)
     if not out.parent.is_dir():
         raise ValueError(f"There is no folder {out.parent} to write {out.name} into.")
+    if out.is_dir():
+        raise ValueError(f"--out names the folder {out}: give a file in it.")
     ledger = None
     if options.ledger is not None:
         ledger = PrivacyLedger(_number(options.budget, "--budget"), path=options.ledger)
@@ -207,7 +221,7 @@ def _sample(options):
 
 def _ledger(options):
     if not Path(options.ledger).is_file():
-        raise ValueError(f"There is no ledger {options.ledger}.")
+        raise ValueError(f"There is no ledger file {options.ledger!r}.")
     ledger = PrivacyLedger(path=options.ledger)
     print(ledger.to_frame()[["time", "name", "epsilon", "parts"]].to_string(index=False))
     print(ledger)

@@ -13,25 +13,50 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
-from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import VotingClassifier, VotingRegressor
+from sklearn.base import BaseEstimator, clone, is_regressor
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    StackingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import (
+    FixedThresholdClassifier,
     GridSearchCV,
     ParameterGrid,
     RandomizedSearchCV,
+    TunedThresholdClassifierCV,
     check_cv,
 )
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from ._base import PrivateEstimator
 from ._validation import as_epsilon
 from .accounting import PrivacyLedger
 from .domain import Domain
 
-__all__ = ["Rows", "Step", "child", "ledgers", "n_folds", "walk", "without_ledgers"]
+__all__ = [
+    "LEAKS",
+    "PRIVATE",
+    "RELEASE",
+    "Rows",
+    "Step",
+    "child",
+    "for_travel",
+    "ledgers",
+    "n_folds",
+    "walk",
+    "walk_all",
+    "without_ledgers",
+]
 
 PRIVATE, PUBLIC, RELEASE, LEAKS, UNKNOWN = (
     "private",
@@ -119,6 +144,64 @@ def walk(estimator: Any, name: str = "", rows: Rows | None = None) -> list[Step]
     return _visit(estimator, name, rows or Rows())[0]
 
 
+def walk_all(
+    estimators: list[Any],
+    name: str,
+    rows: Rows | None = None,
+    *,
+    times: int | None = 1,
+    again: bool = False,
+    shared: bool = False,
+) -> list[Step]:
+    """Steps of estimators that are all fitted to the same rows, as in a search.
+
+    Parameters
+    ----------
+    estimators : list of estimator
+    name : str
+        Path of each of them.
+    rows : Rows, optional
+    times : int or None, default=1
+        Number of fits of each; None where it is not known.
+    again : bool, default=False
+        Whether one of them, nobody knows which, is fitted once more: the dearest, for safety.
+    shared : bool, default=False
+        Whether all use the release of the first.
+
+    Returns
+    -------
+    list of Step
+        Each name and kind once, with the sum of its prices and the worst of its verdicts.
+    """
+    walks = [walk(estimator, name, rows) for estimator in estimators]
+    totals = [_total(steps) for steps in walks]
+    dearest = max(range(len(walks)), key=lambda i: totals[i] or 0, default=0)
+    found: dict[tuple[str, str], list[tuple[Step, int | None]]] = {}
+    for i, steps in enumerate(walks):
+        fits = None if times is None else times + (again and i == dearest)
+        for step in steps:
+            if shared and i:
+                spends = step.epsilon != 0
+                step = replace(step, epsilon=Fraction(0), n_fits=0 if spends else step.n_fits)
+            found.setdefault((step.name, step.kind), []).append((step, fits))
+    return [_together(same) for same in found.values()]
+
+
+def _together(same: list[tuple[Step, int | None]]) -> Step:
+    worst = next((step for step, _ in same if not step.sound), same[0][0])
+    n_fits = sum(step.n_fits * (1 if fits is None else fits) for step, fits in same)
+    prices = [_times_price(step.epsilon, fits) for step, fits in same]
+    known = [price for price in prices if price is not None]
+    epsilon = sum(known, Fraction(0)) if len(known) == len(prices) else None
+    return replace(worst, epsilon=epsilon, n_fits=n_fits)
+
+
+def _times_price(epsilon: Fraction | None, fits: int | None) -> Fraction | None:
+    if epsilon == 0 or epsilon is None:
+        return epsilon
+    return None if fits is None else epsilon * fits
+
+
 def ledgers(estimator: Any) -> list[PrivacyLedger]:
     """The ledgers that a fit of ``estimator`` charges, each once."""
     found: list[PrivacyLedger] = []
@@ -134,6 +217,15 @@ def without_ledgers(estimator: Any) -> Any:
     params = twin.get_params(deep=True)
     without = {key: None for key, value in params.items() if isinstance(value, PrivacyLedger)}
     return twin.set_params(**without)
+
+
+def for_travel(estimator: Any) -> Any:
+    """Clone ``estimator`` without ledgers, which count, and seeds, which take the noise off."""
+    twin = without_ledgers(estimator)
+    for value in [twin, *twin.get_params(deep=True).values()]:
+        if isinstance(value, PrivateEstimator):
+            value.set_params(random_state=None)
+    return twin
 
 
 def n_folds(cv: Any) -> int | None:
@@ -193,10 +285,18 @@ def _private(estimator: PrivateEstimator, name: str, rows: Rows) -> list[Step]:
         estimator=estimator,
     )
     loss = getattr(estimator, "privacy_loss_", None)
+    if rows.released and getattr(estimator, "ledger", None) is None:
+        why = "reads a release, which is free."
+        return [replace(step, verdict=RELEASE, why=why, epsilon=Fraction(0))]
     if rows.released:
-        why = "reads a release, which would have been free; it charges all the same."
-        return [replace(step, verdict=RELEASE, why=why)]
-    if isinstance(estimator.random_state, numbers.Integral) or (loss is not None and loss.seeded):
+        why = "reads a release, which is free; its ledger is charged all the same."
+        return [replace(step, verdict=RELEASE, why=why, remedy="ledger=None.")]
+    given = estimator.random_state
+    if (
+        isinstance(given, numbers.Integral)
+        or getattr(given, "seeded", False)
+        or (loss is not None and loss.seeded)
+    ):
         return [
             replace(
                 step,
@@ -259,9 +359,11 @@ def _pipeline(pipeline: Pipeline, name: str, rows: Rows) -> _Result:
     last = len(pipeline.steps) - 1
     for i, (part, estimator) in enumerate(pipeline.steps):
         path = child(name, part)
-        resamples = hasattr(estimator, "fit_resample")
-        if i < last and isinstance(estimator, PrivateEstimator) and resamples:
-            steps += _private(estimator, path, rows)
+        # Freezing stops fit and fit_transform, but not fit_resample: it releases anew.
+        thawed = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+        resamples = hasattr(thawed, "fit_resample")
+        if i < last and isinstance(thawed, PrivateEstimator) and resamples:
+            steps += _private(thawed, path, rows)
             if type(pipeline) is Pipeline:
                 steps[-1] = replace(
                     steps[-1],
@@ -296,7 +398,17 @@ def _column_transformer(estimator: ColumnTransformer, name: str, rows: Rows) -> 
     parts = [(part, inner) for part, inner, _ in estimator.transformers]
     if not isinstance(estimator.remainder, str):
         parts.append(("remainder", estimator.remainder))
-    return _parallel(parts, name, rows)
+    steps, behind = _parallel(parts, name, rows)
+    for part, _, columns in estimator.transformers:
+        # A selector of scikit-learn reads names and types only.
+        if rows.released or not callable(columns) or isinstance(columns, make_column_selector):
+            continue
+        path = child(name, part)
+        why = f"has its columns chosen by {_called(columns)}, which may look at the values."
+        remedy = "Name the columns, or take make_column_selector."
+        steps.append(Step(path, _kind(estimator), "raw rows", UNKNOWN, why, remedy))
+        behind = replace(behind, doubtful=behind.doubtful or path)
+    return steps, behind
 
 
 def _feature_union(estimator: FeatureUnion, name: str, rows: Rows) -> _Result:
@@ -305,8 +417,7 @@ def _feature_union(estimator: FeatureUnion, name: str, rows: Rows) -> _Result:
 
 def _frozen(estimator: FrozenEstimator, name: str, rows: Rows) -> _Result:
     inner = estimator.estimator
-    loss = getattr(inner, "privacy_loss_", None)
-    paid = loss is not None and not loss.seeded and not _inferred(inner)
+    paid = _is_paid(inner)
     step = Step(
         name,
         _kind(estimator),
@@ -321,6 +432,21 @@ def _frozen(estimator: FrozenEstimator, name: str, rows: Rows) -> _Result:
     )
     mixed = replace(rows, doubtful=rows.doubtful or (None if paid else name or _kind(inner)))
     return [step], mixed if not rows.released else rows
+
+
+def _is_paid(fitted: Any) -> bool:
+    """Whether an estimator is fitted, and what it learned is private."""
+    try:
+        check_is_fitted(fitted)
+    except (NotFittedError, TypeError):
+        return False
+    loss = getattr(fitted, "privacy_loss_", None)
+    steps = walk(fitted)
+    return (
+        all(step.sound for step in steps)
+        and any(step.verdict == PRIVATE for step in steps)
+        and not (loss is not None and loss.seeded)
+    )
 
 
 def _voting(estimator: Any, name: str, rows: Rows) -> _Result:
@@ -343,54 +469,121 @@ def _voting(estimator: Any, name: str, rows: Rows) -> _Result:
     return steps, rows
 
 
+def _transformed_target(estimator: TransformedTargetRegressor, name: str, rows: Rows) -> _Result:
+    if estimator.regressor is None or rows.released:
+        return _foreign(estimator, name, rows)
+    if estimator.transformer is not None:
+        steps, behind = _visit(estimator.transformer, child(name, "transformer"), rows)
+    else:
+        steps, behind = _function(estimator, child(name, "func"), rows)
+    return [*steps, *_visit(estimator.regressor, child(name, "regressor"), behind)[0]], rows
+
+
+def _threshold(estimator: FixedThresholdClassifier, name: str, rows: Rows) -> _Result:
+    steps = _visit(estimator.estimator, child(name, "estimator"), rows)[0]
+    why = "compares with a threshold that was declared."
+    return [*steps, Step(name, _kind(estimator), "nothing", PUBLIC, why)], rows
+
+
 def _search(search: Any, name: str, rows: Rows) -> _Result:
     """Grid and random search: every candidate is fitted to every fold, and scored on true rows."""
-    base = _visit(search.estimator, child(name, "estimator"), rows)[0]
-    kind = _kind(search)
+    path, kind = child(name, "estimator"), _kind(search)
+    k, candidates = n_folds(search.cv), _candidates(search)
+    n_candidates = _n_candidates(search)
+    n_fits = None if k is None else k * n_candidates + bool(search.refit)
+    if candidates is None:
+        # Too many, or drawn from distributions: looked at as it is, its price perhaps not known.
+        fixed = not _touches_price(search)
+        steps = walk_all([search.estimator], path, rows, times=n_fits if fixed else None)
+    else:
+        fixed = True
+        variants = [clone(search.estimator).set_params(**each) for each in candidates]
+        if isinstance(search, GridSearchCV):
+            steps = walk_all(variants, path, rows, times=k, again=bool(search.refit))
+        else:
+            steps = _drawn(variants, path, rows, n_fits)
     if rows.released:
         why = "searches on a release, which is free however long it takes."
-        return [*base, Step(name, kind, "a release", RELEASE, why)], rows
-    k, n_candidates = n_folds(search.cv), _n_candidates(search)
-    n_fits = None if k is None else k * n_candidates + bool(search.refit)
-    total = _search_price(search, base, k, n_fits)
-    one = _total(base)
-    steps = []
-    for step in base:
-        # Each step's part of the price of the search is its part of the price of one fit.
-        spent = step.epsilon
-        if spent:
-            spent = None if total is None or not one else total * spent / one
-        steps.append(replace(step, n_fits=step.n_fits * (n_fits or 1), epsilon=spent))
-    fits = "an unknown number of" if n_fits is None else f"{n_fits:,}"
-    if not hasattr(search.scoring, "_score_epsilon"):
-        own = Step(
-            name,
-            kind,
-            "raw rows and labels",
-            LEAKS,
-            f"fits {fits} times; its scores are exact, and they choose best_params_.",
-            "PrivateGridSearchCV, or search on the synthetic rows of one release.",
+        return [*steps, Step(name, kind, "a release", RELEASE, why)], rows
+    fits = f"fits {'an unknown number of' if n_fits is None else f'{n_fits:,}'} times"
+    own = Step(name, kind, "raw rows and labels", PRIVATE, f"{fits}; every score has noise.")
+    price = _score_price(search.scoring)
+    if price is None:
+        own = replace(
+            own,
+            verdict=LEAKS,
+            why=f"{fits}; its scores are exact, and they choose best_params_.",
+            remedy="PrivateGridSearchCV, or search on the synthetic rows of one release.",
         )
         return [*steps, own], rows
     n_scores = None if k is None else k * n_candidates * (1 + bool(search.return_train_score))
-    own = Step(
-        name,
-        kind,
-        "raw rows and labels",
-        PRIVATE,
-        f"fits {fits} times; every score is released with noise.",
-        epsilon=None if n_scores is None else n_scores * search.scoring._score_epsilon,
-    )
+    own = replace(own, epsilon=None if n_scores is None else n_scores * price)
+    if not getattr(search.cv, "_secret_folds", False):
+        own = replace(
+            own,
+            verdict=LEAKS,
+            why=f"{fits}; its folds divide the rows by position: one record more moves others "
+            "from fold to fold, and the noise is made for one.",
+            remedy="cv=PrivateKFold(...).",
+        )
+    elif not fixed:
+        own = replace(
+            own,
+            verdict=UNKNOWN,
+            why=f"{fits}; its candidates are too many to look at, or draw what a fit spends.",
+            remedy="Give lists of values, and fewer of them.",
+        )
     return [*steps, own], rows
+
+
+def _score_price(scoring: Any) -> Fraction | None:
+    """What one scoring of one model spends; None where a score is exact."""
+    scorers = list(scoring.values()) if isinstance(scoring, dict) else [scoring]
+    if not scorers or not all(hasattr(scorer, "_score_epsilon") for scorer in scorers):
+        return None
+    return sum((scorer._score_epsilon for scorer in scorers), Fraction(0))
+
+
+def _spaces(search: Any) -> list[dict[str, Any]]:
+    space = search.param_distributions
+    return space if isinstance(space, list) else [space]
+
+
+def _lists_only(search: Any) -> bool:
+    return all(hasattr(values, "__len__") for part in _spaces(search) for values in part.values())
 
 
 def _n_candidates(search: Any) -> int:
     if isinstance(search, GridSearchCV):
         return len(ParameterGrid(search.param_grid))
-    space = search.param_distributions
-    parts = space if isinstance(space, list) else [space]
-    lists = all(hasattr(values, "__len__") for part in parts for values in part.values())
-    return min(search.n_iter, len(ParameterGrid(space))) if lists else search.n_iter
+    if not _lists_only(search):
+        return search.n_iter
+    return min(search.n_iter, len(ParameterGrid(search.param_distributions)))
+
+
+def _candidates(search: Any) -> list[dict[str, Any]] | None:
+    """All that a search may try; None where they are too many, or cannot be listed."""
+    if isinstance(search, GridSearchCV):
+        grid = ParameterGrid(search.param_grid)
+    elif _lists_only(search):
+        grid = ParameterGrid(search.param_distributions)
+    else:
+        return None
+    return list(grid) if len(grid) <= _MAX_CANDIDATES else None
+
+
+def _drawn(variants: list[Any], path: str, rows: Rows, n_fits: int | None) -> list[Step]:
+    """Steps of a random search, which tries some of ``variants``: priced if all cost the same."""
+    steps = walk_all(variants, path, rows)
+    prices = {_total(walk(one, path, rows)) for one in variants}
+    each = len(variants)
+    result = []
+    for step in steps:
+        spent = step.epsilon
+        if spent:
+            spent = None if n_fits is None or len(prices) > 1 else spent * n_fits / each
+        result.append(replace(step, epsilon=spent, n_fits=step.n_fits * (n_fits or 1) // each))
+    return result
 
 
 def _total(steps: Iterable[Step]) -> Fraction | None:
@@ -400,35 +593,49 @@ def _total(steps: Iterable[Step]) -> Fraction | None:
     return sum(known, Fraction(0)) if len(known) == len(prices) else None
 
 
-def _search_price(
-    search: Any, base: list[Step], k: int | None, n_fits: int | None
-) -> Fraction | None:
-    """What the fits of a search spend, or the most that they may where candidates differ."""
-    one = _total(base)
-    if one is None or k is None or n_fits is None or not one:
-        return one if not one else None
-    if not isinstance(search, GridSearchCV):
-        return None if _touches_price(search) else n_fits * one
-    candidates = ParameterGrid(search.param_grid)
-    if len(candidates) > _MAX_CANDIDATES:
-        return None
-    prices = [_total(walk(clone(search.estimator).set_params(**each))) for each in candidates]
-    known = [price for price in prices if price is not None]
-    if len(known) < len(prices):
-        return None
-    # Which candidate is fitted again is known afterwards only: the dearest, for safety.
-    return k * sum(known, Fraction(0)) + (max(known) if search.refit else 0)
-
-
 def _touches_price(search: Any) -> bool:
-    """Whether a random search may change what a fit spends."""
-    space = getattr(search, "param_distributions", {})
-    names = [key for part in (space if isinstance(space, list) else [space]) for key in part]
+    """Whether candidates that are not listed may change what a fit spends, or its noise."""
+    if isinstance(search, GridSearchCV):
+        return True
     inner = search.estimator.get_params(deep=True)
     return any(
-        key.rpartition("__")[2] == "epsilon" or isinstance(inner.get(key), BaseEstimator)
-        for key in names
+        key.rpartition("__")[2] in ("epsilon", "random_state")
+        or isinstance(inner.get(key), BaseEstimator)
+        for part in _spaces(search)
+        for key in part
     )
+
+
+def _times(cv: Any, refit: bool) -> int | None:
+    if isinstance(cv, str) and cv == "prefit":
+        return 0
+    k = 1 if isinstance(cv, float) else n_folds(cv)
+    return None if k is None else k + refit
+
+
+# How often meta-estimators of scikit-learn that keep exact numbers fit what they hold, where the
+# rows do not decide it.
+_WRAPPERS: list[tuple[Any, Callable[[Any], int | None]]] = [
+    ((BaggingClassifier, BaggingRegressor), lambda e: e.n_estimators),
+    ((StackingClassifier, StackingRegressor), lambda e: _times(e.cv, True)),
+    (CalibratedClassifierCV, lambda e: _times(e.cv, e.ensemble is False)),
+    (TunedThresholdClassifierCV, lambda e: _times(e.cv, True)),
+]
+
+
+def _held(estimator: Any) -> tuple[list[tuple[str, Any]], int | None]:
+    """What a meta-estimator holds, with its name, and how often it fits that."""
+    times = next(
+        (count(estimator) for kind, count in _WRAPPERS if isinstance(estimator, kind)), None
+    )
+    several = getattr(estimator, "estimators", None)
+    if isinstance(several, list):
+        # A private estimator on top reads predictions of the others: its price is not known.
+        top = getattr(estimator, "final_estimator", None)
+        known = top is None or not (_inner_private(top) or hasattr(top, "_privacy_steps"))
+        parts = [(part, inner) for part, inner in several if not isinstance(inner, str)]
+        return parts, times if known else None
+    return [("estimator", getattr(estimator, "estimator", None))], times
 
 
 _COMPOSITES: list[tuple[Any, Callable[[Any, str, Rows], _Result]]] = [
@@ -437,6 +644,8 @@ _COMPOSITES: list[tuple[Any, Callable[[Any, str, Rows], _Result]]] = [
     (FeatureUnion, _feature_union),
     (FrozenEstimator, _frozen),
     ((VotingClassifier, VotingRegressor), _voting),
+    (TransformedTargetRegressor, _transformed_target),
+    (FixedThresholdClassifier, _threshold),
     ((GridSearchCV, RandomizedSearchCV), _search),
 ]
 
@@ -464,7 +673,7 @@ _FIXED: dict[str, Callable[[Any], bool]] = {
     ),
     "SimpleImputer": lambda e: e.strategy == "constant" and not e.add_indicator,
     "PolynomialFeatures": lambda e: True,
-    "SplineTransformer": lambda e: _declared(e.knots),
+    "SplineTransformer": lambda e: _declared(e.knots) and e.extrapolation != "error",
     "HashingVectorizer": lambda e: True,
     "FeatureHasher": lambda e: True,
     "MissingIndicator": lambda e: e.features == "all",
@@ -473,7 +682,11 @@ _FIXED: dict[str, Callable[[Any], bool]] = {
     "GaussianRandomProjection": lambda e: isinstance(e.n_components, numbers.Integral),
     "SparseRandomProjection": lambda e: isinstance(e.n_components, numbers.Integral),
     "RBFSampler": lambda e: e.gamma != "scale",
+    # Makes many rows of one.
+    "PatchExtractor": lambda e: False,
 }
+# Functions of NumPy that change each number by itself, besides its ufuncs.
+_ELEMENTWISE = (np.clip, np.nan_to_num, np.round, np.around)
 
 
 def _foreign(estimator: Any, name: str, rows: Rows) -> _Result:
@@ -483,7 +696,7 @@ def _foreign(estimator: Any, name: str, rows: Rows) -> _Result:
     if rows.released:
         why = "learns from a release only, which is free."
         return [Step(name, kind, "a release", RELEASE, why)], rows
-    if kind == "FunctionTransformer" and family == "sklearn":
+    if (kind, family) in (("FunctionTransformer", "sklearn"), ("FunctionSampler", "imblearn")):
         return _function(estimator, name, rows)
     if family == "sklearn" and _learns_nothing(estimator):
         why = "treats each row by itself and learns nothing from them."
@@ -493,17 +706,25 @@ def _foreign(estimator: Any, name: str, rows: Rows) -> _Result:
     if inner:
         # Bagging, stacking, calibration, boosting: several fits to parts of the rows, and labels,
         # weights or predictions of true rows kept beside them.
+        parts, times = _held(estimator)
+        steps = []
+        if times is not None:
+            for part, held in parts:
+                steps += walk_all([held], child(name, part), rows, times=times)
+        done = f"fits {', '.join(inner)} an unknown number of times to parts of the rows"
+        if times is not None:
+            done = done.replace("an unknown number of", f"{times:,}")
+        twin = "PrivateRegressor" if is_regressor(estimator) else "PrivateClassifier"
         step = Step(
             name,
             kind,
             reads,
             LEAKS if family == "sklearn" else UNKNOWN,
-            f"wraps {', '.join(inner)} in a way whose price is not known, and reads the true rows "
-            "and labels beside it.",
-            f"Turn it inside out: PrivateClassifier({kind}(...), synthesizer).",
-            epsilon=None,
+            f"{done}, and keeps what it reads of the true rows and labels beside it.",
+            f"Turn it inside out: {twin}({kind}(...), synthesizer).",
+            epsilon=None if times is None else Fraction(0),
         )
-        return [step], replace(rows, mixed_by=rows.mixed_by or label)
+        return [*steps, step], replace(rows, mixed_by=rows.mixed_by or label)
     if family in ("sklearn", "imblearn", "xgboost", "lightgbm", "catboost"):
         step = Step(
             name,
@@ -527,10 +748,10 @@ def _foreign(estimator: Any, name: str, rows: Rows) -> _Result:
 
 def _function(estimator: Any, name: str, rows: Rows) -> _Result:
     func = estimator.func
-    if func is None or isinstance(func, np.ufunc):
+    if func is None or isinstance(func, np.ufunc) or any(func is one for one in _ELEMENTWISE):
         why = "passes the rows on." if func is None else "changes each number by itself."
         return [Step(name, _kind(estimator), "nothing", PUBLIC, why)], rows
-    called = getattr(func, "__name__", repr(func))
+    called = _called(func)
     step = Step(
         name,
         _kind(estimator),
@@ -543,7 +764,14 @@ def _function(estimator: Any, name: str, rows: Rows) -> _Result:
     return [step], replace(rows, doubtful=rows.doubtful or name or called)
 
 
+def _called(func: Any) -> str:
+    return getattr(func, "__name__", repr(func))
+
+
 def _learns_nothing(estimator: Any) -> bool:
+    # Some predictors need no fit either (a Gaussian process has its prior), but do learn.
+    if not hasattr(estimator, "transform") and not hasattr(estimator, "fit_resample"):
+        return False
     rule = _FIXED.get(_kind(estimator))
     if rule is not None:
         return rule(estimator)
@@ -554,14 +782,17 @@ def _learns_nothing(estimator: Any) -> bool:
 
 
 def _inner_private(estimator: Any) -> list[str]:
-    """Names of the private estimators that a meta-estimator holds."""
+    """Names of the private estimators that a meta-estimator holds, and fits."""
     if not hasattr(estimator, "get_params"):
         return []
+    params = estimator.get_params(deep=True)
+    frozen = [key for key, value in params.items() if isinstance(value, FrozenEstimator)]
     return sorted(
         {
             _kind(value)
-            for value in estimator.get_params(deep=True).values()
+            for key, value in params.items()
             if isinstance(value, PrivateEstimator) or hasattr(value, "_privacy_steps")
+            if not any(key == other or key.startswith(f"{other}__") for other in frozen)
         }
     )
 

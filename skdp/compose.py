@@ -14,13 +14,14 @@ from sklearn.base import (
     clone,
 )
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from ._base import ShowsPrivacy, declare_label, full_domain
 from ._random import sampling_generator
-from ._steps import Rows, child, walk
+from ._steps import Rows, child, for_travel, walk
 from .domain import Categorical, Numeric
 from .exceptions import DomainError
 from .frames import as_frame, select_columns, take_rows
@@ -59,6 +60,8 @@ class _TrainedOnRelease(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
+        if isinstance(self.synthesizer, FrozenEstimator):
+            return self._train_frozen(self.synthesizer.estimator, X)
         release = clone(self.synthesizer)
         rows = as_frame(X)
         label = self._label_attribute()
@@ -80,6 +83,18 @@ class _TrainedOnRelease(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
         release.set_params(domain=domain, target=target).fit(X, y)
         validate_data(self, X, skip_check_array=True)
         return self._train_release(release)
+
+    def _train_frozen(self, release, X):
+        """Train on a release that was made, and paid for, before."""
+        check_is_fitted(release)
+        if self._label_attribute() is not None or getattr(release, "target", None) is None:
+            raise ValueError(
+                "A frozen release holds its label already, in the column that its target= names: "
+                f"fit it with a target, and give {type(self).__name__} no label of its own."
+            )
+        self._check_label(release.domain_[release.target], release.target)
+        validate_data(self, X, skip_check_array=True)
+        return self._train_release(copy.copy(release))
 
     def _train_on(self, fitted, X):
         """Become what a fit would have made, had it drawn the release that ``fitted`` holds."""
@@ -120,10 +135,26 @@ class _TrainedOnRelease(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
 
     def _privacy_steps(self, name, rows):
         # The true rows meet the release only; what is trained sees the release only.
+        made = getattr(self, "synthesizer_", None)
+        # A seed stays behind when a fitted model travels; that there was one does not.
+        seeded = made is not None and made.privacy_loss_.seeded
         return [
-            *walk(self.synthesizer, child(name, "synthesizer"), rows),
+            *walk(made if seeded else self.synthesizer, child(name, "synthesizer"), rows),
             *walk(self.estimator, child(name, "estimator"), Rows(released=True)),
         ]
+
+    def __getstate__(self):
+        # As of every release: a fitted one travels without ledger and seed.
+        state = super().__getstate__()
+        if "privacy_loss_" in state:
+            state = {**state, "synthesizer": for_travel(self.synthesizer)}
+        return state
+
+    def __copy__(self):
+        # Not through __getstate__, which is for travel.
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -147,7 +178,8 @@ class PrivateClassifier(ClassifierMixin, _TrainedOnRelease):
         ordinary data (a ``Pipeline`` is fine).
     synthesizer : release of skdp
         For example ``HDPViewSynthesizer(epsilon=1, domain=domain, target="income")``. It is
-        cloned; its ledger is charged by every ``fit``.
+        cloned; its ledger is charged by every ``fit``. ``FrozenEstimator(release)`` around a fitted
+        one, with a ``target``, is trained on as it is and not paid for again.
     classes : array-like of shape (n_classes,), default=None
         The public list of labels, where the synthesizer's domain has no column for the label
         and the synthesizer has no ``classes`` itself. Giving both this and the synthesizer's
@@ -169,7 +201,7 @@ class PrivateClassifier(ClassifierMixin, _TrainedOnRelease):
     synthesizer_ : estimator
         The fitted release.
     privacy_loss_ : PrivacyLoss
-        What the fit spent: the synthesizer's.
+        What the fit spent: the synthesizer's. Of a frozen release: what it cost when it was made.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the training rows had column names.
@@ -252,7 +284,8 @@ class PrivateRegressor(RegressorMixin, _TrainedOnRelease):
         Trained on the release. It is cloned.
     synthesizer : release of skdp
         Whose ``target`` is a `Numeric` column of its domain. It is cloned; its ledger is charged
-        by every ``fit``.
+        by every ``fit``. ``FrozenEstimator(release)`` around a fitted one is trained on as it is
+        and not paid for again.
     target_range : (low, high), default=None
         The public range of the target, where the synthesizer's domain has no column for it. It is
         cut into 32 bins; for other bins put a `Numeric` into the domain. Giving both this and the
@@ -271,7 +304,7 @@ class PrivateRegressor(RegressorMixin, _TrainedOnRelease):
     synthesizer_ : estimator
         The fitted release.
     privacy_loss_ : PrivacyLoss
-        What the fit spent: the synthesizer's.
+        What the fit spent: the synthesizer's. Of a frozen release: what it cost when it was made.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the training rows had column names.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +17,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._base import ShowsPrivacy
 from ._random import noise_source
-from ._steps import Step, child, ledgers, walk, without_ledgers
+from ._steps import (
+    LEAKS,
+    PRIVATE,
+    RELEASE,
+    Step,
+    child,
+    for_travel,
+    ledgers,
+    walk,
+    walk_all,
+    without_ledgers,
+)
 from ._validation import as_epsilon, as_fraction
 from .accounting import PrivacyLedger, PrivacyLoss
 from .frames import as_array, as_column, as_frame, take_rows
@@ -449,6 +461,9 @@ class PrivateKFold(BaseCrossValidator):
         for test in self._iter_test_masks(X):
             yield rows[~test], rows[test]
 
+    # Read by privacy_report.
+    _secret_folds = True
+
     def get_n_splits(self, X=None, y=None, groups=None):
         """Give the number of folds."""
         n_splits = self.n_splits
@@ -468,7 +483,8 @@ def _per_fit(estimator):
             f"{step.name or step.kind} is not private: {step.kind} {step.why} {step.remedy}"
         )
     total = sum((step.epsilon for step in steps), Fraction(0))
-    if not total:
+    # A frozen release is private and was paid for.
+    if not total and not any(step.verdict == PRIVATE for step in steps):
         raise ValueError(f"{type(estimator).__name__} has no private step: nothing protects X.")
     return total, bool(bad)
 
@@ -828,35 +844,48 @@ class PrivateGridSearchCV(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
         """The declared labels, of the winner."""
         return self.best_estimator_.classes_
 
+    def _was_seeded(self):
+        loss = getattr(self, "privacy_loss_", None)
+        return loss is not None and loss.seeded
+
     def _privacy_steps(self, name, rows):
         candidates = list(ParameterGrid(self.param_grid))
-        shared = self._shares_a_release()
-        # Where prices differ, every candidate is fitted once; steps are shown once, with the sum.
         variants = [clone(self.estimator).set_params(**params) for params in candidates]
-        walks = [walk(one, child(name, "estimator"), rows) for one in variants]
-        if shared:
-            walks = walks[:1]
-        steps = []
-        for same in zip(*walks, strict=False):
-            prices = [step.epsilon for step in same]
-            total = None if any(price is None for price in prices) else sum(prices, Fraction(0))
-            worst = next((step for step in same if not step.sound), same[0])
-            steps.append(_with(worst, total, len(walks)))
+        shared = self._shares_a_release()
+        steps = walk_all(variants, child(name, "estimator"), rows, shared=shared)
         own = Step(
             name,
             type(self).__name__,
             "a release" if rows.released else "raw rows and labels",
-            "leaks" if self.random_state is not None else "private",
-            "its choice comes from a seed: who knows or guesses it takes the noise off."
-            if self.random_state is not None
-            else f"chooses among {len(candidates):,} candidates by one noisy maximum.",
-            "random_state=None, the operating system's entropy."
-            if self.random_state is not None
-            else "",
+            PRIVATE,
+            f"chooses among {len(candidates):,} candidates by one noisy maximum.",
             epsilon=as_epsilon(self.epsilon),
             estimator=self,
         )
+        if rows.released:
+            own = replace(own, verdict=RELEASE)
+            if self.ledger is None and not ledgers(self.estimator):
+                own = replace(own, epsilon=Fraction(0))
+        elif self.random_state is not None or self._was_seeded():
+            own = replace(
+                own,
+                verdict=LEAKS,
+                why="its choice comes from a seed: who knows or guesses it takes the noise off.",
+                remedy="random_state=None, the operating system's entropy.",
+            )
         return [*steps, own]
+
+    def __getstate__(self):
+        # As of every release: a fitted one travels without ledger and seed.
+        state = super().__getstate__()
+        if "privacy_loss_" in state:
+            state = {
+                **state,
+                "estimator": for_travel(self.estimator),
+                "ledger": None,
+                "random_state": None,
+            }
+        return state
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -868,17 +897,3 @@ class PrivateGridSearchCV(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags = inner.input_tags
         tags.non_deterministic = True
         return tags
-
-
-def _with(step, epsilon, n_fits):
-    return Step(
-        step.name,
-        step.kind,
-        step.reads,
-        step.verdict,
-        step.why,
-        step.remedy,
-        epsilon,
-        step.n_fits * n_fits,
-        step.estimator,
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import struct
 import warnings
@@ -12,7 +13,10 @@ import pytest
 from estimators import DOMAIN, people
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import make_column_transformer
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.dummy import DummyRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -276,3 +280,54 @@ def test_fit_resample_returns_the_callers_types():
     with pytest.raises(ValueError, match="target is None"):
         clone(release).set_params(target=None, ledger=ledger).fit_resample(X, Y)
     assert ledger.spent == 0
+
+
+def test_a_frozen_release_is_trained_on_and_not_paid_again():
+    ledger = skdp.PrivacyLedger(2)
+    release = clone(RELEASE).set_params(ledger=ledger).fit(X, Y)
+    for classifier in (encoded(DecisionTreeClassifier(max_depth=3)), encoded(LogisticRegression())):
+        model = skdp.PrivateClassifier(classifier, FrozenEstimator(release)).fit(X, Y)
+        assert model.score(X, Y) > 0.7 and list(model.classes_) == ["high", "low"]
+        assert model.privacy_loss_ == release.privacy_loss_
+        # The true labels are not read any more.
+        assert model.fit(X, ["anything"] * len(X)).score(X, Y) > 0.7
+    assert ledger.spent == 2
+    others, age = ROWS.drop(columns="age"), ROWS["age"]
+    numbers = skdp.PairViewSynthesizer(2, domain=DOMAIN, target="age").fit(others, age)
+    regressor = skdp.PrivateRegressor(DummyRegressor(), FrozenEstimator(numbers)).fit(others, age)
+    assert abs(regressor.predict(others[:1])[0] - age.mean()) < 5
+    with pytest.raises(skdp.exceptions.DomainError, match="needs a Numeric"):
+        skdp.PrivateRegressor(LinearRegression(), FrozenEstimator(release)).fit(X, Y)
+
+
+def test_a_frozen_release_must_be_fitted_and_know_its_label():
+    frozen = FrozenEstimator(clone(RELEASE))
+    with pytest.raises(NotFittedError):
+        skdp.PrivateClassifier(LogisticRegression(), frozen).fit(X, Y)
+    nameless = skdp.PairViewSynthesizer(1, domain=DOMAIN).fit(ROWS)
+    with pytest.raises(ValueError, match="holds its label already"):
+        skdp.PrivateClassifier(LogisticRegression(), FrozenEstimator(nameless)).fit(X, Y)
+    known = FrozenEstimator(clone(RELEASE).fit(X, Y))
+    with pytest.raises(ValueError, match="give PrivateClassifier no"):
+        skdp.PrivateClassifier(LogisticRegression(), known, classes=["high", "low"]).fit(X, Y)
+
+
+def test_a_fitted_model_travels_without_ledger_and_seed():
+    ledger = skdp.PrivacyLedger(2)
+    model = skdp.PrivateClassifier(
+        encoded(DecisionTreeClassifier(max_depth=2)), clone(RELEASE).set_params(ledger=ledger)
+    ).fit(X, Y)
+    twin = pickle.loads(pickle.dumps(model))
+    assert twin.synthesizer.ledger is None and twin.synthesizer_.ledger is None
+    assert (twin.predict(X) == model.predict(X)).all()
+    # The model itself, its copy and its clone keep the ledger.
+    assert model.synthesizer.ledger is ledger
+    assert copy.copy(model).synthesizer.ledger is ledger
+    assert clone(model).synthesizer.ledger is ledger
+    with pytest.warns(skdp.exceptions.InsecureSeedWarning):
+        seeded = clone(model).set_params(synthesizer__ledger=None, synthesizer__random_state=8)
+        seeded.fit(X, Y)
+    twin = pickle.loads(pickle.dumps(seeded))
+    assert twin.synthesizer.random_state is None and twin.privacy_loss_.seeded
+    # Before the fit both are needed where the fit will run.
+    assert pickle.loads(pickle.dumps(clone(seeded))).synthesizer.random_state == 8

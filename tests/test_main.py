@@ -68,6 +68,7 @@ def test_methods(files):
         ({"--epsilon": "much"}, "--epsilon must be a number"),
         ({"--domain": "nowhere.json"}, "nowhere.json"),
         ({"--out": "no/such/folder/view.skdp"}, "no folder"),
+        ({"--out": "."}, "names the folder"),
         ({"--target": "wage"}, "wage"),
         ({"--budget": "3"}, "--ledger"),
     ],
@@ -89,6 +90,13 @@ def test_files_that_are_not_what_they_should_be(files, capsys):
     for name, message in (("empty", "is empty"), ("other", "no column 'age'")):
         assert run("release", files / f"{name}.csv", *arguments) == 2
         assert message in capsys.readouterr().err
+    assert run("release", files / "nowhere.csv", *arguments) == 2
+    assert "nowhere.csv: No such file" in capsys.readouterr().err
+    for text in ("{bad", "[1, 2]", '{"age": 3}'):
+        (files / "bad.json").write_text(text)
+        arguments[1] = files / "bad.json"
+        assert run("release", files / "data.csv", *arguments) == 2
+        assert "domain" in capsys.readouterr().err
     assert run("query", files / "data.csv", "age > 3") == 2
     assert run("ledger", files / "nowhere.sqlite") == 2
     assert run("ledger", files / "data.csv") == 2
@@ -118,3 +126,28 @@ def test_as_a_program(files):
     )  # fmt: skip
     assert done.returncode == 2 and done.stderr.startswith("Refused:")
     assert subprocess.run([sys.executable, "-m", "skdp"], capture_output=True).returncode == 2
+
+
+def test_a_refused_file_name_costs_nothing(files):
+    ledger = files / "ledger.sqlite"
+    assert release(files, "--ledger", ledger, "--budget", "3", "--out", files) == 2
+    assert not ledger.exists()
+
+
+def test_bytes_that_are_no_text_are_no_error(files):
+    # In a record they would tell of it; a byte order mark is not part of the first name.
+    text = ROWS.to_csv(index=False, lineterminator="\n").encode()
+    (files / "data.csv").write_bytes(b"\xef\xbb\xbf" + text + b"40,\xff\xfe,full,high\n")
+    assert release(files) == 0
+    assert abs(skdp.Synopsis.load(files / "view.skdp").count() - len(ROWS)) < 60
+
+
+def test_a_damaged_release_is_refused(files, capsys):
+    assert release(files) == 0
+    whole = (files / "view.skdp").read_bytes()
+    middle = len(whole) // 2
+    flipped = whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :]
+    for damaged in (b"", whole[:300], flipped):
+        (files / "view.skdp").write_bytes(damaged)
+        assert run("query", files / "view.skdp", "age > 3") == 2
+        assert "not a usable synopsis file" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from estimators import DOMAIN, people
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
@@ -420,3 +422,30 @@ def test_regressor_on_nobody(n_rows):
     estimator = skdp.PrivateRegressor(LinearRegression(), release, target_range=(0, 2))
     predicted = estimator.fit(X[:n_rows], X["a"][:n_rows]).predict(X)
     assert predicted.shape == (N,) and np.isfinite(predicted).all()
+
+
+def test_a_search_on_a_frozen_release_pays_for_the_choice_only():
+    ledger = skdp.PrivacyLedger(1)
+    release = skdp.HDPViewSynthesizer(
+        1.0, domain=SQUARE.with_attribute("label", skdp.Categorical(["high", "low"])),
+        target="label",
+    ).fit(X, Y)  # fmt: skip
+    search = skdp.PrivateGridSearchCV(
+        skdp.PrivateClassifier(DecisionTreeClassifier(), FrozenEstimator(release)),
+        {"estimator__max_depth": [1, 2]},
+        epsilon=0.5,
+        ledger=ledger,
+    ).fit(X, Y)
+    assert search.privacy_loss_.epsilon == ledger.spent == Fraction(1, 2)
+    assert search.score(X, Y) > 0.8
+
+
+def test_a_fitted_search_travels_without_ledger():
+    ledger = skdp.PrivacyLedger(2)
+    search = skdp.PrivateGridSearchCV(
+        model(ledger=ledger), {"estimator__max_depth": [1, 2]}, epsilon=0.5
+    ).fit(X, Y)
+    twin = pickle.loads(pickle.dumps(search))
+    assert twin.estimator.synthesizer.ledger is None and twin.best_params_ == search.best_params_
+    assert (twin.predict(X) == search.predict(X)).all()
+    assert search.estimator.synthesizer.ledger is ledger
