@@ -775,7 +775,7 @@ def test_figures_are_drawn_with_their_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(cuboids, "_MIN_SEARCH", 300)
     monkeypatch.setattr(reproduce, "SIZES", (5, 4, 3))
     finding = reproduce.FIGURES["cubes_cuboids"](tmp_path, True)
-    assert "falls from 120 in the total to 2 in the base" in finding
+    assert "falls from 120 in the total to 2 in the base" in finding.found
     assert (tmp_path / "cubes_cuboids.png").stat().st_size > 10_000
     table = pd.read_csv(tmp_path / "cubes_cuboids.csv")
     assert set(table["method"]) == set(reproduce.METHODS)

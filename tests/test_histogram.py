@@ -794,7 +794,7 @@ def test_the_figures_of_the_paper(tmp_path):
     gblue = pytest.importorskip("benchmarks.reproduce.gblue")
     for name, draw in gblue.FIGURES.items():
         finding = draw(tmp_path, True)
-        assert "agrees" in finding
+        assert finding.verdict in ("agrees", "agrees in part")
         assert (tmp_path / f"{name}.png").stat().st_size > 10_000
         table = pd.read_csv(tmp_path / f"{name}.csv")
         assert len(table) >= 15 and not table.isna().any(axis=None)

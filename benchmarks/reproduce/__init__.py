@@ -2,19 +2,61 @@
 
 Each module holds the figures of one paper in ``FIGURES``, a dict from a name to a function
 ``(out_dir, quick) -> finding``. The function writes ``NAME.png`` and, with every number that is
-drawn and one row for each, ``NAME.csv``; the finding says in words what the paper claims and
-whether it is borne out. Run one as ``python -m benchmarks.reproduce.gblue --out DIR``.
+drawn and one row for each, ``NAME.csv``; the `Finding` says what the paper claims, what was found,
+and by which rules on the numbers the two agree. Run one module as
+``python -m benchmarks.reproduce.gblue --out DIR``, all as ``python -m benchmarks.reproduce``.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Figure", "run"]
+__all__ = ["Figure", "Finding", "run"]
 
-Figure = Callable[[Path, bool], str]
+
+@dataclass(frozen=True)
+class Finding:
+    """What a figure shows.
+
+    Parameters
+    ----------
+    claim : str
+        What the paper says, in other words than its own.
+    found : str
+        What the numbers of this run are.
+    checks : mapping of str to bool
+        Parts of the claim, each as a rule on the numbers, and whether it holds.
+    """
+
+    claim: str
+    found: str
+    checks: Mapping[str, bool]
+
+    def __post_init__(self) -> None:
+        if not self.checks:
+            raise ValueError("A finding without a check cannot agree or disagree.")
+
+    @property
+    def verdict(self) -> str:
+        """Whether all, some or none of the checks hold."""
+        held = [bool(holds) for holds in self.checks.values()]
+        return "agrees" if all(held) else "agrees in part" if any(held) else "disagrees"
+
+    @property
+    def rules(self) -> str:
+        """The checks in one line."""
+        return "; ".join(
+            f"{rule}: {'yes' if holds else 'no'}" for rule, holds in self.checks.items()
+        )
+
+    def __str__(self) -> str:
+        return f"The paper: {self.claim} Found: {self.found} It {self.verdict} ({self.rules})."
+
+
+Figure = Callable[[Path, bool], Finding]
 
 
 def run(figures: Mapping[str, Figure]) -> None:

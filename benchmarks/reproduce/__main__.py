@@ -1,7 +1,8 @@
 """Redraw figures and tables of the five works: ``python -m benchmarks.reproduce --list``.
 
-``--figure NAME`` draws one (or several, repeated), ``--all`` every one; ``--quick`` takes fewer
-repetitions. Writes ``NAME.png``, ``NAME.csv`` and ``findings.md`` into ``--out``.
+``--figure NAME`` draws one (or several, repeated), ``--work NAME`` those of a work, ``--all`` every
+one; ``--quick`` takes fewer repetitions. Writes ``NAME.png`` and ``NAME.csv`` into ``--out``, and
+adds to ``findings.csv`` there. ``--publish DIR`` turns that file into tables for the documentation.
 """
 
 from __future__ import annotations
@@ -12,7 +13,11 @@ import time
 import warnings
 from pathlib import Path
 
-from benchmarks.reproduce import Figure
+import pandas as pd
+
+from benchmarks.reproduce import Figure, Finding
+
+__all__ = ["COLUMNS", "WORKS", "add", "figures", "publish"]
 
 WORKS = {
     "dpcube": "DPCube",
@@ -23,6 +28,7 @@ WORKS = {
     "kmeans": "Dissertation, chapter 4 (k-means)",
     "svt": "Dissertation, chapter 5 (sparse vector)",
 }
+COLUMNS = ["figure", "work", "run", "verdict", "claim", "found", "rules", "cpu_s", "seconds"]
 
 
 def figures() -> dict[str, tuple[str, Figure]]:
@@ -35,36 +41,101 @@ def figures() -> dict[str, tuple[str, Figure]]:
     return found
 
 
+def add(path: Path, name: str, quick: bool, finding: Finding, cpu: float, seconds: float) -> None:
+    """Add a finding to the file of findings, in place of an older one of the same run."""
+    row = {
+        "figure": name,
+        "work": next(module for module in WORKS if name.startswith(module)),
+        "run": "quick" if quick else "full",
+        "verdict": finding.verdict,
+        "claim": finding.claim,
+        "found": finding.found,
+        "rules": finding.rules,
+        "cpu_s": round(cpu, 1),
+        "seconds": round(seconds, 1),
+    }
+    table = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=COLUMNS)
+    other = table[(table["figure"] != name) | (table["run"] != row["run"])]
+    rows = [*other.to_dict("records"), row]
+    pd.DataFrame(rows, columns=COLUMNS).to_csv(path, index=False)
+
+
+def publish(path: Path, folder: Path) -> None:
+    """Write a table for each work: the finding of the full run of a figure, else of the quick."""
+    found = pd.read_csv(path)
+    # "full" is before "quick".
+    found = found.sort_values("run", kind="stable").drop_duplicates("figure")
+    order = {name: place for place, name in enumerate(figures())}
+    found = found.sort_values("figure", key=lambda names: names.map(order))
+    folder.mkdir(parents=True, exist_ok=True)
+    for work, part in found.groupby("work", sort=False):
+        names = [_title(name, str(work)) for name in part["figure"]]
+        table = pd.DataFrame(
+            {
+                "Figure": names,
+                "The work's finding": part["claim"].map(_sentence).to_numpy(),
+                "Here": part["found"].map(_sentence).to_numpy(),
+                "Verdict": (part["verdict"] + " (" + part["rules"] + ")").to_numpy(),
+                "Run, CPU s": [
+                    f"{r}, {c:.0f}" for r, c in zip(part["run"], part["cpu_s"], strict=True)
+                ],
+            }
+        )
+        table.to_csv(folder / f"{work}.csv", index=False)
+
+
+def _title(name: str, work: str) -> str:
+    """A figure's name as it is read: "figure 3.2", "figures 9 and 10"."""
+    words = name.removeprefix(f"{work}_").split("_")
+    text = " ".join(words)
+    for place in range(1, len(words) - 1):
+        if words[place].isdigit() and words[place + 1].isdigit():
+            text = f"{' '.join(words[:place])} {words[place]}.{words[place + 1]}"
+    return text
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def main() -> None:
+    """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--list", action="store_true", help="names of all figures")
     what.add_argument("--figure", action="append", metavar="NAME", help="draw this one")
+    what.add_argument("--work", action="append", choices=list(WORKS), help="draw those of a work")
     what.add_argument("--all", action="store_true", help="draw every figure")
+    what.add_argument("--publish", type=Path, metavar="DIR", help="write tables of the findings")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     parser.add_argument("--out", type=Path, default=Path("figures"), help="folder to write")
     options = parser.parse_args()
+    if options.publish:
+        publish(options.out / "findings.csv", options.publish)
+        return
     known = figures()
     if options.list:
         for name, (work, _) in known.items():
             print(f"{name:40} {work}")
         return
-    names = list(known) if options.all else options.figure
+    works = {WORKS[module] for module in options.work or WORKS}
+    names = options.figure or [name for name, (work, _) in known.items() if work in works]
     unknown = [name for name in names if name not in known]
     if unknown:
         parser.error(f"no figure {unknown[0]!r}; --list names them")
     options.out.mkdir(parents=True, exist_ok=True)
     # Seeds are what makes a figure repeatable; the warning about them is for releases.
     warnings.simplefilter("ignore")
-    lines = ["# Findings", ""]
+    begin = time.perf_counter()
     for i, name in enumerate(names):
         work, draw = known[name]
-        started = time.perf_counter()
+        wall, cpu = time.perf_counter(), time.process_time()
         print(f"[{i + 1}/{len(names)}] {name} ({work})", flush=True)
         finding = draw(options.out, options.quick)
-        print(f"  {finding}\n  {time.perf_counter() - started:.0f} s", flush=True)
-        lines += [f"## {name}", "", f"*{work}.* {finding}", ""]
-        (options.out / "findings.md").write_text("\n".join(lines), encoding="utf-8")
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        passed = time.perf_counter() - begin
+        print(f"  {finding}\n  {wall:.0f} s; {passed:.0f} s since the start", flush=True)
+        add(options.out / "findings.csv", name, options.quick, finding, cpu, wall)
 
 
 if __name__ == "__main__":

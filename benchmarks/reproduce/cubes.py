@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.cubes import SEVEN, SIZES, adult, all_methods, figure
-from benchmarks.reproduce import run
+from benchmarks.reproduce import Finding, run
 from skdp import cuboids
 from skdp.counts import CountTable
 from skdp.mechanisms import discrete_laplace
@@ -36,7 +36,7 @@ COLOURS = {
 TITLES = {"max": "largest", "mean": "mean over the cuboids"}
 
 
-def dimensions(out_dir: Path, quick: bool) -> str:
+def dimensions(out_dir: Path, quick: bool) -> Finding:
     """Largest and mean error for the first 4 to 8 columns of Adult."""
     rows = [
         (objective, d, method, figure(values, objective))
@@ -51,7 +51,7 @@ def dimensions(out_dir: Path, quick: bool) -> str:
     return _ranking(table, "dimensions", "numbers of dimensions")
 
 
-def cuboid_orders(out_dir: Path, quick: bool) -> str:
+def cuboid_orders(out_dir: Path, quick: bool) -> Finding:
     """Largest error of the cuboids of each number of dimensions, for all columns of Adult."""
     sizes = SIZES[:6] if quick else SIZES
     orders = np.array([int(mask).bit_count() for mask in cuboids.lattice(sizes).masks])
@@ -72,16 +72,24 @@ def cuboid_orders(out_dir: Path, quick: bool) -> str:
     )
     base = worst["Base"]
     rises = bool((base.diff().dropna() <= 0).all())
-    return (
-        "The slides compare the errors of small and large cuboids. Here the error of Base falls "
-        f"from {base.iloc[0]:.3g} in the total to {base.iloc[-1]:.3g} in the base "
-        f"({'throughout' if rises else 'not throughout'}), that of All is {worst['All'].max():.3g} "
-        f"everywhere, and BMaxC stays between {worst['BMaxC'].min():.3g} and "
-        f"{worst['BMaxC'].max():.3g}; optimized reaches {worst['optimized'].max():.3g} at most."
+    return Finding(
+        "noise in the base cuboid alone adds up in small cuboids, noise in all of them costs every "
+        "one the same, and BMax lies between.",
+        f"the error of Base falls from {base.iloc[0]:.3g} in the total to {base.iloc[-1]:.3g} in "
+        f"the base, that of All is {worst['All'].max():.3g} everywhere, and BMaxC stays between "
+        f"{worst['BMaxC'].min():.3g} and {worst['BMaxC'].max():.3g}; optimized reaches "
+        f"{worst['optimized'].max():.3g} at most.",
+        {
+            "the error of Base never rises with the dimensions of the cuboid": rises,
+            "that of All is the same everywhere": bool(np.ptp(worst["All"]) <= 1e-9 * base.max()),
+            "the largest of BMax is at most that of All and of Base": bool(
+                worst["BMax"].max() <= min(worst["All"].max(), base.max()) * (1 + 1e-9)
+            ),
+        },
     )
 
 
-def cardinalities(out_dir: Path, quick: bool) -> str:
+def cardinalities(out_dir: Path, quick: bool) -> Finding:
     """Largest and mean error of seven dimensions of equal size, against the size."""
     rows = [
         (objective, size, method, figure(values, objective))
@@ -96,7 +104,7 @@ def cardinalities(out_dir: Path, quick: bool) -> str:
     return _ranking(table, "cardinality", "cardinalities")
 
 
-def seconds(out_dir: Path, quick: bool) -> str:
+def seconds(out_dir: Path, quick: bool) -> Finding:
     """CPU for publishing all cuboids of Adult, against the number of dimensions."""
     table = _times(quick)
     total = table.groupby(["method", "dimensions"], sort=False)["cpu_s"].sum().reset_index()
@@ -112,15 +120,16 @@ def seconds(out_dir: Path, quick: bool) -> str:
     most = total.loc[total["cpu_s"].idxmax()]
     last = total[total["dimensions"] == total["dimensions"].max()].set_index("method")["cpu_s"]
     extra = last["AllC"] / last["All"]
-    return (
-        "The slides call consistency by least squares linear in the cells and practical. Here all "
-        f"cuboids are published in at most {most['cpu_s']:.1f} CPU seconds ({most['method']}, "
-        f"{most['dimensions']} dimensions), and AllC takes {extra:.1f} times as long as All "
-        f"({'agrees' if extra < 5 else 'DISAGREES'})."
+    return Finding(
+        "consistency by least squares is linear in the cells and practical.",
+        f"all cuboids are published in at most {most['cpu_s']:.1f} CPU seconds "
+        f"({most['method']}, {most['dimensions']} dimensions), and AllC takes {extra:.1f} times as "
+        "long as All.",
+        {"AllC takes less than five times as long as All": bool(extra < 5)},
     )
 
 
-def seconds_of_parts(out_dir: Path, quick: bool) -> str:
+def seconds_of_parts(out_dir: Path, quick: bool) -> Finding:
     """CPU of planning, measuring and making consistent, for the largest cube."""
     table = _times(quick)
     table = table[table["dimensions"] == table["dimensions"].max()]
@@ -144,11 +153,21 @@ def seconds_of_parts(out_dir: Path, quick: bool) -> str:
     drawn.legend(loc="outside right center", frameon=False)
     drawn.savefig(out_dir / "cubes_time_parts.png")
     search = wide.loc["optimized", "planning"]
-    return (
-        "The slides take the time apart by subroutine. Here planning takes "
-        f"{wide.loc['BMax', 'planning']:.2f} s for BMax and {search:.1f} s for optimized, "
-        f"measuring at most {wide['measuring'].max():.2f} s, and weighted least squares at most "
-        f"{wide.loc[['AllC', 'BMaxC', 'PMostC', 'optimized'], 'computing cuboids'].max():.2f} s."
+    least_squares = wide.loc[["AllC", "BMaxC", "PMostC", "optimized"], "computing cuboids"].max()
+    return Finding(
+        "the time is drawn for each subroutine; the text at hand has no values. To be practical, "
+        "choosing cuboids should take less time than publishing them.",
+        f"planning takes {wide.loc['BMax', 'planning']:.2f} s for BMax and {search:.1f} s for "
+        f"optimized, which the slides do not have; measuring at most "
+        f"{wide['measuring'].max():.2f} s, and weighted least squares at most "
+        f"{least_squares:.2f} s.",
+        {
+            f"{method} plans in less time than it measures and computes": bool(
+                wide.loc[method, "planning"]
+                < wide.loc[method, "measuring"] + wide.loc[method, "computing cuboids"]
+            )
+            for method in ("BMax", "PMost")
+        },
     )
 
 
@@ -211,9 +230,9 @@ def _timed(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
     return result, time.process_time() - begin
 
 
-def _ranking(table: pd.DataFrame, by: str, what: str) -> str:
+def _ranking(table: pd.DataFrame, by: str, what: str) -> Finding:
     """What the slides show, and whether it shows here too."""
-    texts = []
+    texts, checks = [], {}
     for objective, title in TITLES.items():
         wide = table[table["error"] == objective].pivot(
             index=by, columns="method", values="variance"
@@ -222,15 +241,25 @@ def _ranking(table: pd.DataFrame, by: str, what: str) -> str:
         gains = (wide["BMaxC"] <= wide["BMax"] * (1 + 1e-9)).sum()
         best = wide[list(SEVEN)].idxmin(axis=1)
         ratio = wide["optimized"] / wide[list(SEVEN)].min(axis=1)
+        if objective == "max":
+            checks["BMax has at most the largest error of All and of Base, everywhere"] = bool(
+                beats == len(wide)
+            )
+        else:
+            low = (wide["PMost"] <= wide[["All", "Base"]].min(axis=1) * (1 + 1e-9)).mean()
+            checks["PMost has at most the mean error of All and of Base, mostly"] = bool(low > 0.5)
+        checks[f"consistency does not hurt BMax in the {title}"] = bool(gains == len(wide))
         texts.append(
             f"{title}: BMax is at most the better of All and Base at {beats} of {len(wide)} "
             f"{what}, consistency does not hurt it at {gains}; the best of the seven is "
             f"{', '.join(best.tolist())}; optimized has {ratio.min():.2f} to {ratio.max():.2f} of "
             "its variance"
         )
-    return (
-        "The slides find BMax below All and Base in the largest error, PMost low in the mean, and "
-        "the consistent versions below the others. Here, " + ". ".join(texts) + "."
+    return Finding(
+        "BMax is below All and Base in the largest error, PMost low in the mean, and the "
+        "consistent versions are below the others.",
+        ". ".join(texts) + ".",
+        checks,
     )
 
 

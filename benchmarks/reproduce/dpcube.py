@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks import _data
-from benchmarks.reproduce import run
+from benchmarks.reproduce import Finding, run
 from skdp import Categorical, Domain, KDTreeSynthesizer, Numeric, usefulness
 from skdp.exceptions import InsecureSeedWarning
 
@@ -102,7 +102,7 @@ def rectangle_errors(
 LINE = Domain({"hours": HOURS})
 
 
-def figures_3_to_5(out_dir: Path, quick: bool) -> str:
+def figures_3_to_5(out_dir: Path, quick: bool) -> Finding:
     """Original and released distribution, and the noise between them."""
     truth = true_table().sum(axis=0)
     released = release(0.05, 0, LINE, strategy="cell").synopsis_.view(["hours"])
@@ -116,10 +116,15 @@ def figures_3_to_5(out_dir: Path, quick: bool) -> str:
     axes[0].set_ylabel("records")
     figure.savefig(out_dir / "dpcube_figures_3_to_5.png")
     noise = table["noise"].abs().mean()
-    return (
-        "The paper's released distribution looks like the original one, noise apart. Agrees: at "
-        f"epsilon .05 the mean absolute noise is {noise:.0f} records a cell (20 expected) under a "
-        f"mode of {truth.max():.0f}; cells of hardly anybody are noise alone."
+    alike = np.corrcoef(table["original"], table["released"])[0, 1]
+    return Finding(
+        "the released distribution looks like the original one, noise apart.",
+        f"at epsilon .05 the mean absolute noise is {noise:.0f} records a cell (20 expected) under "
+        f"a mode of {truth.max():.0f}; cells of hardly anybody are noise alone.",
+        {
+            "correlation of the two at least .99": alike >= 0.99,
+            "mean absolute noise within half of the expected 20": 10 <= noise <= 30,
+        },
     )
 
 
@@ -135,7 +140,7 @@ def line_errors(quick: bool) -> NDArray[np.float64]:
     return np.concatenate(errors)
 
 
-def figure_6(out_dir: Path, quick: bool) -> str:
+def figure_6(out_dir: Path, quick: bool) -> Finding:
     """How often each error of a one-dimensional count occurs."""
     errors = line_errors(quick)
     share, edges = np.histogram(errors, bins=np.arange(0, errors.max() + 20, 20))
@@ -145,15 +150,19 @@ def figure_6(out_dir: Path, quick: bool) -> str:
     ax.bar(table["error_from"], table["share"], width=20, align="edge", color="#31688e")
     ax.set(xlabel="error of a range, records", ylabel="share of ranges")
     figure.savefig(out_dir / "dpcube_figure_6.png")
-    return (
-        f"The paper reports a mean error of 62.2 over 100 cells; here it is {errors.mean():.1f} "
-        f"over {HOURS.size}. The error is that of the noise alone and does not depend on the data: "
-        "62 is what ranges of 8 cells have on average, so the paper's were shorter than random "
-        "pairs of ends. Small errors are the most frequent, as in the paper."
+    return Finding(
+        "the mean error is 62.2 over 100 cells, and small errors are the most frequent.",
+        f"{errors.mean():.1f} over {HOURS.size} cells. The error is that of the noise alone and "
+        "does not depend on the data: 62 is what ranges of 8 cells have on average, so the paper's "
+        "were shorter than random pairs of ends.",
+        {
+            "mean error within half of 62.2": abs(errors.mean() - 62.2) <= 31.1,
+            "the first class of errors is the most frequent": int(share.argmax()) == 0,
+        },
     )
 
 
-def figure_7(out_dir: Path, quick: bool) -> str:
+def figure_7(out_dir: Path, quick: bool) -> Finding:
     """Errors that are exceeded with probability delta, and bounds on them."""
     errors = line_errors(quick)
     rows = []
@@ -171,18 +180,20 @@ def figure_7(out_dir: Path, quick: bool) -> str:
     ax.legend(frameon=False)
     figure.savefig(out_dir / "dpcube_figure_7.png")
     row = table[table["delta"] == 0.05].iloc[0]
-    return (
-        "The paper finds actual errors far below its bound. Agrees: at delta .05 the bound is "
-        f"{row['published']:.0f}, the error {row['actual']:.0f}. The gap is not the data's doing: "
-        f"a tight bound for one query over all cells is {row['one query']:.0f}, for all sets of "
-        f"cells at once {row['every query']:.0f}."
+    far = table["published"] >= 2 * table["actual"]
+    return Finding(
+        "actual errors are far below the bound.",
+        f"at delta .05 the bound is {row['published']:.0f}, the error {row['actual']:.0f}. The gap "
+        "is not the data's doing: a tight bound for one query over all cells is "
+        f"{row['one query']:.0f}, for all sets of cells at once {row['every query']:.0f}.",
+        {"the published bound is at least twice the error at every delta": bool(far.all())},
     )
 
 
-def figure_8(out_dir: Path, quick: bool) -> str:
+def figure_8(out_dir: Path, quick: bool) -> Finding:
     """Average age by hours and by income, from the original and from a release."""
     domain = Domain({"age": AGE, "hours": HOURS, "income": Categorical(["<=50K", ">50K"])})
-    tables, findings = [], []
+    tables, findings, most_off = [], [], {}
     figure, axes = _axes(1, 2, width=9.0, ratios=(3, 1))
     for ax, by in zip(axes, ("hours", "income"), strict=True):
         view = release(0.5, 0, domain.select(["age", by]), strategy="cell")
@@ -200,6 +211,7 @@ def figure_8(out_dir: Path, quick: bool) -> str:
         tables.append(table)
         off = (table["released"] - table["original"]).abs()
         large = table["records"] >= 500
+        most_off[by] = float(off[large].mean())
         findings.append(
             f"by {by} off by {off[large].mean():.1f} years on average in the "
             f"{large.sum()} groups of 500 records or more"
@@ -215,10 +227,14 @@ def figure_8(out_dir: Path, quick: bool) -> str:
     axes[0].legend(frameon=False)
     pd.concat(tables).to_csv(out_dir / "dpcube_figure_8.csv", index=False)
     figure.savefig(out_dir / "dpcube_figure_8.png")
-    return (
-        "The paper finds averages of groups hardly changed, with 10,000 records a group. Agrees "
-        f"where the groups are large: {'; '.join(findings)}. No bound covers averages, in the "
-        "paper or here, and small groups show why."
+    return Finding(
+        "averages of groups hardly change, with 10,000 records a group.",
+        f"{'; '.join(findings)}. No bound covers averages, in the paper or here, and small groups "
+        "show why.",
+        {
+            f"by {by}, groups of 500 or more are off by at most 2 years on average": off <= 2
+            for by, off in most_off.items()
+        },
     )
 
 
@@ -265,7 +281,7 @@ def draw(
     figure.savefig(out_dir / f"{figure_name}.png")
 
 
-def figures_9_and_10(out_dir: Path, quick: bool) -> str:
+def figures_9_and_10(out_dir: Path, quick: bool) -> Finding:
     """Error of the hierarchical kd-tree against its height."""
     heights = (2, 6, 10, 13) if quick else (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)
     epsilons = (0.1, 1.0)
@@ -286,16 +302,21 @@ def figures_9_and_10(out_dir: Path, quick: bool) -> str:
         )
         for epsilon in epsilons
     }
-    turns = [epsilon for epsilon in epsilons if best[epsilon] < max(heights)]
-    return (
-        "The paper finds the least error at a height of about 13, with a million records, and more "
-        f"on either side. {'Agrees' if turns else 'Agrees in part'}: here it is least at "
-        f"{best[0.1]} for alpha .1 and {best[1.0]} for alpha 1, of heights up to {max(heights)}; "
-        "a smaller budget supports fewer levels."
+    return Finding(
+        "the error is least at a height of about 13, with a million records, and larger on either "
+        "side.",
+        f"it is least at {best[0.1]} for alpha .1 and {best[1.0]} for alpha 1, of heights up to "
+        f"{max(heights)}; a smaller budget, or fewer records, supports fewer levels.",
+        {
+            "the least error is inside the range of heights at alpha .1": (
+                min(heights) < best[0.1] < max(heights)
+            ),
+            "the best height at alpha 1 is 11 or more": best[1.0] >= 11,
+        },
     )
 
 
-def figures_11_and_12(out_dir: Path, quick: bool) -> str:
+def figures_11_and_12(out_dir: Path, quick: bool) -> Finding:
     """Error of the two-step kd-tree against the thresholds xi0 and xi1."""
     xi0s = (5, 100, 2000) if quick else (5, 20, 50, 100, 200, 500, 2000, 10_000)
     table = sweep(
@@ -314,17 +335,21 @@ def figures_11_and_12(out_dir: Path, quick: bool) -> str:
     spread = corrected.groupby("method")["absolute"].agg(lambda errors: errors.max() / errors.min())
     raw = table[table["method"].str.contains("raw")]["absolute"]
     paired = table[table["method"] == "xi1 = 100"]["absolute"]
-    return (
-        "The paper finds that xi0 matters much. Agrees where xi1 leaves the choice to it: over "
-        "this range of xi0 the error changes by a factor of "
+    return Finding(
+        "the threshold xi0 matters much.",
+        "over this range of xi0 the error changes by a factor of "
         + ", ".join(f"{factor:.1f} ({name})" for name, factor in spread.items())
         + f". Without the correction of H for noise the error at xi1 = 100 is {raw.min():.0f} to "
         f"{raw.max():.0f}, with it {paired.min():.0f} to {paired.max():.0f}: uncorrected, a "
-        "threshold divides more, so the two have to be compared at their best."
+        "threshold divides more, so the two have to be compared at their best.",
+        {
+            f"the error changes at least by half with xi0 at {name}": factor >= 1.5
+            for name, factor in spread.items()
+        },
     )
 
 
-def figures_13_and_14(out_dir: Path, quick: bool) -> str:
+def figures_13_and_14(out_dir: Path, quick: bool) -> Finding:
     """Error of the three strategies against the budget."""
     table = sweep(
         "dpcube_figures_13_and_14",
@@ -335,20 +360,26 @@ def figures_13_and_14(out_dir: Path, quick: bool) -> str:
         quick,
         log=True,
     )
-    wins, always = {}, True
+    wins, checks = {}, {}
     for kind in ("absolute", "relative"):
         wide = table.pivot(index="alpha", columns="method", values=kind)
         least = wide.idxmin(axis=1)
-        always &= bool((least == "two-step").all())
+        checks[f"two-step has the least {kind} error at every alpha"] = bool(
+            (least == "two-step").all()
+        )
         wins[kind] = ", ".join(f"{name} at alpha {alpha:g}" for alpha, name in least.items())
-    return (
-        "The paper finds its two-step kd-tree the best for every budget, above all in relative "
-        f"error. {'Agrees' if always else 'Agrees for small budgets only'}: the least absolute "
-        f"error has {wins['absolute']}; the least relative error {wins['relative']}."
+    checks["two-step has the least error at the smallest alpha"] = all(
+        won.startswith("two-step") for won in wins.values()
+    )
+    return Finding(
+        "the two-step kd-tree is the best for every budget, above all in relative error.",
+        f"the least absolute error has {wins['absolute']}; the least relative error "
+        f"{wins['relative']}.",
+        checks,
     )
 
 
-def figures_15_and_16(out_dir: Path, quick: bool) -> str:
+def figures_15_and_16(out_dir: Path, quick: bool) -> Finding:
     """Answering q queries one by one against one release for all."""
     alpha = 0.1
     queries = rectangles(1000)
@@ -367,11 +398,16 @@ def figures_15_and_16(out_dir: Path, quick: bool) -> str:
     for i, kind in enumerate(("absolute", "relative")):
         unit = float(np.mean(1 / small)) / alpha if kind == "relative" else 1 / alpha
         crossing[kind] = released["two-step"][i] / unit
-    return (
-        "The paper's release wins from about 3 queries (absolute) and 7 (relative). Agrees: here "
-        f"the two-step tree wins from {np.ceil(crossing['absolute']):.0f} and "
-        f"{np.ceil(crossing['relative']):.0f} queries at alpha {alpha:g}; where it begins depends "
-        "on the data, that there is such a point does not."
+    first = {kind: int(np.ceil(number)) for kind, number in crossing.items()}
+    return Finding(
+        "a release beats answering one by one from about 3 queries (absolute error) and 7 "
+        "(relative error).",
+        f"the two-step tree wins from {first['absolute']} and {first['relative']} queries at alpha "
+        f"{alpha:g}; where it begins depends on the data, that there is such a point does not.",
+        {
+            "it wins from 20 queries or fewer": max(first.values()) <= 20,
+            "later in relative error": first["relative"] >= first["absolute"],
+        },
     )
 
 

@@ -21,7 +21,7 @@ from sklearn.cluster import KMeans
 
 from benchmarks import _data
 from benchmarks.kmeans import best_nicv, blobs, nicv, private_fit
-from benchmarks.reproduce import run
+from benchmarks.reproduce import Finding, run
 from skdp._random import noise_source, sampling_generator
 from skdp.exceptions import InsecureSeedWarning
 from skdp.mechanisms import discrete_laplace
@@ -96,8 +96,8 @@ def _save(out: Path, name: str, figure: Any, rows: list[dict[str, Any]]) -> pd.D
     return table
 
 
-def _verdict(holds: bool, claim: str, seen: str) -> str:
-    return f"The dissertation: {claim} This run {'agrees' if holds else 'disagrees'}: {seen}"
+def _verdict(holds: bool, claim: str, rule: str, seen: str) -> Finding:
+    return Finding(claim, seen, {rule: bool(holds)})
 
 
 def _curves(
@@ -147,7 +147,7 @@ def _mean_log(table: pd.DataFrame, method: str) -> float:
     return float(np.exp(np.log(chosen["nicv"] / chosen["best"]).mean()))
 
 
-def figure_4_1(out: Path, quick: bool) -> str:
+def figure_4_1(out: Path, quick: bool) -> Finding:
     """All methods: NICV against epsilon."""
     algorithms = tuple(a for a in _NAMES if a not in ("lloyd", "hybrid"))
     table = _curves(out, "kmeans_figure_4_1", algorithms, quick, _epsilons(quick))
@@ -157,13 +157,14 @@ def figure_4_1(out: Path, quick: bool) -> str:
     return _verdict(
         good < min(ratio["GkM"], ratio["PGkM"]),
         "GkM and PGkM are much worse than the improved Lloyd algorithm and the grids.",
+        "EUGkM, UGkM and DPLloyd-Impr are all nearer the best NICV than GkM and PGkM",
         "mean ratio to the best NICV "
         + ", ".join(f"{m} {r:.2f}" for m, r in sorted(ratio.items(), key=lambda item: item[1]))
         + f"; auto, which the dissertation does not have: {ours:.2f}.",
     )
 
 
-def figure_4_2(out: Path, quick: bool) -> str:
+def figure_4_2(out: Path, quick: bool) -> Finding:
     """Close-up of the four best."""
     algorithms = ("lloyd-improved", "lloyd", "extended-grid", "uniform-grid")
     table = _curves(out, "kmeans_figure_4_2", algorithms, quick, _epsilons(quick))
@@ -172,6 +173,7 @@ def figure_4_2(out: Path, quick: bool) -> str:
     return _verdict(
         grid < rounds,
         "in two dimensions EUGkM is better than the improved Lloyd algorithm.",
+        "EUGkM has the smaller mean ratio to the best NICV",
         f"mean ratio to the best NICV {grid:.2f} (EUGkM), {rounds:.2f} (DPLloyd-Impr).",
     )
 
@@ -187,7 +189,7 @@ def _heat(ax: Any, table: NDArray[np.float64], ks: list[int], ds: list[int], tit
     return image
 
 
-def figure_4_3(out: Path, quick: bool) -> str:
+def figure_4_3(out: Path, quick: bool) -> Finding:
     """Excess NICV by number of clusters and of dimensions at epsilon 1."""
     algorithms = ("extended-grid", "lloyd-improved", "hybrid", "auto")
     ks, ds = ([3, 8], [2, 5]) if quick else ([2, 4, 6, 8, 10], [2, 3, 4, 6, 8, 10])
@@ -215,12 +217,14 @@ def figure_4_3(out: Path, quick: bool) -> str:
         bool(growth[0] > growth[1] and found[2].mean() <= found[0].mean() * 1.05),
         "EUGkM suffers more from dimensions than the improved Lloyd algorithm, and Hybrid scales "
         "better than EUGkM.",
+        "the excess of EUGkM grows more than DPLloyd-Impr's, and Hybrid's mean is at most 1.05 "
+        "times EUGkM's",
         f"from the fewest to the most dimensions the excess of EUGkM grows {growth[0]:.0f} times, "
         f"that of DPLloyd-Impr {growth[1]:.0f} times; mean excess {means}.",
     )
 
 
-def figure_4_4(out: Path, quick: bool) -> str:
+def figure_4_4(out: Path, quick: bool) -> Finding:
     """The constant theta of the extended grid at epsilon 1."""
     thetas = (2.0, 10.0, 50.0) if quick else (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
     ks, ds = ([3, 6], [2, 4]) if quick else ([2, 4, 6, 8], [2, 3, 4, 6])
@@ -245,13 +249,14 @@ def figure_4_4(out: Path, quick: bool) -> str:
     return _verdict(
         bool(means[10.0] <= 3 * min(means.values())),
         "theta = 10 works well in most cases.",
+        "theta 10 has at most three times the geometric mean excess of the best theta",
         "geometric mean excess "
         + ", ".join(f"{m:.5f} (theta {t:g})" for t, m in means.items())
         + ".",
     )
 
 
-def figure_4_5(out: Path, quick: bool) -> str:
+def figure_4_5(out: Path, quick: bool) -> Finding:
     """Hybrid against its two parts."""
     algorithms = ("hybrid", "extended-grid", "lloyd-improved")
     table = _curves(out, "kmeans_figure_4_5", algorithms, quick, _epsilons(quick))
@@ -259,11 +264,12 @@ def figure_4_5(out: Path, quick: bool) -> str:
     return _verdict(
         ratio["Hybrid"] <= 1.1 * min(ratio.values()),
         "Hybrid is as good as the better of its parts, and better in many dimensions.",
+        "Hybrid's mean ratio to the best NICV is at most 1.1 times that of either part",
         "mean ratio to the best NICV " + ", ".join(f"{m} {r:.3f}" for m, r in ratio.items()) + ".",
     )
 
 
-def figure_4_6(out: Path, quick: bool) -> str:
+def figure_4_6(out: Path, quick: bool) -> Finding:
     """Sample and aggregate: its two errors, by size of a block, at epsilon 1."""
     sets = _sets(quick)
     figure, axes = _panels(len(sets))
@@ -308,11 +314,12 @@ def figure_4_6(out: Path, quick: bool) -> str:
         all(smaller_is_better),
         "blocks of N^.6 rows are far from the best size; noise is nearly all of the error, and "
         "smaller blocks are better.",
+        "a smaller block than N^.6 has the smaller error on every set",
         f"a smaller block is better on {sum(smaller_is_better)} of {len(sets)} sets.",
     )
 
 
-def figure_4_7(out: Path, quick: bool) -> str:
+def figure_4_7(out: Path, quick: bool) -> Finding:
     """Convergence of the genetic algorithm and of Lloyd's, without privacy."""
     sets = _sets(quick)
     figure, axes = _panels(len(sets))
@@ -350,11 +357,12 @@ def figure_4_7(out: Path, quick: bool) -> str:
     return _verdict(
         sum(faster) > len(faster) / 2,
         "in the first iterations Lloyd's algorithm improves much faster than the genetic one.",
+        "after three iterations Lloyd's is ahead on most sets",
         f"after three iterations Lloyd's is ahead on {sum(faster)} of {len(faster)} sets.",
     )
 
 
-def figure_4_8(out: Path, quick: bool) -> str:
+def figure_4_8(out: Path, quick: bool) -> Finding:
     """CPU seconds of a fit at epsilon .1."""
     algorithms = ("lloyd", "extended-grid", "auto")
     sets = _sets(quick)
@@ -379,13 +387,14 @@ def figure_4_8(out: Path, quick: bool) -> str:
     return _verdict(
         bool(mean["DPLloyd"] < mean["EUGkM"]),
         "DPLloyd is much faster than EUGkM with its 30 starts.",
+        "DPLloyd takes less CPU on average",
         f"{mean['DPLloyd']:.3f} and {mean['EUGkM']:.3f} CPU s; auto {mean[_NAMES['auto']]:.3f}.",
     )
 
 
 def _validity_table(
     out: Path, name: str, data: str, candidates: range, expected: int, quick: bool
-) -> str:
+) -> Finding:
     """How often each number of clusters is chosen on the synopsis of EUGkM."""
     X, _ = _sets(False)[data]
     epsilons: tuple[float, ...] = (0.05, 0.1, 0.3, 0.5, 1.0, 2.0)
@@ -420,21 +429,22 @@ def _validity_table(
     return _verdict(
         likelihood >= 0.5,
         f"on {data}, k = {expected} is the most likely choice at epsilon {max(epsilons):g}.",
+        f"k = {expected} is chosen in at least half of the runs at epsilon {max(epsilons):g}",
         f"it is chosen in {likelihood:.2f} of the runs.",
     )
 
 
-def table_4_3(out: Path, quick: bool) -> str:
+def table_4_3(out: Path, quick: bool) -> Finding:
     """Choice of k on S1."""
     return _validity_table(out, "kmeans_table_4_3", "S1", range(2, 17), 15, quick)
 
 
-def table_4_4(out: Path, quick: bool) -> str:
+def table_4_4(out: Path, quick: bool) -> Finding:
     """Choice of k in the plane: the check-ins, in place of TIGER and Image."""
     return _validity_table(out, "kmeans_table_4_4", "Check-ins", range(2, 7), 5, quick)
 
 
-def table_4_5(out: Path, quick: bool) -> str:
+def table_4_5(out: Path, quick: bool) -> Finding:
     """Choice of k on Adult."""
     return _validity_table(out, "kmeans_table_4_5", "Adult-num", range(2, 7), 2, quick)
 

@@ -25,7 +25,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks import privpfc as tables
-from benchmarks.reproduce import Figure, run
+from benchmarks.reproduce import Figure, Finding, run
 from skdp import (
     Categorical,
     DiffGenTransformer,
@@ -178,7 +178,7 @@ def _comparison(
 
 
 def _compare(name: str, kind: str, claim: str) -> Figure:
-    def figure(out_dir: Path, quick: bool) -> str:
+    def figure(out_dir: Path, quick: bool) -> Finding:
         problems = [BINARY[each]() for each in (["adult"] if quick else BINARY)]
         epsilons = (0.1, 1.0) if quick else EPSILONS
         frame = _comparison(problems, kind, epsilons, 1 if quick else 3)
@@ -192,26 +192,51 @@ def _compare(name: str, kind: str, claim: str) -> Figure:
             panel="table",
             log_x=True,
         )
-        return f"{claim} {_winner(frame)}"
+        return _winner(claim, frame)
 
     return figure
 
 
-def _winner(frame: pd.DataFrame) -> str:
+def _winner(claim: str, frame: pd.DataFrame) -> Finding:
     """In how many settings PrivPfC, in either form, beats the other releases."""
     private = frame[~frame["method"].isin(["majority", "true rows"])]
-    means = private.groupby(["table", "epsilon", "method"])["misclassification"].mean().unstack()
-    ours = means[["PrivPfC", "PrivPfC, as written"]]
+    keys = ["table", "classifier", "epsilon", "method"]
+    means = private.groupby(keys)["misclassification"].mean().unstack()
     others = means[["DiffGen", "PPH"]].min(axis=1)
-    best = (ours["PrivPfC"] <= others).sum()
-    written = (ours["PrivPfC, as written"] <= others).sum()
-    return (
-        f"Found: of {len(means)} settings PrivPfC has the smallest error in {best}, as written in "
-        f"{written}; means {means.mean().round(4).to_dict()}."
+    won = {name: int((means[name] <= others).sum()) for name in _OURS}
+    return Finding(
+        claim,
+        f"of {len(means)} settings PrivPfC has the smallest error in {won['PrivPfC']}, as written "
+        f"in {won['PrivPfC, as written']}; means {_listed(means.mean())}.",
+        {
+            f"{name} has the smallest error in most settings": won[name] > len(means) / 2
+            for name in _OURS
+        }
+        | {
+            "PrivPfC has the smallest mean": bool(
+                means["PrivPfC"].mean() <= means[["DiffGen", "PPH"]].mean().min()
+            )
+        },
     )
 
 
-def _figure_3_2(out_dir: Path, quick: bool) -> str:
+_OURS = ("PrivPfC", "PrivPfC, as written")
+
+
+def _listed(values: pd.Series) -> str:
+    """Errors by name, in one line."""
+    return ", ".join(f"{name} {value:.4f}" for name, value in values.items())
+
+
+def _lines_of(means: pd.DataFrame) -> str:
+    """Errors by method, one after the other along the axis of the figure."""
+    return "; ".join(
+        f"{name}: " + ", ".join(f"{value:.4f} at {at:g}" for at, value in row.dropna().items())
+        for name, row in means.iterrows()
+    )
+
+
+def _figure_3_2(out_dir: Path, quick: bool) -> Finding:
     rows = []
     for epsilon in np.geomspace(1e-3, 100, 30 if quick else 120):
         quality = Quality.of_the_paper(Fraction(float(epsilon)))
@@ -223,13 +248,15 @@ def _figure_3_2(out_dir: Path, quick: bool) -> str:
     _draw(out_dir, "figure_3_2", frame, "epsilon", "records", label="what", log_x=True)
     largest = frame.loc[frame["what"] == "largest change", "records"].max()
     interval = frame.loc[frame["what"] == "length of the interval", "records"].max()
-    return (
-        f"Paper: a record changes the quality by at most 1.1. Found: by at most {largest:.4f}, and "
-        f"all changes lie in an interval of length {interval:.4f}; selection may use that."
+    return Finding(
+        "a record changes the quality by at most 1.1.",
+        f"by at most {largest:.4f}, and all changes lie in an interval of length {interval:.4f}; "
+        "selection may use that.",
+        {"the largest change is at most 1.1": bool(largest <= 1.1)},
     )
 
 
-def _figure_3_3(out_dir: Path, quick: bool) -> str:
+def _figure_3_3(out_dir: Path, quick: bool) -> Finding:
     """Quality of the two largest counts against the exact one of all classes."""
     problem = tables.adult(multiclass=True)
     codes = problem.domain.encode(problem.rows)
@@ -248,10 +275,11 @@ def _figure_3_3(out_dir: Path, quick: bool) -> str:
         rows += [(epsilon, a, b) for a, b in zip(two, exact, strict=True)]
     frame = pd.DataFrame(rows, columns=["epsilon", "two largest", "exact"])
     _draw_points(out_dir, "figure_3_3", frame)
-    return (
-        "Paper: correlation .936 (sd .026) between the quality of the two largest counts and the "
-        f"exact one. Found on Adult's marital status: {np.mean(found):.4f} "
-        f"(sd {np.std(found):.4f})."
+    return Finding(
+        "the quality of the two largest counts and the exact one have a correlation of .936 "
+        "(standard deviation .026).",
+        f"on Adult's marital status {np.mean(found):.4f} (standard deviation {np.std(found):.4f}).",
+        {"a correlation of at least .91": bool(np.mean(found) >= 0.91)},
     )
 
 
@@ -289,7 +317,7 @@ def _draw_points(out_dir: Path, name: str, frame: pd.DataFrame) -> None:
     figure.savefig(out_dir / f"{name}.png")
 
 
-def _figure_3_7(out_dir: Path, quick: bool) -> str:
+def _figure_3_7(out_dir: Path, quick: bool) -> Finding:
     problem = [tables.adult(multiclass=True)]
     frames = [
         _comparison(problem, kind, (0.1, 1.0) if quick else EPSILONS, 1 if quick else 3)
@@ -306,7 +334,7 @@ def _figure_3_7(out_dir: Path, quick: bool) -> str:
         panel="classifier",
         log_x=True,
     )
-    return f"Paper: PrivPfC wins in most multiclass settings. {_winner(frame)}"
+    return _winner("PrivPfC wins in most multiclass settings.", frame)
 
 
 def _variants(
@@ -317,7 +345,7 @@ def _variants(
     return frame.groupby(["method", x])["misclassification"].mean().unstack()
 
 
-def _figure_3_8(out_dir: Path, quick: bool) -> str:
+def _figure_3_8(out_dir: Path, quick: bool) -> Finding:
     problem = tables.adult()
     pools = (100, 1000) if quick else (100, 1000, 10_000, 50_000)
     cells = [
@@ -332,13 +360,24 @@ def _figure_3_8(out_dir: Path, quick: bool) -> str:
         for fold in range(1 if quick else 3)
     ]
     means = _variants(out_dir, "figure_3_8", cells, "pool")
-    return (
-        "Paper: from 100 to 10,000 candidates much is gained, little beyond (table BR; here "
-        f"Adult). Found: {means.round(4).to_dict('index')}."
+    written = means.loc[[name for name in means.index if "written" in name]]
+    many = min(10_000, written.columns.max())
+    gain = written[100] - written[many]
+    return Finding(
+        "from 100 to 10,000 candidates much is gained, little beyond.",
+        f"{_lines_of(means)}.",
+        {
+            f"as written, {many:,.0f} candidates are better than 100 by .002 or more": bool(
+                gain.mean() >= 0.002
+            ),
+            "beyond, the error changes by less than that gain": bool(
+                abs(written[many] - written[written.columns.max()]).mean() <= max(gain.mean(), 0)
+            ),
+        },
     )
 
 
-def _figure_3_9(out_dir: Path, quick: bool) -> str:
+def _figure_3_9(out_dir: Path, quick: bool) -> Finding:
     problem = tables.adult()
     shares = {"3/37/60": "0.37", "3/10/87": "0.10"}
     cells = []
@@ -353,13 +392,18 @@ def _figure_3_9(out_dir: Path, quick: bool) -> str:
         finally:
             kernel.SHARES.update(kept)
     means = _variants(out_dir, "figure_3_9", cells, "epsilon")
-    return (
-        "Paper: the split 3/10/87 is as good, a little better from epsilon .2 on. Found: "
-        f"{means.round(4).to_dict('index')}."
+    gain = means.loc["3/37/60"] - means.loc["3/10/87"]
+    return Finding(
+        "the split 3/10/87 is as good as 3/37/60, and a little better from epsilon .2 on.",
+        f"{_lines_of(means)}.",
+        {
+            "it costs at most .005 anywhere": bool((gain >= -0.005).all()),
+            "it is better on average from epsilon .2": bool(gain[gain.index >= 0.2].mean() > 0),
+        },
     )
 
 
-def _figure_3_10(out_dir: Path, quick: bool) -> str:
+def _figure_3_10(out_dir: Path, quick: bool) -> Finding:
     """What the noise of the choice costs: choosing without noise is not private."""
     problem = tables.adult()
     cells = []
@@ -372,9 +416,18 @@ def _figure_3_10(out_dir: Path, quick: bool) -> str:
                 error, _ = _noise_free_choice(problem, name, epsilon, fold)
                 cells.append((f"{name}, choice without noise", epsilon, error))
     means = _variants(out_dir, "figure_3_10", cells, "epsilon")
-    return (
-        "Paper: choosing without noise gains something for PrivPfC, and DiffGen stays behind even "
-        f"so. Found: {means.round(4).to_dict('index')}."
+    mean = means.mean(axis=1)
+    return Finding(
+        "choosing without noise gains something for PrivPfC, and DiffGen stays behind even so.",
+        f"{_lines_of(means)}.",
+        {
+            "PrivPfC gains on average": bool(
+                mean["PrivPfC, choice without noise"] < mean["PrivPfC"]
+            ),
+            "DiffGen without noise is behind PrivPfC with it": bool(
+                mean["DiffGen, choice without noise"] > mean["PrivPfC"]
+            ),
+        },
     )
 
 
@@ -392,7 +445,7 @@ def _noise_free_choice(
         module.noisy_max = private
 
 
-def _figure_3_11(out_dir: Path, quick: bool) -> str:
+def _figure_3_11(out_dir: Path, quick: bool) -> Finding:
     """Adult with ever more of its predictors, those that tell the label best first."""
     problem = tables.adult()
     codes = problem.domain.encode(problem.rows)
@@ -414,13 +467,22 @@ def _figure_3_11(out_dir: Path, quick: bool) -> str:
                 error, _ = _error(part, method, 0.5, "tree", fold)
                 cells.append((name, float(dimensions), error))
     means = _variants(out_dir, "figure_3_11", cells, "dimensions")
-    return (
-        "Paper: at epsilon .5 the errors of PrivPfC, DiffGen and PPH hardly depend on the number "
-        f"of dimensions, and PrivPfC's is the smallest. Found: {means.round(4).to_dict('index')}."
+    spread = means.max(axis=1) - means.min(axis=1)
+    return Finding(
+        "at epsilon .5 the errors of PrivPfC, DiffGen and PPH hardly depend on the number of "
+        "dimensions, and PrivPfC's is the smallest.",
+        f"{_lines_of(means)}.",
+        {
+            "no error changes by more than .03": bool(spread.max() <= 0.03),
+            "PrivPfC has the smallest mean, in either form": bool(
+                means.loc[list(_OURS)].mean(axis=1).max()
+                <= means.loc[["DiffGen", "PPH"]].mean(axis=1).min()
+            ),
+        },
     )
 
 
-def _figure_3_12(out_dir: Path, quick: bool) -> str:
+def _figure_3_12(out_dir: Path, quick: bool) -> Finding:
     problem = tables.adult()
     rows = []
     for name, method in METHODS.items():
@@ -431,10 +493,17 @@ def _figure_3_12(out_dir: Path, quick: bool) -> str:
     _draw(
         out_dir, "figure_3_12", frame, "epsilon", "seconds", label="method", log_x=True, log_y=True
     )
-    means = frame.groupby("method")["seconds"].mean().round(2).to_dict()
-    return (
-        "Paper: PrivPfC takes longest of the three grids (tens of seconds), for a smaller error. "
-        f"Found, in CPU seconds of release and training: {means}."
+    means = frame.groupby("method")["seconds"].mean()
+    shown = ", ".join(f"{name} {value:.2f}" for name, value in means.items())
+    return Finding(
+        "PrivPfC takes longest of the three grids, for a smaller error.",
+        f"CPU seconds of release and training: {shown}.",
+        {
+            f"{name} takes longer than DiffGen and PPH": bool(
+                means[name] >= means[["DiffGen", "PPH"]].max()
+            )
+            for name in _OURS
+        },
     )
 
 
@@ -442,11 +511,11 @@ FIGURES: dict[str, Figure] = {
     "figure_3_2": _figure_3_2,
     "figure_3_3": _figure_3_3,
     "figure_3_4": _compare(
-        "figure_3_4", "tree", "Paper: with decision trees PrivPfC is best in most cases."
+        "figure_3_4", "tree", "with decision trees PrivPfC is best in most cases."
     ),
-    "figure_3_5": _compare("figure_3_5", "svm", "Paper: with SVMs PrivPfC is best in most cases."),
+    "figure_3_5": _compare("figure_3_5", "svm", "with SVMs PrivPfC is best."),
     "figure_3_6": _compare(
-        "figure_3_6", "logistic", "Paper: with logistic regression PrivPfC is best overall."
+        "figure_3_6", "logistic", "with logistic regression PrivPfC is best overall."
     ),
     "figure_3_7": _figure_3_7,
     "figure_3_8": _figure_3_8,

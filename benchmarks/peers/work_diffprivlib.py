@@ -1,0 +1,107 @@
+"""Jobs done with diffprivlib, in its environment."""
+
+from __future__ import annotations
+
+import numpy as np
+from _worker import main
+from diffprivlib import mechanisms, models, tools
+
+
+def noise(data, job, clock):
+    """Discrete Laplace noise; there is no function of arrays, so one value a call."""
+    n = min(int(data["n"]), 20_000)
+    mechanism = mechanisms.Geometric(epsilon=job["epsilon"], sensitivity=1)
+    with clock:
+        for _ in range(n):
+            mechanism.randomise(0)
+    return {"n": n}
+
+
+def ranges(data, job, clock):
+    """One noisy count for each bin; there is nothing for ranges."""
+    bins = len(data["counts"])
+    records = np.repeat(np.arange(bins), data["counts"])
+    with clock:
+        counts, _ = tools.histogram(records, epsilon=job["epsilon"], bins=bins, range=(0, bins))
+    return {"released": np.asarray(counts, dtype=float)}
+
+
+def kmeans(data, job, clock):
+    """k-means with public bounds."""
+    X = data["X"].astype(float)
+    bounds = np.full(X.shape[1], -1.0), np.full(X.shape[1], 1.0)
+    model = models.KMeans(int(data["k"]), epsilon=job["epsilon"], bounds=bounds)
+    with clock:
+        model.fit(X)
+    return {"centers": model.cluster_centers_}
+
+
+def one_hot(data):
+    """Numbers scaled to [0, 1] beside a 0/1 column for each category, and the bound of a row."""
+    numbers = np.clip((data["numbers"] - data["low"]) / (data["high"] - data["low"]), 0, 1)
+    texts = [
+        np.eye(size)[column] for column, size in zip(data["texts"].T, data["sizes"], strict=True)
+    ]
+    # A row holds one 1 for each list of categories and numbers of at most 1.
+    return np.hstack([numbers, *texts]), float(np.sqrt(numbers.shape[1] + len(texts)))
+
+
+def coded(data):
+    """Numbers beside one column of codes for each list of categories, and public bounds."""
+    numbers = np.clip(data["numbers"], data["low"], data["high"])
+    low = np.append(data["low"], np.zeros(len(data["sizes"])))
+    high = np.append(data["high"], data["sizes"] - 1)
+    return np.hstack([numbers, data["texts"]]), (low, high)
+
+
+def classified(model, X, data, clock):
+    """Predictions for the test rows of a model fitted to the others."""
+    train, test = data["train"], data["test"]
+    with clock:
+        model.fit(X[train], data["labels"][train])
+    return {"predictions": np.asarray(model.predict(X[test]))}
+
+
+def naive_bayes(data, job, clock):
+    """Gaussian naive Bayes; one-hot columns would split its budget over a hundred of them."""
+    X, bounds = coded(data)
+    return classified(models.GaussianNB(epsilon=job["epsilon"], bounds=bounds), X, data, clock)
+
+
+def logistic(data, job, clock):
+    """Logistic regression by objective perturbation."""
+    X, norm = one_hot(data)
+    model = models.LogisticRegression(epsilon=job["epsilon"], data_norm=norm)
+    return classified(model, X, data, clock)
+
+
+def forest(data, job, clock):
+    """Forest of random trees with private leaves."""
+    X, bounds = coded(data)
+    model = models.RandomForestClassifier(
+        epsilon=job["epsilon"], bounds=bounds, classes=np.array([0, 1])
+    )
+    return classified(model, X, data, clock)
+
+
+def tree(data, job, clock):
+    """One random tree with private leaves."""
+    X, bounds = coded(data)
+    model = models.DecisionTreeClassifier(
+        epsilon=job["epsilon"], bounds=bounds, classes=np.array([0, 1])
+    )
+    return classified(model, X, data, clock)
+
+
+if __name__ == "__main__":
+    main(
+        {
+            "noise/Geometric": noise,
+            "ranges/histogram": ranges,
+            "k-means/KMeans": kmeans,
+            "classify/GaussianNB": naive_bayes,
+            "classify/LogisticRegression": logistic,
+            "classify/RandomForestClassifier": forest,
+            "classify/DecisionTreeClassifier": tree,
+        }
+    )

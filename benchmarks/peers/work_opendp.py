@@ -1,0 +1,99 @@
+"""Jobs done with OpenDP, in its environment; tables of many columns with its extra mbi."""
+
+from __future__ import annotations
+
+import numpy as np
+import opendp.prelude as dp
+from _worker import answers_from_tables, main
+
+dp.enable_features("contrib")
+
+
+def counts_space():
+    """Counts of which one record changes one by 1."""
+    return dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
+
+
+def noise(data, job, clock):
+    """Discrete Laplace noise on a vector of integers."""
+    n = int(data["n"])
+    values = [0] * n
+    with clock:
+        measurement = counts_space() >> dp.m.then_laplace(scale=1 / job["epsilon"])
+        measurement(values)
+    return {"n": n}
+
+
+def tree(data, job, clock):
+    """Counts of a tree of intervals, made consistent; the library chooses the branching."""
+    counts = data["counts"].tolist()
+    with clock:
+        branching = dp.t.choose_branching_factor(size_guess=len(counts))
+        levels = counts_space() >> dp.t.then_b_ary_tree(
+            leaf_count=len(counts), branching_factor=branching
+        )
+        scale = dp.binary_search(
+            lambda s: (levels >> dp.m.then_laplace(scale=s)).map(1) <= job["epsilon"], T=float
+        )
+        released = (levels >> dp.m.then_laplace(scale=scale))(counts)
+        leaves = dp.t.make_consistent_b_ary_tree(branching_factor=branching)(released)
+    return {"released": np.asarray(leaves, dtype=float)}
+
+
+def contingency(data, job, algorithm):
+    """Model of all columns, whose categories are public: pure epsilon."""
+    import polars as pl
+
+    names = [f"c{axis}" for axis in range(len(data["shape"]))]
+    rows = pl.DataFrame(data["codes"].astype(np.int64), schema=names)
+    context = dp.Context.compositor(
+        data=rows.lazy(),
+        privacy_unit=dp.unit_of(contributions=1),
+        privacy_loss=dp.loss_of(epsilon=job["epsilon"]),
+    )
+    keys = {name: list(range(int(size))) for name, size in zip(names, data["shape"], strict=True)}
+    query = context.query(epsilon=job["epsilon"]).contingency_table(keys=keys, algorithm=algorithm)
+    return query.release(), names
+
+
+def marginals(algorithm):
+    """Ranges of pairs of attributes, from the model's tables of pairs."""
+
+    def work(data, job, clock):
+        with clock:
+            table, names = contingency(data, job, algorithm())
+
+            def table_of(a, b):
+                shape = (int(data["shape"][a]), int(data["shape"][b]))
+                values = np.asarray(table.project((names[a], names[b])))
+                return values[: shape[0], : shape[1]]
+
+            answers = answers_from_tables(table_of, data["queries"])
+        return {"answers": answers}
+
+    return work
+
+
+def synthetic(algorithm):
+    """Synthetic rows, as many as the model says there are."""
+
+    def work(data, job, clock):
+        with clock:
+            table, names = contingency(data, job, algorithm())
+            rows = table.synthesize().select(names)
+        codes = rows.fill_null(0).to_numpy().astype(np.int64)
+        return {"synthetic": codes}
+
+    return work
+
+
+if __name__ == "__main__":
+    works = {"noise/make_laplace": noise, "ranges/b-ary tree": tree}
+    for name in ("MST", "AIM"):
+
+        def algorithm(name=name):
+            return getattr(dp.mbi, name)()
+
+        works[f"marginals/{name}"] = marginals(algorithm)
+        works[f"classify/{name}"] = synthetic(algorithm)
+    main(works)

@@ -1,0 +1,172 @@
+"""Comparison with other libraries: jobs, failures and tables, with peers made up for the test."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+command = pytest.importorskip("benchmarks.peers.__main__")
+from benchmarks.peers import _environments, _table, _tasks  # noqa: E402
+
+PEERS = Path(command.__file__).parent
+FAKE = """
+import json, sys, time
+sys.path.insert(0, {folder!r})
+from _worker import answers_from_rows, answers_from_tables, main
+import numpy as np
+
+def noise(data, job, clock):
+    with clock:
+        values = np.ones(int(data["n"]))
+    return {{"n": len(values), "released": values * job["epsilon"]}}
+
+def broken(data, job, clock):
+    raise ValueError("no such mechanism")
+
+def slow(data, job, clock):
+    time.sleep(60)
+
+main({{"noise/fake": noise, "noise/broken": broken, "noise/slow": slow}})
+"""
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """The environment of the tests in the place of a peer's, and a peer that runs in it."""
+    worker = tmp_path / "work_fake.py"
+    worker.write_text(FAKE.format(folder=str(PEERS)), encoding="utf-8")
+    peer = _environments.Peer("fake", "fake", (), "fake", str(worker))
+    return peer, _environments.Environment(Path(sys.executable), {})
+
+
+def rows_of(environment, names, tmp_path, timeout=60.0):
+    peer, place = environment
+    methods = [_tasks.Method("fake", "noise", name, note="made up") for name in names]
+    task = _tasks.Task(
+        "noise",
+        "seven",
+        0.5,
+        {"n": 7},
+        lambda result: {"sum": float(result["released"].sum()), "n": result["n"]},
+        {"nothing": {"sum": 0.0}},
+    )
+    runs = {"fake": command.runner(peer, place)}
+    return command.measure(task, methods, runs, 2, timeout, tmp_path)
+
+
+def test_a_job_goes_to_the_peer_and_its_result_is_scored(environment, tmp_path):
+    rows = pd.DataFrame(rows_of(environment, ["fake"], tmp_path), columns=_table.COLUMNS)
+    own = rows[rows["peer"] == "fake"]
+    assert len(own) == 4  # two runs of two measures
+    assert own.loc[own["measure"] == "sum", "value"].tolist() == [3.5, 3.5]
+    assert (own["status"] == "ok").all()
+    assert (own["cpu_s"] >= 0).all() and (own["peak_mb"] > 5).all()
+    assert rows.loc[rows["peer"] == "no privacy", "value"].tolist() == [0.0]
+
+
+def test_a_peer_that_fails_gets_a_row_and_stops_nobody(environment, tmp_path):
+    rows = rows_of(environment, ["broken", "fake"], tmp_path)
+    failed = [row for row in rows if row["status"] != "ok"]
+    assert len(failed) == 1 and "no such mechanism" in failed[0]["status"]
+    assert sum(row["method"] == "fake" for row in rows) == 4
+    frame = pd.DataFrame(rows, columns=_table.COLUMNS)
+    text = _table.text(_table.summary(frame))
+    assert "FAILED: RuntimeError: ValueError: no such mechanism" in text
+    assert "sum 3.5" in text
+
+
+def test_a_peer_that_takes_too_long_is_stopped(environment, tmp_path):
+    (row,) = [r for r in rows_of(environment, ["slow"], tmp_path, 3.0) if r["peer"] == "fake"]
+    assert row["status"] == "stopped after 3 s"
+
+
+def test_an_environment_that_cannot_be_made_says_why(tmp_path, monkeypatch):
+    def refuse(command, **given):
+        raise subprocess.CalledProcessError(1, command, stderr="\nERROR: no such distribution\n")
+
+    monkeypatch.setattr(_environments.subprocess, "run", refuse)
+    peer = _environments.Peer("fake", "fake", ("fake==1",), "fake")
+    made = _environments.make(peer, tmp_path)
+    assert made.error == "ERROR: no such distribution"
+    with pytest.raises(RuntimeError, match="could not be made"):
+        command._fails(made)({}, 1.0)
+
+
+def test_an_environment_is_made_once(tmp_path, monkeypatch):
+    calls = []
+
+    def run(command, **given):
+        calls.append(command)
+        folder = next(part for part in command if str(tmp_path) in part)
+        python = Path(folder) if folder.endswith("python") else Path(folder) / "bin" / "python"
+        site = python.parents[1] / "lib" / "python3.12" / "site-packages" / "fake"
+        site.mkdir(parents=True, exist_ok=True)
+        (site / "__init__.py").write_bytes(b"x" * 2_000_000)
+        (site.parent / "pip").mkdir(exist_ok=True)
+        (site.parent / "pip" / "big.py").write_bytes(b"x" * 9_000_000)
+        listed = [{"name": "fake", "version": "1.5"}, {"name": "pip", "version": "24"}]
+        found = {"imports": True, "import_error": None, "import_cpu": 0.5, "import_mb": 90.0}
+        text = json.dumps(listed if "list" in command else found)
+        return subprocess.CompletedProcess(command, 0, stdout=text, stderr="")
+
+    monkeypatch.setattr(_environments.subprocess, "run", run)
+    peer = _environments.Peer("fake", "fake", ("fake==1.5",), "fake")
+    first = _environments.make(peer, tmp_path)
+    assert first.error is None
+    assert first.facts["version"] == "1.5" and first.facts["packages"] == 1
+    assert first.facts["installed_mb"] == 2.0  # pip came with the environment
+    number = len(calls)
+    assert _environments.make(peer, tmp_path) == first
+    assert len(calls) == number
+    assert "2 MB" in _table.fact_table([first.facts])
+
+
+def test_facts_of_peers_that_do_not_install_or_import():
+    facts = {"peer": "b", "version": "2", "installed_mb": 10.0, "packages": 3, "imports": False}
+    facts |= {"import_error": "ImportError: gone", "scikit_learn": "1.9"}
+    text = _table.fact_table([{"peer": "a", "error": "no wheel"}, facts])
+    assert "not installed: no wheel" in text
+    assert "FAILS" in text and "ImportError: gone" in text
+
+
+def test_results_and_facts_are_written(tmp_path):
+    where = {"task": "t", "setting": "s", "epsilon": 1.0, "peer": "p", "method": "m"}
+    where |= {"delta": 1e-9, "note": ""}
+    rows = _table.result_rows(where, {"error": 2.0}, {"cpu": 1.5, "peak_mb": 10.0}, 0)
+    rows += _table.result_rows(where, {"error": 4.0}, {"cpu": 1.0, "peak_mb": 12.0}, 1)
+    frame = pd.DataFrame(rows, columns=_table.COLUMNS)
+    (line,) = _table.summary(frame).to_dict("records")
+    assert (line["value"], line["runs"], line["cpu_s"], line["peak_mb"]) == (3.0, 2, 1.0, 12.0)
+    assert "delta 1e-09" in _table.text(_table.summary(frame))
+    _table.write(tmp_path, frame, [{"peer": "p"}])
+    assert len(pd.read_csv(tmp_path / "peers.csv")) == 2
+    assert len(pd.read_csv(tmp_path / "peers_facts.csv")) == 1
+
+
+def test_every_method_has_a_peer_and_a_worker_that_knows_it():
+    for method in _tasks.METHODS:
+        worker = PEERS / str(_environments.PEERS[method.peer].worker)
+        name = method.name.lower() if method.peer == "SmartNoise" else method.name
+        assert f'"{name}"' in worker.read_text().replace(f"{method.task}/", "")
+
+
+def test_ranges_are_counted_on_rows_and_on_tables_alike(monkeypatch):
+    monkeypatch.syspath_prepend(str(PEERS))
+    import _worker
+
+    rng = np.random.default_rng(0)
+    shape = np.array([4, 3, 5])
+    codes = np.column_stack([rng.integers(0, size, 200) for size in shape])
+    queries = np.array([[0, 1, 2, 2, 0, 3], [1, 0, 0, 2, 4, 4], [0, 0, 3, 1, 0, 2]])
+    answers = _worker.answers_from_rows(codes, shape, queries)
+    for (a, first, last, b, start, stop), answer in zip(queries.tolist(), answers, strict=True):
+        inside = (codes[:, a] >= first) & (codes[:, a] <= last)
+        inside &= (codes[:, b] >= start) & (codes[:, b] <= stop)
+        assert answer == inside.sum()
+    assert answers[-1] == 200
