@@ -10,14 +10,17 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import estimator_html_repr
+from sklearn.utils.validation import validate_data
 
 from ._random import NoiseSource, noise_source
 from ._validation import as_epsilon, split_epsilon
 from .accounting import PrivacyLedger, PrivacyLoss
 from .domain import Attribute, Categorical, Domain
+from .engines import LazyRows, read_rows
 from .exceptions import DomainError
 from .frames import Frame, as_frame
 
@@ -113,6 +116,22 @@ class PrivateEstimator(ShowsPrivacy, BaseEstimator):
             ledger.charge(type(self).__name__, loss)
         return loss, source
 
+    def _remember_columns(self, X: Any, rows: Frame | LazyRows, label: str | None = None) -> None:
+        """Set ``n_features_in_``, and ``feature_names_in_`` where columns have names.
+
+        Parameters
+        ----------
+        X : as given to ``fit``
+        rows : Frame or LazyRows
+            What was read of it.
+        label : str, default=None
+            Column of lazy rows that is no feature.
+        """
+        if isinstance(rows, LazyRows):
+            # scikit-learn knows frames in memory; names are all that it wants of one.
+            X = pd.DataFrame(columns=[name for name in rows.names if name != label])
+        validate_data(self, X, skip_check_array=True)
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         # Values never raise: missing ones and text have their documented meaning.
@@ -172,7 +191,7 @@ def feature_bounds(bounds: Any, n_features: int) -> tuple[NDArray[np.float64], N
 
 
 def declare_label(
-    domain: Any, rows: Frame, target: str | None, classes: Any
+    domain: Any, rows: Frame | LazyRows, target: str | None, classes: Any
 ) -> tuple[Any, str | None]:
     """Turn the shorthand ``classes=`` (or an attribute) into a label column of the domain.
 
@@ -202,7 +221,7 @@ def declare_label(
     return domain.with_attribute(label, attribute), label
 
 
-def full_domain(domain: Any, rows: Frame) -> Domain:
+def full_domain(domain: Any, rows: Frame | LazyRows) -> Domain:
     """Spell out ``domain`` for the columns of ``rows``: one attribute may stand for all."""
     if domain is None:
         raise DomainError(
@@ -216,18 +235,27 @@ def full_domain(domain: Any, rows: Frame) -> Domain:
     return Domain(dict(zip(rows.names, attributes, strict=True)))
 
 
-def match_rows(X: Any, y: Any, domain: Any, target: str | None) -> tuple[Frame, Domain]:
+def match_rows(
+    X: Any, y: Any, domain: Any, target: str | None, *, lazy: bool = False
+) -> tuple[Any, Domain]:
     """Put the rows, and the labels if there is a target, under the columns of the domain.
 
     Checks the schema only: container, names, declared types. No value is read.
 
+    Parameters
+    ----------
+    X, y, domain, target
+        As given to the estimator.
+    lazy : bool, default=False
+        Whether lazy frames will do: for estimators that need counts only.
+
     Returns
     -------
-    rows : Frame
+    rows : Frame, or LazyRows for lazy frames
         With exactly the columns of the domain.
     domain : Domain
     """
-    rows = as_frame(X)
+    rows: Any = read_rows(X) if lazy else as_frame(X)
     domain = full_domain(domain, rows)
     if target is not None and target not in domain.names:
         raise DomainError(

@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._base import PrivateEstimator, declare_label, match_rows
 from ._random import sampling_generator
 from ._validation import as_epsilon
-from .counts import CountTable
+from .counts import count_rows
 from .domain import Categorical
+from .engines import read_rows
 from .exceptions import DomainError
-from .frames import as_frame, build_frame, select_columns
+from .frames import Frame, as_frame, build_frame, select_columns
 from .mechanisms import discrete_laplace, discrete_laplace_variance
 from .partition.diffgen import diffgen, diffgen_parts
 from .partition.privpfc import (
@@ -95,11 +96,12 @@ class _GridRelease(PrivateEstimator):
 
         Parameters
         ----------
-        X : array-like or pandas, Polars or PyArrow frame of shape (n_rows, n_features)
-            One row per person. Columns are matched to the domain by name, those of an array by
-            position.
+        X : array-like or frame of shape (n_rows, n_features)
+            One row per person: NumPy array; pandas, Polars or PyArrow table; or a lazy frame of
+            Polars, DuckDB, Dask or PySpark, which is counted in its engine. Columns are matched
+            to the domain by name, those of an array by position.
         y : array-like of shape (n_rows,), default=None
-            The labels. None where ``X`` has the column ``target``.
+            The labels. None where ``X`` has the column ``target``, as a lazy frame must.
 
         Returns
         -------
@@ -113,9 +115,11 @@ class _GridRelease(PrivateEstimator):
             the domain cannot represent, or whose label is not declared or missing, is skipped.
         BudgetExceededError
             If the ledger cannot pay; no value has been read.
+        EngineError
+            If the engine of a lazy frame fails while it counts; the charge stands.
         """
         self._check_parameters()
-        rows = as_frame(X)
+        rows = read_rows(X)
         domain, target = declare_label(self.domain, rows, self.target, self.classes)
         if target is None:
             raise DomainError(
@@ -127,7 +131,7 @@ class _GridRelease(PrivateEstimator):
                 f"{type(self).__name__} requires y to be passed, but the target y is None: "
                 "classes= declares a label that X has no column for."
             )
-        rows, domain = match_rows(X, y, domain, target)
+        rows, domain = match_rows(X, y, domain, target, lazy=True)
         classes, class_of = _classes(domain, target)
         names = [name for name in domain.names if name != target]
         if not names:
@@ -138,16 +142,11 @@ class _GridRelease(PrivateEstimator):
         parts = self._parts(as_epsilon(self.epsilon))
         loss, source = self._spend(parts)
 
-        codes = domain.encode(rows)
-        labels = codes[:, domain.index(target)]
-        ordered = np.empty((len(codes), len(names) + 1), dtype=np.int32, order="F")
-        for position, name in enumerate(names):
-            ordered[:, position] = codes[:, domain.index(name)]
-        # The entry behind the declared labels is for a missing one, and -1 reads it too.
-        ordered[:, -1] = np.append(class_of, -1)[np.clip(labels, -1, len(class_of))]
+        ordered = [*names, target]
+        table = count_rows(rows.select(ordered), domain.select(ordered))
+        # A missing label is none of the classes.
+        table = table.recode(len(names), np.append(class_of, -1)[: domain[target].size])
         predictors = [domain[name] for name in names]
-        shape = (*(attribute.size for attribute in predictors), len(classes))
-        table = CountTable.from_codes(ordered, shape)
         n_records, axes, groups, labels = self._choose(table, predictors, loss.parts, source)
         sizes = [len(texts) for texts in labels]
         noisy = measure_grid_counts(
@@ -160,9 +159,8 @@ class _GridRelease(PrivateEstimator):
         histogram = self._post_process(noisy, n_records, loss.parts)
 
         # With the label inside X, what counts as its features is the rest.
-        validate_data(
-            self, X if y is not None else _without(X, domain, target), skip_check_array=True
-        )
+        inside = y is None and isinstance(rows, Frame)
+        self._remember_columns(_without(X, domain, target) if inside else X, rows, target)
         self._library = rows.library
         self.classes_ = classes
         self.domain_ = domain

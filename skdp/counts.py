@@ -14,7 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["CountTable"]
+from skdp.domain import Domain
+from skdp.engines import LazyRows
+from skdp.frames import Frame
+
+__all__ = ["CountTable", "count_rows"]
 
 # Keys are int64; a group of columns is packed into one key while its cells stay below this.
 _KEY_LIMIT = 2**62
@@ -138,6 +142,24 @@ class CountTable:
         columns = [self.codes[:, axis] for axis in kept]
         return CountTable(*_group(columns, len(self.counts), sizes, self.counts), sizes)
 
+    def recode(self, axis: int, codes_of: NDArray[np.integer]) -> CountTable:
+        """Give the codes of one attribute other numbers.
+
+        Parameters
+        ----------
+        axis : int
+        codes_of : ndarray of int, shape (size,)
+            New code of each code; rows with a negative one are dropped. The new size is the
+            largest plus one.
+        """
+        size = int(codes_of.max()) + 1
+        if size == self.shape[axis] and (codes_of == np.arange(size)).all():
+            return self
+        codes = self.codes.copy(order="F")
+        codes[:, axis] = codes_of[codes[:, axis]]
+        shape = (*self.shape[:axis], size, *self.shape[axis + 1 :])
+        return CountTable.from_codes(codes, shape, self.counts)
+
     def dense(self, axes: Sequence[int] | None = None) -> NDArray[np.int64]:
         """Exact counts of all cells, as an array with one axis per attribute.
 
@@ -173,6 +195,26 @@ class CountTable:
     def __repr__(self) -> str:
         # No counts and no number of rows: reprs end up in logs.
         return f"CountTable(shape={self.shape})"
+
+
+def count_rows(rows: Frame | LazyRows, domain: Domain) -> CountTable:
+    """Count the distinct coded rows, in memory or in the engine that holds the rows.
+
+    Parameters
+    ----------
+    rows : Frame or LazyRows
+        With the columns of the domain.
+    domain : Domain
+
+    Raises
+    ------
+    EngineError
+        If an engine fails; the text does not depend on values.
+    """
+    if isinstance(rows, Frame):
+        return CountTable.from_codes(domain.encode(rows), domain.shape)
+    codes, counts = rows.select(domain.names).coded(domain).count(range(len(domain)))
+    return CountTable.from_codes(codes, domain.shape, counts)
 
 
 def _pack(columns: Sequence[NDArray], n: int, sizes: Sequence[int]) -> NDArray[np.int64]:

@@ -13,13 +13,13 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from . import cuboids
 from ._archive import fraction, loss_from_data, loss_to_data, read_archive, write_archive
 from ._base import PrivateEstimator, full_domain, match_rows
 from ._validation import as_epsilon, as_fraction
-from .counts import CountTable
+from .counts import count_rows
 from .domain import Domain, Numeric
 from .exceptions import DomainError
 from .mechanisms import discrete_laplace, discrete_laplace_variance
@@ -501,9 +501,10 @@ class DataCube(PrivateEstimator):
 
         Parameters
         ----------
-        X : array-like or pandas, Polars or PyArrow frame of shape (n_rows, n_features)
-            One row per person. Columns are matched to the domain by name, those of an array by
-            position.
+        X : array-like or frame of shape (n_rows, n_features)
+            One row per person: NumPy array; pandas, Polars or PyArrow table; or a lazy frame of
+            Polars, DuckDB, Dask or PySpark, which is counted in its engine. Columns are matched
+            to the domain by name, those of an array by position.
         y : Ignored
 
         Returns
@@ -518,16 +519,19 @@ class DataCube(PrivateEstimator):
             where declared, and a record that the dimensions cannot represent is skipped.
         BudgetExceededError
             If the ledger cannot pay; no value has been read.
+        EngineError
+            If the engine of a lazy frame fails while it counts; the charge stands.
         """
-        rows, domain = match_rows(X, None, self.domain, None)
+        # Sums round the value of each record by itself, which takes rows in memory.
+        rows, domain = match_rows(X, None, self.domain, None, lazy=self.value is None)
         plan = self._plan(domain)
         loss, source = self._spend(plan._parts())
         dimensions = plan.domain
-        codes = dimensions.encode(rows.select(dimensions.names))
         if plan._grid is None:
-            measured = _count_cells(codes, plan)
+            measured = _count_cells(count_rows(rows.select(dimensions.names), dimensions), plan)
         else:
             attribute = domain[self.value]
+            codes = dimensions.encode(rows.select(dimensions.names))
             measured = _sum_cells(codes, _numbers(rows.column(self.value), attribute, plan), plan)
         # Privacy. A record adds to one cell of each source: 1 to a count, an integer of at most
         # `_sensitivity` to a sum, whatever the record is. So the table C with discrete Laplace
@@ -541,7 +545,7 @@ class DataCube(PrivateEstimator):
             for mask, table in measured.items()
         }
         self._publish(plan, noisy)
-        validate_data(self, X, skip_check_array=True)
+        self._remember_columns(X, rows)
         self.privacy_loss_ = loss
         return self
 
@@ -1193,9 +1197,8 @@ def _given_sources(given, domain, cube):
 # --- exact tables: private, local to `fit` --------------------------------------------------------
 
 
-def _count_cells(codes, plan):
+def _count_cells(table, plan):
     """Exact counts of each source."""
-    table = CountTable.from_codes(codes, plan.domain.shape)
     return {mask: table.dense(cuboids.dimensions_of(mask)) for mask in plan._masks}
 
 

@@ -25,6 +25,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skdp._random import sampling_generator
+from skdp.engines import LazyColumn, LazyRows
 from skdp.exceptions import DomainError, PrivacyLeakWarning
 from skdp.frames import Column, Frame, as_frame, is_missing
 
@@ -412,6 +413,16 @@ class Attribute:
         """
         raise NotImplementedError
 
+    def expression(self, column: LazyColumn) -> Any:
+        """Code of each value as an expression that an engine evaluates; -1 where there is none.
+
+        Parameters
+        ----------
+        column : LazyColumn
+            From :func:`skdp.engines.read_rows`.
+        """
+        raise NotImplementedError
+
     def decode(self, codes: ArrayLike, rng: np.random.Generator) -> pd.Series:
         """Values for codes, drawn uniformly where a code stands for many.
 
@@ -651,6 +662,12 @@ class Numeric(Attribute):
     def encode(self, column: Column) -> NDArray[np.int32]:  # noqa: D102
         return self._encode(column.numbers())
 
+    def expression(self, column: LazyColumn) -> Any:  # noqa: D102
+        missing = self.bins if self.nullable else -1
+        return column.binned(
+            float(self.lower), float(self.upper), self.bins, integer=self.integer, missing=missing
+        )
+
     def _encode(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
         # Clipping first changes no code and keeps infinities out of the arithmetic.
         x = np.clip(values, self.lower, self.upper)
@@ -771,7 +788,7 @@ class Numeric(Attribute):
         return groups, texts
 
     def _refusal(self, kind: str) -> str | None:
-        if kind in ("numeric", "boolean", "object", "null"):
+        if kind in ("numeric", "boolean", "object", "null", "decimal"):
             return None
         if kind == "string":
             return (
@@ -997,10 +1014,18 @@ class Categorical(Attribute):
                 table[position] = unknown
         return table
 
+    @property
+    def _unknown(self) -> int:
+        """Code of a value that is not declared."""
+        return -1 if self.other is None else self._index[self.other]
+
     def encode(self, column: Column) -> NDArray[np.int32]:  # noqa: D102
-        unknown = -1 if self.other is None else self._index[self.other]
         codes, uniques = column.factorize()
-        return self._table(uniques, unknown)[codes]
+        return self._table(uniques, self._unknown)[codes]
+
+    def expression(self, column: LazyColumn) -> Any:  # noqa: D102
+        missing = self.n_values if self.nullable else -1
+        return column.looked_up(self._index, unknown=self._unknown, missing=missing)
 
     def decode(self, codes: ArrayLike, rng: np.random.Generator) -> pd.Series:  # noqa: D102
         positions = np.asarray(codes, dtype=np.int64)
@@ -1090,6 +1115,11 @@ class Categorical(Attribute):
             return (
                 "has no text category but holds text; convert the column to numbers, or declare "
                 "text as categories"
+            )
+        if kind == "decimal":
+            return (
+                "is declared Categorical but holds decimals, which engines compare in different "
+                "ways; cast it to text or to a float"
             )
         return "is declared Categorical but holds neither text nor numbers; convert it to text"
 
@@ -1376,20 +1406,20 @@ class Domain:
             )
         return Domain([*self.items(), (name, attribute)], inferred=self.inferred)
 
-    def check_schema(self, data: Any) -> Frame:
+    def check_schema(self, data: Any) -> Any:
         """Check columns and declared types, and nothing that depends on a value.
 
         Estimators call it before they charge the ledger: its errors cost nothing.
 
         Parameters
         ----------
-        data : table, 2-D array or Frame
+        data : table, 2-D array, Frame or LazyRows
             Needs exactly the columns of the domain, in any order. Columns without names (of an
             array) are taken by position, for the domain's columns that have no namesake.
 
         Returns
         -------
-        frame : Frame
+        frame : Frame, or LazyRows where given
             The columns in the domain's order.
 
         Raises
@@ -1400,8 +1430,8 @@ class Domain:
         TypeError, ValueError
             If the container cannot be read, see :func:`skdp.frames.as_frame`.
         """
-        frame = as_frame(data)
-        if frame.n_unnamed:
+        frame = data if isinstance(data, LazyRows) else as_frame(data)
+        if isinstance(frame, Frame) and frame.n_unnamed:
             free = [name for name in self.names if name not in frame.named]
             if len(free) != frame.n_unnamed:
                 raise DomainError(
@@ -1468,11 +1498,40 @@ class Domain:
                     "Values outside of the domain (this message is not private):\n"
                     f"{report.columns.to_string()}"
                 )
+        return self.encode_columns(frame)
+
+    def encode_columns(self, frame: Frame) -> NDArray[np.int32]:
+        """Codes of all records of a frame whose schema was checked; never raises.
+
+        Parameters
+        ----------
+        frame : Frame
+            With the columns of the domain.
+
+        Returns
+        -------
+        codes : ndarray of shape (n_rows, n_attributes), int32, Fortran order
+        """
         # Column by column is how codes are written here and read when they are counted.
         codes = np.empty((frame.n_rows, len(self)), dtype=np.int32, order="F")
         for position, (name, attribute) in enumerate(self.items()):
             codes[:, position] = attribute.encode(frame.column(name))
         return codes
+
+    def expressions(self, rows: LazyRows) -> list[Any]:
+        """Codes of all records of a lazy frame whose schema was checked, as expressions.
+
+        Parameters
+        ----------
+        rows : LazyRows
+            With the columns of the domain.
+
+        Returns
+        -------
+        list of expressions
+            One for each attribute: -1 where a value has no code.
+        """
+        return [attribute.expression(rows.column(name)) for name, attribute in self.items()]
 
     def decode(self, codes: ArrayLike, random_state: Any = None) -> pd.DataFrame:
         """Records for codes: values drawn uniformly within bins, categories as they are.

@@ -7,6 +7,7 @@ from fractions import Fraction
 __all__ = [
     "BudgetExceededError",
     "DomainError",
+    "EngineError",
     "InsecureSeedWarning",
     "PrivacyLeakWarning",
 ]
@@ -47,3 +48,11 @@ class PrivacyLeakWarning(UserWarning):
 
 class InsecureSeedWarning(UserWarning):
     """Noise comes from a seed: whoever knows or guesses it can remove the noise."""
+
+
+class EngineError(RuntimeError):
+    """A query engine failed after the charge, which stands; its message is withheld.
+
+    An engine may quote values of the data in its messages, and whether it fails may depend on
+    them. Only the name of the engine is told.
+    """

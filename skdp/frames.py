@@ -9,6 +9,7 @@ uses it through its own methods.
 from __future__ import annotations
 
 import numbers
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +32,9 @@ __all__ = [
     "as_column",
     "as_frame",
     "build_frame",
+    "is_dask",
     "is_missing",
+    "narwhals_kind",
     "select_columns",
     "take_rows",
 ]
@@ -281,7 +284,8 @@ def _numpy_kind(dtype: np.dtype, name: str) -> str:
     return kinds.get(dtype.kind, "other")
 
 
-def _narwhals_kind(dtype: Any) -> str:
+def narwhals_kind(dtype: Any) -> str:
+    """Kind of a column, see :class:`Column`, by its narwhals type."""
     if dtype.is_numeric():
         return "numeric"
     if dtype == nw.Boolean:
@@ -312,7 +316,7 @@ def _pandas_kind(dtype: Any, data: Any, name: str) -> str:
         return "temporal"
     if isinstance(dtype, pd.ArrowDtype) and str(dtype.pyarrow_dtype) == "null":
         return "null"
-    return _narwhals_kind(nw.from_native(data, series_only=True).dtype)
+    return narwhals_kind(nw.from_native(data, series_only=True).dtype)
 
 
 def _pandas_column(data: Any, name: str) -> Column:
@@ -321,7 +325,7 @@ def _pandas_column(data: Any, name: str) -> Column:
 
 def _polars_column(data: Any, name: str) -> Column:
     kind = "null" if str(data.dtype) == "Null" else None
-    kind = kind or _narwhals_kind(nw.from_native(data, series_only=True).dtype)
+    kind = kind or narwhals_kind(nw.from_native(data, series_only=True).dtype)
     return _PolarsColumn(data, kind, str(data.dtype))
 
 
@@ -333,7 +337,7 @@ def _arrow_column(data: Any, name: str) -> Column:
     if dtype.startswith("dictionary"):
         # The kind of a dictionary column is that of its values, known from the type alone.
         probe = data.slice(0, 0).cast(data.type.value_type)
-    return _ArrowColumn(data, _narwhals_kind(nw.from_native(probe, series_only=True).dtype), dtype)
+    return _ArrowColumn(data, narwhals_kind(nw.from_native(probe, series_only=True).dtype), dtype)
 
 
 def _numpy_column(data: NDArray, name: str) -> Column:
@@ -599,16 +603,15 @@ def as_frame(data: Any) -> Frame:
             "Sparse data was passed, but dense data is required: every cell, zero or not, takes "
             "part in the release. Use `.toarray()` to convert it."
         )
+    if is_dask(data):
+        raise _lazy_refused(data)
     try:
         frame = nw.from_native(data, pass_through=True, allow_series=True)
     except nw.exceptions.DuplicateError as error:
         _check_unique(getattr(data, "column_names", getattr(data, "columns", ())))
         raise DomainError(str(error)) from error
     if isinstance(frame, nw.LazyFrame):
-        raise TypeError(
-            f"{type(data).__name__} is lazy, and only frames in memory are supported. Collect it "
-            "first (`.collect()`, `.compute()`, `.df()`, `.toPandas()`, as the library has it)."
-        )
+        raise _lazy_refused(data)
     if isinstance(frame, nw.Series):
         raise _not_two_dimensional(1)
     if isinstance(frame, nw.DataFrame):
@@ -616,7 +619,9 @@ def as_frame(data: Any) -> Frame:
     if data is None or isinstance(data, Mapping | str | bytes) or np.isscalar(data):
         raise TypeError(
             "Expected a pandas, Polars or PyArrow table or a 2-D array, got "
-            f"{type(data).__name__}. Make it a frame first, for example with pandas.DataFrame."
+            f"{type(data).__name__}. Make it a frame first, for example with pandas.DataFrame; a "
+            "file by pandas.read_parquet, or larger than memory by duckdb.read_parquet (`pip "
+            "install 'skdp[duckdb]'`)."
         )
     array = as_array(data)
     if array.ndim != 2:
@@ -626,6 +631,20 @@ def as_frame(data: Any) -> Frame:
         raise _no_features(array.shape)
     columns = [_numpy_column(array[:, j], "the array") for j in range(array.shape[1])]
     return Frame([None] * len(columns), columns, len(array), "numpy")
+
+
+def is_dask(data: Any) -> bool:
+    """Whether this is a frame of Dask, of which narwhals knows in some versions only."""
+    dask = sys.modules.get("dask.dataframe")
+    return dask is not None and isinstance(data, dask.DataFrame)
+
+
+def _lazy_refused(data: Any) -> TypeError:
+    return TypeError(
+        f"{type(data).__name__} is lazy, and only frames in memory are supported here, where each "
+        "row is read by itself. Collect it first (`.collect()`, `.compute()`, `.df()`, "
+        "`.toPandas()`, as the library has it)."
+    )
 
 
 def _from_dataframe(frame: nw.DataFrame) -> Frame:

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from . import hierarchy
 from ._base import PrivateEstimator, match_rows
 from ._random import sampling_generator
 from ._validation import as_epsilon
-from .counts import CountTable
+from .counts import count_rows
 from .domain import Categorical, Domain, Numeric, Taxonomy
 from .exceptions import DomainError
 from .frames import build_frame
@@ -183,8 +183,9 @@ class RangeTreeHistogram(PrivateEstimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_rows, 1), or one column of shape (n_rows,)
-            One row per person: NumPy array, or pandas, Polars or PyArrow table, or a pandas or
-            Polars series.
+            One row per person: NumPy array; pandas, Polars or PyArrow table, or series of pandas
+            or Polars; or a lazy frame of Polars, DuckDB, Dask or PySpark, which is counted in its
+            engine.
         y : Ignored
 
         Returns
@@ -198,20 +199,22 @@ class RangeTreeHistogram(PrivateEstimator):
             of range is clipped, and a record that the domain cannot represent is skipped.
         BudgetExceededError
             If the ledger cannot pay; no value has been read.
+        EngineError
+            If the engine of a lazy frame fails while it counts; the charge stands.
         """
-        rows, domain = match_rows(_as_table(X), None, self._declared(), None)
+        rows, domain = match_rows(_as_table(X), None, self._declared(), None, lazy=True)
         design = self._design(_only(domain))
         parts = _parts(design, as_epsilon(self.epsilon))
         loss, source = self._spend(parts)
 
-        counts = CountTable.from_codes(domain.encode(rows), domain.shape).dense()
+        counts = count_rows(rows, domain).dense()
         noisy = hierarchy.measure(
             design.tree, counts[design.codes], design.shares, loss.epsilon, random_state=source
         )
         blue = Blue(design.tree, noisy.variances)
         estimates = self._estimate(blue, noisy.values)
 
-        validate_data(self, _as_table(X), skip_check_array=True)
+        self._remember_columns(_as_table(X), rows)
         self._library = rows.library
         self.domain_ = domain
         self.tree_ = design.tree

@@ -8,12 +8,12 @@ import warnings
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ._base import PrivateEstimator, match_rows
 from ._random import sampling_generator
 from ._validation import as_epsilon, split_epsilon
-from .counts import CountTable
+from .counts import count_rows
 from .domain import Categorical
 from .exceptions import DomainError, PrivacyLeakWarning
 from .frames import build_frame
@@ -52,11 +52,13 @@ class _Synthesizer(PrivateEstimator):
 
         Parameters
         ----------
-        X : array-like or pandas, Polars or PyArrow frame of shape (n_rows, n_features)
-            One row per person. Columns are matched to the domain by name, those of an array by
-            position.
+        X : array-like or frame of shape (n_rows, n_features)
+            One row per person: NumPy array; pandas, Polars or PyArrow table; or a lazy frame of
+            Polars, DuckDB, Dask or PySpark, which is counted in its engine. Columns are matched
+            to the domain by name, those of an array by position.
         y : array-like of shape (n_rows,), default=None
-            Values of the column ``target``; ignored where ``target`` is None.
+            Values of the column ``target``; ignored where ``target`` is None. With a lazy frame
+            the target is a column of ``X``.
 
         Returns
         -------
@@ -70,14 +72,16 @@ class _Synthesizer(PrivateEstimator):
             the domain cannot represent is skipped.
         BudgetExceededError
             If the ledger cannot pay; no value has been read.
+        EngineError
+            If the engine of a lazy frame fails while it counts; the charge stands.
         """
-        rows, domain = match_rows(X, y, self.domain, self.target)
+        rows, domain = match_rows(X, y, self.domain, self.target, lazy=True)
         parts = self._parts(as_epsilon(self.epsilon), domain)
         loss, source = self._spend(parts)
-        table = CountTable.from_codes(domain.encode(rows), domain.shape)
+        table = count_rows(rows, domain)
         synopsis = self._release(table, domain, loss, source)
 
-        validate_data(self, X, skip_check_array=True)
+        self._remember_columns(X, rows)
         self._library = rows.library
         self.domain_ = domain
         self.synopsis_ = synopsis

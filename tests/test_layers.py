@@ -23,6 +23,7 @@ LEVELS = {
     "skdp.mechanisms": 1,
     "skdp.accounting": 1,
     "skdp.frames": 1,
+    "skdp.engines": 1,
     "skdp.plotting": 1,
     "skdp._archive": 2,
     "skdp.domain": 2,
@@ -60,6 +61,7 @@ LEVELS = {
 # Edges on one level, each with its reason.
 SIDEWAYS = {
     ("skdp.mechanisms", "skdp.accounting"): "a sparse vector is charged when it is made",
+    ("skdp.engines", "skdp.frames"): "the same kinds of columns, in memory or in an engine",
     ("skdp.synopsis", "skdp.forest"): "one interface over boxes or a forest",
     ("skdp.synopsis", "skdp.queries"): "both releases read the same query language",
     ("skdp.forest", "skdp.queries"): "both releases read the same query language",
@@ -85,12 +87,12 @@ RELEASES = {"skdp.synopsis", "skdp.forest", "skdp.queries"}
 
 # Libraries that one module alone may touch.
 ONLY_IN = {
-    "narwhals": {"skdp.frames"},
+    "narwhals": {"skdp.frames", "skdp.engines"},
     "polars": {"skdp.frames"},
     "pyarrow": {"skdp.frames"},
-    "duckdb": {"skdp.frames"},
-    "dask": {"skdp.frames"},
-    "pyspark": {"skdp.frames"},
+    "duckdb": {"skdp.engines"},
+    "dask": {"skdp.engines"},
+    "pyspark": {"skdp.engines"},
     "sqlite3": {"skdp.accounting"},
     "pickle": set(),
     "random": {"skdp._random"},

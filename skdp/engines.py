@@ -1,0 +1,528 @@
+"""Rows that stay in a query engine: their schema, and counts of coded rows that it makes.
+
+A :class:`LazyRows` knows names and types of the columns of a lazy frame of Polars, DuckDB, Dask or
+PySpark, and never a value. Rows become codes where they are: by expressions that the engine
+evaluates, or in Dask, whose partitions are frames of pandas, by the code for frames in memory. Only
+distinct coded rows with their counts come back.
+
+Values must not raise here either. Every expression is total: numbers are made finite before they
+are compared or cast, divisors are constants or at least one, and casts that may fail are not used.
+An engine can still fail, for want of memory or because the frame's own plan does. Whether and how
+it does may depend on values, so its message is withheld.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skdp.exceptions import DomainError, EngineError
+from skdp.frames import Frame, as_frame, is_dask, narwhals_kind
+
+__all__ = ["CodedRows", "Encoder", "LazyColumn", "LazyRows", "read_rows"]
+
+# Codes of several columns are packed into one int64 while their cells stay below this.
+_KEY_LIMIT = 2**62
+_ENGINES = {"polars": "Polars", "duckdb": "DuckDB", "dask": "Dask", "pyspark": "PySpark"}
+_INTEGER_RANGES = {
+    f"{sign}Int{bits}": (0, 2**bits - 1) if sign else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    for sign in ("", "U")
+    for bits in (8, 16, 32, 64, 128)
+}
+# The first engine of Polars that keeps no more than it needs of a large frame.
+_POLARS_STREAMING = (1, 23)
+
+
+def _floor(value: Any) -> Any:
+    """Largest integer below, where int64 holds it; engines cast by rounding or by truncation."""
+    near = value.cast(nw.Int64)
+    return near - nw.when(near > value).then(nw.lit(1)).otherwise(nw.lit(0))
+
+
+class LazyColumn:
+    """One column of a lazy frame: its name and type, and expressions for its codes.
+
+    Parameters
+    ----------
+    name : str
+    kind : str
+        As of :class:`skdp.frames.Column`, and "decimal", which is no plain number in every
+        engine.
+    dtype : str
+        The name of the type, for messages.
+    engine : str
+    """
+
+    def __init__(self, name: str, kind: str, dtype: str, engine: str) -> None:
+        self.name = name
+        self.kind = kind
+        self.dtype = dtype
+        self.engine = engine
+
+    def binned(
+        self, lower: float, upper: float, bins: int, *, integer: bool, missing: int
+    ) -> nw.Expr:
+        """Bin of each number, as :class:`skdp.Numeric` defines it, in float64 step by step.
+
+        Parameters
+        ----------
+        lower, upper : float
+        bins : int
+        integer : bool
+            Whether only the integer part of a number counts.
+        missing : int
+            Code where there is no number.
+        """
+        if self.kind == "null":
+            return nw.lit(missing)
+        value = nw.col(self.name).cast(nw.Float64)
+        gone = value.is_null() | value.is_nan()
+        # What is missing gets a number first: some engines raise where they cast a NaN.
+        x = nw.when(gone).then(nw.lit(lower)).otherwise(value).clip(lower, upper)
+        if integer:
+            x = _floor(x).cast(nw.Float64)
+        x = x - lower
+        if not (integer and bins == upper - lower + 1):
+            x = x * float(bins) / (upper - lower)
+        code = _floor(x).clip(0, bins - 1)
+        return nw.when(gone).then(nw.lit(missing)).otherwise(code)
+
+    def looked_up(self, codes: Mapping[Any, int], *, unknown: int, missing: int) -> nw.Expr:
+        """Code of each value in a table of them.
+
+        Parameters
+        ----------
+        codes : mapping of str, int, float or bool to int
+            Values equal in Python are equal here: 1, 1.0 and True, but not "1".
+        unknown : int
+            Code of values that are not in the table.
+        missing : int
+            Code where there is no value.
+        """
+        if self.kind == "null":
+            return nw.lit(missing)
+        value = nw.col(self.name)
+        gone = value.is_null()
+        if self.kind == "boolean":
+            yes, no = (nw.lit(codes.get(truth, unknown)) for truth in (True, False))
+            return (
+                nw.when(gone)
+                .then(nw.lit(missing))
+                .otherwise(nw.when(value).then(yes).otherwise(no))
+            )
+        table: dict[Any, int] = {}
+        if self.kind == "string":
+            table.update((key, code) for key, code in codes.items() if isinstance(key, str))
+            value = value.cast(nw.String)
+        else:
+            plain = {key: code for key, code in codes.items() if not isinstance(key, str)}
+            if self.dtype in _INTEGER_RANGES:
+                low, high = _INTEGER_RANGES[self.dtype]
+                table.update(
+                    (int(key), code)
+                    for key, code in plain.items()
+                    if key == int(key) and low <= key <= high
+                )
+            else:
+                value = value.cast(nw.Float64)
+                gone = gone | value.is_nan()
+                table.update((float(key), code) for key, code in plain.items() if _is_float(key))
+        found = _search(value, sorted(table.items()), unknown)
+        return nw.when(gone).then(nw.lit(missing)).otherwise(found)
+
+
+def _is_float(value: Any) -> bool:
+    """Whether a number is a float64 without loss."""
+    try:
+        return float(value) == value
+    except OverflowError:
+        return False
+
+
+def _search(value: Any, table: Sequence[tuple[Any, int]], unknown: int) -> Any:
+    """Binary search of each value in a sorted table: a tree of conditions."""
+    if not table:
+        return nw.lit(unknown)
+    if len(table) == 1:
+        key, code = table[0]
+        return nw.when(value == nw.lit(key)).then(nw.lit(code)).otherwise(nw.lit(unknown))
+    middle = len(table) // 2
+    below = _search(value, table[:middle], unknown)
+    above = _search(value, table[middle:], unknown)
+    return nw.when(value < nw.lit(table[middle][0])).then(below).otherwise(above)
+
+
+class Encoder(Protocol):
+    """What is needed of a domain: how each column becomes codes."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of codes of each column."""
+
+    def expressions(self, rows: LazyRows) -> list[Any]:
+        """Codes of each column as expressions of an engine; negative where there is none."""
+
+    def encode_columns(self, frame: Frame) -> NDArray[np.int32]:
+        """Codes of rows in memory; negative where there is none. Never raises."""
+
+
+class LazyRows:
+    """Columns of a lazy frame: the schema, which is all that is known of it here.
+
+    It answers the questions that :class:`skdp.frames.Frame` answers before a charge.
+
+    Parameters
+    ----------
+    frame : narwhals LazyFrame, or Dask DataFrame
+    columns : mapping of str to LazyColumn
+    engine : {"polars", "duckdb", "dask", "pyspark"}
+    """
+
+    n_unnamed = 0
+
+    def __init__(self, frame: Any, columns: Mapping[str, LazyColumn], engine: str) -> None:
+        self._frame = frame
+        self._columns = dict(columns)
+        self.engine = engine
+
+    @property
+    def library(self) -> str:
+        """What :func:`skdp.frames.build_frame` builds for ``like=`` these rows."""
+        return "polars" if self.engine == "polars" else "pandas"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names."""
+        return tuple(self._columns)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Column names: all columns have one."""
+        return self.names
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Kind of each column."""
+        return {name: column.kind for name, column in self._columns.items()}
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """Name of each column's type, for messages."""
+        return {name: column.dtype for name, column in self._columns.items()}
+
+    def column(self, name: str) -> LazyColumn:
+        """One column by name.
+
+        Raises
+        ------
+        KeyError
+            If there is none of that name.
+        """
+        return self._columns[name]
+
+    def select(self, names: Sequence[str]) -> LazyRows:
+        """The columns of these names, in this order."""
+        return LazyRows(self._frame, {name: self.column(name) for name in names}, self.engine)
+
+    def with_column(self, name: str, values: Any) -> LazyRows:
+        """Refuse a separate column: its rows cannot be matched to those of an engine.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
+        raise TypeError(
+            f"The rows are a lazy frame of {_ENGINES[self.engine]}, whose rows have no order that "
+            f"{name!r}, given separately, could be matched to. Add it to the frame as a column, "
+            "declare it in the domain and name it in target=."
+        )
+
+    def coded(self, encoder: Encoder) -> CodedRows:
+        """Turn every row into codes, in the engine; nothing is computed yet.
+
+        Parameters
+        ----------
+        encoder : Domain
+            Of these columns, in this order.
+
+        Raises
+        ------
+        EngineError
+            If the engine refuses the plan.
+        """
+        if self.engine == "dask":
+            return _PartitionedCodes(self._frame[list(self.names)], encoder)
+        prefix = "skdp_"
+        # Also where names differ by no more than case, which some engines do not tell apart.
+        while any(name.lower().startswith(prefix) for name in self._frame.collect_schema()):
+            prefix += "_"
+        codes = {
+            f"{prefix}{place}": code.cast(nw.Int64)
+            for place, code in enumerate(encoder.expressions(self))
+        }
+        frame = _guarded(self.engine, lambda: self._frame.with_columns(**codes).select(*codes))
+        return _EngineCodes(frame, list(codes), encoder.shape, self.engine)
+
+    def __repr__(self) -> str:
+        return f"LazyRows({self.engine}, columns={self.kinds})"
+
+
+class CodedRows:
+    """Coded rows that stay in an engine: private, and asked for counts only."""
+
+    def count(self, axes: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Distinct rows of the attributes ``axes``, and how many rows each stands for.
+
+        Rows with a negative code, on any attribute, do not count.
+
+        Parameters
+        ----------
+        axes : sequence of distinct int
+
+        Returns
+        -------
+        codes : ndarray of int32, shape (m, len(axes))
+            In no order.
+        counts : ndarray of int64, shape (m,)
+
+        Raises
+        ------
+        EngineError
+            If the engine fails.
+        """
+        raise NotImplementedError
+
+
+class _EngineCodes(CodedRows):
+    """Coded rows as a lazy frame with a column of integers for each attribute."""
+
+    def __init__(
+        self, frame: nw.LazyFrame, names: Sequence[str], shape: Sequence[int], engine: str
+    ) -> None:
+        self._frame = frame
+        self._names = list(names)
+        self._shape = tuple(shape)
+        self._engine = engine
+
+    def count(self, axes: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        packing = _Packing([self._shape[axis] for axis in axes])
+        skipped = functools.reduce(operator.or_, (nw.col(name) < 0 for name in self._names))
+        keys = packing.keys([nw.col(self._names[axis]) for axis in axes], nw.lit(0))
+        # The rows to be skipped become one more group, which saves a filter.
+        named = {
+            f"key{number}": nw.when(skipped).then(nw.lit(-1)).otherwise(key)
+            for number, key in enumerate(keys)
+        }
+        found = _guarded(
+            self._engine,
+            lambda: _collect(
+                self._frame.with_columns(**named)
+                .select(*named)
+                .group_by(*named)
+                .agg(nw.len().alias("count")),
+                self._engine,
+            ),
+        )
+        known = found["key0"] >= 0
+        return packing.codes([found[name][known] for name in named]), found["count"][known]
+
+
+class _PartitionedCodes(CodedRows):
+    """Coded rows in the partitions of a Dask frame, each a frame of pandas on some worker."""
+
+    def __init__(self, frame: Any, encoder: Encoder) -> None:
+        self._frame = frame
+        self._encoder = encoder
+
+    def count(self, axes: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        packing = _Packing([self._encoder.shape[axis] for axis in axes])
+        names = [f"key{number}" for number in range(len(packing.stages))]
+        meta = pd.DataFrame({name: np.zeros(0, dtype=np.int64) for name in [*names, "count"]})
+        found = _guarded(
+            "dask",
+            lambda: (
+                self._frame.map_partitions(
+                    _count_partition, self._encoder, list(axes), packing, meta=meta
+                )
+                .groupby(names, sort=False)["count"]
+                .sum()
+                .reset_index()
+                .compute()
+            ),
+        )
+        codes = packing.codes([found[name].to_numpy() for name in names])
+        return codes, found["count"].to_numpy()
+
+
+def _count_partition(
+    part: pd.DataFrame, encoder: Encoder, axes: Sequence[int], packing: _Packing
+) -> pd.DataFrame:
+    """Packed keys of the distinct coded rows of one partition, and their counts."""
+    codes = encoder.encode_columns(as_frame(part))
+    codes = codes[(codes >= 0).all(axis=1)]
+    start = np.zeros(len(codes), dtype=np.int64)
+    keys = packing.keys([codes[:, axis].astype(np.int64) for axis in axes], start)
+    named = {f"key{number}": key for number, key in enumerate(keys)}
+    return pd.DataFrame(named).groupby(list(named), sort=False).size().reset_index(name="count")
+
+
+class _Packing:
+    """Rows of codes as one or a few int64 numbers each.
+
+    Attributes
+    ----------
+    stages : list of list of int
+        Positions of the attributes that share a number.
+    """
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self._sizes = list(sizes)
+        self.stages: list[list[int]] = [[]]
+        cells = 1
+        for place, size in enumerate(sizes):
+            if cells * size > _KEY_LIMIT:
+                self.stages.append([])
+                cells = 1
+            self.stages[-1].append(place)
+            cells *= size
+
+    def keys(self, columns: Sequence[Any], start: Any) -> list[Any]:
+        """Pack columns of codes, arrays or expressions, beginning with a zero."""
+        packed = []
+        for stage in self.stages:
+            key = start
+            for place in stage:
+                key = key * self._sizes[place] + columns[place]
+            packed.append(key)
+        return packed
+
+    def codes(self, keys: Sequence[NDArray[np.int64]]) -> NDArray[np.int32]:
+        """The rows of codes of packed numbers."""
+        codes = np.empty((len(keys[0]), len(self._sizes)), dtype=np.int32, order="F")
+        for stage, key in zip(self.stages, keys, strict=True):
+            rest = key
+            for place in reversed(stage):
+                rest, codes[:, place] = np.divmod(rest, self._sizes[place])
+        return codes
+
+
+def _guarded(engine: str, ask: Callable[[], Any]) -> Any:
+    """What the engine answers; its failures without its words, which may quote values."""
+    try:
+        return ask()
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException:
+        # Also panics of Rust, which are no Exception. The error is raised below, outside of
+        # this block, so that it does not carry the engine's error as its context.
+        pass
+    raise EngineError(
+        f"{_ENGINES[engine]} failed to count the rows. Its message is withheld, because it may "
+        "quote values of the data: run the plan of the frame by itself to read it. What was "
+        "charged for this fit stays spent, and nothing was released. If memory was short, declare "
+        "fewer columns or bins: every distinct coded row takes 16 bytes and 4 more for each column."
+    )
+
+
+def _collect(frame: nw.LazyFrame, engine: str) -> dict[str, NDArray[Any]]:
+    """Run a plan: its columns, which hold integers or numbers without gaps."""
+    if engine == "polars":
+        version = tuple(map(int, nw.get_native_namespace(frame).__version__.split(".")[:2]))
+        options: dict[str, Any] = {"engine": "streaming"} if version >= _POLARS_STREAMING else {}
+        table = frame.collect(**options)
+    else:
+        # To pandas PySpark converts in a way that newer pandas warns of.
+        table = frame.collect(backend="pyarrow" if engine == "pyspark" else "pandas")
+    return {name: table[name].to_numpy() for name in table.columns}
+
+
+def read_rows(data: Any) -> Frame | LazyRows:
+    """Read a container of rows, lazy frames of the supported engines included.
+
+    Parameters
+    ----------
+    data : as for :func:`skdp.frames.as_frame`, or a lazy frame
+        Of Polars, DuckDB, Dask or PySpark. Only its schema is read.
+
+    Raises
+    ------
+    TypeError, ValueError, DomainError
+        As :func:`skdp.frames.as_frame`; also for lazy frames of other libraries, and for a plan
+        whose columns cannot be told.
+    """
+    if isinstance(data, LazyRows):
+        return data
+    if is_dask(data):
+        return _dask_rows(data)
+    frame = nw.from_native(data, pass_through=True, allow_series=True)
+    # What is in memory, or nothing that narwhals knows, is the other reader's.
+    return _lazy_rows(frame) if isinstance(frame, nw.LazyFrame) else as_frame(data)
+
+
+def _dask_rows(data: Any) -> LazyRows:
+    # An empty frame of pandas that has the types.
+    empty = data._meta
+    rows = as_frame(empty)
+    if rows.n_unnamed:
+        raise TypeError(
+            "Column names must be strings. Convert them with `df.columns = df.columns.astype(str)`."
+        )
+    columns = {
+        name: LazyColumn(name, rows.kinds[name], rows.dtypes[name], "dask") for name in rows.names
+    }
+    return LazyRows(data, columns, "dask")
+
+
+def _lazy_rows(frame: nw.LazyFrame) -> LazyRows:
+    name = frame.implementation.name.lower()
+    engine = "pyspark" if name == "pyspark_connect" else name
+    if engine not in _ENGINES:
+        raise TypeError(
+            f"Lazy frames of {name} are not supported. Use Polars, DuckDB, Dask or PySpark (`pip "
+            "install 'skdp[duckdb]'`, `'skdp[dask]'`, `'skdp[spark]'`), or collect the frame first."
+        )
+    schema = None
+    try:
+        schema = frame.collect_schema()
+    except Exception:
+        # Raised below, without the engine's error as its context: a plan may hold values.
+        pass
+    if schema is None:
+        raise DomainError(
+            f"{_ENGINES[engine]} cannot tell the columns of this lazy frame: its plan fails before "
+            "any row is read, for example because a file or a column does not exist. Try "
+            "`.collect_schema()` on it. Nothing was read or spent."
+        )
+    if not schema:
+        raise ValueError("Found a lazy frame with 0 feature(s), while a minimum of 1 is required.")
+    columns = {
+        name: LazyColumn(name, _kind(frame, name, dtype, engine), str(dtype), engine)
+        for name, dtype in schema.items()
+    }
+    return LazyRows(frame, columns, engine)
+
+
+def _kind(frame: nw.LazyFrame, name: str, dtype: Any, engine: str) -> str:
+    """Kind of a column, by its type alone."""
+    if dtype == nw.Decimal:
+        return "decimal"
+    if dtype == nw.Unknown:
+        native: Any = nw.to_native(frame)
+        if engine == "polars":
+            found = str(native.collect_schema()[name])
+        elif engine == "duckdb":
+            found = str(native.types[native.columns.index(name)])
+        else:
+            found = native.schema[name].dataType.typeName()
+        return "null" if found.strip('"').lower() in ("null", "void") else "other"
+    kind = narwhals_kind(dtype)
+    # Python objects inside an engine are nothing that it could look at.
+    return "other" if kind == "object" else kind

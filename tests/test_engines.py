@@ -1,0 +1,464 @@
+"""Lazy frames: the same counts, hence the same releases, as of rows in memory; silent errors."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import math
+import re
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import CASES
+from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import strategies as st
+
+import skdp
+from skdp import Categorical, Domain, Numeric
+from skdp.counts import count_rows
+from skdp.engines import read_rows
+from skdp.exceptions import DomainError, EngineError
+from skdp.frames import as_frame
+
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
+duckdb = pytest.importorskip("duckdb")
+dd = pytest.importorskip("dask.dataframe")
+
+
+# What the engines do inside is their affair.
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::{category}:{module}")
+    for category in ("DeprecationWarning", "FutureWarning")
+    for module in (r"dask\..*", r"distributed\..*", r"pyspark\..*")
+]
+
+# -- the same rows in every engine
+
+
+def polars_lazy(frame):
+    return pl.from_arrow(arrow(frame)).lazy()
+
+
+def duckdb_relation(frame):
+    return CONNECTION.from_arrow(arrow(frame))
+
+
+def dask_frame(frame):
+    if isinstance(frame, pa.Table):
+        frame = frame.to_pandas()
+    return dd.from_pandas(frame, npartitions=min(3, max(1, len(frame))))
+
+
+def arrow(frame):
+    if isinstance(frame, pa.Table):
+        return frame
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+# Relations live as long as their connection.
+CONNECTION = duckdb.connect()
+ENGINES = {"polars": polars_lazy, "duckdb": duckdb_relation, "dask": dask_frame}
+
+
+@functools.cache
+def spark_session():
+    sql = pytest.importorskip("pyspark.sql")
+    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    return builder.config("spark.sql.shuffle.partitions", "4").getOrCreate()
+
+
+def spark_frame(frame):
+    table = arrow(frame)
+    rows = list(zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True))
+    names = {"double": "double", "int64": "bigint", "string": "string", "large_string": "string"}
+    types = {**names, "bool": "boolean", "float": "float", "int32": "int"}
+    schema = ", ".join(f"`{field.name}` {types[str(field.type)]}" for field in table.schema)
+    return spark_session().createDataFrame(rows, schema)
+
+
+engines = pytest.mark.parametrize("engine", list(ENGINES))
+engines_and_spark = pytest.mark.parametrize(
+    "make",
+    [*ENGINES.values(), pytest.param(spark_frame, marks=pytest.mark.slow)],
+    ids=[*ENGINES, "pyspark"],
+)
+
+
+def assert_same_counts(lazy, eager, domain):
+    got, expected = count_rows(read_rows(lazy), domain), count_rows(as_frame(eager), domain)
+    np.testing.assert_array_equal(got.codes, expected.codes)
+    np.testing.assert_array_equal(got.counts, expected.counts)
+
+
+# -- equal counts
+
+NAN, INF = float("nan"), float("inf")
+FLOATS = [None, NAN, INF, -INF, -0.0, 0.0, 5e-324, 1e308, -1e308, 0.1, 0.3, 2.5, 2.9999999999999996]
+INTEGERS = [None, 0, 1, -1, 7, 2**53, 2**53 + 1, -(2**63), 2**63 - 1]
+TEXTS = [None, "", "a", "A", "a ", "é", "z\u0301", "1", "nan", "None", "日本", "\U0001f600"]
+COLUMNS = {
+    "float": (pa.float64(), st.sampled_from(FLOATS) | st.floats()),
+    "single": (pa.float32(), st.none() | st.floats(width=32)),
+    "integer": (pa.int64(), st.sampled_from(INTEGERS) | st.integers(-9, 9)),
+    "small": (pa.int8(), st.none() | st.integers(-128, 127)),
+    "unsigned": (pa.uint64(), st.sampled_from([None, 0, 7, 2**63, 2**64 - 1])),
+    "flag": (pa.bool_(), st.sampled_from([None, True, False])),
+    "text": (pa.string(), st.sampled_from(TEXTS)),
+    "nothing": (pa.null(), st.none()),
+}
+NUMBERS = [name for name in COLUMNS if name != "text"]
+
+
+@st.composite
+def numerics(draw):
+    nullable = draw(st.booleans())
+    if draw(st.booleans()):
+        low = draw(st.integers(-300, 300))
+        high = low + draw(st.integers(0, 300))
+        bins = draw(st.none() | st.integers(1, high - low + 1))
+        return Numeric(low, high, bins, integer=True, nullable=nullable)
+    low = draw(st.floats(-1e6, 1e6))
+    width = draw(st.floats(1e-3, 1e6))
+    return Numeric(low, low + width, draw(st.integers(1, 1000)), nullable=nullable)
+
+
+@st.composite
+def categoricals(draw, text):
+    values = (
+        ["", "a", "é", "1", "日本", "zz"] if text else [0, 1, -1, 0.3, 7, 2**53 + 1, 2**63, 2.5]
+    )
+    categories = draw(st.lists(st.sampled_from(values), min_size=1, unique=True))
+    other = draw(st.none() | st.sampled_from(categories))
+    return Categorical(categories, other=other, nullable=draw(st.booleans()))
+
+
+@st.composite
+def tables(draw):
+    kinds = draw(st.lists(st.sampled_from(list(COLUMNS)), min_size=1, max_size=4))
+    n_rows = draw(st.integers(1, 12))
+    columns, attributes = {}, {}
+    for place, kind in enumerate(kinds):
+        dtype, values = COLUMNS[kind]
+        name = f"{kind} {place}"
+        data = draw(st.lists(values, min_size=n_rows, max_size=n_rows))
+        columns[name] = pa.array(data, type=dtype)
+        number = kind in NUMBERS and draw(st.booleans())
+        attributes[name] = draw(numerics() if number else categoricals(text=kind == "text"))
+    assume(math.prod(attribute.size for attribute in attributes.values()) > 1)
+    return pa.table(columns), Domain(attributes)
+
+
+THIRDS = (
+    pa.table({"x": pa.array([k / 3 * 0.1 for k in range(-9, 40)])}),
+    Domain({"x": Numeric(-0.3, 0.7, bins=30)}),
+)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(tables())
+@example(THIRDS)
+def test_engines_count_what_arrow_counts(engine, case):
+    table, domain = case
+    assert_same_counts(ENGINES[engine](table), table, domain)
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(tables())
+@example(THIRDS)
+def test_dask_counts_what_pandas_counts(case):
+    table, domain = case
+    frame = table.to_pandas()
+    assert_same_counts(dask_frame(frame), frame, domain)
+
+
+@pytest.mark.slow
+@settings(max_examples=10, deadline=None, derandomize=True)
+@given(tables())
+@example(THIRDS)
+def test_spark_counts_what_arrow_counts(case):
+    table, domain = case
+    kept = [
+        field.name
+        for field in table.schema
+        if not any(word in str(field.type) for word in ("uint", "null", "int8"))
+    ]
+    if kept:
+        table = table.select(kept)
+        assert_same_counts(spark_frame(table), table, domain.select(kept))
+
+
+def mixed(n_rows=600, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.normal(45, 20, n_rows),
+            "city": pd.Series(rng.choice([f"city {i}" for i in range(40)], n_rows), dtype="str"),
+            "Age": rng.integers(0, 9, n_rows),
+        }
+    )
+
+
+@engines_and_spark
+def test_many_categories_and_many_cells(make):
+    frame = mixed().rename(columns={"Age": "years"})
+    cities = [f"city {i}" for i in range(0, 80, 2)]
+    domain = Domain(
+        {
+            "age": Numeric(0, 100, bins=2**30, nullable=True),
+            "city": Categorical(cities, other="city 0"),
+            "years": Numeric(0, 2**31, bins=2**30),
+        }
+    )
+    assert domain.size > 2**62
+    assert_same_counts(make(frame), frame, domain)
+
+
+def test_columns_that_differ_by_case_and_take_our_names():
+    frame = mixed().rename(columns={"city": "skdp_0"})
+    cities = Categorical([f"city {i}" for i in range(9)])
+    domain = Domain({"Age": Numeric(0, 9), "age": Numeric(0, 90), "skdp_0": cities})
+    assert_same_counts(polars_lazy(frame), frame, domain)
+
+
+@engines
+def test_text_in_dictionaries(engine):
+    frame = mixed()[["city"]]
+    frame["city"] = frame["city"].astype("category")
+    domain = Domain({"city": Categorical(["city 1", "city 7"], other="city 1")})
+    assert_same_counts(ENGINES[engine](frame), frame, domain)
+
+
+@engines
+def test_an_unknown_category_in_partition_seven_only(engine, tmp_path):
+    frame = pd.DataFrame({"sex": pd.Series(["F", "M"] * 50, dtype="str")})
+    for number in range(8):
+        part = frame.copy()
+        if number == 7:
+            part.loc[3, "sex"] = "unheard of"
+        arrow_table = pa.table({"sex": pa.array(part["sex"].tolist(), type=pa.string())})
+        pa.parquet.write_table(arrow_table, tmp_path / f"part{number}.parquet")
+    files = f"{tmp_path}/*.parquet"
+    lazy = {
+        "polars": lambda: pl.scan_parquet(files),
+        "duckdb": lambda: CONNECTION.read_parquet(files),
+        "dask": lambda: dd.read_parquet(files),
+    }[engine]()
+    skipped = count_rows(read_rows(lazy), Domain({"sex": Categorical(["F", "M"])}))
+    assert skipped.counts.tolist() == [400, 399]
+    other = count_rows(read_rows(lazy), Domain({"sex": Categorical(["F", "M", "x"], other="x")}))
+    assert other.counts.tolist() == [400, 399, 1]
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_decimals_are_numbers_but_no_categories(engine):
+    table = pa.table(
+        {"pay": pa.array([Decimal("1.25"), Decimal("7.50"), None], pa.decimal128(9, 2))}
+    )
+    assert_same_counts(ENGINES[engine](table), table, Domain({"pay": Numeric(0, 8, bins=32)}))
+    with pytest.raises(DomainError, match="decimals.*cast it to text or to a float"):
+        Domain({"pay": Categorical([1.25, 2.5])}).check_schema(read_rows(ENGINES[engine](table)))
+
+
+@engines
+def test_empty_frames_are_legal(engine):
+    frame = mixed()[["age"]].iloc[:0]
+    assert count_rows(read_rows(ENGINES[engine](frame)), Domain({"age": Numeric(0, 9)})).n == 0
+
+
+def test_dask_reads_objects_one_by_one():
+    values = pd.Series([1, "2", 2.5, None, "x", b"y", [3], Decimal("4"), 1j] * 4, dtype=object)
+    frame = pd.DataFrame({"v": values})
+    import dask
+
+    with dask.config.set({"dataframe.convert-string": False}):
+        lazy = dd.from_map(lambda start: frame.iloc[start : start + 9], range(0, 36, 9))
+        assert str(lazy.dtypes["v"]) == "object"
+        assert_same_counts(lazy, frame, Domain({"v": Numeric(0, 5, bins=5, nullable=True)}))
+        assert_same_counts(lazy, frame, Domain({"v": Categorical([1, "2", "x"], nullable=True)}))
+
+
+# -- equal releases
+
+COUNTED = [
+    "HDPViewSynthesizer",
+    "PrivTreeSynthesizer",
+    "KDTreeSynthesizer",
+    "GridSynthesizer",
+    "PairViewSynthesizer",
+    "RangeTreeHistogram",
+    "PrivPfCTransformer",
+    "PrivPfCClassifier",
+    "DiffGenTransformer",
+    "ProjectedHistogramTransformer",
+    "DataCube",
+]
+
+
+def people(n_rows=400):
+    from estimators import people as generated
+
+    frame = generated(n_rows)
+    return frame.astype(dict.fromkeys(("sex", "work", "income"), "str"))
+
+
+def released(estimator):
+    """Everything that a fit assigned, in a form that compares."""
+    state = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
+    if "synopsis_" in state:
+        state["synopsis_"] = state["synopsis_"].to_frame().to_dict("list")
+    return re.sub(" at 0x[0-9a-f]*", "", repr(sorted(state.items())))
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_releases_are_those_of_pandas(name):
+    case = next(case for case in CASES if case.name == name)
+    frame = case.rows(people())
+    expected = released(case.make(random_state=3).fit(frame))
+    for make in ENGINES.values():
+        got = case.make(random_state=3).fit(make(frame))
+        assert released(got) == expected
+        assert list(got.feature_names_in_) == list(
+            case.make(random_state=3).fit(frame).feature_names_in_
+        )
+
+
+@pytest.mark.slow
+def test_release_through_spark():
+    frame = people()
+    case = next(case for case in CASES if case.name == "PairViewSynthesizer")
+    expected = released(case.make(random_state=3).fit(frame))
+    assert released(case.make(random_state=3).fit(spark_frame(frame))) == expected
+
+
+def test_rows_sampled_are_of_a_library_in_memory():
+    case = next(case for case in CASES if case.name == "GridSynthesizer")
+    libraries = {"polars": pl.DataFrame, "duckdb": pd.DataFrame, "dask": pd.DataFrame}
+    for engine, kind in libraries.items():
+        view = case.make().fit(ENGINES[engine](people()))
+        assert isinstance(view.sample(5), kind)
+
+
+# -- refusals and failures
+
+
+def view(**changes):
+    domain = Domain({"age": Numeric(0, 99), "sex": Categorical(["F", "M"])})
+    return skdp.GridSynthesizer(**{"domain": domain, **changes})
+
+
+def two_columns():
+    return pd.DataFrame({"age": [1.0, 2.0, 3.0], "sex": pd.Series(["F", "M", "F"], dtype="str")})
+
+
+@engines
+def test_labels_apart_from_a_lazy_frame_are_refused(engine):
+    ledger = skdp.PrivacyLedger(1)
+    lazy = ENGINES[engine](two_columns()[["age"]])
+    with pytest.raises(TypeError, match="no order that 'sex'.*name it in target="):
+        view(target="sex", ledger=ledger).fit(lazy, np.array(["F", "M", "F"]))
+    assert ledger.spent == 0
+
+
+@engines
+def test_schema_errors_cost_nothing(engine):
+    ledger = skdp.PrivacyLedger(1)
+    frame = two_columns()
+    wrong = {
+        "Missing: 'sex'": frame[["age"]],
+        "Not declared: 'more'": frame.assign(more=1),
+        "holds text; convert it to numbers": frame.assign(age=pd.Series(["x"] * 3, dtype="str")),
+        "holds dates or times": frame.assign(age=pd.Timestamp("2020-01-01")),
+        "holds neither text nor numbers": frame.assign(sex=pd.Timestamp("2020-01-01")),
+    }
+    for message, rows in wrong.items():
+        with pytest.raises(DomainError, match=message):
+            view(ledger=ledger).fit(ENGINES[engine](rows))
+    assert ledger.spent == 0
+
+
+def test_dates_in_duckdb_are_refused_by_type():
+    table = pa.table({"age": pa.array([datetime.date(2020, 1, 1)]), "sex": ["F"]})
+    with pytest.raises(DomainError, match="dates or times; convert it to a number"):
+        view().fit(duckdb_relation(table))
+
+
+def test_objects_inside_polars_are_refused():
+    frame = pl.DataFrame({"age": [1.0], "sex": pl.Series([object()], dtype=pl.Object)})
+    with pytest.raises(DomainError, match="neither text nor numbers; convert it to text"):
+        view().fit(frame.lazy())
+
+
+@pytest.mark.parametrize("name", ["DPTopKSelector", "PrivateStandardScaler"])
+@engines
+def test_what_reads_rows_one_by_one_refuses_before_the_charge(name, engine):
+    case = next((case for case in CASES if case.name == name), None)
+    ledger = skdp.PrivacyLedger(1)
+    estimator = case.make(ledger=ledger)
+    with pytest.raises(TypeError, match="lazy, and only frames in memory.*Collect it first"):
+        estimator.fit(ENGINES[engine](case.rows(people())))
+    assert ledger.spent == 0
+
+
+@engines
+def test_sums_in_cubes_and_transforms_refuse_lazy_frames(engine):
+    lazy = ENGINES[engine](two_columns())
+    domain = Domain({"age": Numeric(0, 99), "sex": Categorical(["F", "M"])})
+    with pytest.raises(TypeError, match="Collect it first"):
+        skdp.DataCube(domain=domain, dimensions=["sex"], value="age").fit(lazy)
+    with pytest.raises(TypeError, match="Collect it first"):
+        domain.check(lazy)
+
+
+def test_paths_are_refused_with_a_way_to_read_them():
+    with pytest.raises(TypeError, match="Make it a frame first.*skdp\\[duckdb\\]"):
+        view().fit("people.parquet")
+
+
+def test_a_file_that_is_not_there_is_an_error_of_the_schema():
+    ledger = skdp.PrivacyLedger(1)
+    lazy = pl.scan_parquet("no such file of Alice.parquet")
+    with pytest.raises(DomainError, match="cannot tell the columns.*Nothing was") as caught:
+        view(ledger=ledger).fit(lazy)
+    assert "Alice" not in str(caught.value) and caught.value.__context__ is None
+    assert ledger.spent == 0
+
+
+def failing(engine):
+    frame = two_columns()
+    if engine == "polars":
+
+        def fail(batch):
+            raise ValueError(f"cannot stand {batch}")
+
+        return polars_lazy(frame).with_columns(pl.col("age").map_batches(fail, pl.Float64))
+    if engine == "duckdb":
+        relation = duckdb_relation(frame)
+        return relation.select("error('Alice: ' || sex)::DOUBLE AS age, sex")
+
+    def fail_part(part):
+        raise ValueError(f"cannot stand {part}")
+
+    return dask_frame(frame).map_partitions(fail_part, meta=frame.iloc[:0])
+
+
+@engines
+def test_a_failing_plan_is_charged_once_and_its_words_are_withheld(engine):
+    ledger = skdp.PrivacyLedger(1)
+    estimator = view(ledger=ledger, epsilon=0.25)
+    with pytest.raises(EngineError, match="failed to count the rows.*stays spent") as caught:
+        estimator.fit(failing(engine))
+    error = caught.value
+    assert not any(word in str(error) for word in ("Alice", "cannot stand", "F"))
+    assert error.__context__ is None and error.__cause__ is None
+    assert float(ledger.spent) == 0.25
+    assert len(ledger.to_frame()) == 1
+    assert not hasattr(estimator, "synopsis_")
