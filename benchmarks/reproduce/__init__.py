@@ -14,7 +14,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Figure", "Finding", "run"]
+__all__ = ["MARKERS", "PALETTE", "Figure", "Finding", "run"]
+
+# Okabe and Ito's colours, which colour-blind readers tell apart; yellow is left out. Lines differ
+# in their markers too.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
+MARKERS = "os^vD*x"
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks import privpfc as tables
-from benchmarks.reproduce import Figure, Finding, run
+from benchmarks.reproduce import MARKERS, PALETTE, Figure, Finding, run
 from skdp import (
     Categorical,
     DiffGenTransformer,
@@ -76,15 +76,18 @@ def _draw(
     frame.to_csv(out_dir / f"{name}.csv", index=False)
     panels: Iterable[Any] = [None] if panel is None else frame[panel].unique()
     panels = list(panels)
-    figure = Canvas(figsize=(4.2 * len(panels), 3.4), layout="constrained", dpi=130)
+    figure = Canvas(figsize=(max(4.2 * len(panels), 5.0), 3.4), layout="constrained", dpi=130)
     FigureCanvasAgg(figure)
     for number, each in enumerate(panels):
         axes = figure.add_subplot(1, len(panels), number + 1)
         part = frame if each is None else frame[frame[panel] == each]
-        for method, line in part.groupby(label, sort=False):
+        for place, (method, line) in enumerate(part.groupby(label, sort=False)):
             drawn = line.groupby(x)[y].mean()
-            style = "--" if method in ("majority", "true rows") else "o-"
-            axes.plot(drawn.index, drawn.to_numpy(), style, label=str(method), markersize=4)
+            style = "--" if method in ("majority", "true rows") else f"{MARKERS[place]}-"
+            colour = PALETTE[place % len(PALETTE)]
+            axes.plot(
+                drawn.index, drawn.to_numpy(), style, color=colour, label=str(method), markersize=4
+            )
         if log_x:
             axes.set_xscale("log")
         if log_y:
@@ -92,8 +95,15 @@ def _draw(
         axes.set_xlabel(x)
         axes.set_ylabel(y if number == 0 else "")
         axes.set_title("" if each is None else str(each), fontsize=10)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", alpha=0.25)
         if number == 0:
-            axes.legend(fontsize=7, frameon=False)
+            figure.legend(
+                *axes.get_legend_handles_labels(),
+                fontsize=8,
+                frameon=False,
+                loc="outside right center",
+            )
     figure.savefig(out_dir / f"{name}.png")
 
 
@@ -309,8 +319,15 @@ def _draw_points(out_dir: Path, name: str, frame: pd.DataFrame) -> None:
     figure = Canvas(figsize=(4.5, 4), layout="constrained", dpi=130)
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    for epsilon, part in frame.groupby("epsilon"):
-        axes.plot(part["two largest"], part["exact"], ".", label=f"epsilon {epsilon:g}")
+    for place, (epsilon, part) in enumerate(frame.groupby("epsilon")):
+        axes.plot(
+            part["two largest"],
+            part["exact"],
+            MARKERS[place],
+            color=PALETTE[place],
+            markersize=3,
+            label=f"epsilon {epsilon:g}",
+        )
     axes.set_xlabel("quality of the two largest counts")
     axes.set_ylabel("exact quality")
     axes.legend(fontsize=7, frameon=False)
