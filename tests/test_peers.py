@@ -149,6 +149,33 @@ def test_results_and_facts_are_written(tmp_path):
     assert len(pd.read_csv(tmp_path / "peers_facts.csv")) == 1
 
 
+def test_tables_of_the_documentation_have_a_column_for_each_setting(tmp_path):
+    rows = []
+    for epsilon in (0.1, 1.0):
+        here = {"task": "k-means", "setting": "s", "epsilon": epsilon, "peer": "p", "method": "m"}
+        here |= {"delta": 0.0, "note": "as it comes"}
+        for run, value in enumerate((1.0, 3.0)):
+            rows += _table.result_rows(here, {"e": value}, {"cpu": epsilon, "peak_mb": 9.0}, run)
+        rows.append(_table.failed({**here, "method": "n", "delta": 1e-9}, "out of memory", 0))
+    where = {**here, "task": "conduct", "setting": "one fit"}
+    rows += _table.result_rows(where, {"folds that ran": 5.0}, {}, 0)
+    facts = {"peer": "p", "version": "1", "installed_mb": 1234.4, "packages": 3, "imports": False}
+    facts |= {"import_error": "ImportError: gone (from there)", "scikit_learn": "", "note": ""}
+    facts |= {"import_cpu": 1.0, "import_mb": 10.0}
+    _table.write(tmp_path, pd.DataFrame(rows, columns=_table.COLUMNS), [facts])
+    _table.publish(tmp_path, tmp_path / "docs")
+    table = pd.read_csv(tmp_path / "docs" / "kmeans.csv", dtype=str).set_index("Method")
+    assert table.loc["m", ["s, epsilon 0.1", "s, epsilon 1"]].tolist() == ["2 ± 1", "2 ± 1"]
+    assert table.loc["m", "CPU s, most"] == "1.00"
+    assert table.loc["n", "s, epsilon 1"] == "out of memory"
+    assert table["Privacy"].tolist() == ["pure", "delta 1e-09"]
+    conduct = pd.read_csv(tmp_path / "docs" / "conduct.csv", index_col=0)
+    assert conduct.loc["folds that ran", "p"] == 5
+    (fact,) = pd.read_csv(tmp_path / "docs" / "facts.csv", dtype=str).to_dict("records")
+    assert fact["Installed MB"] == "1,234" and fact["scikit-learn"] == "not used"
+    assert fact["Import"] == "fails: ImportError: gone"
+
+
 def test_every_method_has_a_peer_and_a_worker_that_knows_it():
     for method in _tasks.METHODS:
         worker = PEERS / str(_environments.PEERS[method.peer].worker)

@@ -98,7 +98,13 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, default=300, help="seconds of a run")
     parser.add_argument("--peer", action="append", choices=list(_environments.PEERS))
     parser.add_argument("--task", action="append", choices=["none", *_TASK_NAMES])
+    parser.add_argument("--publish", type=Path, help="write the documentation's tables of --out")
     options = parser.parse_args()
+    if options.publish:
+        if options.out is None:
+            parser.error("--publish needs --out, the folder that was written")
+        _table.publish(options.out, options.publish)
+        return
     facts, runs = [], {}
     for peer in (*_environments.PEERS.values(), _environments.CURRENT):
         if options.peer and peer.name not in options.peer:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["COLUMNS", "failed", "fact_table", "result_rows", "summary", "text", "write"]
+__all__ = ["COLUMNS", "failed", "fact_table", "publish", "result_rows", "summary", "text", "write"]
 
 COLUMNS = [
     "task", "setting", "epsilon", "peer", "method", "delta", "measure", "run", "value",
@@ -90,3 +90,74 @@ def write(out: Path, results: pd.DataFrame, facts: list[dict[str, Any]]) -> None
     out.mkdir(parents=True, exist_ok=True)
     results.to_csv(out / "peers.csv", index=False)
     pd.DataFrame(facts).to_csv(out / "peers_facts.csv", index=False)
+
+
+def publish(out: Path, folder: Path) -> None:
+    """Write the tables of the documentation from what `write` wrote: one for each task, and facts.
+
+    A line is a method, a column a setting; a run that failed says how in its cell.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    table = pd.read_csv(out / "peers.csv", dtype={"note": str, "measure": str})
+    table = summary(table.fillna({"note": "", "measure": ""}))
+    for task, part in table.groupby("task", sort=False):
+        if task == "conduct":
+            ok = part[part["status"] == "ok"]
+            wide = ok.pivot(index="measure", columns="peer", values="value")
+            wide = wide.reindex(ok["measure"].unique())
+            lines = [{"": name, **row.map(_number).to_dict()} for name, row in wide.iterrows()]
+        else:
+            lines = [_line(method, rows) for method, rows in _by_method(part)]
+        name = str(task).replace("-", "")
+        pd.DataFrame(lines).fillna("").to_csv(folder / f"{name}.csv", index=False)
+    texts = dict.fromkeys(("version", "scikit_learn", "import_error", "note"), str)
+    facts = pd.read_csv(out / "peers_facts.csv", dtype=texts)
+    facts[list(texts)] = facts[list(texts)].fillna("")
+    facts.apply(_fact, axis=1, result_type="expand").to_csv(folder / "facts.csv", index=False)
+
+
+def _by_method(part: pd.DataFrame) -> Any:
+    return part.groupby(["peer", "method", "delta", "note"], sort=False, dropna=False)
+
+
+def _line(method: tuple[str, str, float, str], rows: pd.DataFrame) -> dict[str, str]:
+    """A line of a published table."""
+    peer, name, delta, note = method
+    line = {"Library": peer, "Method": name, "Privacy": f"delta {delta:g}" if delta else "pure"}
+    if peer == "no privacy":
+        line["Privacy"] = "none"
+    one_measure = rows.loc[rows["measure"] != "", "measure"].nunique() <= 1
+    for row in rows.itertuples():
+        setting = f"{row.setting}, epsilon {row.epsilon:g}"
+        if row.status != "ok":
+            line[setting] = str(row.status)
+            continue
+        value = _number(row.value)
+        if row.runs > 1 and row.spread > 0:
+            value += f" ± {row.spread / row.runs**0.5:.2g}"
+        line[setting if one_measure else f"{setting}: {row.measure}"] = value
+    if rows["cpu_s"].notna().any():
+        line["CPU s, most"] = f"{rows['cpu_s'].max():.2f}"
+        line["Peak MB"] = f"{rows['peak_mb'].max():.0f}"
+    line["Note"] = note
+    return line
+
+
+def _fact(row: pd.Series) -> dict[str, str]:
+    """A line of the published table of facts."""
+    imports = f"{row['import_cpu']:.1f} s, {row['import_mb']:.0f} MB"
+    return {
+        "Library": row["peer"],
+        "Version": row["version"],
+        "Installed MB": f"{row['installed_mb']:,.0f}",
+        "Packages": str(row["packages"]),
+        "scikit-learn": str(row["scikit_learn"]) or "not used",
+        "Import": imports if row["imports"] else f"fails: {row['import_error'].split(' (')[0]}",
+        "Note": row["note"],
+    }
+
+
+def _number(value: float) -> str:
+    """Four figures, without an exponent where it can be read without."""
+    text = f"{value:.4g}"
+    return f"{value:,.0f}" if "e+" in text else text

@@ -55,6 +55,8 @@ METHODS = (
     Method("OpenDP", "classify", "AIM", note="boosting on synthetic rows"),
     Method("SmartNoise", "classify", "MST", DELTA, f"boosting on synthetic rows; {_LEARNS}"),
     Method("SmartNoise", "classify", "AIM", DELTA, f"boosting on synthetic rows; {_LEARNS}"),
+    Method("skdp", "conduct", "as it comes"),
+    Method("diffprivlib", "conduct", "as it comes"),
     Method("skdp", "k-means", "DPKMeans"),
     Method("diffprivlib", "k-means", "KMeans"),
 )
@@ -85,10 +87,28 @@ def tasks(quick: bool, names: Container[str]) -> Iterator[Task]:
     if "classify" in names:
         for epsilon in (1.0,) if quick else (0.1, 1.0):
             yield _classify(epsilon)
+    if "conduct" in names:
+        yield Task("conduct", "one fit at epsilon 1", 1.0, {}, _conduct, {})
     if "k-means" in names:
         for name in ("adult_numeric", "gauss2d_k15"):
             for epsilon in (0.5,) if quick else (0.1, 0.5):
                 yield _kmeans(name, epsilon)
+
+
+_CONDUCT = {
+    "spent d 2": "epsilon of all mechanisms of a k-means fit, 2 columns",
+    "spent d 10": "epsilon of all mechanisms of a k-means fit, 10 columns",
+    "spent d 50": "epsilon of all mechanisms of a k-means fit, 50 columns",
+    "folds": "folds of cross_val_score that ran under a budget for one",
+    "recorded": "epsilon that the accountant then says was spent",
+    "keeps": "k-means keeps the label of each record, without noise (1: yes)",
+    "failed": "scikit-learn's estimator checks of k-means that fail",
+    "checks": "of so many",
+}
+
+
+def _conduct(result: dict[str, Any]) -> dict[str, float]:
+    return {text: float(result[key]) for key, text in _CONDUCT.items()}
 
 
 def _noise(n: int) -> Task:

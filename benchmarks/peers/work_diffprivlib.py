@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from _worker import main
-from diffprivlib import mechanisms, models, tools
+from diffprivlib import BudgetAccountant, mechanisms, models, tools
+from diffprivlib.models import k_means
+from diffprivlib.utils import BudgetError
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import check_estimator
 
 
 def noise(data, job, clock):
@@ -93,10 +97,65 @@ def tree(data, job, clock):
     return classified(model, X, data, clock)
 
 
+def spent_by_kmeans(width):
+    """Sum of the epsilons of all mechanisms that one fit at epsilon 1 calls, for one cluster.
+
+    With one cluster every call reads every record, so the calls compose in sequence.
+    """
+    calls = []
+    recorded = {}
+    for name in ("GeometricFolded", "LaplaceBoundedDomain"):
+        original = getattr(k_means, name)
+
+        class Recorded(original):
+            def randomise(self, value):
+                calls.append(self.epsilon)
+                return super().randomise(value)
+
+        recorded[name] = original
+        setattr(k_means, name, Recorded)
+    try:
+        X = np.random.default_rng(0).uniform(-1, 1, size=(1000, width))
+        bounds = np.full(width, -1.0), np.full(width, 1.0)
+        models.KMeans(1, epsilon=1.0, bounds=bounds).fit(X)
+    finally:
+        for name, original in recorded.items():
+            setattr(k_means, name, original)
+    return float(sum(calls))
+
+
+def conduct(data, job, clock):
+    """What an estimator spends, records and keeps; and scikit-learn's checks."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(500, 3))
+    y = (X[:, 0] > 0).astype(int)
+    bounds = np.full(3, -1.0), np.full(3, 1.0)
+    budget = BudgetAccountant(epsilon=1.0, delta=0)
+    model = models.GaussianNB(epsilon=1.0, bounds=bounds, accountant=budget)
+    try:
+        ran = len(cross_val_score(model, X, y, cv=5, error_score="raise"))
+    except BudgetError:
+        ran = 1
+    fitted = models.KMeans(3, epsilon=1.0, bounds=bounds).fit(X)
+    distances = ((X[:, None, :] - fitted.cluster_centers_) ** 2).sum(axis=2)
+    checks = check_estimator(models.KMeans(3, bounds=(-1.0, 1.0)), on_fail=None)
+    return {
+        "spent d 2": spent_by_kmeans(2),
+        "spent d 10": spent_by_kmeans(10),
+        "spent d 50": spent_by_kmeans(50),
+        "folds": ran,
+        "recorded": float(budget.total()[0]),
+        "keeps": float(np.array_equal(fitted.labels_, distances.argmin(axis=1))),
+        "failed": sum(check["status"] == "failed" for check in checks),
+        "checks": len(checks),
+    }
+
+
 if __name__ == "__main__":
     main(
         {
             "noise/Geometric": noise,
+            "conduct/as it comes": conduct,
             "ranges/histogram": ranges,
             "k-means/KMeans": kmeans,
             "classify/GaussianNB": naive_bayes,

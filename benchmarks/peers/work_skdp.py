@@ -12,10 +12,12 @@ from skdp import (
     DPKMeans,
     Numeric,
     PairViewSynthesizer,
+    PrivacyLedger,
     PrivateClassifier,
     PrivPfCTransformer,
     RangeTreeHistogram,
 )
+from skdp.exceptions import BudgetExceededError
 from skdp.mechanisms import discrete_laplace
 
 
@@ -102,10 +104,49 @@ def grid(data, job, clock):
     return {"predictions": (np.asarray(predicted) == ">50K").astype(int)}
 
 
+def spent_by_kmeans(width):
+    """Epsilon of all parts of one fit at epsilon 1."""
+    X = np.random.default_rng(0).uniform(-1, 1, size=(1000, width))
+    ledger = PrivacyLedger()
+    DPKMeans(3, 1.0, bounds=(-1, 1), ledger=ledger).fit(X)
+    return float(ledger.spent)
+
+
+def conduct(data, job, clock):
+    """What an estimator spends, records and keeps; and scikit-learn's checks."""
+    from sklearn.model_selection import cross_val_score
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.utils.estimator_checks import check_estimator
+
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(-1, 1, size=(500, 3)), columns=["a", "b", "c"])
+    y = pd.Series((X["a"] > 0).astype(int), name="y")
+    domain = Domain({name: Numeric(-1, 1, bins=8) for name in X} | {"y": Categorical([0, 1])})
+    ledger = PrivacyLedger(1.0)
+    release = PrivPfCTransformer(1.0, domain=domain, target="y", ledger=ledger)
+    try:
+        cross_val_score(PrivateClassifier(GaussianNB(), release), X, y, cv=5, error_score="raise")
+    except BudgetExceededError:
+        pass
+    fitted = DPKMeans(3, 1.0, bounds=(-1, 1)).fit(X.to_numpy())
+    checks = check_estimator(DPKMeans(3, 1.0, bounds=(-1, 1)), on_fail=None)
+    return {
+        "spent d 2": spent_by_kmeans(2),
+        "spent d 10": spent_by_kmeans(10),
+        "spent d 50": spent_by_kmeans(50),
+        "folds": round(float(ledger.spent)),
+        "recorded": float(ledger.spent),
+        "keeps": float(hasattr(fitted, "labels_") or hasattr(fitted, "inertia_")),
+        "failed": sum(check["status"] == "failed" for check in checks),
+        "checks": len(checks),
+    }
+
+
 if __name__ == "__main__":
     main(
         {
             "noise/discrete_laplace": noise,
+            "conduct/as it comes": conduct,
             "ranges/RangeTreeHistogram": ranges,
             "k-means/DPKMeans": kmeans,
             "marginals/PairViewSynthesizer": marginals,
