@@ -13,9 +13,15 @@ from ._base import PrivateEstimator, feature_bounds, match_rows
 from ._random import sampling_generator
 from ._validation import as_epsilon
 from .domain import Domain, Numeric
+from .engines import LazyRows, read_rows
 from .frames import as_frame
 from .partition.kmeans import cover, nearest
-from .partition.kmeans_algorithms import ALGORITHMS, GRID_ALGORITHMS, algorithm_parts
+from .partition.kmeans_algorithms import (
+    ALGORITHMS,
+    GRID_ALGORITHMS,
+    ROW_ALGORITHMS,
+    algorithm_parts,
+)
 from .partition.kmeans_task import Task
 from .synopsis import Boxes, Synopsis
 
@@ -155,8 +161,10 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
         Parameters
         ----------
-        X : array-like or pandas, Polars or PyArrow frame of shape (n_rows, n_features)
-            One row per person, numbers only.
+        X : array-like or frame of shape (n_rows, n_features)
+            One row per person, numbers only: NumPy array; pandas, Polars or PyArrow table; or a
+            lazy frame of Polars, DuckDB, Dask or PySpark, over which the grid and each round
+            take one pass ("sample-aggregate" and "genetic" read rows in memory only).
         y : Ignored
 
         Returns
@@ -170,18 +178,19 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             of bounds is clipped, rows with a missing value are skipped.
         BudgetExceededError
             If the ledger cannot pay; no value has been read.
+        EngineError
+            If the engine of a lazy frame fails while it counts; the charge stands.
         """
-        rows = as_frame(X)
+        lazy = self.algorithm not in ROW_ALGORITHMS
+        rows = read_rows(X) if lazy else as_frame(X)
         low, high = self._limits(len(rows.names))
-        rows, domain = match_rows(rows, None, _coded(rows.names, low, high), None)
+        rows, domain = match_rows(rows, None, _coded(rows.names, low, high), None, lazy=lazy)
         clusters, init = self._wanted(domain, low, high)
         parts = algorithm_parts(self.algorithm, as_epsilon(self.epsilon), self.n_samples)
         loss, source = self._spend(parts)
 
-        codes = domain.encode(rows)
-        complete = (codes >= 0).all(axis=1)
         task = Task(
-            points=codes if complete.all() else codes[complete],
+            points=_points(rows, domain),
             shape=domain.shape,
             clusters=clusters,
             parts=loss.parts,
@@ -199,7 +208,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         if found.cells is not None:
             synopsis = _as_synopsis(found, rows.names, low, high, loss, self.algorithm)
 
-        validate_data(self, X, skip_check_array=True)
+        self._remember_columns(X, rows)
         self.cluster_centers_ = centers
         self.cluster_counts_ = found.counts
         self.n_clusters_ = len(centers)
@@ -380,6 +389,15 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         if given is not None:
             return [str(name) for name in given]
         return [f"x{j}" for j in range(self.n_features_in_)]
+
+
+def _points(rows, domain):
+    """Codes of the rows without a missing value, in memory or in their engine."""
+    if isinstance(rows, LazyRows):
+        return rows.coded(domain)
+    codes = domain.encode(rows)
+    complete = (codes >= 0).all(axis=1)
+    return codes if complete.all() else codes[complete]
 
 
 def _check_count(value, name, least):

@@ -146,7 +146,7 @@ def _is_float(value: Any) -> bool:
         return False
 
 
-def _search(value: Any, table: Sequence[tuple[Any, int]], unknown: int) -> Any:
+def _search(value: Any, table: Sequence[tuple[Any, float]], unknown: float) -> Any:
     """Binary search of each value in a sorted table: a tree of conditions."""
     if not table:
         return nw.lit(unknown)
@@ -276,12 +276,16 @@ class LazyRows:
 
 
 class CodedRows:
-    """Coded rows that stay in an engine: private, and asked for counts only."""
+    """Coded rows that stay in an engine: private, and asked for counts and sums only.
+
+    Rows with a negative code, on any attribute, do not count. Every method raises EngineError if
+    the engine fails.
+    """
+
+    shape: tuple[int, ...]
 
     def count(self, axes: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Distinct rows of the attributes ``axes``, and how many rows each stands for.
-
-        Rows with a negative code, on any attribute, do not count.
 
         Parameters
         ----------
@@ -292,13 +296,83 @@ class CodedRows:
         codes : ndarray of int32, shape (m, len(axes))
             In no order.
         counts : ndarray of int64, shape (m,)
+        """
+        packing = _Packing([self.shape[axis] for axis in axes])
+        *keys, counts = self._tally(
+            lambda codes, zero: packing.keys([codes[a] for a in axes], zero)
+        )
+        return packing.codes(keys), counts
 
-        Raises
-        ------
-        EngineError
-            If the engine fails.
+    def cells(self, sides: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Occupied cells of a grid of parts of equal width, and how many rows are in each.
+
+        Parameters
+        ----------
+        sides : sequence of int
+            Parts of each attribute: part p of s begins at the code ``p * size // s``.
+
+        Returns
+        -------
+        cells : ndarray of int64, shape (m,)
+            Their numbers in lexicographic order, ascending.
+        counts : ndarray of int64, shape (m,)
+        """
+        cells, counts = self._tally(functools.partial(_cell, self.shape, sides))
+        order = np.argsort(cells, kind="stable")
+        return cells[order], counts[order]
+
+    def residuals(
+        self, centroids: NDArray[np.int64], reach: NDArray[np.int64] | None, kernel: Residuals
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows of each centroid, and sums of their clipped differences to it: exact integers.
+
+        Parameters
+        ----------
+        centroids : ndarray of int64, shape (k, d)
+        reach : ndarray of int64, shape (k,), or None
+        kernel : callable (codes, centroids, reach) -> (counts, sums)
+            What is to be computed, for rows in memory.
+
+        Returns
+        -------
+        counts : ndarray of int64, shape (k,)
+        sums : ndarray of int64, shape (k, d)
         """
         raise NotImplementedError
+
+    def _tally(self, keys: Keys) -> list[NDArray[np.int64]]:
+        """Distinct keys of the rows, a column each, and last their counts.
+
+        ``keys`` gets the columns of codes, arrays or expressions, and a zero of the same kind.
+        """
+        raise NotImplementedError
+
+
+Keys = Callable[[Sequence[Any], Any], list[Any]]
+Residuals = Callable[..., tuple[NDArray[np.int64], NDArray[np.int64]]]
+
+
+def _cell(shape: Sequence[int], sides: Sequence[int], codes: Sequence[Any], zero: Any) -> list[Any]:
+    """Number of the cell of each row.
+
+    The part of a code is the largest p with p * size // side <= code, that is p * size <
+    (code + 1) * side.
+    """
+    key = zero
+    for column, size, side in zip(codes, shape, sides, strict=True):
+        if side > 1:
+            key = key * side + _quotient((column + 1) * side - 1, size)
+    return [key]
+
+
+def _quotient(value: Any, divisor: int) -> Any:
+    """Integer part of a quotient of integers that are not negative, below 2**45 and 2**22.
+
+    Within these limits the quotient of floats is not rounded up to an integer.
+    """
+    if isinstance(value, nw.Expr):
+        return _floor(value.cast(nw.Float64) / float(divisor))
+    return value // divisor
 
 
 class _EngineCodes(CodedRows):
@@ -309,30 +383,99 @@ class _EngineCodes(CodedRows):
     ) -> None:
         self._frame = frame
         self._names = list(names)
-        self._shape = tuple(shape)
         self._engine = engine
+        self.shape = tuple(shape)
 
-    def count(self, axes: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        packing = _Packing([self._shape[axis] for axis in axes])
-        skipped = functools.reduce(operator.or_, (nw.col(name) < 0 for name in self._names))
-        keys = packing.keys([nw.col(self._names[axis]) for axis in axes], nw.lit(0))
+    @property
+    def _skipped(self) -> Any:
+        return functools.reduce(operator.or_, (nw.col(name) < 0 for name in self._names))
+
+    def _tally(self, keys: Keys) -> list[NDArray[np.int64]]:
         # The rows to be skipped become one more group, which saves a filter.
         named = {
-            f"key{number}": nw.when(skipped).then(nw.lit(-1)).otherwise(key)
-            for number, key in enumerate(keys)
+            f"key{number}": nw.when(self._skipped).then(nw.lit(-1)).otherwise(key)
+            for number, key in enumerate(keys([nw.col(name) for name in self._names], nw.lit(0)))
         }
-        found = _guarded(
+        found = self._group(self._frame.with_columns, named, {"count": nw.len()})
+        known = found["key0"] >= 0
+        return [found[name][known].astype(np.int64, copy=False) for name in [*named, "count"]]
+
+    def residuals(  # noqa: D102
+        self, centroids: NDArray[np.int64], reach: NDArray[np.int64] | None, kernel: Residuals
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        # All numbers are integers below 2**53, so that float64 holds each exactly, in any order.
+        k = len(centroids)
+        names = self._names
+        points = {name: nw.col(name).cast(nw.Float64) for name in names}
+        norms = (centroids**2).sum(axis=1)
+        scores = {
+            f"score{j}": functools.reduce(
+                operator.add,
+                (points[name] * float(-2 * c) for name, c in zip(names, center, strict=True)),
+            )
+            + float(norm)
+            for j, (center, norm) in enumerate(zip(centroids.tolist(), norms, strict=True))
+        }
+        least = nw.min_horizontal(*scores)
+        # The first among equals.
+        label: Any = nw.lit(k - 1)
+        for j in reversed(range(k - 1)):
+            label = nw.when(nw.col(f"score{j}") == least).then(nw.lit(j)).otherwise(label)
+        label = nw.when(self._skipped).then(nw.lit(-1)).otherwise(label)
+
+        def of_label(values: Sequence[int]) -> Any:
+            table = [(j, float(value)) for j, value in enumerate(values)]
+            return _search(nw.col("label"), table, 0.0)
+
+        steps = {
+            name: points[name] - of_label(centroids[:, axis].tolist())
+            for axis, name in enumerate(names)
+        }
+
+        def clipped(name: str) -> Any:
+            step, length, limit = nw.col(name), nw.col("length"), nw.col("limit")
+            # Toward zero, and no division by zero even where the result is not used.
+            shrunk = _floor(step.abs() * limit / length.clip(1.0)).cast(nw.Float64)
+            signed = nw.when(step < 0).then(0.0 - shrunk).otherwise(shrunk)
+            return nw.when(length > limit).then(signed).otherwise(step)
+
+        def prepared() -> Any:
+            frame = self._frame.with_columns(**scores).with_columns(label=label)
+            frame = frame.with_columns(**steps)
+            if reach is not None:
+                length = functools.reduce(operator.add, (nw.col(name).abs() for name in names))
+                frame = frame.with_columns(length=length, limit=of_label(reach.tolist()))
+                frame = frame.with_columns(**{name: clipped(name) for name in names})
+            return frame
+
+        found = self._group(
+            lambda **key: prepared(),
+            {"label": nw.col("label")},
+            {"count": nw.len(), **{name: nw.col(name).sum() for name in names}},
+        )
+        known = found["label"] >= 0
+        place = found["label"][known].astype(np.int64)
+        counts = np.zeros(k, dtype=np.int64)
+        sums = np.zeros((k, len(names)), dtype=np.int64)
+        counts[place] = found["count"][known]
+        for axis, name in enumerate(names):
+            sums[place, axis] = found[name][known]
+        return counts, sums
+
+    def _group(
+        self, prepare: Callable[..., Any], keys: Mapping[str, Any], sums: Mapping[str, Any]
+    ) -> dict[str, NDArray[Any]]:
+        wanted = [*keys, *(name for name in sums if name != "count")]
+        return _guarded(
             self._engine,
             lambda: _collect(
-                self._frame.with_columns(**named)
-                .select(*named)
-                .group_by(*named)
-                .agg(nw.len().alias("count")),
+                prepare(**keys)
+                .select(*wanted)
+                .group_by(*keys)
+                .agg(*(total.alias(name) for name, total in sums.items())),
                 self._engine,
             ),
         )
-        known = found["key0"] >= 0
-        return packing.codes([found[name][known] for name in named]), found["count"][known]
 
 
 class _PartitionedCodes(CodedRows):
@@ -341,37 +484,62 @@ class _PartitionedCodes(CodedRows):
     def __init__(self, frame: Any, encoder: Encoder) -> None:
         self._frame = frame
         self._encoder = encoder
+        self.shape = encoder.shape
 
-    def count(self, axes: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        packing = _Packing([self._encoder.shape[axis] for axis in axes])
-        names = [f"key{number}" for number in range(len(packing.stages))]
-        meta = pd.DataFrame({name: np.zeros(0, dtype=np.int64) for name in [*names, "count"]})
-        found = _guarded(
+    def _tally(self, keys: Keys) -> list[NDArray[np.int64]]:
+        zero = np.zeros(0, dtype=np.int64)
+        empty = keys([zero] * len(self.shape), zero)
+        names = [f"key{number}" for number in range(len(empty))]
+        meta = pd.DataFrame(dict.fromkeys([*names, "count"], zero))
+        found = self._sum(_tally_partition, (keys,), meta, names)
+        return [found[name].to_numpy() for name in [*names, "count"]]
+
+    def residuals(  # noqa: D102
+        self, centroids: NDArray[np.int64], reach: NDArray[np.int64] | None, kernel: Residuals
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        zero = np.zeros(0, dtype=np.int64)
+        names = [f"sum{axis}" for axis in range(len(self.shape))]
+        meta = pd.DataFrame(dict.fromkeys(["label", "count", *names], zero))
+        found = self._sum(_residuals_of_partition, (kernel, centroids, reach), meta, ["label"])
+        found = found.set_index("label").reindex(range(len(centroids)), fill_value=0)
+        return found["count"].to_numpy(), found[names].to_numpy()
+
+    def _sum(
+        self, kernel: Callable[..., Any], arguments: tuple[Any, ...], meta: Any, by: list[str]
+    ) -> pd.DataFrame:
+        """What a kernel makes of each partition, summed by some of its columns."""
+        return _guarded(
             "dask",
             lambda: (
-                self._frame.map_partitions(
-                    _count_partition, self._encoder, list(axes), packing, meta=meta
-                )
-                .groupby(names, sort=False)["count"]
+                self._frame.map_partitions(kernel, self._encoder, *arguments, meta=meta)
+                .groupby(by, sort=False)
                 .sum()
                 .reset_index()
                 .compute()
             ),
         )
-        codes = packing.codes([found[name].to_numpy() for name in names])
-        return codes, found["count"].to_numpy()
 
 
-def _count_partition(
-    part: pd.DataFrame, encoder: Encoder, axes: Sequence[int], packing: _Packing
-) -> pd.DataFrame:
-    """Packed keys of the distinct coded rows of one partition, and their counts."""
+def _represented(part: pd.DataFrame, encoder: Encoder) -> NDArray[np.int32]:
     codes = encoder.encode_columns(as_frame(part))
-    codes = codes[(codes >= 0).all(axis=1)]
-    start = np.zeros(len(codes), dtype=np.int64)
-    keys = packing.keys([codes[:, axis].astype(np.int64) for axis in axes], start)
-    named = {f"key{number}": key for number, key in enumerate(keys)}
+    return codes[(codes >= 0).all(axis=1)]
+
+
+def _tally_partition(part: pd.DataFrame, encoder: Encoder, keys: Keys) -> pd.DataFrame:
+    """Distinct keys of the rows of one partition, and their counts."""
+    codes = _represented(part, encoder).astype(np.int64)
+    found = keys(list(codes.T), np.zeros(len(codes), dtype=np.int64))
+    named = {f"key{number}": key for number, key in enumerate(found)}
     return pd.DataFrame(named).groupby(list(named), sort=False).size().reset_index(name="count")
+
+
+def _residuals_of_partition(
+    part: pd.DataFrame, encoder: Encoder, kernel: Residuals, *arguments: Any
+) -> pd.DataFrame:
+    """Counts and sums of the rows of one partition, a row for each label."""
+    counts, sums = kernel(_represented(part, encoder), *arguments)
+    named = {f"sum{axis}": sums[:, axis] for axis in range(sums.shape[1])}
+    return pd.DataFrame({"label": np.arange(len(counts)), "count": counts, **named})
 
 
 class _Packing:

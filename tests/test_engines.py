@@ -21,6 +21,7 @@ from skdp.counts import count_rows
 from skdp.engines import read_rows
 from skdp.exceptions import DomainError, EngineError
 from skdp.frames import as_frame
+from skdp.partition.kmeans import residual_sums
 
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
@@ -159,7 +160,7 @@ THIRDS = (
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 @settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
@@ -313,7 +314,7 @@ def people(n_rows=400):
 def released(estimator):
     """Everything that a fit assigned, in a form that compares."""
     state = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
-    if "synopsis_" in state:
+    if state.get("synopsis_") is not None:
         state["synopsis_"] = state["synopsis_"].to_frame().to_dict("list")
     return re.sub(" at 0x[0-9a-f]*", "", repr(sorted(state.items())))
 
@@ -462,3 +463,73 @@ def test_a_failing_plan_is_charged_once_and_its_words_are_withheld(engine):
     assert float(ledger.spent) == 0.25
     assert len(ledger.to_frame()) == 1
     assert not hasattr(estimator, "synopsis_")
+
+
+# -- k-means: rounds over the rows
+
+
+def clusters(n_rows=900, gaps=True):
+    rng = np.random.default_rng(0)
+    parts = [rng.normal(mean, 0.7, size=(n_rows // 3, 3)) for mean in (-4, 0, 5)]
+    frame = pd.DataFrame(np.concatenate(parts), columns=["a", "b", "c"])
+    if gaps:
+        frame.loc[::40, "b"] = NAN
+        frame.loc[1::40, "c"] = INF
+    return frame
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "lloyd", "hybrid"])
+@engines_and_spark
+def test_kmeans_is_that_of_pandas(make, algorithm):
+    frame = clusters()
+    kmeans = functools.partial(
+        skdp.DPKMeans, 3, 4.0, bounds=(-10, 10), algorithm=algorithm, n_init=4, random_state=1
+    )
+    expected, got = kmeans().fit(frame), kmeans().fit(make(frame))
+    assert released(got) == released(expected)
+    np.testing.assert_array_equal(got.cluster_centers_, expected.cluster_centers_)
+    np.testing.assert_array_equal(got.cluster_counts_, expected.cluster_counts_)
+
+
+@settings(max_examples=8, deadline=None, derandomize=True)
+@given(
+    st.lists(st.tuples(*[st.integers(0, 2**20 - 1)] * 3), min_size=1, max_size=20),
+    st.lists(st.tuples(*[st.integers(0, 2**20 - 1)] * 3), min_size=1, max_size=4),
+    st.integers(1, 2**21),
+)
+def test_clipped_sums_in_an_engine_are_the_same_integers(points, centroids, reach):
+    points, centroids = np.array(points, dtype=np.int32), np.array(centroids)
+    domain = Domain({name: Numeric(0, 2**20 - 1, integer=True) for name in "abc"})
+    frame = pd.DataFrame(points, columns=list("abc"))
+    limits = np.full(len(centroids), reach)
+    for clip in (limits, None):
+        expected = residual_sums(points, centroids, clip)
+        for engine in ("polars", "duckdb"):
+            got = residual_sums(read_rows(ENGINES[engine](frame)).coded(domain), centroids, clip)
+            np.testing.assert_array_equal(got[0], expected[0])
+            np.testing.assert_array_equal(got[1], expected[1])
+
+
+def test_grid_cells_in_an_engine_are_those_of_the_edges():
+    codes = np.arange(1000)
+    frame = pd.DataFrame({"a": codes, "b": codes[::-1]})
+    domain = Domain({name: Numeric(0, 999, integer=True) for name in "ab"})
+    coded = read_rows(polars_lazy(frame)).coded(domain)
+    for sides in ((1, 7), (13, 999), (1000, 3)):
+        places = [
+            np.searchsorted(np.arange(1, side) * 1000 // side, values, side="right")
+            for side, values in zip(sides, (codes, codes[::-1]), strict=True)
+        ]
+        expected = np.unique(np.ravel_multi_index(places, sides), return_counts=True)
+        got = coded.cells(sides)
+        np.testing.assert_array_equal(got[0], expected[0])
+        np.testing.assert_array_equal(got[1], expected[1])
+
+
+@pytest.mark.parametrize("algorithm", ["genetic", "sample-aggregate"])
+def test_kmeans_that_reads_rows_one_by_one_refuses_before_the_charge(algorithm):
+    ledger = skdp.PrivacyLedger(1)
+    model = skdp.DPKMeans(2, bounds=(0, 9), algorithm=algorithm, ledger=ledger)
+    with pytest.raises(TypeError, match="Collect it first"):
+        model.fit(polars_lazy(clusters()))
+    assert ledger.spent == 0

@@ -25,12 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._random import NoiseSource
+from skdp.engines import CodedRows
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
 
 __all__ = [
     "Cells",
+    "Points",
     "Round",
     "best_kmeans",
+    "count_points",
     "cover",
     "full_grid_edges",
     "grid_edges",
@@ -41,11 +44,14 @@ __all__ = [
     "nearest_distances",
     "noisy_round",
     "ray_turi",
+    "residual_sums",
     "sphere_packing",
 ]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+# Private points: rows of codes in memory, or in an engine.
+Points = NDArray[np.int32] | CodedRows
 
 # Numbers in one block of a distance matrix: fits into a core's cache.
 _BLOCK = 1 << 19
@@ -182,8 +188,33 @@ def full_grid_edges(shape: Sequence[int], n_cells: float) -> list[IntArray]:
     return edges
 
 
+def count_points(points: Points) -> int:
+    """Exact number of points: private."""
+    if isinstance(points, CodedRows):
+        return int(points.count(())[1].sum())
+    return len(points)
+
+
+def _count_cells(points: Points, edges: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
+    """Numbers of the occupied cells of a grid, ascending, and their exact counts."""
+    sides = [len(edge) - 1 for edge in edges]
+    if isinstance(points, CodedRows):
+        # All grids here have parts of equal width, up to the rounding that `cells` shares.
+        return points.cells(sides)
+    key = np.zeros(len(points), dtype=np.int64)
+    for axis, (edge, side) in enumerate(zip(edges, sides, strict=True)):
+        if side > 1:
+            key *= side
+            key += np.searchsorted(edge[1:-1], points[:, axis], side="right")
+    if math.prod(sides) <= _CELLS_AT_ONCE:
+        exact = np.bincount(key, minlength=1)
+        present = np.flatnonzero(exact)
+        return present, exact[present]
+    return np.unique(key, return_counts=True)
+
+
 def measure_cells(
-    points: NDArray[np.int32],
+    points: Points,
     edges: Sequence[IntArray],
     epsilon: Fraction,
     threshold: int | None,
@@ -197,9 +228,9 @@ def measure_cells(
 
     Parameters
     ----------
-    points : ndarray of int32, shape (n, d)
+    points : ndarray of int32, shape (n, d), or CodedRows
     edges : list of ndarray of int64
-        First codes of the parts of each axis, and the end.
+        First codes of the parts of each axis, of equal width, and the end.
     epsilon : Fraction
         Cost: a record is in one cell.
     threshold : int or None
@@ -207,19 +238,15 @@ def measure_cells(
     source : NoiseSource
     """
     sides = [len(edge) - 1 for edge in edges]
-    key = np.zeros(len(points), dtype=np.int64)
-    for axis, (edge, side) in enumerate(zip(edges, sides, strict=True)):
-        if side > 1:
-            key *= side
-            key += np.searchsorted(edge[1:-1], points[:, axis], side="right")
     total = math.prod(sides)
+    present, occupied = _count_cells(points, edges)
     if total <= _CELLS_AT_ONCE:
-        exact = np.bincount(key, minlength=total)
+        exact = np.zeros(total, dtype=np.int64)
+        exact[present] = occupied
         noisy = discrete_laplace(exact, epsilon, random_state=source)
         kept = np.arange(total) if threshold is None else np.flatnonzero(noisy >= threshold)
         counts = noisy[kept]
     else:
-        present, occupied = np.unique(key, return_counts=True)
         kept_blocks, count_blocks = [], []
         for first in range(0, total, _CELLS_AT_ONCE):
             stop = min(first + _CELLS_AT_ONCE, total)
@@ -472,8 +499,54 @@ class Round:
     sum_variances: FloatArray
 
 
+def residual_sums(
+    points: Points, centroids: IntArray, reach: IntArray | None
+) -> tuple[IntArray, IntArray]:
+    """Exact number of points of each centroid, and sums of their differences to it: private.
+
+    Parameters
+    ----------
+    points : ndarray of int32, shape (n, d), or CodedRows
+        In an engine the same integers come of one pass over the rows.
+    centroids : ndarray of int64, shape (k, d)
+    reach : ndarray of int64, shape (k,), or None
+        Largest L1 norm of a difference: a longer one is shrunk, toward zero on each axis. None
+        shrinks none.
+
+    Returns
+    -------
+    counts : ndarray of int64, shape (k,)
+    sums : ndarray of int64, shape (k, d)
+    """
+    if isinstance(points, CodedRows):
+        return points.residuals(centroids, reach, residual_sums)
+    k, d = centroids.shape
+    counts = np.zeros(k, dtype=np.int64)
+    sums = np.zeros((k, d), dtype=np.int64)
+    weights = -2.0 * centroids.T.astype(np.float64)
+    norms = (centroids.astype(np.float64) ** 2).sum(axis=1)
+    step = max(1, _BLOCK // (k + 2 * d))
+    for first in range(0, len(points), step):
+        block = points[first : first + step]
+        labels = np.argmin(block.astype(np.float64) @ weights + norms, axis=1)
+        residual = block - centroids[labels]
+        if reach is not None:
+            length = np.abs(residual).sum(axis=1)
+            limit = reach[labels]
+            far = np.flatnonzero(length > limit)
+            # Toward zero, so that the sum of absolute values cannot exceed the limit.
+            shrunk = np.abs(residual[far]) * limit[far, None] // length[far, None]
+            residual[far] = np.sign(residual[far]) * shrunk
+        counts += np.bincount(labels, minlength=k)
+        for axis in range(d):
+            # Exact in floats: partial sums are integers below 2**53.
+            added = np.bincount(labels, weights=residual[:, axis], minlength=k)
+            sums[:, axis] += added.astype(np.int64)
+    return counts, sums
+
+
 def noisy_round(
-    points: NDArray[np.int32],
+    points: Points,
     centroids: IntArray,
     reach: IntArray,
     epsilon_count: Fraction,
@@ -489,7 +562,7 @@ def noisy_round(
 
     Parameters
     ----------
-    points : ndarray of int32, shape (n, d)
+    points : ndarray of int32, shape (n, d), or CodedRows
     centroids : ndarray of int64, shape (k, d)
         Released earlier, or public.
     reach : ndarray of int64, shape (k,)
@@ -497,28 +570,8 @@ def noisy_round(
     epsilon_count, epsilon_sum : Fraction
     source : NoiseSource
     """
-    k, d = centroids.shape
-    counts = np.zeros(k, dtype=np.int64)
-    sums = np.zeros((k, d), dtype=np.int64)
-    weights = -2.0 * centroids.T.astype(np.float64)
-    norms = (centroids.astype(np.float64) ** 2).sum(axis=1)
-    step = max(1, _BLOCK // (k + 2 * d))
-    for first in range(0, len(points), step):
-        block = points[first : first + step]
-        labels = np.argmin(block.astype(np.float64) @ weights + norms, axis=1)
-        residual = block - centroids[labels]
-        length = np.abs(residual).sum(axis=1)
-        limit = reach[labels]
-        far = np.flatnonzero(length > limit)
-        if far.size:
-            # Toward zero, so that the sum of absolute values cannot exceed the limit.
-            shrunk = np.abs(residual[far]) * limit[far, None] // length[far, None]
-            residual[far] = np.sign(residual[far]) * shrunk
-        counts += np.bincount(labels, minlength=k)
-        for axis in range(d):
-            # Exact in floats: partial sums are integers below 2**53.
-            added = np.bincount(labels, weights=residual[:, axis], minlength=k)
-            sums[:, axis] += added.astype(np.int64)
+    k = len(centroids)
+    counts, sums = residual_sums(points, centroids, reach)
     noisy_counts = discrete_laplace(counts, epsilon_count, random_state=source)
     noisy_sums = np.empty_like(sums)
     variances = np.empty(k)

@@ -33,8 +33,8 @@ from skdp.partition.kmeans import (
     full_grid_edges,
     kmeans_plus_plus,
     measure_cells,
-    nearest,
     nearest_distances,
+    residual_sums,
     sphere_packing,
 )
 from skdp.partition.kmeans_auto import auto
@@ -43,6 +43,7 @@ from skdp.partition.kmeans_task import Clustering, Task, cluster_masses, cluster
 __all__ = [
     "ALGORITHMS",
     "GRID_ALGORITHMS",
+    "ROW_ALGORITHMS",
     "algorithm_parts",
     "block_centroids",
     "genetic",
@@ -77,16 +78,14 @@ def _lloyd_round(
     """
     frozen = np.rint(centroids).astype(np.int64)
     k, _ = frozen.shape
-    labels = nearest(task.points, frozen.astype(np.float64))
-    counts = discrete_laplace(
-        np.bincount(labels, minlength=k), epsilon_count, random_state=task.source
-    )
+    exact, residuals = residual_sums(task.points, frozen, None)
+    counts = discrete_laplace(exact, epsilon_count, random_state=task.source)
     moved = frozen.astype(np.float64)
     for axis, size in enumerate(task.shape):
-        # Twice the distance to the middle of the axis: an integer of at most size - 1.
-        centred = 2 * task.points[:, axis].astype(np.int64) + 1 - size
-        exact = np.bincount(labels, weights=centred, minlength=k).astype(np.int64)
-        sums = discrete_laplace(exact, epsilon_axis, max(1, size - 1), random_state=task.source)
+        # Each row adds twice its distance to the middle of the axis: an integer of at most
+        # size - 1.
+        centred = 2 * (residuals[:, axis] + frozen[:, axis] * exact) + (1 - size) * exact
+        sums = discrete_laplace(centred, epsilon_axis, max(1, size - 1), random_state=task.source)
         # A count that is not positive says that noise is all there is: the centroid stays.
         mean = np.divide(sums, counts, out=np.zeros(k), where=counts > 0)
         moved[:, axis] = np.where(counts > 0, (mean + size - 1) / 2, moved[:, axis])
@@ -292,7 +291,7 @@ def _private_range(task: Task, axis: int, epsilon: Fraction) -> tuple[int, int]:
     """
     size = task.shape[axis]
     edges = np.unique(np.arange(_CANDIDATES + 1) * size // _CANDIDATES)
-    values = np.sort(task.points[:, axis])
+    values = np.sort(task.rows[:, axis])
     below = np.searchsorted(values, edges, side="left")
     above = len(values) - below
     ends = [
@@ -317,7 +316,7 @@ def sample_aggregate(task: Task) -> Clustering:
     d = task.n_axes
     n_blocks = max(1, round(task.total() ** 0.4))
     ranges = [_private_range(task, axis, task.parts["range"] / d) for axis in range(d)]
-    found = block_centroids(task.points, task.shape, k, n_blocks, task.source, task.generator)
+    found = block_centroids(task.rows, task.shape, k, n_blocks, task.source, task.generator)
     epsilon = task.parts["centroids"] / (k * d)
     centroids = np.empty((k, d))
     for axis, (low, high) in enumerate(ranges):
@@ -354,7 +353,7 @@ def genetic(task: Task, rounds: int | None = None) -> Clustering:
     (k,) = task.clusters
     d = task.n_axes
     bits = max(0, (max(task.shape) - 1).bit_length() - _GENETIC_BITS)
-    points = task.points >> bits
+    points = task.rows >> bits
     top = np.maximum(np.array(task.shape, dtype=np.int64) - 1 >> bits, 0)
     if rounds is None:
         rounds = genetic_rounds(float(task.parts["rounds"]), task.total())
@@ -427,3 +426,5 @@ ALGORITHMS: dict[str, tuple[Callable[[Task], Clustering], dict[str, Fraction], b
 }
 # Those that release a grid, on which the number of clusters can be chosen.
 GRID_ALGORITHMS = ("auto", "uniform-grid", "m-estimator", "extended-grid", "hybrid")
+# Those that read rows one by one, and so cannot run in an engine.
+ROW_ALGORITHMS = ("sample-aggregate", "genetic")

@@ -14,7 +14,9 @@ from skdp.mechanisms import discrete_laplace
 from skdp.partition.kmeans import (
     Cells,
     FloatArray,
+    Points,
     best_kmeans,
+    count_points,
     kmeans_plus_plus,
     nearest,
     ray_turi,
@@ -30,8 +32,8 @@ class Task:
 
     Attributes
     ----------
-    points : ndarray of int32, shape (n, d)
-        Codes below ``shape``: private.
+    points : ndarray of int32, shape (n, d), or CodedRows
+        Codes below ``shape``: private. Those of an engine are asked for counts and sums only.
     shape : tuple of int
     clusters : tuple of int
         Numbers of clusters to choose from, ascending.
@@ -51,7 +53,7 @@ class Task:
         For what reads releases only, and for starts.
     """
 
-    points: NDArray[np.int32]
+    points: Points
     shape: tuple[int, ...]
     clusters: tuple[int, ...]
     parts: Mapping[str, Fraction]
@@ -72,7 +74,16 @@ class Task:
         if self.n_records is not None:
             return max(1, self.n_records)
         epsilon = self.parts["records"]
-        return max(1, int(discrete_laplace(len(self.points), epsilon, random_state=self.source)))
+        return max(
+            1, int(discrete_laplace(count_points(self.points), epsilon, random_state=self.source))
+        )
+
+    @property
+    def rows(self) -> NDArray[np.int32]:
+        """The points, where they must be in memory."""
+        if not isinstance(self.points, np.ndarray):
+            raise TypeError("This algorithm reads its points one by one, not in an engine.")
+        return self.points
 
     def starts(self, k: int) -> FloatArray:
         """Starts that do not look at any data, (n_init, k, d)."""

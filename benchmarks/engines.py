@@ -1,0 +1,226 @@
+"""Counting in engines: pair views of a hundred million rows, time against rows and distinct rows.
+
+Rows of 8 columns are generated into Parquet files of a temporary directory, 2,000,000 a file, from
+a pool of distinct profiles, and removed afterwards. Every fit runs in a process of its own, whose
+peak memory is that of all its processes together. "engine" is the time that the process waits for
+counts, "rest" everything else of the fit: noise, selection, joining the views.
+
+Every part can be run by itself with ``--part``:
+
+``large``
+    Pair views at epsilon 1 of 100,000,000 rows through DuckDB: the bars.
+``engines``
+    The same of 10,000,000 rows through every engine.
+``growth``
+    Time of DuckDB and Polars against the number of rows, and of distinct rows.
+
+Run as ``python -m benchmarks.engines --out engines.json --picture engines.png``; ``--quick``
+divides all numbers of rows by 50.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import _data
+from skdp import Categorical, Domain, Numeric, PairViewSynthesizer
+
+ROWS_PER_FILE = 2_000_000
+MOST_MEMORY = 2 * 2**30
+MOST_SECONDS = 180.0
+MOST_REST = 20.0
+ENGINES = ("duckdb", "polars", "dask", "pyspark")
+
+REGIONS = [f"region {number:02d}" for number in range(20)]
+SCHOOLS = ["none", "primary", "secondary", "vocational", "bachelor", "master", "doctor", "other"]
+JOBS = ["office", "care", "trade", "craft", "none"]
+
+
+def domain() -> Domain:
+    """Public ranges of the 8 columns: 13,312,000 cells."""
+    return Domain(
+        {
+            "age": Numeric(18, 98, bins=26),
+            "pay": Numeric(0, 200_000, bins=32),
+            "hours": Numeric(0, 80, bins=10),
+            "sex": Categorical(["F", "M"]),
+            "region": Categorical(REGIONS),
+            "school": Categorical(SCHOOLS, other="other"),
+            "job": Categorical(JOBS),
+            "owner": Categorical([False, True]),
+        }
+    )
+
+
+def pool(n_distinct: int, seed: int = 0) -> np.ndarray:
+    """Distinct profiles of codes, correlated and uneven as people are, (n_distinct, 8)."""
+    rng = np.random.default_rng(seed)
+    shape = domain().shape
+    found = np.zeros(0, dtype=np.int64)
+    while len(found) < n_distinct:
+        n = 2 * n_distinct
+        level = rng.normal(size=n)
+        columns = []
+        for place, size in enumerate(shape):
+            noisy = 0.5 * level * (place % 3 - 1) + rng.normal(size=n)
+            spread = 1 / (1 + np.exp(-1.2 * noisy))
+            columns.append(np.minimum((spread * size).astype(np.int64), size - 1))
+        found = np.union1d(found, np.ravel_multi_index(columns, shape))
+    chosen = rng.permutation(found)[:n_distinct]
+    return np.stack(np.unravel_index(chosen, shape), axis=1).astype(np.int16)
+
+
+def generate(folder: Path, n_rows: int, n_distinct: int) -> None:
+    """Write the rows as Parquet files; profiles occur unevenly, each about once at least."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    profiles = pool(n_distinct)
+    texts = {"sex": ["F", "M"], "region": REGIONS, "school": SCHOOLS, "job": JOBS}
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, first in enumerate(range(0, n_rows, ROWS_PER_FILE)):
+        rng = np.random.default_rng([1, number])
+        n = min(ROWS_PER_FILE, n_rows - first)
+        codes = profiles[(rng.random(n) ** 1.5 * n_distinct).astype(np.int64)]
+        inside = rng.random((n, 2))
+        columns: dict[str, Any] = {
+            "age": 18 + (codes[:, 0] + inside[:, 0]) * (80 / 26),
+            "pay": np.round((codes[:, 1] + inside[:, 1] * 0.99) * (200_000 / 32), 2),
+            "hours": codes[:, 2] * 8 + rng.integers(0, 8, n),
+            "owner": codes[:, 7].astype(bool),
+        }
+        for place, name in enumerate(domain().names):
+            if name in texts:
+                indices = pa.array(codes[:, place].astype(np.int8))
+                columns[name] = pa.DictionaryArray.from_arrays(indices, texts[name])
+        # Without the schema of Arrow readers see plain text.
+        pq.write_table(
+            pa.table({name: columns[name] for name in domain().names}),
+            folder / f"rows{number:04d}.parquet",
+            store_schema=False,
+        )
+
+
+def lazy(engine: str, folder: Path) -> Any:
+    """The lazy frame of an engine on two cores."""
+    files = f"{folder}/*.parquet"
+    if engine == "duckdb":
+        import duckdb
+
+        connection = duckdb.connect(config={"threads": 2})
+        globals()["_connection"] = connection
+        return connection.read_parquet(files)
+    if engine == "polars":
+        os.environ.setdefault("POLARS_MAX_THREADS", "2")
+        import polars as pl
+
+        return pl.scan_parquet(files)
+    if engine == "dask":
+        import dask.dataframe as dd
+        from distributed import Client
+
+        Client(n_workers=2, threads_per_worker=1, dashboard_address=None)
+        return dd.read_parquet(files)
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    return session.config("spark.driver.memory", "2g").getOrCreate().read.parquet(files)
+
+
+class _Memory(threading.Thread):
+    """Peak memory of this process and its children: the sum of what each holds by itself."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.peak = 0
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        import psutil
+
+        me = psutil.Process()
+        while not self._over.wait(0.1):
+            total = 0
+            for process in [me, *me.children(recursive=True)]:
+                try:
+                    total += process.memory_info().rss
+                except psutil.Error:
+                    pass
+            self.peak = max(self.peak, total)
+
+    def stop(self) -> int:
+        self._over.set()
+        self.join()
+        return self.peak
+
+
+def fit(engine: str, folder: Path) -> dict[str, Any]:
+    """One fit, measured in this process."""
+    from skdp import engines
+
+    memory = _Memory()
+    memory.start()
+    rows = lazy(engine, folder)
+    waited = [0.0]
+    ask = engines._guarded
+
+    def timed(name: str, question: Any) -> Any:
+        begin = time.perf_counter()
+        try:
+            return ask(name, question)
+        finally:
+            waited[0] += time.perf_counter() - begin
+
+    engines._guarded = timed
+    begin, cpu = time.perf_counter(), time.process_time()
+    view = PairViewSynthesizer(epsilon=1.0, domain=domain()).fit(rows)
+    seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
+    return {
+        "engine": engine,
+        "wall": seconds,
+        "in_engine": waited[0],
+        "rest": seconds - waited[0],
+        "cpu": cpu,
+        "peak": memory.stop(),
+        "total": view.count(),
+    }
+
+
+def measured(engine: str, n_rows: int, n_distinct: int, folder: Path) -> dict[str, Any]:
+    """One fit in a process of its own, on rows made before if they are there already."""
+    place = folder / f"{n_rows}_{n_distinct}"
+    if not place.exists():
+        begin = time.perf_counter()
+        generate(place, n_rows, n_distinct)
+        print(f"  made {n_rows:,} rows in {time.perf_counter() - begin:.0f} s", flush=True)
+    code = (
+        "import json, sys, pathlib, benchmarks.engines as e; "
+        "print('RESULT', json.dumps(e.fit(sys.argv[1], pathlib.Path(sys.argv[2]))))"
+    )
+    if engine == "dask":
+        code = f"if __name__ == '__main__': {code}"
+    done = subprocess.run(
+        [sys.executable, "-c", code, engine, str(place)], capture_output=True, text=True
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+    if not lines:
+        raise SystemExit(f"{engine} failed:\n{done.stderr[-3000:]}")
+    row = {"rows": n_rows, "distinct": n_distinct, **json.loads(lines[-1].removeprefix("RESULT "))}
+    print(
+        f"{engine:<8} {n_rows:>12,} {n_distinct:>10,} {row['wall']:>8.1f} {row['in_engine']:>8.1f} "
+        f"{row['rest']:>8.1f} {row['cpu']:>8.1f} {row['peak'] / 2**30:>8.2f}",
+        flush=True,
+    )
+    return row
