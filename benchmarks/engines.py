@@ -224,3 +224,102 @@ def measured(engine: str, n_rows: int, n_distinct: int, folder: Path) -> dict[st
         flush=True,
     )
     return row
+
+
+def large(folder: Path, divide: int) -> list[dict[str, Any]]:
+    """A hundred million rows through DuckDB."""
+    return [measured("duckdb", 100_000_000 // divide, 2_000_000 // divide, folder)]
+
+
+def engines(folder: Path, divide: int) -> list[dict[str, Any]]:
+    """Ten million rows through every engine."""
+    n_rows, n_distinct = 10_000_000 // divide, 2_000_000 // divide
+    return [measured(engine, n_rows, n_distinct, folder) for engine in ENGINES]
+
+
+def growth(folder: Path, divide: int) -> list[dict[str, Any]]:
+    """Time against rows at 200,000 distinct ones, and against distinct ones at 5,000,000 rows."""
+    sizes = [(rows, 200_000) for rows in (1_000_000, 2_500_000, 5_000_000, 10_000_000, 20_000_000)]
+    sizes += [(5_000_000, distinct) for distinct in (2_000, 20_000, 500_000, 1_000_000, 2_000_000)]
+    rows = []
+    for n_rows, n_distinct in sizes:
+        for engine in ("duckdb", "polars"):
+            rows.append(measured(engine, n_rows // divide, n_distinct // divide, folder))
+        shutil.rmtree(folder / f"{n_rows // divide}_{n_distinct // divide}")
+    return rows
+
+
+PARTS = {"large": large, "engines": engines, "growth": growth}
+
+
+def bars(row: dict[str, Any]) -> list[tuple[str, bool]]:
+    """What the large fit was to reach, and whether it did."""
+    memory, seconds, rest = row["peak"], row["wall"], row["rest"]
+    return [
+        (f"peak memory {memory / 2**30:.2f} of 2 GB", memory < MOST_MEMORY),
+        (f"{seconds:.0f} of {MOST_SECONDS:.0f} s in all", seconds < MOST_SECONDS),
+        (f"{rest:.1f} of {MOST_REST:.0f} s but for the group-by", rest < MOST_REST),
+    ]
+
+
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """Time in the engine and of the whole fit, against rows and against distinct rows."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.5, 3.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    fixed = max(row["distinct"] for row in rows if row["rows"] == max(r["rows"] for r in rows))
+    at = sorted(row["rows"] for row in rows)[len(rows) // 2]
+    for engine, colour in (("duckdb", "#0072B2"), ("polars", "#D55E00")):
+        mine = [row for row in rows if row["engine"] == engine]
+        for axes, key, chosen in (
+            (left, "rows", [row for row in mine if row["distinct"] == fixed]),
+            (right, "distinct", [row for row in mine if row["rows"] == at]),
+        ):
+            chosen = sorted(chosen, key=lambda row: row[key])
+            xs = [row[key] for row in chosen]
+            axes.plot(xs, [row["wall"] for row in chosen], "o-", color=colour, label=engine)
+            axes.plot(xs, [row["in_engine"] for row in chosen], "o:", color=colour, mfc="white")
+    left.set(xlabel="rows", ylabel="seconds", title=f"{fixed:,} distinct rows", ylim=0)
+    right.set(xlabel="distinct rows", title=f"{at:,} rows", ylim=0, xscale="log")
+    left.set_xticks([0, 10**7, 2 * 10**7], ["0", "10 million", "20 million"])
+    left.plot([], [], "o:", color="#767676", mfc="white", label="waiting for the engine")
+    left.legend(frameon=False)
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=120)
+
+
+def main() -> None:
+    """Print the figures and write them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--part", choices=list(PARTS), action="append", help="default: all")
+    parser.add_argument("--quick", action="store_true", help="a fiftieth of the rows")
+    parser.add_argument("--folder", type=Path, help="keep the generated rows here, or find them")
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    parser.add_argument("--picture", type=Path, help="PNG file to write of the part growth")
+    arguments = parser.parse_args()
+    folder = arguments.folder or Path(tempfile.mkdtemp(prefix="skdp_engines_"))
+    print(
+        f"{'':<8} {'rows':>12} {'distinct':>10} {'wall s':>8} {'engine s':>8} {'rest s':>8} "
+        f"{'CPU s':>8} {'peak GB':>8}",
+        flush=True,
+    )
+    results: dict[str, Any] = {}
+    try:
+        for part in arguments.part or PARTS:
+            results[part] = PARTS[part](folder, 50 if arguments.quick else 1)
+    finally:
+        if arguments.folder is None:
+            shutil.rmtree(folder)
+    if "large" in results:
+        results["bars"] = bars(results["large"][0])
+        for promise, kept in results["bars"]:
+            print(f"{'yes' if kept else 'NO':<4} {promise}")
+    if "growth" in results and arguments.picture is not None:
+        draw(results["growth"], arguments.picture)
+    _data.write_json(arguments.out, "engines", results)
+
+
+if __name__ == "__main__":
+    main()
