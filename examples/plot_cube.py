@@ -2,16 +2,19 @@
 Publish a health cube
 =====================
 
-A hospital group wants to publish its admissions of a year: by sex, by age, by region, by diagnosis,
-and by every combination of these. The tables must agree with each other, nobody's admission may
-show, and the readers want to know how accurate each number is. The result is one tidy CSV file.
+A hospital group wants to publish its admissions of a year: by sex, by age, by region, by
+diagnosis, and by every combination of these. Three demands come with the wish. The tables must
+agree with each other, or a reader will find the total that does not add up. Nobody's admission may
+show, not even to somebody who knows everybody else's. And each number must say how accurate it is,
+since the readers are going to plan with it. The result is one tidy CSV file that meets all three.
 """
 
 # %%
 # The records
 # -----------
-# We make up 30,000 admissions. What is publicly known of them is the domain: the columns and the
-# values that they can have, not how often anything occurs.
+# The real ones stay in the hospital; we make up 30,000. What is publicly known of them is the
+# domain: the columns and the values that they can have, not how often anything occurs. Age is
+# published in tens of years, because nobody asked for more and every further cell costs accuracy.
 import tempfile
 from pathlib import Path
 
@@ -55,8 +58,9 @@ domain = Domain(
 # %%
 # The plan
 # --------
-# Which tables to measure, and how to divide epsilon among them, follows from the domain alone. So
-# the accuracy of all sixteen cuboids is known before a record is read. Each dot of the picture is a
+# Before anything is spent the group wants to know what it will get for its epsilon of one half.
+# Which tables to measure, and how to divide epsilon among them, follows from the domain alone, so
+# the accuracy of all sixteen tables, or *cuboids*, can be told now. Each dot of the picture is a
 # cuboid, lines lead to those with one dimension less, and the number is the standard error of a
 # cell; rings mark what is measured.
 cube = DataCube(epsilon=0.5, domain=domain, strategy="optimized")
@@ -66,7 +70,8 @@ ax.set_title("Plan of the cube, epsilon = 0.5")
 plt.show()
 
 # %%
-# Measuring everything, or the largest table alone, would be less accurate:
+# Is the plan any good? The two obvious ones are to measure everything, or to measure the largest
+# table alone and add it up. Both are less accurate:
 for strategy in ("optimized", "bmax", "base", "all"):
     other = DataCube(epsilon=0.5, domain=domain, strategy=strategy).plan()
     print(f"{strategy:10} largest standard error {other.max_std_error:5.1f}")
@@ -74,16 +79,18 @@ for strategy in ("optimized", "bmax", "base", "all"):
 # %%
 # The release
 # -----------
-# ``fit`` spends epsilon, once. Every number that follows is computed from what was released.
+# The board agrees. ``fit`` spends epsilon, once; every number that follows is computed from what
+# was released.
 cube.fit(admissions)
 print(cube.cuboid(["sex", "diagnosis"]).round(1).to_string(index=False))
 
 # %%
-# Cuboids agree: women and men add up to the total, to the last digit.
+# The first demand: women and men add up to the total, to the last digit.
 print(float(cube.cuboid("sex")["count"].sum() - cube.cuboid()["count"][0]))
 
 # %%
-# One file with everything. A star stands for a dimension that is summed over.
+# One file holds everything, with the standard error beside each count. A star stands for a
+# dimension that is summed over.
 path = Path(tempfile.mkdtemp()) / "admissions.csv"
 cube.to_frame().round(2).to_csv(path, index=False)
 print(*path.read_text().splitlines()[:8], "...", sep="\n")
@@ -91,25 +98,28 @@ print(*path.read_text().splitlines()[:8], "...", sep="\n")
 # %%
 # The reader
 # ----------
-# Somebody who has the file, and nothing else, draws heart admissions by age, with two standard
-# errors up and down.
+# A newspaper has the file, and nothing else. It draws heart admissions by age, with two standard
+# errors up and down: more men than women, above all in middle age, and by more than the
+# uncertainty.
 published = pd.read_csv(path)
 hearts = published[
     (published["cuboid"] == "sex, age, diagnosis") & (published["diagnosis"] == "heart")
 ]
 fig, ax = plt.subplots(layout="constrained")
-for shift, (name, group) in zip((-0.1, 0.1), hearts.groupby("sex"), strict=True):
+for shift, mark, (name, group) in zip((-0.1, 0.1), "os", hearts.groupby("sex"), strict=True):
     places = np.arange(len(group)) + shift
-    ax.errorbar(places, group["count"], 2 * group["std_error"], fmt="o", capsize=3, label=name)
+    ax.errorbar(places, group["count"], 2 * group["std_error"], fmt=mark, capsize=3, label=name)
 ax.set_xticks(np.arange(len(group)), group["age"], rotation=45, ha="right")
 ax.set_xlabel("age")
 ax.set_ylabel("heart admissions")
+ax.set_title("Heart admissions by age and sex, from the published file")
 ax.legend(title="sex")
 plt.show()
 
 # %%
-# The holder can check how far off the numbers are; readers cannot, and need not: the standard
-# errors tell them.
+# Were the readers told the truth about the errors? Only the hospital can check, against its own
+# records: how many standard errors is each cell of sex and diagnosis off by? Between -2 and 2,
+# nearly always, is as it should be. The check itself is not for publication.
 truth = (
     admissions.groupby(["sex", "diagnosis"])
     .size()

@@ -3,12 +3,16 @@ Clustering customers: what may be published
 ===========================================
 
 A shop wants to tell its suppliers which kinds of customers it has, without telling anything about
-any one customer. This example releases the centroids, looks at what else came with them, and says
-what may leave the house and what may not.
+any one customer. Centroids look harmless, they are only means; but a mean over a small cluster, or
+the same mean before and after somebody joined, tells a great deal. So the centroids are released
+with noise. We look at what else came with them, and say what may leave the house and what may not.
 """
 
 # %%
-# 20,000 simulated customers: how much they spend on a visit, and how many days lie between visits.
+# The customers
+# -------------
+# 20,000 of them, simulated: how much they spend on a visit, and how many days lie between visits.
+# There are four kinds. The shop does not know that.
 import warnings
 
 import matplotlib.pyplot as plt
@@ -34,45 +38,58 @@ customers = pd.DataFrame(
 ).clip(lower=0)
 
 # %%
-# Distances are Euclidean, so that features need comparable scales: here both are brought to
-# [0, 1] by numbers that anybody may know, never by the smallest and largest value in the data.
+# Distances are Euclidean, so that features need comparable scales. Both are brought to about
+# [0, 1] by numbers that anybody may know, never by the smallest and largest value in the data: those
+# belong to two particular customers. Who is beyond is moved to the edge.
 SCALE = pd.Series({"spending": 200.0, "days": 35.0})
 scaled = customers / SCALE
 
 # %%
-# One fit, one charge to the ledger. Several numbers of clusters may be tried: the choice is made on
-# the released grid and costs nothing.
+# One fit
+# -------
+# One charge to the ledger. How many kinds are there? Two to eight are tried, and the choice is
+# made on the released grid, so that trying costs nothing.
 ledger = skdp.PrivacyLedger(epsilon=1)
 model = skdp.DPKMeans(range(2, 9), epsilon=0.5, bounds=(0, 1), ledger=ledger)
 model.fit(scaled)
 print(f"{model.n_clusters_} clusters; spent {float(ledger.spent)}, left {float(ledger.remaining)}")
 
 # %%
-# **These may be published**: the centroids, the noisy sizes, and the noisy grid, which answers
-# further questions and yields artificial customers. All of it is covered by the epsilon spent.
+# What may leave the house
+# ------------------------
+# The centroids, the noisy sizes, and the noisy grid, which answers further questions (how many
+# spend over 120 on a visit, with more than 17 days between visits?) and yields artificial
+# customers. All of it is covered by the epsilon that was spent.
 table = pd.DataFrame(model.cluster_centers_ * SCALE.to_numpy(), columns=customers.columns)
 print(table.assign(customers=model.cluster_counts_).round(1).to_string(index=False))
 print(round(model.synopsis_.count("spending > 0.6 and days > 0.5")))
 
 # %%
-# The grid, with the centroids on it, and the validity of each number of clusters:
+# The suppliers get a picture: the grid, with the centroids on it. Beside it, why there are as many
+# kinds as there are: the validity of each number of clusters, lower being better.
 figure, panels = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 model.plot(ax=panels[0])
 model.plot_validity(ax=panels[1])
 panels[1].spines[["top", "right"]].set_visible(False)
+figure.suptitle("The released grid with its centroids, and the choice of their number")
 plt.show()
 
 # %%
-# **These may not**: the label of a customer in the data, and the score on the data. Both are
-# computed from the rows themselves, exactly, for the eyes of whoever holds them anyway. A label for
-# a *new* customer is no secret of the old ones: whoever has the centroids can compute it.
+# What may not
+# ------------
+# The label of a customer in the data, and the score on the data. Both are computed from the rows
+# themselves, exactly, for the eyes of whoever holds them anyway. A label for a *new* customer is no
+# secret of the old ones: whoever has the centroids can compute it.
 labels = model.predict(scaled)
 print(f"for the holder only: mean squared distance {-model.score(scaled) / len(scaled):.5f}")
 print("for everybody:", model.predict(pd.DataFrame({"spending": [0.1], "days": [0.05]})))
 
 # %%
-# How much does privacy cost in accuracy, and does the algorithm matter? The excess of the mean
-# squared distance over that of k-means without privacy, on eight clusters in four dimensions.
+# What it costs in accuracy
+# -------------------------
+# And does the algorithm matter? The picture shows how much larger the mean squared distance is
+# than that of k-means without privacy, for eight clusters in four dimensions. Every point is three
+# releases of its own, on data that nobody owns.
 places = rng.uniform(0.15, 0.85, size=(8, 4))
 X = np.clip(places[rng.integers(0, 8, 10_000)] + rng.normal(0, 0.04, size=(10_000, 4)), 0, 1)
 best = KMeans(8, n_init=20, random_state=0).fit(X).inertia_ / len(X)
@@ -87,7 +104,7 @@ algorithms = {
     "sample-aggregate": "#9c9c9c",
 }
 figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
-for algorithm, colour in algorithms.items():
+for mark, (algorithm, colour) in zip("osD^v<>", algorithms.items(), strict=True):
     errors = [
         np.mean(
             [
@@ -101,7 +118,7 @@ for algorithm, colour in algorithms.items():
         )
         for e in epsilons
     ]
-    ax.plot(epsilons, errors, marker="o", markersize=3, color=colour, label=algorithm)
+    ax.plot(epsilons, errors, marker=mark, markersize=4, color=colour, label=algorithm)
 ax.axhline(best, color="0.7", linewidth=0.8, linestyle="--")
 ax.annotate("mean squared distance without privacy", (2, best), ha="right", va="bottom", fontsize=8)
 ax.set_xscale("log")
@@ -110,6 +127,7 @@ ax.set_xticks(epsilons, labels=[f"{e:g}" for e in epsilons])
 ax.minorticks_off()
 ax.set_xlabel("epsilon")
 ax.set_ylabel("excess mean squared distance")
+ax.set_title("Excess of seven algorithms over k-means without privacy")
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()

@@ -101,6 +101,7 @@ view.plot(["area", "rent"], ax=axes[1])
 axes[1].set_title("pair views, epsilon 1")
 blocks.plot(["area", "rent"], ax=axes[2])
 axes[2].set_title("HDPView, epsilon 1")
+figure.suptitle("Area and rent of the flats")
 
 # %%
 # How good are the synthetic rows?

@@ -120,4 +120,5 @@ axes[1].semilogx(epsilons, wrong, "o--", color="0.5", label="best of the 254 oth
 axes[1].set(xlabel="epsilon", ylabel="share of records that agree", ylim=(0.3, 1.2))
 axes[1].set_title("Parity queries on released counts")
 axes[1].legend(frameon=False)
+figure.suptitle("A secret vector found in a release of all cells")
 plt.show()

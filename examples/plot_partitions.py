@@ -57,6 +57,7 @@ for (name, release), ax in zip(releases.items(), axes.flat[1:], strict=True):
     ax.set_title(f"{name}: {len(release.synopsis_.to_frame())} boxes")
 for ax in axes.flat:
     ax.set_aspect("equal")
+figure.suptitle("True density of three clusters, and the boxes of five releases over it")
 
 # %%
 # The errors

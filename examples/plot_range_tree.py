@@ -54,8 +54,9 @@ for ax, (title, options) in zip(panels, trees.items(), strict=True):
     ax.set_xlabel("length of the range, minutes")
     ax.spines[["top", "right"]].set_visible(False)
 panels[0].set_ylabel("standard error, records")
-panels[0].yaxis.set_major_formatter("{x:g}")
+panels[0].set_yticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
 panels[0].yaxis.set_minor_formatter("")
+figure.suptitle("Standard error of a range, with and without consistency")
 panels[1].legend(frameon=False, loc="lower right")
 plt.show()
 
@@ -86,4 +87,5 @@ for ax, (title, each) in zip(panels, pictures.items(), strict=True):
     ax.set_title(title, loc="left")
     ax.set_xlabel("")
 panels[-1].set_xlabel("minute of the day")
+figure.suptitle("Released histograms of a day, minute by minute")
 plt.show()

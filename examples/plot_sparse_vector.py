@@ -50,6 +50,7 @@ ax.scatter(
     watch.positives, threshold + watch.gaps, marker="_", s=250, linewidths=3, label="released"
 )
 ax.set(xlabel="diagnosis", ylabel="patients in the week")
+ax.set_title("A week of 1,000 diagnoses: counts, threshold and what was released")
 ax.legend(loc="upper left", fontsize=8)
 
 
@@ -75,10 +76,11 @@ variants = {
 }
 leads = np.arange(-60, 161, 20)
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-for name, variant in variants.items():
-    ax.plot(leads, [found(lead, **variant) for lead in leads], marker="o", label=name)
+for marker, (name, variant) in zip("os^", variants.items(), strict=True):
+    ax.plot(leads, [found(lead, **variant) for lead in leads], marker=marker, label=name)
 ax.axvline(0, color="0.6", linewidth=1)
 ax.set(xlabel="patients above the threshold", ylabel="probability of being named")
+ax.set_title("Who is found, by how far above the threshold")
 ax.legend()
 
 # %%

@@ -53,7 +53,7 @@ def draw(ax, family):
                 label.replace(", ", ",\n") if len(label) > 12 else label,
                 ha="center",
                 va="center",
-                fontsize=7,
+                fontsize=8,
                 bbox={"boxstyle": "round", "facecolor": "white", "edgecolor": "0.6"},
             )
     ax.set_xlim(-0.7, len(levels[-1][1]) - 0.3)
@@ -65,6 +65,7 @@ fig, axes = plt.subplots(3, 1, figsize=(9, 9), layout="constrained")
 for ax, (title, column) in zip(axes, columns.items(), strict=True):
     draw(ax, column.groupings(max_groups=8)[-1])
     ax.set_title(title, fontsize=10)
+fig.suptitle("Trees of groups: three taxonomies")
 plt.show()
 
 # %%

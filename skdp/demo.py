@@ -116,11 +116,16 @@ print(view.privacy_loss_)
 # %%
 # Pictures
 # --------
-figure, axes = plt.subplots(1, 3, figsize=(15, 4.5), layout="constrained")
-view.plot(["age", "educ"], ax=axes[0])
-accuracy.plot.barh(ax=axes[1], color=["0.7", "C0", "0.4"])
-axes[1].set(xlim=(0.5, None), xlabel="accuracy (exact, not private)", title="Who worked?")
-ledger.plot(ax=axes[2])
+# The released density of two columns, the scores, and the budget as a bar.
+figure, axes = plt.subplot_mosaic(
+    [["view", "scores"], ["ledger", "ledger"]],
+    figsize=(11, 6.2), height_ratios=[4, 1], layout="constrained",
+)  # fmt: skip
+view.plot(["age", "educ"], ax=axes["view"])
+axes["view"].set_title("Age and years of school, as released")
+accuracy.plot.barh(ax=axes["scores"], color=["0.7", "C0", "0.4"])
+axes["scores"].set(xlim=(0.5, None), xlabel="accuracy (exact, not private)", title="Who worked?")
+ledger.plot(ax=axes["ledger"])
 figure.savefig(folder / "demo.png", dpi=120)
 print(f"\nPicture, release and ledger are in {folder}")
 print(f"{time.perf_counter() - started:.1f} seconds")

@@ -34,12 +34,17 @@ def sources():
     return [page for page in pages if not BUILT & set(page.relative_to(DOCS).parts)]
 
 
-@pytest.fixture(scope="module")
-def api():
-    spec = importlib.util.spec_from_file_location("skdp_docs_api", DOCS / "_api.py")
+def script(name):
+    """A module of the docs folder, which is no package."""
+    spec = importlib.util.spec_from_file_location(f"skdp_docs_{name}", DOCS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def api():
+    return script("_api")
 
 
 # The API reference
@@ -122,6 +127,15 @@ def test_every_work_is_cited_and_every_citation_is_a_work():
     assert set(works) == set(cited)
 
 
+def test_map_of_the_house_has_every_module():
+    house = (ROOT / "CONTRIBUTING.md").read_text()
+    rows = "\n".join(re.findall(r"^\|.*\|$", house, re.MULTILINE))
+    for path in (ROOT / "skdp").iterdir():
+        if path.suffix == ".py" or (path / "__init__.py").exists():
+            name = path.stem
+            assert name == "__init__" or f"`{name}`" in rows, f"{name} is not in the map"
+
+
 # Pictures
 
 
@@ -139,13 +153,33 @@ def test_every_picture_of_a_page_has_a_text_for_those_who_cannot_see_it():
 
 
 def test_pictures_of_the_first_pages_can_be_drawn_again(tmp_path):
-    spec = importlib.util.spec_from_file_location("skdp_docs_draw", DOCS / "draw.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.main(tmp_path)
+    script("draw").main(tmp_path)
     drawn = {picture.name for picture in tmp_path.iterdir()}
     assert drawn == {picture.name for picture in (DOCS / "_static").glob("*.png")}
     assert max(picture.stat().st_size for picture in (DOCS / "_static").glob("*.png")) < 150_000
+
+
+# The check of the built site
+
+
+def test_site_check_finds_what_is_broken(tmp_path, capsys):
+    check = script("check_site")
+    assert check.main([str(tmp_path)]) == 1  # nothing was built
+    good = '<h1 id="top">A</h1><a href="b.html#here">b</a><a href="https://example.org">c</a>'
+    (tmp_path / "a.html").write_text(good)
+    (tmp_path / "b.html").write_text('<p id="here"><a href="./#top">a</a>')
+    (tmp_path / "index.html").write_text(good + '<img src="b.html" alt="two squares">')
+    assert check.main([str(tmp_path)]) == 0
+    pictures = '<img src="sphx_glr_plot_cube_001.png" alt="plot cube"><img src="b.html">'
+    (tmp_path / "a.html").write_text(
+        '<a href="gone.html">x</a><a href="b.html#up">y</a>' + pictures
+    )
+    capsys.readouterr()
+    assert check.main([str(tmp_path)]) == 1
+    found = capsys.readouterr().out
+    for problem in ("at gone.html", "as b.html#up", "'plot cube'", "cube_001.png\n", "is ''"):
+        assert problem in found
+    assert found.endswith("5 problems\n")
 
 
 # Examples
