@@ -39,8 +39,8 @@ customers = pd.DataFrame(
 
 # %%
 # Distances are Euclidean, so that features need comparable scales. Both are brought to about
-# [0, 1] by numbers that anybody may know, never by the smallest and largest value in the data: those
-# belong to two particular customers. Who is beyond is moved to the edge.
+# [0, 1] by numbers that anybody may know, never by the smallest and largest value in the data:
+# those belong to two particular customers. Who is beyond is moved to the edge.
 SCALE = pd.Series({"spending": 200.0, "days": 35.0})
 scaled = customers / SCALE
 
@@ -98,7 +98,7 @@ algorithms = {
     "auto": "#1b1b1b",
     "hybrid": "#31688e",
     "extended-grid": "#35b779",
-    "uniform-grid": "#b5de2b",
+    "uniform-grid": "#86a81c",
     "lloyd-improved": "#b5694a",
     "lloyd": "#d6a84f",
     "sample-aggregate": "#9c9c9c",

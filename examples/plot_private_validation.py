@@ -104,8 +104,9 @@ print(table)
 figure, axes = plt.subplots(1, 2, figsize=(11, 3.2), layout="constrained", width_ratios=[1, 2])
 axes[0].imshow(table, cmap="Blues")
 for (i, j), count in ((place, table.iloc[place]) for place in [(0, 0), (0, 1), (1, 0), (1, 1)]):
-    dark = count > table.to_numpy().max() / 2
+    dark = count > 0.7 * table.to_numpy().max()
     axes[0].text(j, i, f"{count:,}", ha="center", va="center", color="white" if dark else "black")
 axes[0].set(xticks=[0, 1], yticks=[0, 1], xlabel="predicted", ylabel="true", title="Worked?")
 ledger.plot(ax=axes[1])
+figure.suptitle("The confusion matrix of the winner, and what was spent")
 plt.show()

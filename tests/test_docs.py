@@ -177,7 +177,7 @@ def test_site_check_finds_what_is_broken(tmp_path, capsys):
     capsys.readouterr()
     assert check.main([str(tmp_path)]) == 1
     found = capsys.readouterr().out
-    for problem in ("at gone.html", "as b.html#up", "'plot cube'", "cube_001.png\n", "is ''"):
+    for problem in ("at gone.html", "as b.html#up", "'plot cube'", "cube_001.png\n", "is None"):
         assert problem in found
     assert found.endswith("5 problems\n")
 
