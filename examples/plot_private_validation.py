@@ -51,8 +51,9 @@ privacy_report(first_idea, cv=5)
 
 # %%
 # The remedy is to move the scaler. Behind the release, where it sees synthetic rows only, it is
-# free. So is a grid search. ``assert_private`` belongs in the tests of a project: it would have
-# stopped the first idea.
+# free. So is a grid search; it finds what predicts synthetic rows best, and further down the true
+# rows have a say. ``assert_private`` belongs in the tests of a project: it would have stopped the
+# first idea.
 inside = make_pipeline(StandardScaler(), LogisticRegression())
 tuned = GridSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [2, 4, 6, 8]}, cv=3)
 models = {

@@ -87,7 +87,7 @@ class PrivacyReport:
         k = n_folds(cv)
         if k is None:
             self.notes.append(
-                "The number of folds depends on the rows, and so does the price of "
+                "The number of folds is not known or depends on the rows, and so does the price of "
                 "cross-validation: give a number of folds."
             )
             return
@@ -190,8 +190,9 @@ def privacy_report(estimator, cv=None):
     """Walk through a composed estimator and say what each step reads, spends and gives away.
 
     Pipelines (also imbalanced-learn's), column transformers, feature unions, grid and random
-    searches, voting and frozen estimators, and skdp's own meta-estimators are taken apart. What is
-    not known is "unknown", never private.
+    searches with all their candidates, voting, declared thresholds, transformed targets, frozen
+    estimators, and skdp's own meta-estimators are taken apart. What is not known is "unknown",
+    never private.
 
     Parameters
     ----------
