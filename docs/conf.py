@@ -47,6 +47,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "backreferences_dir": None,
     "download_all_examples": False,
+    "within_subsection_order": "_order.stories_first",
     # Its page would load scripts from other servers.
     "write_computation_times": False,
 }
