@@ -12,7 +12,7 @@ eight tenths of the total epsilon. Who chooses among them:
 
 The last tenth is for one private score of the held-out rows. The loss is in exact accuracy on the
 held-out rows, against the choice by exact held-out accuracy, which is not private. Adult at a total
-of 1 has the bar; Adult at .3 and electricity at 1 show whether a way is good in general.
+of 1 has the bar, .005; Adult at .3 and electricity at 1 show whether a way is good in general.
 
 Run as ``python -m benchmarks.pipelines --out pipelines.json``; ``--seeds`` names the seeds and
 ``--quick`` takes one. About 20 CPU s a seed and table.
@@ -43,8 +43,7 @@ GRID = {"max_depth": [2, 4, 8], "learning_rate": [0.03, 0.1, 0.3]}
 # Draws of the noise of a choice, whose losses are averaged.
 DRAWS = 50
 CASES = {"adult, 1": (adult, 1.0), "adult, .3": (adult, 0.3), "electricity, 1": (electricity, 1.0)}
-# The bar is that of the noisy maximum, on the first case.
-WITH_BAR = ("adult, 1", "noisy maximum")
+WITH_BAR = "adult, 1"
 WAYS = (
     "noisy maximum",
     "noisy maximum at a fiftieth",
@@ -108,7 +107,7 @@ def one_seed(problem: Problem, total: float, seed: int) -> dict[str, float]:
     )
     return {
         "seed": seed,
-        **{way: float(accuracy.max() - accuracy[picks[way]].mean()) for way in WAYS},
+        **{way: float((accuracy.max() - accuracy[picks[way]]).mean()) for way in WAYS},
         "best": accuracy.max(),
         "worst": accuracy.min(),
         "private score": float(score),
@@ -151,11 +150,10 @@ def main() -> None:
     for way in WAYS:
         lost = [float(np.mean([each[way] for each in found])) for found in results.values()]
         print(f"{way:<28}" + "".join(f"{value:>16.4f}" for value in lost))
-    case, way = WITH_BAR
-    if case in results:
-        lost_there = float(np.mean([each[way] for each in results[case]]))
-        verdict = "met" if lost_there <= MOST_LOST else "MISSED"
-        print(f"{case}: the {way} loses {lost_there:.4f}, at most {MOST_LOST}: {verdict}")
+    for way in WAYS if WITH_BAR in results else ():
+        there = float(np.mean([each[way] for each in results[WITH_BAR]]))
+        verdict = "yes" if there <= MOST_LOST else "NO"
+        print(f"{verdict:<4} {WITH_BAR}: the choice by {way} loses {there:.4f} <= {MOST_LOST}")
     print(f"{time.process_time() - started:.0f} CPU s")
     _data.write_json(options.out, "pipelines", results)
 

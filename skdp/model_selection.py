@@ -668,6 +668,9 @@ class PrivateGridSearchCV(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
     The rows that train the release also choose the winner. That is sound (the two costs add up),
     and candidates cannot fit the true rows more closely than the release lets them.
 
+    Little epsilon is enough: the noise is about ``1 / epsilon`` rows. Choosing on synthetic rows is
+    free, and by what was measured in the user guide worse by up to two points of accuracy.
+
     Examples
     --------
     >>> import numpy as np
