@@ -247,6 +247,9 @@ def _visit(estimator: Any, name: str, rows: Rows) -> _Result:
         why = "passes the rows on" if estimator != "drop" else "drops the columns"
         kind = "passthrough" if estimator is None else estimator
         return [Step(name, kind, "nothing", PUBLIC, why + ".")], rows
+    if _family(estimator) not in ("skdp", "sklearn", "imblearn"):
+        # Also a subclass of what is known: it may do anything.
+        return _foreign(estimator, name, rows)
     if isinstance(estimator, PrivateEstimator):
         return _private(estimator, name, rows), rows
     for kind, visit in _COMPOSITES:
@@ -264,6 +267,11 @@ def child(name: str, part: str) -> str:
 
 def _kind(estimator: Any) -> str:
     return type(estimator).__name__
+
+
+def _family(estimator: Any) -> str:
+    """The library that an estimator is of."""
+    return type(estimator).__module__.partition(".")[0]
 
 
 def _private(estimator: PrivateEstimator, name: str, rows: Rows) -> list[Step]:
@@ -692,7 +700,7 @@ _ELEMENTWISE = (np.clip, np.nan_to_num, np.round, np.around)
 def _foreign(estimator: Any, name: str, rows: Rows) -> _Result:
     kind = _kind(estimator)
     reads = "raw rows and labels"
-    family = type(estimator).__module__.partition(".")[0]
+    family = _family(estimator)
     if rows.released:
         why = "learns from a release only, which is free."
         return [Step(name, kind, "a release", RELEASE, why)], rows
@@ -742,6 +750,7 @@ def _foreign(estimator: Any, name: str, rows: Rows) -> _Result:
         UNKNOWN,
         "is not known: it may keep anything of the true rows.",
         "Train it on a release, or make sure that it learns nothing.",
+        epsilon=None if isinstance(estimator, PrivateEstimator) else Fraction(0),
     )
     return [step], replace(rows, doubtful=rows.doubtful or label)
 

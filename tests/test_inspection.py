@@ -94,6 +94,18 @@ class Mystery(ClassifierMixin, BaseEstimator):
         return np.zeros(len(X))
 
 
+class Changed(skdp.HDPViewSynthesizer):
+    """Nobody knows what it does besides."""
+
+    def fit(self, X, y=None):
+        self.rows_ = X
+        return super().fit(X, y)
+
+
+class ChangedPipeline(Pipeline):
+    pass
+
+
 class MysteryTransformer(TransformerMixin, BaseEstimator):
     def fit(self, X, y=None):
         return self
@@ -728,6 +740,15 @@ CORPUS = [
         {"leaks"},
     ),
     ("unknown classifier", Mystery(), False, 0, {"unknown"}),
+    ("a changed release", Changed(1, domain=DOMAIN, target="income"), False, None, {"unknown"}),
+    (
+        "a model on a changed release",
+        skdp.PrivateClassifier(LogisticRegression(), Changed(1, domain=DOMAIN, target="income")),
+        False,
+        None,
+        {"unknown"},
+    ),
+    ("a changed pipeline", ChangedPipeline([("a", model())]), False, None, {"unknown"}),
     ("unknown in front", make_pipeline(MysteryTransformer(), model()), False, 1, {"unknown"}),
     (
         "frozen scaler",
