@@ -159,6 +159,16 @@ def test_pictures_of_the_first_pages_can_be_drawn_again(tmp_path):
     assert max(picture.stat().st_size for picture in (DOCS / "_static").glob("*.png")) < 150_000
 
 
+def test_gallery_begins_with_examples_that_exist():
+    order = script("_order")
+    for name in order.FIRST:
+        assert (ROOT / "examples" / f"{name}.py").exists(), name
+    names = sorted(
+        (path.name for path in (ROOT / "examples").glob("*.py")), key=order.stories_first
+    )
+    assert names[0] == "quickstart.py" and names[-1].startswith("plot_")
+
+
 # The check of the built site
 
 
