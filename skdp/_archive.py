@@ -33,11 +33,14 @@ def fraction(text: Any) -> Fraction:
 
 def loss_to_data(loss: PrivacyLoss) -> dict[str, Any]:
     """A privacy loss as JSON holds it."""
-    return {
+    data = {
         "epsilon": str(loss.epsilon),
         "parts": {name: str(part) for name, part in loss.parts.items()},
         "seeded": loss.seeded,
     }
+    if loss.max_contributions is not None:
+        data["max_contributions"] = loss.max_contributions
+    return data
 
 
 def loss_from_data(data: Mapping[str, Any]) -> PrivacyLoss:
@@ -48,6 +51,7 @@ def loss_from_data(data: Mapping[str, Any]) -> PrivacyLoss:
         fraction(data["epsilon"]),
         {name: fraction(part) for name, part in data["parts"].items()},
         seeded=data["seeded"],
+        max_contributions=data.get("max_contributions"),
     )
 
 

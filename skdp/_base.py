@@ -19,12 +19,20 @@ from sklearn.utils.validation import validate_data
 from ._random import NoiseSource, noise_source
 from ._validation import as_epsilon, split_epsilon
 from .accounting import PrivacyLedger, PrivacyLoss
+from .counts import Contributions
 from .domain import Attribute, Categorical, Domain
 from .engines import LazyRows, read_rows
 from .exceptions import DomainError
-from .frames import Frame, as_frame
+from .frames import Frame, as_frame, select_columns
 
-__all__ = ["PrivateEstimator", "ShowsPrivacy", "declare_label", "feature_bounds", "match_rows"]
+__all__ = [
+    "PrivateEstimator",
+    "ShowsPrivacy",
+    "declare_label",
+    "feature_bounds",
+    "match_rows",
+    "without_unit",
+]
 
 
 class _Seeded:
@@ -101,20 +109,66 @@ class PrivateEstimator(ShowsPrivacy, BaseEstimator):
 
         Call it after the schema check and before any value is read: a refused charge has then
         cost nothing and told nothing, and a crash after it leaves the budget spent.
+
+        ``parts`` are those of one row, and sum to :meth:`_record_epsilon`. Noise is drawn at
+        ``loss.of_record``.
         """
         epsilon = as_epsilon(self.epsilon)
+        most = self._max_contributions()
         if parts is None:
-            parts = split_epsilon(epsilon, shares or {"release": 1})
+            parts = split_epsilon(self._record_epsilon(), shares or {"release": 1})
         ledger = self.ledger
         if ledger is not None and not isinstance(ledger, PrivacyLedger):
             raise TypeError(
                 f"ledger must be a skdp.PrivacyLedger or None, got {type(ledger).__name__}."
             )
         source = noise_source(self.random_state)
-        loss = PrivacyLoss(epsilon, parts=dict(parts), seeded=source.seeded)
+        loss = PrivacyLoss(
+            epsilon,
+            {name: part * (most or 1) for name, part in parts.items()},
+            seeded=source.seeded,
+            max_contributions=most,
+        )
         if ledger is not None:
-            ledger.charge(type(self).__name__, loss)
+            name = type(self).__name__
+            ledger.charge(name if most is None else f"{name}, unit: person", loss)
         return loss, source
+
+    def _max_contributions(self) -> int | None:
+        """How many rows of each person count, or None where the unit of privacy is the row.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is no positive integer, or only one of ``max_contributions`` and ``unit`` is
+            given.
+        """
+        most, unit = getattr(self, "max_contributions", None), getattr(self, "unit", None)
+        if most is None and unit is None:
+            return None
+        if most is None or unit is None:
+            raise ValueError(
+                f"max_contributions={most!r} and unit={unit!r} belong together: how many rows of "
+                "each person count, and the column that tells whose a row is. Give both or none."
+            )
+        if isinstance(most, bool) or not isinstance(most, numbers.Integral):
+            raise TypeError(f"max_contributions must be an integer, got {most!r}.")
+        if most < 1:
+            raise ValueError(f"max_contributions must be at least 1, got {most!r}.")
+        return int(most)
+
+    def _unit(self) -> str | None:
+        """The column that tells whose a row is; errors as of :meth:`_max_contributions`."""
+        return None if self._max_contributions() is None else self.unit
+
+    def _record_epsilon(self) -> Fraction:
+        """What one row may cost: epsilon, or its part where several rows of a person count."""
+        return as_epsilon(self.epsilon) / (self._max_contributions() or 1)
+
+    def _contributions(self, source: NoiseSource) -> Contributions | None:
+        """The bound on the rows of a person, as counting takes it."""
+        most = self._max_contributions()
+        return None if most is None else Contributions(self.unit, most, source)
 
     def _remember_columns(self, X: Any, rows: Frame | LazyRows, label: str | None = None) -> None:
         """Set ``n_features_in_``, and ``feature_names_in_`` where columns have names.
@@ -129,7 +183,10 @@ class PrivateEstimator(ShowsPrivacy, BaseEstimator):
         """
         if isinstance(rows, LazyRows):
             # scikit-learn knows frames in memory; names are all that it wants of one.
-            X = pd.DataFrame(columns=[name for name in rows.names if name != label])
+            names = [name for name in rows.names if name not in (label, self._unit())]
+            X = pd.DataFrame(columns=names)
+        elif self._unit() is not None:
+            X = select_columns(X, [name for name in as_frame(X).names if name != self._unit()])
         validate_data(self, X, skip_check_array=True)
 
     def __sklearn_tags__(self):
@@ -236,7 +293,13 @@ def full_domain(domain: Any, rows: Frame | LazyRows) -> Domain:
 
 
 def match_rows(
-    X: Any, y: Any, domain: Any, target: str | None, *, lazy: bool = False
+    X: Any,
+    y: Any,
+    domain: Any,
+    target: str | None,
+    *,
+    lazy: bool = False,
+    unit: str | None = None,
 ) -> tuple[Any, Domain]:
     """Put the rows, and the labels if there is a target, under the columns of the domain.
 
@@ -248,15 +311,19 @@ def match_rows(
         As given to the estimator.
     lazy : bool, default=False
         Whether lazy frames will do: for estimators that need counts only.
+    unit : str, default=None
+        A further column, which tells whose a row is.
 
     Returns
     -------
     rows : Frame, or LazyRows for lazy frames
-        With exactly the columns of the domain.
+        With exactly the columns of the domain, and the unit.
     domain : Domain
     """
     rows: Any = read_rows(X) if lazy else as_frame(X)
-    domain = full_domain(domain, rows)
+    if unit is not None:
+        _check_unit(rows, domain, unit)
+    domain = full_domain(domain, without_unit(rows, unit))
     if target is not None and target not in domain.names:
         raise DomainError(
             f"target={target!r} is not a column of the domain, which has {list(domain.names)}."
@@ -272,5 +339,34 @@ def match_rows(
         rows = rows.with_names(expected)
     if labelled:
         rows = rows.with_column(target, y)
-    domain.check_schema(rows)
+    domain.check_schema(without_unit(rows, unit))
     return rows, domain
+
+
+def without_unit(rows: Any, unit: str | None) -> Any:
+    """Rows without the column that tells whose they are."""
+    return rows if unit is None else rows.select([name for name in rows.names if name != unit])
+
+
+def _check_unit(rows: Any, domain: Any, unit: Any) -> None:
+    """Refuse a unit that cannot tell persons apart; by the schema alone."""
+    if unit not in rows.named:
+        raise DomainError(
+            f"unit={unit!r} is not a column of the data; it names the one that tells whose a row "
+            "is. Arrays have no names: give a frame."
+        )
+    if isinstance(domain, Domain | Mapping) and unit in domain:
+        raise DomainError(
+            f"unit={unit!r} tells persons apart and cannot be released: leave it out of the domain."
+        )
+    kind = rows.kinds[unit]
+    if kind in ("other", "null"):
+        raise DomainError(
+            f"Column {unit!r} (type {rows.dtypes[unit]}) cannot tell persons apart; convert it to "
+            "text or to integers."
+        )
+    if isinstance(rows, LazyRows) and rows.engine == "dask":
+        raise TypeError(
+            "Contributions cannot be bounded in Dask, where the rows of a person may lie in any "
+            "partition. Read the same files with Polars or DuckDB, or collect the frame first."
+        )

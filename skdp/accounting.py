@@ -42,6 +42,17 @@ class LedgerError(RuntimeError):
     """The ledger cannot be read or written; nothing was spent."""
 
 
+def neighbours(max_contributions: int | None = None) -> str:
+    """What a guarantee protects: one record, or one person of whom some records count."""
+    if max_contributions is None:
+        return NEIGHBOURS
+    return f"add or remove one person ({_at_most(max_contributions)})"
+
+
+def _at_most(max_contributions: int) -> str:
+    return f"at most {max_contributions} record{'s' * (max_contributions > 1)} of each"
+
+
 def _exact_text(value: Fraction) -> str:
     """Write a decimal if one with at most 6 significant digits is exact, else a fraction."""
     decimal = f"{float(value):.6g}"
@@ -70,14 +81,20 @@ class PrivacyLoss:
         stands for one part, ``{"total": epsilon}``.
     seeded : bool, default=False
         The noise comes from a seed: an experiment, without any guarantee.
+    max_contributions : int, default=None
+        How many records of each person count at most. Epsilon is then that of the person; None:
+        of one record.
 
     Attributes
     ----------
     epsilon : Fraction
     parts : read-only mapping of str to Fraction
     seeded : bool
+    max_contributions : int or None
     neighbours : str
-        What the guarantee protects: the presence of one record.
+        What the guarantee protects: the presence of one record, or of one person.
+    of_record : PrivacyLoss
+        The loss of one record, which noise is drawn at: a ``max_contributions``-th.
 
     Raises
     ------
@@ -92,13 +109,12 @@ class PrivacyLoss:
     PrivacyLoss(epsilon=0.4, parts: cuts=0.2, counts=0.2)
     """
 
-    __slots__ = ("_epsilon", "_parts", "_seeded")
-
-    neighbours = NEIGHBOURS
+    __slots__ = ("_epsilon", "_max_contributions", "_parts", "_seeded")
 
     _epsilon: Fraction
     _parts: Mapping[str, Fraction]
     _seeded: bool
+    _max_contributions: int | None
 
     def __init__(
         self,
@@ -106,8 +122,15 @@ class PrivacyLoss:
         parts: Mapping[str, Any] | None = None,
         *,
         seeded: bool = False,
+        max_contributions: int | None = None,
     ) -> None:
         total = as_epsilon(epsilon)
+        if max_contributions is not None and not (
+            isinstance(max_contributions, int) and max_contributions >= 1
+        ):
+            raise ValueError(
+                f"max_contributions must be None or at least 1, got {max_contributions!r}."
+            )
         if parts is None:
             exact = {"total": total}
         else:
@@ -127,6 +150,7 @@ class PrivacyLoss:
         object.__setattr__(self, "_epsilon", total)
         object.__setattr__(self, "_parts", MappingProxyType(exact))
         object.__setattr__(self, "_seeded", bool(seeded))
+        object.__setattr__(self, "_max_contributions", max_contributions)
 
     @property
     def epsilon(self) -> Fraction:
@@ -143,6 +167,25 @@ class PrivacyLoss:
         """Whether a seed drew the noise, which voids the guarantee."""
         return self._seeded
 
+    @property
+    def max_contributions(self) -> int | None:
+        """How many records of each person count, or None where the unit is the record."""
+        return self._max_contributions
+
+    @property
+    def neighbours(self) -> str:
+        """What the guarantee protects."""
+        return neighbours(self._max_contributions)
+
+    @property
+    def of_record(self) -> PrivacyLoss:
+        """The loss of one record."""
+        most = self._max_contributions
+        if most is None:
+            return self
+        parts = {name: value / most for name, value in self._parts.items()}
+        return PrivacyLoss(self._epsilon / most, parts, seeded=self._seeded)
+
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"PrivacyLoss is frozen: {name!r} cannot be set.")
 
@@ -150,7 +193,8 @@ class PrivacyLoss:
         raise AttributeError(f"PrivacyLoss is frozen: {name!r} cannot be deleted.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _loss_from_state, (self._epsilon, dict(self._parts), self._seeded)
+        state = (self._epsilon, dict(self._parts), self._seeded, self._max_contributions)
+        return _loss_from_state, state
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PrivacyLoss):
@@ -159,20 +203,31 @@ class PrivacyLoss:
             self._epsilon == other._epsilon
             and dict(self._parts) == dict(other._parts)
             and self._seeded == other._seeded
+            and self._max_contributions == other._max_contributions
         )
 
     def __hash__(self) -> int:
-        return hash((self._epsilon, frozenset(self._parts.items()), self._seeded))
+        parts = frozenset(self._parts.items())
+        return hash((self._epsilon, parts, self._seeded, self._max_contributions))
 
     def __add__(self, other: object) -> PrivacyLoss:
         """Sequential composition: both releases read the same records."""
         if not isinstance(other, PrivacyLoss):
             return NotImplemented
+        most = self._max_contributions
+        if (most is None) != (other._max_contributions is None):
+            raise ValueError(
+                "The loss of a record and that of a person do not add up. Bound the contributions "
+                "of both releases, or of none."
+            )
         parts = dict(self._parts)
         for name, value in other._parts.items():
             parts[name] = parts.get(name, Fraction(0)) + value
         return PrivacyLoss(
-            self._epsilon + other._epsilon, parts, seeded=self._seeded or other._seeded
+            self._epsilon + other._epsilon,
+            parts,
+            seeded=self._seeded or other._seeded,
+            max_contributions=most and max(most, other._max_contributions or 1),
         )
 
     def __mul__(self, times: object) -> PrivacyLoss:
@@ -182,7 +237,12 @@ class PrivacyLoss:
         if times < 1:
             raise ValueError(f"A loss can be repeated 1, 2, ... times, got {times}.")
         parts = {name: value * times for name, value in self._parts.items()}
-        return PrivacyLoss(self._epsilon * times, parts, seeded=self._seeded)
+        return PrivacyLoss(
+            self._epsilon * times,
+            parts,
+            seeded=self._seeded,
+            max_contributions=self._max_contributions,
+        )
 
     __rmul__ = __mul__
 
@@ -193,6 +253,8 @@ class PrivacyLoss:
         text = f"epsilon={_text(self._epsilon)}"
         if list(self._parts) != ["total"]:
             text += f", parts: {_parts_text(self._parts)}"
+        if self._max_contributions is not None:
+            text += f", unit: person ({_at_most(self._max_contributions)})"
         if self._seeded:
             text += ", seeded: no guarantee"
         return f"PrivacyLoss({text})"
@@ -206,13 +268,18 @@ class PrivacyLoss:
         seeded = " &middot; <b>seeded: no guarantee</b>" if self._seeded else ""
         return (
             f"<div><b>Privacy loss &epsilon; = {_text(self._epsilon)}</b> &middot; neighbours: "
-            f"{NEIGHBOURS}{seeded}<table><thead><tr><th style='text-align:left'>part</th>"
+            f"{self.neighbours}{seeded}<table><thead><tr><th style='text-align:left'>part</th>"
             f"<th>&epsilon;</th><th>share</th></tr></thead><tbody>{rows}</tbody></table></div>"
         )
 
 
-def _loss_from_state(epsilon: Fraction, parts: dict[str, Fraction], seeded: bool) -> PrivacyLoss:
-    return PrivacyLoss(epsilon, parts, seeded=seeded)
+def _loss_from_state(
+    epsilon: Fraction,
+    parts: dict[str, Fraction],
+    seeded: bool,
+    max_contributions: int | None = None,
+) -> PrivacyLoss:
+    return PrivacyLoss(epsilon, parts, seeded=seeded, max_contributions=max_contributions)
 
 
 @dataclass(frozen=True)

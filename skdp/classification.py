@@ -11,9 +11,8 @@ from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._base import PrivateEstimator, declare_label, match_rows
+from ._base import PrivateEstimator, declare_label, match_rows, without_unit
 from ._random import sampling_generator
-from ._validation import as_epsilon
 from .counts import count_rows
 from .domain import Categorical
 from .engines import read_rows
@@ -119,7 +118,7 @@ class _GridRelease(PrivateEstimator):
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
         self._check_parameters()
-        rows = read_rows(X)
+        rows = without_unit(read_rows(X), self._unit())
         domain, target = declare_label(self.domain, rows, self.target, self.classes)
         if target is None:
             raise DomainError(
@@ -131,7 +130,7 @@ class _GridRelease(PrivateEstimator):
                 f"{type(self).__name__} requires y to be passed, but the target y is None: "
                 "classes= declares a label that X has no column for."
             )
-        rows, domain = match_rows(X, y, domain, target, lazy=True)
+        rows, domain = match_rows(X, y, domain, target, lazy=True, unit=self._unit())
         classes, class_of = _classes(domain, target)
         names = [name for name in domain.names if name != target]
         if not names:
@@ -139,24 +138,25 @@ class _GridRelease(PrivateEstimator):
                 f"The domain has no column but the label {target!r}. Declare at least one "
                 "predictor."
             )
-        parts = self._parts(as_epsilon(self.epsilon))
+        parts = self._parts(self._record_epsilon())
         loss, source = self._spend(parts)
+        noise = loss.of_record.parts
 
         ordered = [*names, target]
-        table = count_rows(rows.select(ordered), domain.select(ordered))
+        table = count_rows(rows, domain.select(ordered), self._contributions(source))
         # A missing label is none of the classes.
         table = table.recode(len(names), np.append(class_of, -1)[: domain[target].size])
         predictors = [domain[name] for name in names]
-        n_records, axes, groups, labels = self._choose(table, predictors, loss.parts, source)
+        n_records, axes, groups, labels = self._choose(table, predictors, noise, source)
         sizes = [len(texts) for texts in labels]
         noisy = measure_grid_counts(
             table.project([*axes, len(names)]),
             groups,
             sizes,
-            loss.parts["counts"],
+            noise["counts"],
             random_state=source,
         )
-        histogram = self._post_process(noisy, n_records, loss.parts)
+        histogram = self._post_process(noisy, n_records, noise)
 
         # With the label inside X, what counts as its features is the rest.
         inside = y is None and isinstance(rows, Frame)
@@ -497,6 +497,12 @@ class PrivPfCTransformer(_PrivPfC, _GridTransformer):
         mechanism with its bound of 1.1, and negative counts set to zero.
     encoding : {"ordinal", "onehot"}, default="ordinal"
         What ``transform`` returns. The training set is always one-hot.
+    max_contributions : int, default=None
+        How many rows of each person count at most, drawn in secret; epsilon is then that of the
+        person. Needs ``unit``. None: epsilon is that of one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that tells whose a row is. Rows without a value in
+        it are skipped.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : int or None, default=None
@@ -563,6 +569,8 @@ class PrivPfCTransformer(_PrivPfC, _GridTransformer):
         max_grids=10_000,
         selection="auto",
         encoding="ordinal",
+        max_contributions=None,
+        unit=None,
         ledger=None,
         random_state=None,
     ):
@@ -573,6 +581,8 @@ class PrivPfCTransformer(_PrivPfC, _GridTransformer):
         self.max_grids = max_grids
         self.selection = selection
         self.encoding = encoding
+        self.max_contributions = max_contributions
+        self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
 
@@ -587,7 +597,8 @@ class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
 
     Parameters
     ----------
-    epsilon, domain, target, classes, max_grids, selection, ledger, random_state
+    epsilon, domain, target, classes, max_grids, selection, max_contributions, unit, ledger, \
+    random_state
         As for :class:`PrivPfCTransformer`.
 
     Attributes
@@ -637,6 +648,8 @@ class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
         classes=None,
         max_grids=10_000,
         selection="auto",
+        max_contributions=None,
+        unit=None,
         ledger=None,
         random_state=None,
     ):
@@ -646,6 +659,8 @@ class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
         self.classes = classes
         self.max_grids = max_grids
         self.selection = selection
+        self.max_contributions = max_contributions
+        self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
 
@@ -691,7 +706,7 @@ class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
     def fit(self, X, y=None):  # noqa: D102
         super().fit(X, y)
         # Post-processing: it sees the release alone.
-        noise = np.sqrt(discrete_laplace_variance(self.privacy_loss_.parts["counts"]))
+        noise = np.sqrt(discrete_laplace_variance(self.privacy_loss_.of_record.parts["counts"]))
         if self.selection == "paper":
             # The largest count decides; the overall shares where all counts are zero.
             weight, shares = 1e-9, _overall(self.histogram_)
@@ -728,6 +743,12 @@ class DiffGenTransformer(_GridTransformer):
         How many nodes are specialised; each selection gets an equal share of half of epsilon.
     encoding : {"ordinal", "onehot"}, default="ordinal"
         What ``transform`` returns. The training set is always one-hot.
+    max_contributions : int, default=None
+        How many rows of each person count at most, drawn in secret; epsilon is then that of the
+        person. Needs ``unit``. None: epsilon is that of one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that tells whose a row is. Rows without a value in
+        it are skipped.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : int or None, default=None
@@ -788,6 +809,8 @@ class DiffGenTransformer(_GridTransformer):
         classes=None,
         n_specializations=10,
         encoding="ordinal",
+        max_contributions=None,
+        unit=None,
         ledger=None,
         random_state=None,
     ):
@@ -797,6 +820,8 @@ class DiffGenTransformer(_GridTransformer):
         self.classes = classes
         self.n_specializations = n_specializations
         self.encoding = encoding
+        self.max_contributions = max_contributions
+        self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
 
@@ -839,6 +864,12 @@ class ProjectedHistogramTransformer(_GridTransformer):
         How many predictors are selected, if the domain has as many.
     encoding : {"ordinal", "onehot"}, default="ordinal"
         What ``transform`` returns. The training set is always one-hot.
+    max_contributions : int, default=None
+        How many rows of each person count at most, drawn in secret; epsilon is then that of the
+        person. Needs ``unit``. None: epsilon is that of one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that tells whose a row is. Rows without a value in
+        it are skipped.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : int or None, default=None
@@ -900,6 +931,8 @@ class ProjectedHistogramTransformer(_GridTransformer):
         classes=None,
         n_attributes=3,
         encoding="ordinal",
+        max_contributions=None,
+        unit=None,
         ledger=None,
         random_state=None,
     ):
@@ -909,6 +942,8 @@ class ProjectedHistogramTransformer(_GridTransformer):
         self.classes = classes
         self.n_attributes = n_attributes
         self.encoding = encoding
+        self.max_contributions = max_contributions
+        self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
 

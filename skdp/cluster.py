@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._base import PrivateEstimator, feature_bounds, match_rows
+from ._base import PrivateEstimator, feature_bounds, match_rows, without_unit
 from ._random import sampling_generator
-from ._validation import as_epsilon
+from .counts import code_rows
 from .domain import Domain, Numeric
-from .engines import LazyRows, read_rows
+from .engines import CodedRows, read_rows
 from .frames import as_frame
 from .partition.kmeans import cover, nearest
 from .partition.kmeans_algorithms import (
@@ -75,6 +75,12 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     n_samples : int, default=None
         The number of rows, if it is public. By default one fiftieth of epsilon estimates it where
         it is needed.
+    max_contributions : int, default=None
+        How many rows of each person count at most, drawn in secret; epsilon is then that of the
+        person. Needs ``unit``. None: epsilon is that of one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that tells whose a row is. Rows without a value in
+        it are skipped.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : int or None, default=None
@@ -140,6 +146,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         init=None,
         n_rounds=5,
         n_samples=None,
+        max_contributions=None,
+        unit=None,
         ledger=None,
         random_state=None,
     ):
@@ -151,6 +159,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         self.init = init
         self.n_rounds = n_rounds
         self.n_samples = n_samples
+        self.max_contributions = max_contributions
+        self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
 
@@ -183,17 +193,20 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         """
         lazy = self.algorithm not in ROW_ALGORITHMS
         rows = read_rows(X) if lazy else as_frame(X)
-        low, high = self._limits(len(rows.names))
-        rows, domain = match_rows(rows, None, _coded(rows.names, low, high), None, lazy=lazy)
+        names = without_unit(rows, self._unit()).names
+        low, high = self._limits(len(names))
+        rows, domain = match_rows(
+            rows, None, _coded(names, low, high), None, lazy=lazy, unit=self._unit()
+        )
         clusters, init = self._wanted(domain, low, high)
-        parts = algorithm_parts(self.algorithm, as_epsilon(self.epsilon), self.n_samples)
+        parts = algorithm_parts(self.algorithm, self._record_epsilon(), self.n_samples)
         loss, source = self._spend(parts)
 
         task = Task(
-            points=_points(rows, domain),
+            points=_points(rows, domain, self._contributions(source)),
             shape=domain.shape,
             clusters=clusters,
-            parts=loss.parts,
+            parts=loss.of_record.parts,
             n_records=None if self.n_samples is None else int(self.n_samples),
             n_init=int(self.n_init),
             n_rounds=int(self.n_rounds),
@@ -206,7 +219,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         centers = np.clip(low + (found.centroids + 0.5) * unit, low, high)
         synopsis = None
         if found.cells is not None:
-            synopsis = _as_synopsis(found, rows.names, low, high, loss, self.algorithm)
+            synopsis = _as_synopsis(found, names, low, high, loss, self.algorithm)
 
         self._remember_columns(X, rows)
         self.cluster_centers_ = centers
@@ -391,11 +404,11 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         return [f"x{j}" for j in range(self.n_features_in_)]
 
 
-def _points(rows, domain):
+def _points(rows, domain, contributions):
     """Codes of the rows without a missing value, in memory or in their engine."""
-    if isinstance(rows, LazyRows):
-        return rows.coded(domain)
-    codes = domain.encode(rows)
+    codes = code_rows(rows, domain, contributions)
+    if isinstance(codes, CodedRows):
+        return codes
     complete = (codes >= 0).all(axis=1)
     return codes if complete.all() else codes[complete]
 

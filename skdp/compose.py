@@ -63,6 +63,12 @@ class _TrainedOnRelease(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
         if isinstance(self.synthesizer, FrozenEstimator):
             return self._train_frozen(self.synthesizer.estimator, X)
         release = clone(self.synthesizer)
+        if getattr(release, "unit", None) is not None:
+            raise ValueError(
+                f"The synthesizer's unit={release.unit!r} is a column that X has for training "
+                f"and new rows have not. Fit the synthesizer first, and give it to "
+                f"{type(self).__name__} as FrozenEstimator(synthesizer)."
+            )
         rows = as_frame(X)
         label = self._label_attribute()
         if getattr(release, "classes", None) is not None:

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdp._random import NoiseSource
 from skdp.domain import Domain
-from skdp.engines import LazyRows
+from skdp.engines import CodedRows, LazyRows
 from skdp.frames import Frame
 
-__all__ = ["CountTable", "count_rows"]
+__all__ = ["Contributions", "CountTable", "code_rows", "count_rows"]
 
 # Keys are int64; a group of columns is packed into one key while its cells stay below this.
 _KEY_LIMIT = 2**62
@@ -197,24 +198,88 @@ class CountTable:
         return f"CountTable(shape={self.shape})"
 
 
-def count_rows(rows: Frame | LazyRows, domain: Domain) -> CountTable:
+@dataclass(frozen=True)
+class Contributions:
+    """A bound on what one person contributes.
+
+    Attributes
+    ----------
+    unit : str
+        Column that tells whose a row is.
+    most : int
+        How many rows of a person are kept.
+    source : NoiseSource
+        Which ones: fresh coins, or a fresh key of a hash where an engine holds the rows.
+    """
+
+    unit: str
+    most: int
+    source: NoiseSource
+
+
+def code_rows(
+    rows: Frame | LazyRows, domain: Domain, contributions: Contributions | None = None
+) -> NDArray[np.int32] | CodedRows:
+    """Code the rows that the domain can represent, and keep so many of each person.
+
+    Parameters
+    ----------
+    rows : Frame or LazyRows
+        With the columns of the domain, and the unit of ``contributions``.
+    domain : Domain
+    contributions : Contributions, default=None
+        None keeps all rows.
+
+    Returns
+    -------
+    codes : ndarray of int32, shape (n, d), or CodedRows
+        In memory rows with a negative code are dropped where contributions are bounded, else
+        they are left for the reader to drop; in an engine they never count.
+    """
+    # Privacy. Which rows of a person are kept is decided by that person's own rows and by coins
+    # or a key that are drawn without looking at any row. So, whatever the coins, a person more
+    # with any number of rows adds at most `most` rows to what is counted and takes none away:
+    # `most` steps between neighbours in records. What loses epsilon / most for each record loses
+    # epsilon for the person.
+    own = rows.select(domain.names)
+    if contributions is None:
+        return own.coded(domain) if isinstance(own, LazyRows) else domain.encode(own)
+    bound = contributions
+    if isinstance(rows, LazyRows):
+        key = int(bound.source.words(1)[0])
+        return rows.coded(domain, unit=bound.unit, most=bound.most, key=key)
+    codes = domain.encode(own)
+    owners = rows.column(bound.unit).identities()
+    known = np.flatnonzero((codes >= 0).all(axis=1) & (owners >= 0))
+    order = known[np.lexsort((bound.source.words(len(known)), owners[known]))]
+    ordered = owners[order]
+    place = np.arange(len(order)) - np.searchsorted(ordered, ordered)
+    return codes[np.sort(order[place < bound.most])]
+
+
+def count_rows(
+    rows: Frame | LazyRows, domain: Domain, contributions: Contributions | None = None
+) -> CountTable:
     """Count the distinct coded rows, in memory or in the engine that holds the rows.
 
     Parameters
     ----------
     rows : Frame or LazyRows
-        With the columns of the domain.
+        With the columns of the domain, and the unit of ``contributions``.
     domain : Domain
+    contributions : Contributions, default=None
+        A bound on the rows of each person.
 
     Raises
     ------
     EngineError
         If an engine fails; the text does not depend on values.
     """
-    if isinstance(rows, Frame):
-        return CountTable.from_codes(domain.encode(rows), domain.shape)
-    codes, counts = rows.select(domain.names).coded(domain).count(range(len(domain)))
-    return CountTable.from_codes(codes, domain.shape, counts)
+    coded = code_rows(rows, domain, contributions)
+    if isinstance(coded, CodedRows):
+        codes, counts = coded.count(range(len(domain)))
+        return CountTable.from_codes(codes, domain.shape, counts)
+    return CountTable.from_codes(coded, domain.shape)
 
 
 def _pack(columns: Sequence[NDArray], n: int, sizes: Sequence[int]) -> NDArray[np.int64]:

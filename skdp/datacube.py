@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import cuboids
 from ._archive import fraction, loss_from_data, loss_to_data, read_archive, write_archive
 from ._base import PrivateEstimator, full_domain, match_rows
-from ._validation import as_epsilon, as_fraction
+from ._validation import as_fraction
 from .counts import count_rows
 from .domain import Domain, Numeric
 from .exceptions import DomainError
@@ -378,6 +378,12 @@ class DataCube(PrivateEstimator):
     weights : mapping of tuple of str to float, default=None
         Weight of cuboids for the mean objective, and their worth for "pmost"; 1 where nothing
         is said. They change the plan; every cuboid is published all the same.
+    max_contributions : int, default=None
+        How many rows of each person count at most, drawn in secret; epsilon is then that of the
+        person. Needs ``unit``. None: epsilon is that of one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that tells whose a row is. Rows without a value in
+        it are skipped.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : int or None, default=None
@@ -449,6 +455,8 @@ class DataCube(PrivateEstimator):
         resolution=None,
         max_variance=None,
         weights=None,
+        max_contributions=None,
+        unit=None,
         ledger=None,
         random_state=None,
         verbose=0,
@@ -465,6 +473,8 @@ class DataCube(PrivateEstimator):
         self.resolution = resolution
         self.max_variance = max_variance
         self.weights = weights
+        self.max_contributions = max_contributions
+        self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
         self.verbose = verbose
@@ -523,12 +533,16 @@ class DataCube(PrivateEstimator):
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
         # Sums round the value of each record by itself, which takes rows in memory.
-        rows, domain = match_rows(X, None, self.domain, None, lazy=self.value is None)
+        rows, domain = match_rows(
+            X, None, self.domain, None, lazy=self.value is None, unit=self._unit()
+        )
         plan = self._plan(domain)
         loss, source = self._spend(plan._parts())
+        noise = loss.of_record.epsilon
         dimensions = plan.domain
         if plan._grid is None:
-            measured = _count_cells(count_rows(rows.select(dimensions.names), dimensions), plan)
+            table = count_rows(rows, dimensions, self._contributions(source))
+            measured = _count_cells(table, plan)
         else:
             attribute = domain[self.value]
             codes = dimensions.encode(rows.select(dimensions.names))
@@ -540,7 +554,7 @@ class DataCube(PrivateEstimator):
         # from the noisy tables and the public plan.
         noisy = {
             mask: discrete_laplace(
-                table, plan._masks[mask] * loss.epsilon, plan._sensitivity, random_state=source
+                table, plan._masks[mask] * noise, plan._sensitivity, random_state=source
             )
             for mask, table in measured.items()
         }
@@ -877,14 +891,14 @@ class DataCube(PrivateEstimator):
         consistency = _one_of(metadata["consistency"], _CONSISTENCIES, "consistency")
         plan = CubePlan(
             domain,
-            loss.epsilon,
+            loss.of_record.epsilon,
             sources,
             str(metadata["strategy"]),
             _order(metadata["max_order"], domain),
             consistency,
             grid,
         )
-        if dict(plan._parts()) != dict(loss.parts):
+        if dict(plan._parts()) != dict(loss.of_record.parts):
             raise ValueError("its privacy loss is not that of its sources")
         cube = plan._cube
         noisy = {}
@@ -925,7 +939,12 @@ class DataCube(PrivateEstimator):
 
     def _plan(self, domain):
         """The plan over a spelled-out domain."""
-        epsilon = as_epsilon(self.epsilon)
+        epsilon = self._record_epsilon()
+        if self.value is not None and self.unit is not None:
+            raise ValueError(
+                "Contributions are bounded for counts, but value= asks for sums. Leave out unit= "
+                "and max_contributions=, or make one row of each person first."
+            )
         objective = _one_of(self.objective, _OBJECTIVES, "objective")
         consistency = _one_of(self.consistency, _CONSISTENCIES, "consistency")
         grid = self._make_grid(domain)

@@ -245,13 +245,26 @@ class LazyRows:
             "declare it in the domain and name it in target=."
         )
 
-    def coded(self, encoder: Encoder) -> CodedRows:
+    def coded(
+        self,
+        encoder: Encoder,
+        *,
+        unit: str | None = None,
+        most: int = 1,
+        key: int = 0,
+    ) -> CodedRows:
         """Turn every row into codes, in the engine; nothing is computed yet.
 
         Parameters
         ----------
         encoder : Domain
-            Of these columns, in this order.
+            Of some of these columns.
+        unit : str, default=None
+            Column that tells whose a row is: of each person at most ``most`` rows are kept, the
+            first by a hash of unit and codes; rows without a unit are not.
+        most : int
+        key : int below 2**64
+            Secret key of the hash.
 
         Raises
         ------
@@ -268,8 +281,22 @@ class LazyRows:
             f"{prefix}{place}": code.cast(nw.Int64)
             for place, code in enumerate(encoder.expressions(self))
         }
-        frame = _guarded(self.engine, lambda: self._frame.with_columns(**codes).select(*codes))
-        return _EngineCodes(frame, list(codes), encoder.shape, self.engine)
+        names = list(codes)
+
+        def prepared() -> Any:
+            if unit is None:
+                return self._frame.with_columns(**codes).select(*names)
+            owner = nw.col(unit)
+            known = ~owner.is_null()
+            if self.dtypes[unit] in ("Float32", "Float64"):
+                known = known & ~owner.is_nan()
+            frame = self._frame.filter(known).with_columns(**codes, **{f"{prefix}unit": owner})
+            frame = frame.select(f"{prefix}unit", *names).filter(
+                *(nw.col(name) >= 0 for name in names)
+            )
+            return _BOUNDS[self.engine](frame, f"{prefix}unit", names, most, key).select(*names)
+
+        return _EngineCodes(_guarded(self.engine, prepared), names, encoder.shape, self.engine)
 
     def __repr__(self) -> str:
         return f"LazyRows({self.engine}, columns={self.kinds})"
@@ -580,6 +607,48 @@ class _Packing:
             for place in reversed(stage):
                 rest, codes[:, place] = np.divmod(rest, self._sizes[place])
         return codes
+
+
+# Privacy of the bounds below. Whether a row is kept depends on the rows of the same person and on
+# a secret key only: equal rows of a person are numbered (which of them gets which number changes
+# nothing), each gets a hash of person, codes and number, and the first of each person stay.
+
+
+def _bound_polars(frame: Any, unit: str, names: list[str], most: int, key: int) -> Any:
+    pl: Any = nw.get_native_namespace(frame)
+    number, order = f"{unit}_number", f"{unit}_order"
+    native = nw.to_native(frame).with_columns(
+        pl.int_range(pl.len()).over(unit, *names).alias(number)
+    )
+    hashed = pl.struct(unit, *names, number).hash(key)
+    native = native.with_columns(hashed.alias(order))
+    return nw.from_native(native.filter(pl.col(order).rank("ordinal").over(unit) <= most))
+
+
+def _bound_duckdb(frame: Any, unit: str, names: list[str], most: int, key: int) -> Any:
+    row, number, order = ", ".join([unit, *names]), f"{unit}_number", f"{unit}_order"
+    relation = nw.to_native(frame)
+    relation = relation.select(f"*, row_number() OVER (PARTITION BY {row}) AS {number}")
+    relation = relation.select(f"*, hash({row}, {number}, {key}::UBIGINT) AS {order}")
+    rank = f"row_number() OVER (PARTITION BY {unit} ORDER BY {order})"
+    relation = relation.select(f"*, {rank} AS {unit}_rank")
+    return nw.from_native(relation.filter(f"{unit}_rank <= {most}"))
+
+
+def _bound_pyspark(frame: Any, unit: str, names: list[str], most: int, key: int) -> Any:
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    row, number, order = [unit, *names], f"{unit}_number", f"{unit}_order"
+    equal = Window.partitionBy(*row).orderBy(F.lit(0))
+    native = nw.to_native(frame).withColumn(number, F.row_number().over(equal))
+    # Spark's integers have a sign.
+    native = native.withColumn(order, F.xxhash64(*row, number, F.lit(key - 2**63)))
+    rank = F.row_number().over(Window.partitionBy(unit).orderBy(order))
+    return nw.from_native(native.withColumn(f"{unit}_rank", rank).filter(f"{unit}_rank <= {most}"))
+
+
+_BOUNDS = {"polars": _bound_polars, "duckdb": _bound_duckdb, "pyspark": _bound_pyspark}
 
 
 def _guarded(engine: str, ask: Callable[[], Any]) -> Any:

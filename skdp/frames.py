@@ -8,8 +8,10 @@ uses it through its own methods.
 
 from __future__ import annotations
 
+import datetime
 import numbers
 import sys
+import uuid
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,6 +44,10 @@ __all__ = [
 
 # What is read as a number in columns of objects; text as Python's float reads it.
 _NUMBERS = (int, float, str, np.integer, np.floating, np.bool_, Decimal, numbers.Real)
+
+
+# What may tell whose a row is.
+_TELLING = (str, bytes, numbers.Real, Decimal, np.bool_, np.datetime64, datetime.date, uuid.UUID)
 
 
 def is_missing(value: Any) -> bool:
@@ -128,6 +134,23 @@ class Column:
         except Exception:
             # Unhashable or otherwise unruly objects: each value stands for itself.
             return _list_factorize(self._objects())
+
+    def identities(self) -> NDArray[np.intp]:
+        """A number for each value, the same for equal values; -1 where there is none to tell.
+
+        Values that are neither text nor numbers nor dates, and may not know what equals them,
+        count as missing.
+        """
+        codes, uniques = self.factorize()
+        numbers_: dict[Any, int] = {}
+        # The list may hold a value twice, but a person must have one number.
+        table = [
+            numbers_.setdefault(value, len(numbers_))
+            if isinstance(value, _TELLING) and not is_missing(value)
+            else -1
+            for value in uniques
+        ]
+        return np.array([*table, -1], dtype=np.intp)[codes]
 
     def values(self) -> tuple[NDArray, NDArray[np.bool_]]:
         """Values as a NumPy array, and a mask of the missing ones.

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from . import hierarchy
 from ._base import PrivateEstimator, match_rows
 from ._random import sampling_generator
-from ._validation import as_epsilon
 from .counts import count_rows
 from .domain import Categorical, Domain, Numeric, Taxonomy
 from .exceptions import DomainError
@@ -94,6 +93,12 @@ class RangeTreeHistogram(PrivateEstimator):
         Project each node's children onto non-negative counts that sum to it, from the top down.
         Much more accurate where many bins are empty; no longer unbiased. "auto" then plans
         "lengths" with more weight on short ranges, because the bound helps long ranges most.
+    max_contributions : int, default=None
+        How many rows of each person count at most, drawn in secret; epsilon is then that of the
+        person. Needs ``unit``. None: epsilon is that of one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that tells whose a row is. Rows without a value in
+        it are skipped.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : int or None, default=None
@@ -159,6 +164,8 @@ class RangeTreeHistogram(PrivateEstimator):
         workload: Any = "lengths",
         consistency: Any = "blue",
         non_negative: Any = False,
+        max_contributions: int | None = None,
+        unit: str | None = None,
         ledger: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -172,6 +179,8 @@ class RangeTreeHistogram(PrivateEstimator):
         self.workload = workload
         self.consistency = consistency
         self.non_negative = non_negative
+        self.max_contributions = max_contributions
+        self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
 
@@ -202,14 +211,20 @@ class RangeTreeHistogram(PrivateEstimator):
         EngineError
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
-        rows, domain = match_rows(_as_table(X), None, self._declared(), None, lazy=True)
+        rows, domain = match_rows(
+            _as_table(X), None, self._declared(), None, lazy=True, unit=self._unit()
+        )
         design = self._design(_only(domain))
-        parts = _parts(design, as_epsilon(self.epsilon))
+        parts = _parts(design, self._record_epsilon())
         loss, source = self._spend(parts)
 
-        counts = count_rows(rows, domain).dense()
+        counts = count_rows(rows, domain, self._contributions(source)).dense()
         noisy = hierarchy.measure(
-            design.tree, counts[design.codes], design.shares, loss.epsilon, random_state=source
+            design.tree,
+            counts[design.codes],
+            design.shares,
+            loss.of_record.epsilon,
+            random_state=source,
         )
         blue = Blue(design.tree, noisy.variances)
         estimates = self._estimate(blue, noisy.values)
@@ -378,7 +393,7 @@ class RangeTreeHistogram(PrivateEstimator):
             As ``fit``.
         """
         attribute = _only_declared(self._declared())
-        epsilon = as_epsilon(self.epsilon)
+        epsilon = self._record_epsilon()
         design = self._design(attribute)
         if by == "level":
             return _level_table(design, epsilon)

@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
 from ._steps import n_folds, walk
-from .accounting import NEIGHBOURS
+from .accounting import neighbours
 from .model_selection import PrivateKFold
 
 __all__ = ["PrivacyReport", "assert_private", "privacy_report"]
@@ -69,10 +69,19 @@ class PrivacyReport:
         self.cv_epsilon = None
         if cv is not None:
             self._price_folds(cv)
-        if any(step.verdict == "private" for step in steps):
+        units = {
+            getattr(step.estimator, "max_contributions", None)
+            for step in steps
+            if step.verdict == "private"
+        }
+        self.notes += [
+            f"Neighbours: {neighbours(most)}. Steps on different columns read the same people: "
+            "what they spend adds up."
+            for most in sorted(units, key=lambda most: most or 0)
+        ]
+        if None in units and len(units) > 1:
             self.notes.append(
-                f"Neighbours: {NEIGHBOURS}. Steps on different columns read the same people: what "
-                "they spend adds up."
+                "Some steps protect a record and some a person: their sum protects neither."
             )
         if any(
             step.estimator is not None and getattr(step.estimator, "ledger", 0) is None
@@ -91,7 +100,14 @@ class PrivacyReport:
                 "cross-validation: give a number of folds."
             )
             return
-        if isinstance(cv, PrivateKFold):
+        if isinstance(cv, PrivateKFold) and any(
+            getattr(step.estimator, "unit", None) is not None for step in self.steps
+        ):
+            self.cv_epsilon = None if self.epsilon is None else k * self.epsilon
+            self.notes.append(
+                f"The rows of a person lie in any of the {k} folds: all {k} fits read the person."
+            )
+        elif isinstance(cv, PrivateKFold):
             self.cv_epsilon = None if self.epsilon is None else (k - 1) * self.epsilon
             self.notes.append(
                 f"{k} secret folds cost ({k} - 1) times a fit in all: private_cross_val_score "

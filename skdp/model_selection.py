@@ -482,6 +482,11 @@ def _per_fit(estimator):
         raise ValueError(
             f"{step.name or step.kind} is not private: {step.kind} {step.why} {step.remedy}"
         )
+    if any(getattr(step.estimator, "unit", None) is not None for step in steps):
+        raise ValueError(
+            "Folds and scores are drawn and protected row by row, but unit= makes the person the "
+            "unit of privacy. Choose on synthetic rows, which is free, or leave out unit=."
+        )
     total = sum((step.epsilon for step in steps), Fraction(0))
     # A frozen release is private and was paid for.
     if not total and not any(step.verdict == PRIVATE for step in steps):

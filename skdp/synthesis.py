@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._base import PrivateEstimator, match_rows
 from ._random import sampling_generator
-from ._validation import as_epsilon, split_epsilon
+from ._validation import split_epsilon
 from .counts import count_rows
 from .domain import Categorical
 from .exceptions import DomainError, PrivacyLeakWarning
@@ -75,11 +75,13 @@ class _Synthesizer(PrivateEstimator):
         EngineError
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
-        rows, domain = match_rows(X, y, self.domain, self.target, lazy=True)
-        parts = self._parts(as_epsilon(self.epsilon), domain)
+        rows, domain = match_rows(X, y, self.domain, self.target, lazy=True, unit=self._unit())
+        parts = self._parts(self._record_epsilon(), domain)
         loss, source = self._spend(parts)
-        table = count_rows(rows, domain)
-        synopsis = self._release(table, domain, loss, source)
+        table = count_rows(rows, domain, self._contributions(source))
+        synopsis = self._release(table, domain, loss.of_record, source)
+        # What the noise was drawn for is one record; what is published is the whole price.
+        synopsis.privacy_loss = loss
 
         self._remember_columns(X, rows)
         self._library = rows.library
@@ -288,6 +290,12 @@ class HDPViewSynthesizer(_Synthesizer):
         beta 1.2, gamma .9, ratio .9) and cuts where the least aggregation error is left. Both
         are epsilon-DP. Above an epsilon of about 2.7 the paper's constants split every block; a
         large domain is then refused before anything is spent.
+    max_contributions : int, default=None
+        How many rows of each person count at most, drawn in secret; epsilon is then that of the
+        person. Needs ``unit``. None: epsilon is that of one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that tells whose a row is. Rows without a value in
+        it are skipped.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : int or None, default=None
@@ -343,6 +351,8 @@ class HDPViewSynthesizer(_Synthesizer):
         domain=None,
         target=None,
         calibration="tight",
+        max_contributions=None,
+        unit=None,
         ledger=None,
         random_state=None,
     ):
@@ -350,6 +360,8 @@ class HDPViewSynthesizer(_Synthesizer):
         self.domain = domain
         self.target = target
         self.calibration = calibration
+        self.max_contributions = max_contributions
+        self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
 
@@ -393,6 +405,12 @@ class PrivTreeSynthesizer(_Synthesizer):
     calibration : {"tight", "paper"}, default="tight"
         "tight" draws the noise of the tests from their exact worst case on a path; "paper" by the
         published formula. Both are epsilon-DP.
+    max_contributions : int, default=None
+        How many rows of each person count at most, drawn in secret; epsilon is then that of the
+        person. Needs ``unit``. None: epsilon is that of one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that tells whose a row is. Rows without a value in
+        it are skipped.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : int or None, default=None
@@ -444,6 +462,8 @@ class PrivTreeSynthesizer(_Synthesizer):
         target=None,
         split_attributes=None,
         calibration="tight",
+        max_contributions=None,
+        unit=None,
         ledger=None,
         random_state=None,
     ):
@@ -452,6 +472,8 @@ class PrivTreeSynthesizer(_Synthesizer):
         self.target = target
         self.split_attributes = split_attributes
         self.calibration = calibration
+        self.max_contributions = max_contributions
+        self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
 
@@ -510,6 +532,12 @@ class KDTreeSynthesizer(_Synthesizer):
         "two-step": share of epsilon for the cells.
     height : int, default=None
         "hierarchical": number of levels, at most 16. None: 12, or fewer in a small domain.
+    max_contributions : int, default=None
+        How many rows of each person count at most, drawn in secret; epsilon is then that of the
+        person. Needs ``unit``. None: epsilon is that of one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that tells whose a row is. Rows without a value in
+        it are skipped.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : int or None, default=None
@@ -578,6 +606,8 @@ class KDTreeSynthesizer(_Synthesizer):
         noise_correction=True,
         cell_share=0.5,
         height=None,
+        max_contributions=None,
+        unit=None,
         ledger=None,
         random_state=None,
     ):
@@ -590,6 +620,8 @@ class KDTreeSynthesizer(_Synthesizer):
         self.noise_correction = noise_correction
         self.cell_share = cell_share
         self.height = height
+        self.max_contributions = max_contributions
+        self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
 
@@ -657,6 +689,12 @@ class GridSynthesizer(_Synthesizer):
         "m-estimator" (N / sqrt(log N)) ** (2 d / (2 + d)), blind to epsilon. N is measured with
         2% of epsilon. "identity" keeps every cell of the domain. An int is the number of parts
         of every column (fewer where it has fewer codes). At most 4,194,304 boxes are made.
+    max_contributions : int, default=None
+        How many rows of each person count at most, drawn in secret; epsilon is then that of the
+        person. Needs ``unit``. None: epsilon is that of one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that tells whose a row is. Rows without a value in
+        it are skipped.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : int or None, default=None
@@ -713,6 +751,8 @@ class GridSynthesizer(_Synthesizer):
         domain=None,
         target=None,
         rule="extended",
+        max_contributions=None,
+        unit=None,
         ledger=None,
         random_state=None,
     ):
@@ -720,6 +760,8 @@ class GridSynthesizer(_Synthesizer):
         self.domain = domain
         self.target = target
         self.rule = rule
+        self.max_contributions = max_contributions
+        self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
 
@@ -823,6 +865,12 @@ class PairViewSynthesizer(_Synthesizer):
         carry more noise. With more than 20 codes the chosen pairs all contain it instead.
     error_share : float, default=0.05
         Share of epsilon kept for error bars; 0 releases none.
+    max_contributions : int, default=None
+        How many rows of each person count at most, drawn in secret; epsilon is then that of the
+        person. Needs ``unit``. None: epsilon is that of one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that tells whose a row is. Rows without a value in
+        it are skipped.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : int or None, default=None
@@ -882,6 +930,8 @@ class PairViewSynthesizer(_Synthesizer):
         domain=None,
         target=None,
         error_share=0.05,
+        max_contributions=None,
+        unit=None,
         ledger=None,
         random_state=None,
     ):
@@ -889,6 +939,8 @@ class PairViewSynthesizer(_Synthesizer):
         self.domain = domain
         self.target = target
         self.error_share = error_share
+        self.max_contributions = max_contributions
+        self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
 

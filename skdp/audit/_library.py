@@ -363,6 +363,36 @@ def _() -> AuditCase:
     return line_case(GridSynthesizer(1.0, domain=_LINE, rule="identity"))
 
 
+# One person with many more rows than count, of two kinds.
+_PERSONS = pd.DataFrame(
+    {"x": [0.5, 2.5, *[0.5] * 6, *[2.5] * 6], "who": ["ann", "bea", *["cyd"] * 12]}
+)
+
+
+def _one_person_less(dataset: pd.DataFrame, neighbour: pd.DataFrame) -> bool:
+    """Whether the neighbour is the data set without all rows of one person."""
+    gone = set(dataset["who"]) - set(neighbour["who"])
+    return len(gone) == 1 and dataset[~dataset["who"].isin(gone)].equals(neighbour)
+
+
+def _person_case(estimator: Any, **trials: Any) -> AuditCase:
+    """Case of a synthesizer on one column, whose unit of privacy is the person."""
+    estimator = estimator.set_params(max_contributions=3, unit="who")
+    options = {"features": synopsis_features, "relation": _one_person_less}
+    return AuditCase(estimator, _PERSONS, _PERSONS.iloc[:2], options=options, **trials)
+
+
+@audited("GridSynthesizer, persons")
+def _() -> AuditCase:
+    return _person_case(GridSynthesizer(1.0, domain=_LINE, rule="identity"))
+
+
+@audited("PairViewSynthesizer, persons")
+def _() -> AuditCase:
+    estimator = PairViewSynthesizer(1.0, domain=_LINE, error_share=0)
+    return _person_case(estimator, n_trials=20_000)
+
+
 def _node_features(histogram: Any) -> Any:
     """All noisy counts of a histogram, the measured nodes apart from what is made of them."""
     return "", histogram.noisy_counts_

@@ -1,0 +1,315 @@
+"""Contribution bounds: the person as the unit of privacy, in memory and in engines."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import CASES
+from sklearn.dummy import DummyClassifier
+
+import skdp
+from skdp import Categorical, Domain, Numeric, PrivacyLoss
+from skdp._random import noise_source
+from skdp.audit import AUDITS, audit
+from skdp.counts import Contributions, CountTable, code_rows, count_rows
+from skdp.engines import read_rows
+from skdp.exceptions import DomainError
+from skdp.frames import as_frame
+from skdp.inspection import privacy_report
+
+DOMAIN = Domain({"kind": Categorical(["a", "b"]), "level": Numeric(0, 9, integer=True)})
+
+
+def in_memory(frame):
+    return as_frame(frame)
+
+
+def in_polars(frame):
+    pl = pytest.importorskip("polars")
+    return read_rows(pl.from_pandas(frame).lazy())
+
+
+def in_duckdb(frame):
+    duckdb = pytest.importorskip("duckdb")
+    in_duckdb.connection = duckdb.connect()
+    return read_rows(in_duckdb.connection.from_df(frame))
+
+
+def in_spark(frame):
+    pytest.importorskip("pyspark")
+    from test_engines import spark_frame
+
+    return read_rows(spark_frame(frame))
+
+
+everywhere = pytest.mark.parametrize(
+    "place", [in_memory, in_polars, in_duckdb, pytest.param(in_spark, marks=pytest.mark.slow)]
+)
+
+
+def bound(most, unit="who"):
+    return Contributions(unit, most, noise_source(None))
+
+
+def crowd(n_persons=2000):
+    """Everybody has a hundred rows of kind a, sorted after one of kind b."""
+    who = np.repeat([f"person {i}" for i in range(n_persons)], 101)
+    kind = np.tile(["b", *["a"] * 100], n_persons)
+    text = {"who": pd.Series(who, dtype="str"), "kind": pd.Series(kind, dtype="str")}
+    return pd.DataFrame({**text, "level": 1})
+
+
+@everywhere
+def test_rows_of_a_person_are_drawn_evenly_and_not_by_order(place):
+    frame = crowd(500 if place is in_spark else 2000)
+    n = frame["who"].nunique()
+    once = count_rows(place(frame), DOMAIN, bound(1)).dense((0,))
+    assert once.sum() == n
+    # The first row would be b for all, the first distinct row for half of them. Drawn evenly it
+    # is b for one in 101; more than 50 of 2000 happen once in 3,000,000 runs.
+    assert once[1] <= n * 50 / 2000
+    five = count_rows(place(frame), DOMAIN, bound(5)).dense((0,))
+    assert five.sum() == 5 * n
+    # Law of the number of b: binomial (n, 5/101); six standard deviations.
+    expected = 5 * n / 101
+    assert abs(five[1] - expected) < 6 * np.sqrt(expected)
+    everything = count_rows(place(frame), DOMAIN, bound(101)).dense((0,))
+    assert everything.tolist() == [100 * n, n]
+
+
+@everywhere
+def test_rows_without_a_person_or_a_code_do_not_count(place):
+    frame = pd.DataFrame(
+        {
+            "who": [1.0, np.nan, np.nan, 2.0, 2.0, 1.0],
+            "kind": pd.Series(["a", "a", "b", "unknown", "b", "a"], dtype="str"),
+            "level": [1, 1, 1, 1, 2, 1],
+        }
+    )
+    table = count_rows(place(frame), DOMAIN, bound(1))
+    assert table.codes.tolist() == [[0, 1], [1, 2]]
+    assert table.counts.tolist() == [1, 1]
+
+
+def as_dict(table: CountTable):
+    return dict(zip(map(tuple, table.codes.tolist()), table.counts.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("place", [in_polars, in_duckdb])
+@pytest.mark.parametrize("most", [1, 3])
+def test_a_person_more_adds_at_most_the_bound_and_takes_nothing_away(place, most):
+    rng = np.random.default_rng(most)
+    frame = pd.DataFrame(
+        {
+            "who": rng.integers(0, 40, 900),
+            "kind": pd.Series(rng.choice(["a", "b"], 900), dtype="str"),
+            "level": rng.integers(0, 10, 900),
+        }
+    )
+    tables = []
+    for rows in (frame, frame[frame["who"] != 7]):
+        codes, counts = place(rows).coded(DOMAIN, unit="who", most=most, key=99).count((0, 1))
+        tables.append(as_dict(CountTable.from_codes(codes, DOMAIN.shape, counts)))
+    more, less = tables
+    added = {row: more.get(row, 0) - less.get(row, 0) for row in {*more, *less}}
+    assert min(added.values()) == 0 and sum(added.values()) == most
+    # Another key keeps other rows.
+    codes, counts = place(frame).coded(DOMAIN, unit="who", most=most, key=100).count((0, 1))
+    assert as_dict(CountTable.from_codes(codes, DOMAIN.shape, counts)) != more
+
+
+def test_a_person_more_in_memory():
+    # With many rows each, exactly the bound counts of everybody.
+    codes = code_rows(as_frame(crowd(30)), DOMAIN, bound(4))
+    assert len(codes) == 120
+
+
+UNITS = {
+    "dates": [datetime.date(2020, 1, 1 + i % 3) for i in range(30)],
+    "mixed": [["x", 1, True, 1.0, "1"][i % 5] for i in range(30)],
+    "bytes": [[b"x", b"y"][i % 2] for i in range(30)],
+}
+
+
+@pytest.mark.parametrize("name, persons", [("dates", 3), ("mixed", 3), ("bytes", 2)])
+def test_equal_values_are_one_person(name, persons):
+    frame = pd.DataFrame({"who": pd.Series(UNITS[name], dtype=object), "kind": "a", "level": 1})
+    assert len(code_rows(as_frame(frame), DOMAIN, bound(2))) == 2 * persons
+
+
+def test_dates_of_polars_and_arrow_are_one_person_each():
+    pl = pytest.importorskip("polars")
+    table = pl.DataFrame({"who": UNITS["dates"], "kind": ["a"] * 30, "level": [1] * 30})
+    for frame in (table, table.to_arrow()):
+        assert len(code_rows(as_frame(frame), DOMAIN, bound(2))) == 6
+
+
+def test_what_cannot_tell_persons_apart_is_nobody():
+    class Odd:
+        __hash__ = None
+
+    values = [Odd(), [1], {"a": 1}, (1, 2), None, pd.NaT, "x"]
+    frame = pd.DataFrame({"who": pd.Series(values, dtype=object), "kind": "a", "level": 1})
+    assert len(code_rows(as_frame(frame), DOMAIN, bound(2))) == 1
+
+
+# -- what a fit spends and says
+
+
+def people(n_rows=300):
+    from estimators import people as generated
+
+    frame = generated(n_rows)
+    frame["who"] = [f"person {i % 40}" for i in range(n_rows)]
+    return frame
+
+
+BOUNDED = [case for case in CASES if "max_contributions" in case.estimator._get_param_names()]
+
+
+def test_all_that_count_bound_contributions():
+    assert len(BOUNDED) == 12
+
+
+@pytest.mark.parametrize("case", BOUNDED, ids=lambda case: case.name)
+def test_epsilon_is_that_of_the_person(case):
+    ledger = skdp.PrivacyLedger(5)
+    columns = [*case.columns, "who"] if case.columns else list(people().columns)
+    model = case.make(max_contributions=4, unit="who", ledger=ledger)
+    loss = model.fit(people()[columns]).privacy_loss_
+    assert ledger.spent == loss.epsilon == Fraction(str(model.epsilon))
+    assert sum(loss.parts.values()) == loss.epsilon
+    assert loss.of_record.epsilon == loss.epsilon / 4
+    assert "unit: person (at most 4 records of each)" in repr(loss)
+    assert "unit: person" in str(ledger.to_frame().to_dict())
+    assert "who" not in model.feature_names_in_
+    if getattr(model, "synopsis_", None) is not None:
+        assert model.synopsis_.privacy_loss == loss
+    notes = " ".join(privacy_report(model).notes)
+    assert "add or remove one person (at most 4 records of each)" in notes
+
+
+def test_noise_is_drawn_for_the_share_of_one_record():
+    nobody = pd.DataFrame({"who": pd.Series(dtype="str"), "x": pd.Series(dtype="float64")})
+    line = Domain({"x": Numeric(0, 1, bins=20_000)})
+    plain = skdp.GridSynthesizer(1.0, domain=line, rule="identity").fit(nobody[["x"]])
+    model = skdp.GridSynthesizer(1.0, domain=line, rule="identity", max_contributions=5, unit="who")
+    counts = model.fit(nobody).synopsis_.to_frame()["count"].to_numpy()
+    # Discrete Laplace at epsilon 1/5: the variance of 20,000 draws is within 10% of its own but
+    # once in a million runs (kurtosis 6); at epsilon 1 it would be 1.84.
+    assert counts.var() == pytest.approx(49.83, rel=0.1)
+    assert plain.synopsis_.to_frame()["count"].to_numpy().var() == pytest.approx(1.84, rel=0.1)
+    answer = model.count({"x": (0, 0.5)}, return_interval=True)
+    assert answer.upper - answer.lower > 3 * np.sqrt(10_000 * 1.84)
+
+
+def test_releases_in_files_keep_the_unit(tmp_path):
+    frame = people()
+    model = skdp.GridSynthesizer(2.0, domain=DOMAIN_OF_PEOPLE, max_contributions=2, unit="who")
+    model.fit(frame[["age", "sex", "who"]])
+    model.synopsis_.save(tmp_path / "view.skdp")
+    loaded = skdp.Synopsis.load(tmp_path / "view.skdp")
+    assert loaded.privacy_loss == model.privacy_loss_
+    cube = skdp.DataCube(2.0, domain=DOMAIN_OF_PEOPLE, max_contributions=2, unit="who")
+    cube.fit(frame[["age", "sex", "who"]]).save(tmp_path / "cube.skdp")
+    again = skdp.DataCube.load(tmp_path / "cube.skdp")
+    assert again.privacy_loss_ == cube.privacy_loss_
+    pd.testing.assert_frame_equal(again.cuboid(["sex"]), cube.cuboid(["sex"]))
+    single = skdp.DataCube(1.0, domain=DOMAIN_OF_PEOPLE).fit(frame[["age", "sex"]])
+    assert cube.cuboid(["sex"])["std_error"][0] == single.cuboid(["sex"])["std_error"][0]
+
+
+DOMAIN_OF_PEOPLE = Domain({"age": Numeric(17, 90, bins=8), "sex": Categorical(["Female", "Male"])})
+
+
+def test_losses_of_persons():
+    loss = PrivacyLoss(1, {"a": 0.25, "b": 0.75}, max_contributions=3)
+    assert loss.of_record.parts == {"a": Fraction(1, 12), "b": Fraction(1, 4)}
+    assert loss.of_record.of_record == loss.of_record
+    assert loss.neighbours == "add or remove one person (at most 3 records of each)"
+    assert "one person" in loss._repr_html_()
+    assert pickle.loads(pickle.dumps(loss)) == copy.deepcopy(loss) == loss
+    assert loss != PrivacyLoss(1, {"a": 0.25, "b": 0.75})
+    assert (loss + loss).max_contributions == (loss * 2).max_contributions == 3
+    with pytest.raises(ValueError, match="of a record and that of a person do not add up"):
+        loss + PrivacyLoss(1)
+    with pytest.raises(ValueError, match="at least 1"):
+        PrivacyLoss(1, max_contributions=0)
+
+
+# -- refusals
+
+
+def refuse(error, match, frame=None, domain=DOMAIN_OF_PEOPLE, **params):
+    ledger = skdp.PrivacyLedger(1)
+    model = skdp.GridSynthesizer(domain=domain, ledger=ledger, **params)
+    with pytest.raises(error, match=match):
+        model.fit(people()[["age", "sex", "who"]] if frame is None else frame)
+    assert ledger.spent == 0
+
+
+def test_what_does_not_fit_together_costs_nothing():
+    refuse(ValueError, "belong together", max_contributions=2)
+    refuse(ValueError, "belong together", unit="who")
+    refuse(ValueError, "at least 1", max_contributions=0, unit="who")
+    refuse(TypeError, "must be an integer", max_contributions=2.5, unit="who")
+    refuse(DomainError, "is not a column of the data", max_contributions=2, unit="nobody")
+    refuse(DomainError, "cannot be released", max_contributions=2, unit="sex")
+    array = np.zeros((3, 2))
+    refuse(DomainError, "give a frame", array, Numeric(0, 1), max_contributions=2, unit="who")
+    odd = people()[["age", "sex"]].assign(who=pd.Series(pd.interval_range(0, 300)))
+    refuse(DomainError, "cannot tell persons apart", odd, max_contributions=2, unit="who")
+
+
+def test_dask_refuses_with_a_way_out():
+    dd = pytest.importorskip("dask.dataframe")
+    frame = people()[["age", "sex", "who"]].astype({"sex": "str", "who": "str"})
+    lazy = dd.from_pandas(frame, npartitions=2)
+    refuse(TypeError, "with Polars or DuckDB", lazy, max_contributions=2, unit="who")
+
+
+def test_sums_folds_and_classifiers_refuse():
+    frame = people()
+    cube = skdp.DataCube(
+        domain=DOMAIN_OF_PEOPLE, dimensions=["sex"], value="age", max_contributions=2, unit="who"
+    )
+    with pytest.raises(ValueError, match="value= asks for sums"):
+        cube.fit(frame[["age", "sex", "who"]])
+    view = skdp.GridSynthesizer(
+        domain=DOMAIN_OF_PEOPLE, target="sex", max_contributions=2, unit="who"
+    )
+    model = skdp.PrivateClassifier(DummyClassifier(), view)
+    with pytest.raises(ValueError, match="FrozenEstimator"):
+        model.fit(frame[["age", "who"]], frame["sex"])
+    with pytest.raises(ValueError, match="Choose on synthetic rows"):
+        skdp.private_cross_val_score(model, frame[["age", "who"]], frame["sex"], epsilon=1, cv=3)
+    report = privacy_report(model, cv=skdp.PrivateKFold(3))
+    assert report.cv_epsilon == 3
+
+
+# -- audits
+
+
+class Greedy(skdp.GridSynthesizer):
+    """Counts all rows of a person and pays for three."""
+
+    def _contributions(self, source):
+        return Contributions(self.unit, 12, source)
+
+
+@pytest.mark.slow
+def test_the_audit_tells_a_bound_that_is_kept_from_one_that_is_not():
+    case = AUDITS["GridSynthesizer, persons"]()
+    # Three cells differ by 6 counts at epsilon 1/3 each: a loss of 4 instead of 1.
+    greedy = Greedy(**case.mechanism.get_params())
+    kept, broken = (
+        audit(mechanism, case.dataset, case.neighbour, n_trials=1200, **case.options)
+        for mechanism in (case.mechanism, greedy)
+    )
+    assert kept.passed and not broken.passed
