@@ -90,6 +90,9 @@ class Grid:
 class _GridRelease(PrivateEstimator):
     """A release of a grid and a noisy histogram over it; subclasses say how both are found."""
 
+    # Whether it needs the rows by a few predictors at a time only, and the label.
+    _projects = True
+
     def fit(self, X, y=None):
         """Charge epsilon, then release a grid and the noisy counts of its cells.
 
@@ -143,7 +146,12 @@ class _GridRelease(PrivateEstimator):
         noise = loss.of_record.parts
 
         ordered = [*names, target]
-        table = count_rows(rows, domain.select(ordered), self._contributions(source))
+        table = count_rows(
+            rows,
+            domain.select(ordered),
+            self._contributions(source),
+            together=(len(names),) if self._projects else None,
+        )
         # A missing label is none of the classes.
         table = table.recode(len(names), np.append(class_of, -1)[: domain[target].size])
         predictors = [domain[name] for name in names]
@@ -921,6 +929,9 @@ class ProjectedHistogramTransformer(_GridTransformer):
     >>> release.fit(X, y).histogram_.shape
     (4, 2)
     """
+
+    # Every predictor takes part in every score.
+    _projects = False
 
     def __init__(
         self,

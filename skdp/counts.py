@@ -7,8 +7,9 @@ full domain, so that domains of 1e88 cells cost no more than their distinct rows
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ from skdp.domain import Domain
 from skdp.engines import CodedRows, LazyRows
 from skdp.frames import Frame
 
-__all__ = ["Contributions", "CountTable", "code_rows", "count_rows"]
+__all__ = ["Contributions", "CountTable", "Counts", "ProjectedCounts", "code_rows", "count_rows"]
 
 # Keys are int64; a group of columns is packed into one key while its cells stay below this.
 _KEY_LIMIT = 2**62
@@ -27,6 +28,11 @@ _KEY_LIMIT = 2**62
 _DENSE_CELLS = 2**16
 # Dense views beyond this are a mistake of the caller: 2**27 int64 cells are one gigabyte.
 _DENSE_LIMIT = 2**27
+# An engine returns the whole table of domains of up to so many cells, of which all may be occupied:
+# one gigabyte.
+_MOST_AT_ONCE = 2**24
+# Cells of what is asked for at once where it is not.
+_BLOCK_CELLS = 2**20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,6 +167,35 @@ class CountTable:
         shape = (*self.shape[:axis], size, *self.shape[axis + 1 :])
         return CountTable.from_codes(codes, shape, self.counts)
 
+    def where(self, axis: int, code: int) -> CountTable:
+        """The rows with one code of an attribute, which has no other code afterwards."""
+        inside = self.codes[:, axis] == code
+        codes = self.codes[inside]
+        codes[:, axis] = 0
+        shape = (*self.shape[:axis], 1, *self.shape[axis + 1 :])
+        return CountTable(codes, self.counts[inside], shape)
+
+    def regrouped(
+        self, axes: Sequence[int], groups: Sequence[NDArray[np.integer] | None]
+    ) -> NDArray[np.int64]:
+        """Exact counts of all cells of groups of codes, as `dense` gives those of codes.
+
+        Parameters
+        ----------
+        axes : sequence of distinct int
+        groups : sequence of (ndarray of int or None)
+            Group of each code, 0, 1, ... without gaps; None for the codes themselves.
+        """
+        if all(group is None for group in groups):
+            return self.dense(axes)
+        columns, sizes = [], []
+        for axis, group in zip(axes, groups, strict=True):
+            codes = self.codes[:, axis]
+            columns.append(codes if group is None else group[codes])
+            sizes.append(self.shape[axis] if group is None else int(group.max()) + 1)
+        stacked = np.stack(columns, axis=1)
+        return CountTable.from_codes(stacked, sizes, self.counts).dense()
+
     def dense(self, axes: Sequence[int] | None = None) -> NDArray[np.int64]:
         """Exact counts of all cells, as an array with one axis per attribute.
 
@@ -196,6 +231,132 @@ class CountTable:
     def __repr__(self) -> str:
         # No counts and no number of rows: reprs end up in logs.
         return f"CountTable(shape={self.shape})"
+
+
+class ProjectedCounts:
+    """Counts of rows that are too many to hold, asked for by a few attributes at a time.
+
+    It offers what :class:`CountTable` offers but the rows themselves. Which projections are asked
+    for follows from public facts and earlier releases, never from counts.
+
+    Parameters
+    ----------
+    ask : callable (axes) -> CountTable
+        Counts of the rows by some attributes.
+    shape : tuple of int
+    """
+
+    def __init__(
+        self, ask: Callable[[tuple[int, ...]], CountTable], shape: tuple[int, ...]
+    ) -> None:
+        self._ask = ask
+        self.shape = shape
+
+    @property
+    def n(self) -> int:
+        """Exact number of records: private."""
+        return self.project(()).n
+
+    def project(self, axes: Sequence[int]) -> CountTable:
+        """As :meth:`CountTable.project`."""
+        return self._ask(tuple(int(axis) for axis in axes))
+
+    def dense(self, axes: Sequence[int] | None = None) -> NDArray[np.int64]:
+        """As :meth:`CountTable.dense`."""
+        return self.project(range(len(self.shape)) if axes is None else axes).dense()
+
+    def regrouped(
+        self, axes: Sequence[int], groups: Sequence[NDArray[np.integer] | None]
+    ) -> NDArray[np.int64]:
+        """As :meth:`CountTable.regrouped`."""
+        return self.project(axes).regrouped(range(len(axes)), groups)
+
+    def where(self, axis: int, code: int) -> ProjectedCounts:
+        """As :meth:`CountTable.where`."""
+        return self._through(axis, lambda table: table.where(0, code), 1)
+
+    def recode(self, axis: int, codes_of: NDArray[np.integer]) -> ProjectedCounts:
+        """As :meth:`CountTable.recode`."""
+        size = int(codes_of.max()) + 1
+        return self._through(axis, lambda table: table.recode(0, codes_of), size)
+
+    def _through(
+        self, axis: int, change: Callable[[CountTable], CountTable], size: int
+    ) -> ProjectedCounts:
+        """A change of the rows by one attribute, which is then part of every question."""
+
+        def ask(axes: tuple[int, ...]) -> CountTable:
+            whole = (axis, *(other for other in axes if other != axis))
+            return change(self.project(whole)).project([whole.index(other) for other in axes])
+
+        return ProjectedCounts(ask, (*self.shape[:axis], size, *self.shape[axis + 1 :]))
+
+
+Counts = CountTable | ProjectedCounts
+
+
+class _Cover:
+    """Answers questions on two attributes from a few questions on many, and remembers answers.
+
+    The attributes are put into groups of few cells; each question asks for all attributes of two
+    groups, so that all pairs take few passes over the rows. The groups follow from the shape.
+
+    Parameters
+    ----------
+    rows : CodedRows
+    together : sequence of int
+        Attributes that are part of every question.
+    """
+
+    def __init__(self, rows: CodedRows, together: Sequence[int] = ()) -> None:
+        self._rows = rows
+        self._together = tuple(together)
+        self._known: dict[tuple[int, ...], CountTable] = {}
+        room = _BLOCK_CELLS // math.prod(rows.shape[axis] for axis in self._together)
+        most = math.isqrt(max(room, 1))
+        self._groups: list[list[int]] = []
+        cells: list[int] = []
+        others = [axis for axis in range(len(rows.shape)) if axis not in self._together]
+        for axis in sorted(others, key=lambda axis: -rows.shape[axis]):
+            size = rows.shape[axis]
+            fits = (place for place, held in enumerate(cells) if held * size <= most)
+            place = next(fits, len(cells))
+            if place == len(cells):
+                self._groups.append([])
+                cells.append(1)
+            self._groups[place].append(axis)
+            cells[place] *= size
+
+    def __call__(self, axes: tuple[int, ...]) -> CountTable:
+        """Counts by some attributes."""
+        asked = tuple(sorted({*axes, *self._together}))
+        if asked not in self._known:
+            if len(asked) - len(self._together) <= 2:
+                self._ask_block(asked)
+            else:
+                self._known[asked] = self._count(asked)
+        return self._known[asked].project([asked.index(axis) for axis in axes])
+
+    def _ask_block(self, asked: tuple[int, ...]) -> None:
+        places = [
+            place for place, group in enumerate(self._groups) if not set(group).isdisjoint(asked)
+        ]
+        if len(places) < 2:
+            # One group is asked with another, for whose pairs it will be wanted too.
+            first = places[0] if places else 0
+            places = [first, (first + 1) % len(self._groups)]
+        members = sorted({axis for place in places for axis in self._groups[place]})
+        whole = tuple(sorted({*members, *self._together}))
+        table = self._count(whole)
+        for size in range(3):
+            for chosen in itertools.combinations(members, size):
+                known = tuple(sorted({*chosen, *self._together}))
+                if known not in self._known:
+                    self._known[known] = table.project([whole.index(axis) for axis in known])
+
+    def _count(self, axes: tuple[int, ...]) -> CountTable:
+        codes, counts = self._rows.count(axes)
+        return CountTable.from_codes(codes, [self._rows.shape[axis] for axis in axes], counts)
 
 
 @dataclass(frozen=True)
@@ -258,8 +419,12 @@ def code_rows(
 
 
 def count_rows(
-    rows: Frame | LazyRows, domain: Domain, contributions: Contributions | None = None
-) -> CountTable:
+    rows: Frame | LazyRows,
+    domain: Domain,
+    contributions: Contributions | None = None,
+    *,
+    together: Sequence[int] | None = None,
+) -> Counts:
     """Count the distinct coded rows, in memory or in the engine that holds the rows.
 
     Parameters
@@ -269,6 +434,11 @@ def count_rows(
     domain : Domain
     contributions : Contributions, default=None
         A bound on the rows of each person.
+    together : sequence of int, default=None
+        For readers that make do with projections: attributes that most of them contain, or none.
+        Where an engine holds the rows and the domain has more than 2**24 cells, they are then
+        asked for one by one as they are needed, so that memory is bounded whatever the rows are.
+        The choice is by the domain alone. None: the whole table comes back.
 
     Raises
     ------
@@ -277,6 +447,8 @@ def count_rows(
     """
     coded = code_rows(rows, domain, contributions)
     if isinstance(coded, CodedRows):
+        if together is not None and domain.size > _MOST_AT_ONCE:
+            return ProjectedCounts(_Cover(coded, together), domain.shape)
         codes, counts = coded.count(range(len(domain)))
         return CountTable.from_codes(codes, domain.shape, counts)
     return CountTable.from_codes(coded, domain.shape)

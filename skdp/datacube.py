@@ -541,7 +541,7 @@ class DataCube(PrivateEstimator):
         noise = loss.of_record.epsilon
         dimensions = plan.domain
         if plan._grid is None:
-            table = count_rows(rows, dimensions, self._contributions(source))
+            table = count_rows(rows, dimensions, self._contributions(source), together=())
             measured = _count_cells(table, plan)
         else:
             attribute = domain[self.value]

@@ -9,6 +9,7 @@ All that is private happens here, on integers: exact counts, integer scores, int
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from ._random import NoiseSource, noise_source, sampling_generator
 from ._validation import as_fraction
-from .counts import CountTable
+from .counts import Counts, CountTable, ProjectedCounts
 from .forest import (
     ErrorBars,
     Forest,
@@ -40,6 +41,7 @@ from .mechanisms import (
 )
 
 __all__ = [
+    "MOST_CLASSES",
     "TreeMeasurement",
     "TreePlan",
     "choose_forest",
@@ -72,7 +74,7 @@ _TRUST = 2.0
 # Below this number of records times epsilon pairs are not worth their noise.
 _LEAST_SIGNAL = 2000.0
 # A label with at most this many codes gets a model for each of them.
-_CLASSES = 20
+MOST_CLASSES = 20
 _ROWS = 200_000
 _RAKING_ROUNDS = 20
 _ERROR_QUERIES, _ERROR_PAIRS = 2000, 200
@@ -546,7 +548,7 @@ def _single_shares(shape: Sequence[int]) -> list[Fraction]:
 
 
 def single_views(
-    table: CountTable,
+    table: Counts,
     epsilon: Fraction,
     first_total: int,
     total_epsilon: Fraction,
@@ -558,7 +560,7 @@ def single_views(
 
     Parameters
     ----------
-    table : CountTable
+    table : CountTable or ProjectedCounts
         Exact and private.
     epsilon : Fraction
     first_total : int
@@ -626,12 +628,12 @@ def single_views(
 # Choosing pairs
 
 
-def gram(table: CountTable, bins: Sequence[Ints]) -> tuple[Ints, Ints]:
+def gram(table: Counts, bins: Sequence[Ints]) -> tuple[Ints, Ints]:
     """Exact counts of all pairs of binned attributes at once.
 
     Parameters
     ----------
-    table : CountTable
+    table : CountTable or ProjectedCounts
         Exact and private.
     bins : sequence of ndarray of int
         Bin of each code of each attribute, 0, 1, ... without gaps.
@@ -646,6 +648,15 @@ def gram(table: CountTable, bins: Sequence[Ints]) -> tuple[Ints, Ints]:
     sizes = [int(bin_of.max()) + 1 for bin_of in bins]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     result = np.zeros((starts[-1], starts[-1]), dtype=np.int64)
+    if isinstance(table, ProjectedCounts):
+        for i, j in itertools.combinations(range(len(sizes)), 2):
+            pair = table.regrouped((i, j), (bins[i], bins[j]))
+            rows, columns = slice(*starts[i : i + 2]), slice(*starts[j : j + 2])
+            result[rows, columns], result[columns, rows] = pair, pair.T
+        for i in range(len(sizes)):
+            rows = slice(*starts[i : i + 2])
+            result[rows, rows] = np.diag(table.regrouped((i,), (bins[i],)))
+        return result, starts
     weights = None if (table.counts == 1).all() else table.counts.astype(np.float64)
     # Attributes two by two, so that one pass over the records counts several pairs.
     groups = [list(range(first, min(first + 2, len(sizes)))) for first in range(0, len(sizes), 2)]
@@ -797,7 +808,7 @@ def _cut_mass(mu: Floats) -> Floats:
 
 
 def measure_pair(
-    table: CountTable,
+    table: Counts,
     axes: tuple[int, int],
     attributes: Sequence[_Attribute],
     epsilon: Fraction,
@@ -810,7 +821,7 @@ def measure_pair(
 
     Parameters
     ----------
-    table : CountTable
+    table : CountTable or ProjectedCounts
         Exact and private.
     axes : tuple of two int
     attributes : sequence of _Attribute
@@ -823,7 +834,7 @@ def measure_pair(
     random_state : None, int or NoiseSource, default=None
     """
     a, b = (attributes[axis] for axis in axes)
-    exact = _grouped_counts(table, axes, (a.groups, b.groups))
+    exact = table.regrouped(axes, (a.groups, b.groups))
     exact = exact[np.ix_(a.group_order, b.group_order)]
     mass = [_cut_mass(each.grouped)[each.group_order] for each in (a, b)]
     measured = measure_tree(exact, epsilon, total, mass, PAIR_PLAN, random_state=random_state)
@@ -835,20 +846,6 @@ def measure_pair(
     if fit_margins:
         joint = couple(joint, a.grouped, b.grouped)
     return PairTable(axes, joint)
-
-
-def _grouped_counts(
-    table: CountTable, axes: tuple[int, int], groups: tuple[Ints | None, Ints | None]
-) -> Ints:
-    if groups[0] is None and groups[1] is None:
-        return table.dense(axes)
-    columns, sizes = [], []
-    for axis, group in zip(axes, groups, strict=True):
-        codes = table.codes[:, axis]
-        columns.append(codes if group is None else group[codes])
-        sizes.append(table.shape[axis] if group is None else int(group.max()) + 1)
-    coarse = CountTable.from_codes(np.stack(columns, axis=1), sizes, table.counts)
-    return coarse.dense()
 
 
 # --------------------------------------------------------------------------------------------------
@@ -948,7 +945,7 @@ def _random_weights(size: int, ordered: bool, generator: np.random.Generator) ->
 
 
 def _exact_answers(
-    table: CountTable, axes: tuple[int, ...], queries: Sequence[dict[int, Floats]]
+    table: Counts, axes: tuple[int, ...], queries: Sequence[dict[int, Floats]]
 ) -> Ints:
     """Exact numbers of records under queries with weights 0 and 1."""
     if math.prod(table.shape[axis] for axis in axes) <= _ERROR_CELLS:
@@ -957,17 +954,18 @@ def _exact_answers(
         if len(axes) == 2:
             found = np.einsum("qi,qi->q", found, stacked[1])
         return np.rint(found).astype(np.int64)
+    part = table.project(axes)
     answers = np.empty(len(queries), dtype=np.int64)
     for i, query in enumerate(queries):
-        inside = np.ones(len(table.counts), dtype=bool)
-        for axis in axes:
-            inside &= query[axis][table.codes[:, axis]] > 0
-        answers[i] = table.counts[inside].sum()
+        inside = np.ones(len(part.counts), dtype=bool)
+        for place, axis in enumerate(axes):
+            inside &= query[axis][part.codes[:, place]] > 0
+        answers[i] = part.counts[inside].sum()
     return answers
 
 
 def publish_errors(
-    table: CountTable,
+    table: Counts,
     model: ForestModel | MixtureModel,
     epsilon: Fraction,
     ordered: Sequence[bool],
@@ -979,7 +977,7 @@ def publish_errors(
 
     Parameters
     ----------
-    table : CountTable
+    table : CountTable or ProjectedCounts
         Exact and private.
     model : ForestModel
         Released.
@@ -1050,7 +1048,7 @@ _SCALED_FROM = 2000.0
 
 
 def pair_views(
-    table: CountTable,
+    table: Counts,
     parts: dict[str, Fraction],
     *,
     orders: Sequence[Ints | None] | None = None,
@@ -1061,7 +1059,7 @@ def pair_views(
 
     Parameters
     ----------
-    table : CountTable
+    table : CountTable or ProjectedCounts
         Exact and private.
     parts : dict of str to Fraction
     orders : sequence of ndarray of int or None, default=None
@@ -1085,7 +1083,7 @@ def pair_views(
     if orders is None:
         orders = [np.arange(size) for size in table.shape]
     model: ForestModel | MixtureModel
-    if label is not None and 1 < table.shape[label] <= _CLASSES:
+    if label is not None and 1 < table.shape[label] <= MOST_CLASSES:
         model = MixtureModel(
             [
                 _measure_class(table, code, label, parts, orders, source)
@@ -1113,7 +1111,7 @@ def pair_views(
 
 
 def _measure_class(
-    table: CountTable,
+    table: Counts,
     code: int,
     label: int,
     parts: dict[str, Fraction],
@@ -1125,13 +1123,8 @@ def _measure_class(
     There are no pairs beyond the forest: synthetic rows drawn from weighted ones trained worse
     classifiers than those of the forest.
     """
-    inside = table.codes[:, label] == code
-    codes = table.codes[inside]
-    codes[:, label] = 0
-    shape = list(table.shape)
-    shape[label] = 1
+    members = table.where(label, code)
     alone = [np.zeros(1, dtype=np.int64) if i == label else o for i, o in enumerate(orders)]
-    members = CountTable(codes, table.counts[inside], tuple(shape))
     part = _measure(members, parts, alone, source, forest_only=True)
     marginals = list(part.forest.marginals)
     marginals[label] = np.zeros(table.shape[label])
@@ -1141,7 +1134,7 @@ def _measure_class(
 
 
 def _measure(
-    table: CountTable,
+    table: Counts,
     parts: dict[str, Fraction],
     orders: Sequence[Ints | None],
     source: NoiseSource,

@@ -18,7 +18,7 @@ from .domain import Categorical
 from .exceptions import DomainError, PrivacyLeakWarning
 from .frames import build_frame
 from .mechanisms import discrete_laplace
-from .pairviews import coarse_attributes, pair_views, pair_views_parts
+from .pairviews import MOST_CLASSES, coarse_attributes, pair_views, pair_views_parts
 from .partition.grid import GRID_RULES, grid_boxes, grid_sides, grid_size, measure_grid
 from .partition.hdpview import hdpview, hdpview_parts
 from .partition.kdtree import (
@@ -78,7 +78,8 @@ class _Synthesizer(PrivateEstimator):
         rows, domain = match_rows(X, y, self.domain, self.target, lazy=True, unit=self._unit())
         parts = self._parts(self._record_epsilon(), domain)
         loss, source = self._spend(parts)
-        table = count_rows(rows, domain, self._contributions(source))
+        together = self._together(domain)
+        table = count_rows(rows, domain, self._contributions(source), together=together)
         synopsis = self._release(table, domain, loss.of_record, source)
         # What the noise was drawn for is one record; what is published is the whole price.
         synopsis.privacy_loss = loss
@@ -251,6 +252,10 @@ class _Synthesizer(PrivateEstimator):
         rng = sampling_generator(random_state)
         codes = self.synopsis_.sample_codes(n_samples, rng)
         return dict(self.domain_.decode(codes, rng).items())
+
+    def _together(self, domain):
+        """Attributes that all its questions contain, or None where it needs the whole table."""
+        return None
 
     def _parts(self, epsilon, domain):
         """Divide epsilon, from public facts alone."""
@@ -943,6 +948,11 @@ class PairViewSynthesizer(_Synthesizer):
         self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
+
+    def _together(self, domain):
+        if self.target is None or domain[self.target].size > MOST_CLASSES:
+            return ()
+        return (domain.index(self.target),)
 
     def _parts(self, epsilon, domain):
         return pair_views_parts(epsilon, domain.shape, self.error_share)

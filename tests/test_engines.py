@@ -16,6 +16,8 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 import skdp
+import skdp.counts as counts_module
+import skdp.engines as engines_module
 from skdp import Categorical, Domain, Numeric
 from skdp.counts import count_rows
 from skdp.engines import read_rows
@@ -348,6 +350,105 @@ def test_rows_sampled_are_of_a_library_in_memory():
         assert isinstance(view.sample(5), kind)
 
 
+# -- projections of large domains
+
+PROJECTED = [
+    "PairViewSynthesizer",
+    "PrivPfCTransformer",
+    "PrivPfCClassifier",
+    "DiffGenTransformer",
+    "DataCube",
+]
+
+
+def wide(n_rows=500):
+    rng = np.random.default_rng(5)
+    level = rng.normal(size=n_rows)
+    columns = {f"c{j}": level * (j % 3) + rng.normal(size=n_rows) for j in range(7)}
+    return pd.DataFrame(
+        {**columns, "side": pd.Series(np.where(level > 0, "up", "down"), dtype="str")}
+    )
+
+
+WIDE = Domain(
+    {
+        **{f"c{j}": Numeric(-3, 3, bins=16, nullable=j == 2) for j in range(7)},
+        "side": Categorical(["up", "down"], nullable=True),
+    }
+)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+@pytest.mark.parametrize("target", [None, "side", "c1"])
+def test_pair_views_of_a_large_domain_are_those_of_pandas(engine, target, monkeypatch):
+    assert WIDE.size > 2**24
+    whole = []
+    view = functools.partial(
+        skdp.PairViewSynthesizer, 2.0, domain=WIDE, target=target, random_state=1
+    )
+    expected = view().fit(wide())
+    count = engines_module._EngineCodes.count
+
+    def watched(self, axes):
+        whole.append(math.prod(self.shape[axis] for axis in axes))
+        return count(self, axes)
+
+    monkeypatch.setattr(engines_module._EngineCodes, "count", watched)
+    got = view().fit(ENGINES[engine](wide()))
+    assert released(got) == released(expected)
+    # Seven attributes of 16 codes in groups of two: few questions, and none on many cells.
+    assert max(whole) <= 2**20 and len(whole) <= 10
+
+
+@pytest.mark.parametrize("name", PROJECTED)
+def test_projections_release_what_the_whole_table_does(name, monkeypatch):
+    case = next(case for case in CASES if case.name == name)
+    frame = case.rows(people())
+    expected = released(case.make(random_state=3).fit(frame))
+    monkeypatch.setattr(counts_module, "_MOST_AT_ONCE", 1)
+    for block in (2**20, 40):
+        monkeypatch.setattr(counts_module, "_BLOCK_CELLS", block)
+        assert released(case.make(random_state=3).fit(polars_lazy(frame))) == expected
+
+
+def test_who_needs_the_whole_table_gets_it(monkeypatch):
+    monkeypatch.setattr(counts_module, "_MOST_AT_ONCE", 1)
+    for name in ("HDPViewSynthesizer", "ProjectedHistogramTransformer", "GridSynthesizer"):
+        case = next(case for case in CASES if case.name == name)
+        frame = case.rows(people())
+        expected = released(case.make(random_state=3).fit(frame))
+        assert released(case.make(random_state=3).fit(polars_lazy(frame))) == expected
+
+
+def test_a_frame_that_changes_between_two_passes():
+    # Every pass is a release of the rows it finds; none may stumble over the difference.
+    CONNECTION.execute("CREATE OR REPLACE TABLE growing AS SELECT * FROM (VALUES (0.5)) AS t(x)")
+    for name in list(WIDE.names)[1:]:
+        kind = "VARCHAR" if name == "side" else "DOUBLE"
+        CONNECTION.execute(f"ALTER TABLE growing ADD COLUMN {name} {kind}")
+    CONNECTION.execute("ALTER TABLE growing RENAME COLUMN x TO c0")
+    relation = CONNECTION.table("growing")
+    ledger = skdp.PrivacyLedger(1)
+    view = skdp.PairViewSynthesizer(1.0, domain=WIDE, ledger=ledger)
+    collect = engines_module._collect
+    passes = []
+
+    def growing(frame, engine):
+        found = collect(frame, engine)
+        passes.append(1)
+        values = ", ".join(["random() * 6 - 3"] * 7)
+        for _ in range(len(passes)):
+            CONNECTION.execute(f"INSERT INTO growing SELECT {values}, 'up' FROM range(300)")
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engines_module, "_collect", growing)
+        view.fit(relation)
+    assert len(passes) > 3
+    assert ledger.spent == 1 and len(ledger.to_frame()) == 1
+    assert view.sample(5).shape == (5, 8)
+
+
 # -- refusals and failures
 
 
@@ -533,3 +634,59 @@ def test_kmeans_that_reads_rows_one_by_one_refuses_before_the_charge(algorithm):
     with pytest.raises(TypeError, match="Collect it first"):
         model.fit(polars_lazy(clusters()))
     assert ledger.spent == 0
+
+
+# -- a cluster
+
+
+def slow_encode(part, folder):
+    """Tell which worker holds a partition, and take a while."""
+    import os
+    import time
+    from pathlib import Path
+
+    Path(folder, f"{os.getpid()}").touch()
+    time.sleep(0.2)
+    return part
+
+
+@pytest.mark.slow
+def test_a_dask_worker_killed_in_the_middle_of_a_fit(tmp_path):
+    import os
+    import signal
+    import threading
+    import time
+
+    distributed = pytest.importorskip("distributed")
+    frame = people(2_000)
+    case = next(case for case in CASES if case.name == "PairViewSynthesizer")
+    ledger = skdp.PrivacyLedger(2)
+    expected = case.make(random_state=3).fit(frame)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster),
+    ):
+        lazy = dd.from_pandas(frame, npartitions=40)
+        lazy = lazy.map_partitions(slow_encode, str(tmp_path), meta=frame.iloc[:0])
+        killed = []
+
+        def kill():
+            while not list(tmp_path.iterdir()):
+                time.sleep(0.05)
+            time.sleep(0.5)
+            killed.append(int(next(tmp_path.iterdir()).name))
+            os.kill(killed[0], signal.SIGKILL)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        try:
+            view = case.make(ledger=ledger, random_state=3).fit(lazy)
+        except EngineError:
+            view = None
+        killer.join()
+    assert killed and killed[0] != os.getpid()
+    assert ledger.spent == 1 and len(ledger.to_frame()) == 1
+    # It finishes with every row counted once, or releases nothing at all.
+    assert view is None or released(view) == released(expected)

@@ -735,7 +735,7 @@ def test_pairs_of_grouped_and_plain_attributes_are_counted_alike():
     rng = np.random.default_rng(0)
     table = random_table(rng, (40, 7), 900)
     groups = np.arange(40) // 3
-    found = pairviews._grouped_counts(table, (0, 1), (groups, None))
+    found = table.regrouped((0, 1), (groups, None))
     exact = table.dense((0, 1))
     expected = np.stack([exact[groups == g].sum(axis=0) for g in range(14)])
     np.testing.assert_array_equal(found, expected)

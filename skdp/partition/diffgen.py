@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skdp._random import noise_source
 from skdp._validation import split_epsilon
-from skdp.counts import CountTable
+from skdp.counts import Counts, CountTable
 from skdp.domain import Attribute, Level
 from skdp.mechanisms import noisy_max
 
@@ -59,7 +59,7 @@ def _nested(attribute: Attribute) -> list[Level]:
 
 
 def diffgen(
-    table: CountTable,
+    table: Counts,
     predictors: Sequence[Attribute],
     epsilon: Fraction,
     *,
@@ -70,7 +70,7 @@ def diffgen(
 
     Parameters
     ----------
-    table : CountTable
+    table : CountTable or ProjectedCounts
         The predictors in order, and the class as the last attribute.
     predictors : sequence of Attribute
     epsilon : Fraction

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from skdp._random import NoiseSource, noise_source
 from skdp._validation import dyadic_floor, split_epsilon
-from skdp.counts import CountTable
+from skdp.counts import Counts, CountTable, ProjectedCounts
 from skdp.mechanisms import discrete_laplace, exponential, noisy_max
 
 __all__ = [
@@ -532,7 +532,7 @@ def _changed(
 
 
 def grid_scores(
-    table: CountTable,
+    table: Counts,
     options: Sequence[Options],
     grids: NDArray[np.int16],
     quality: Quality,
@@ -541,7 +541,7 @@ def grid_scores(
 
     Parameters
     ----------
-    table : CountTable
+    table : CountTable or ProjectedCounts
         The predictors in order, and the class as the last attribute.
     options : sequence of Options
         One for each predictor.
@@ -561,10 +561,16 @@ def grid_scores(
         np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
     ).tolist()
     scores = np.zeros(len(grids), dtype=np.int64)
-    rows = _Rows(table, options)
+    rows = None if isinstance(table, ProjectedCounts) else _Rows(table, options)
     for begin, end in zip(starts, [*starts[1:], len(grids)], strict=True):
         axes = np.flatnonzero(ordered[begin]).tolist()
-        _score_set(rows, axes, grids, order[begin:end], quality, scores)
+        members = order[begin:end]
+        if rows is not None:
+            _score_set(rows, axes, grids, members, quality, scores)
+            continue
+        # The rows by these predictors and the label alone.
+        some = _Rows(table.project([*axes, len(table.shape) - 1]), [options[axis] for axis in axes])
+        _score_set(some, range(len(axes)), grids[:, axes], members, quality, scores)
     return scores
 
 
@@ -714,7 +720,7 @@ def _two_largest(counts: NDArray[Any]) -> tuple[IntArray, IntArray]:
 
 
 def select_grid(
-    table: CountTable,
+    table: Counts,
     options: Sequence[Options],
     n_records: float,
     parts: dict[str, Fraction],
@@ -727,7 +733,7 @@ def select_grid(
 
     Parameters
     ----------
-    table : CountTable
+    table : CountTable or ProjectedCounts
         The predictors in order, and the class as the last attribute.
     options : sequence of Options
     n_records : float
