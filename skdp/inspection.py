@@ -28,6 +28,12 @@ def _number(epsilon):
     return "unknown" if epsilon is None else f"{float(epsilon):.6g}"
 
 
+def _contributions(estimator):
+    """How many rows of a person an estimator protects, or a fitted one did; None for records."""
+    loss = getattr(estimator, "privacy_loss_", None)
+    return getattr(estimator, "max_contributions", getattr(loss, "max_contributions", None))
+
+
 class PrivacyReport:
     """A table of steps with verdicts, and the price of a fit.
 
@@ -69,11 +75,7 @@ class PrivacyReport:
         self.cv_epsilon = None
         if cv is not None:
             self._price_folds(cv)
-        units = {
-            getattr(step.estimator, "max_contributions", None)
-            for step in steps
-            if step.verdict == "private"
-        }
+        units = {_contributions(step.estimator) for step in steps if step.verdict == "private"}
         self.notes += [
             f"Neighbours: {neighbours(most)}. Steps on different columns read the same people: "
             "what they spend adds up."

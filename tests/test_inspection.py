@@ -990,3 +990,13 @@ def test_reports_of_models_that_travelled():
         assert privacy_report(twin).private == privacy_report(one).private
         frozen = FrozenEstimator(twin)
         assert privacy_report(frozen).private == privacy_report(one).private
+
+
+def test_a_frozen_model_protects_whom_its_release_protects():
+    owned = X.assign(who=np.arange(len(X)) // 2)
+    made = skdp.HDPViewSynthesizer(
+        2, domain=DOMAIN, target="income", max_contributions=2, unit="who"
+    ).fit(owned, Y)
+    trained = skdp.PrivateClassifier(DummyClassifier(), FrozenEstimator(made)).fit(X, Y)
+    for one in (trained, FrozenEstimator(trained)):
+        assert any("one person (at most 2" in note for note in privacy_report(one).notes)
