@@ -213,11 +213,28 @@ def run_examples(name, text):
     return runner.run(doctest.DocTestParser().get_doctest(text, {}, name, name, 0))
 
 
+@pytest.mark.filterwarnings(r"ignore::DeprecationWarning:dask\..*")
+@pytest.mark.filterwarnings(r"ignore::FutureWarning:dask\..*")
 @pytest.mark.parametrize("page", sources(), ids=lambda page: str(page.relative_to(DOCS)))
 def test_examples_of_the_page_run(page):
-    if "imblearn" in page.read_text():
-        pytest.importorskip("imblearn")
+    for library in ("imblearn", "duckdb", "dask.dataframe"):
+        if f"import {library}" in page.read_text() or f"from {library}" in page.read_text():
+            pytest.importorskip(library)
     assert run_examples(page.name, page.read_text()).failed == 0
+
+
+@pytest.mark.slow
+def test_spark_example_runs(capsys):
+    sql = pytest.importorskip("pyspark.sql")
+    sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    page = (GUIDE / "engines.rst").read_text()
+    block = re.search(r"^\.\. code-block:: python\n\n(.*?)^\S", page, re.M | re.S)
+    names = {}
+    for example in doctest.DocTestParser().get_examples(page.split("One engine after")[0]):
+        exec(example.source, names)
+    exec(inspect.cleandoc(block[1]), names)
+    # 20,000 rows, of which about a third; the noise is far smaller than 500.
+    assert abs(float(capsys.readouterr().out) - 3_200) < 500
 
 
 def test_examples_can_fail(capsys):
