@@ -38,6 +38,8 @@ _INTEGER_RANGES = {
 }
 # The first engine of Polars that keeps no more than it needs of a large frame.
 _POLARS_STREAMING = (1, 23)
+# A value is looked up by conditions in a table of up to so many, by a join in a longer one.
+_MOST_CONDITIONS = 16
 
 
 def _floor(value: Any) -> Any:
@@ -57,14 +59,19 @@ class LazyColumn:
         engine.
     dtype : str
         The name of the type, for messages.
-    engine : str
+    lookups : Lookups, default=None
+        Where long tables of values are put, to be joined with the rows.
     """
 
-    def __init__(self, name: str, kind: str, dtype: str, engine: str) -> None:
+    def __init__(self, name: str, kind: str, dtype: str, lookups: _Lookups | None = None) -> None:
         self.name = name
         self.kind = kind
         self.dtype = dtype
-        self.engine = engine
+        self._lookups = lookups
+
+    def collecting(self, lookups: _Lookups) -> LazyColumn:
+        """The same column, with a place for long tables."""
+        return LazyColumn(self.name, self.kind, self.dtype, lookups)
 
     def binned(
         self, lower: float, upper: float, bins: int, *, integer: bool, missing: int
@@ -118,9 +125,12 @@ class LazyColumn:
                 .otherwise(nw.when(value).then(yes).otherwise(no))
             )
         table: dict[Any, int] = {}
+        joins = True
         if self.kind == "string":
             table.update((key, code) for key, code in codes.items() if isinstance(key, str))
             value = value.cast(nw.String)
+            # SQL text cannot hold it.
+            joins = not any("\0" in key for key in table)
         else:
             plain = {key: code for key, code in codes.items() if not isinstance(key, str)}
             if self.dtype in _INTEGER_RANGES:
@@ -130,11 +140,20 @@ class LazyColumn:
                     for key, code in plain.items()
                     if key == int(key) and low <= key <= high
                 )
+                joins = low >= -(2**63) and high < 2**63
+                value = value.cast(nw.Int64) if joins else value
             else:
-                value = value.cast(nw.Float64)
+                # So that there is one zero.
+                value = value.cast(nw.Float64) + 0.0
                 gone = gone | value.is_nan()
                 table.update((float(key), code) for key, code in plain.items() if _is_float(key))
-        found = _search(value, sorted(table.items()), unknown)
+        items = sorted(table.items())
+        found: Any
+        if joins and len(items) > _MOST_CONDITIONS and self._lookups is not None:
+            joined = self._lookups.add(value, items)
+            found = nw.when(joined.is_null()).then(nw.lit(unknown)).otherwise(joined)
+        else:
+            found = _search(value, items, unknown)
         return nw.when(gone).then(nw.lit(missing)).otherwise(found)
 
 
@@ -157,6 +176,58 @@ def _search(value: Any, table: Sequence[tuple[Any, float]], unknown: float) -> A
     below = _search(value, table[:middle], unknown)
     above = _search(value, table[middle:], unknown)
     return nw.when(value < nw.lit(table[middle][0])).then(below).otherwise(above)
+
+
+class _Lookups:
+    """Tables of values and their codes, to be joined with the rows of an engine.
+
+    Parameters
+    ----------
+    prefix : str
+        The beginning of no column's name.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._tables: list[tuple[Any, Sequence[tuple[Any, int]]]] = []
+
+    def add(self, value: Any, items: Sequence[tuple[Any, int]]) -> nw.Expr:
+        """Enter a table, and get the column that will hold the code of each value, or null."""
+        self._tables.append((value, items))
+        return nw.col(f"{self._prefix}found{len(self._tables) - 1}")
+
+    def joined(self, frame: nw.LazyFrame, engine: str) -> nw.LazyFrame:
+        """The rows with all tables joined. Values in a table differ: no row occurs twice."""
+        for number, (value, items) in enumerate(self._tables):
+            key, found = f"{self._prefix}key{number}", f"{self._prefix}found{number}"
+            small = nw.from_native(_TABLES[engine](nw.to_native(frame), key, found, items))
+            frame = frame.with_columns(**{key: value}).join(small, on=key, how="left")
+        return frame
+
+
+def _polars_table(native: Any, key: str, found: str, items: Sequence[tuple[Any, int]]) -> Any:
+    values, codes = zip(*items, strict=True)
+    return nw.get_native_namespace(nw.from_native(native)).LazyFrame({key: values, found: codes})
+
+
+def _duckdb_table(native: Any, key: str, found: str, items: Sequence[tuple[Any, int]]) -> Any:
+    def literal(value: Any) -> str:
+        if isinstance(value, str):
+            return "'" + value.replace("'", "''") + "'"
+        return f"'{value!r}'::{'DOUBLE' if isinstance(value, float) else 'BIGINT'}"
+
+    values, codes = (", ".join(map(literal, column)) for column in zip(*items, strict=True))
+    # A relation of one row, whatever the rows are, in the connection that holds them.
+    one = native.limit(0).aggregate("count(*) AS n")
+    return one.select(f"unnest([{values}]) AS {key}, unnest([{codes}]) AS {found}")
+
+
+def _pyspark_table(native: Any, key: str, found: str, items: Sequence[tuple[Any, int]]) -> Any:
+    kind = {str: "string", int: "bigint", float: "double"}[type(items[0][0])]
+    return native.sparkSession.createDataFrame(list(items), f"{key} {kind}, {found} bigint")
+
+
+_TABLES = {"polars": _polars_table, "duckdb": _duckdb_table, "pyspark": _pyspark_table}
 
 
 class Encoder(Protocol):
@@ -277,20 +348,21 @@ class LazyRows:
         # Also where names differ by no more than case, which some engines do not tell apart.
         while any(name.lower().startswith(prefix) for name in self._frame.collect_schema()):
             prefix += "_"
-        codes = {
-            f"{prefix}{place}": code.cast(nw.Int64)
-            for place, code in enumerate(encoder.expressions(self))
-        }
+        lookups = _Lookups(prefix)
+        columns = {name: each.collecting(lookups) for name, each in self._columns.items()}
+        expressions = encoder.expressions(LazyRows(self._frame, columns, self.engine))
+        codes = {f"{prefix}{place}": code.cast(nw.Int64) for place, code in enumerate(expressions)}
         names = list(codes)
 
         def prepared() -> Any:
+            rows = lookups.joined(self._frame, self.engine)
             if unit is None:
-                return self._frame.with_columns(**codes).select(*names)
+                return rows.with_columns(**codes).select(*names)
             owner = nw.col(unit)
             known = ~owner.is_null()
             if self.dtypes[unit] in ("Float32", "Float64"):
                 known = known & ~owner.is_nan()
-            frame = self._frame.filter(known).with_columns(**codes, **{f"{prefix}unit": owner})
+            frame = rows.filter(known).with_columns(**codes, **{f"{prefix}unit": owner})
             frame = frame.select(f"{prefix}unit", *names).filter(
                 *(nw.col(name) >= 0 for name in names)
             )
@@ -712,9 +784,7 @@ def _dask_rows(data: Any) -> LazyRows:
         raise TypeError(
             "Column names must be strings. Convert them with `df.columns = df.columns.astype(str)`."
         )
-    columns = {
-        name: LazyColumn(name, rows.kinds[name], rows.dtypes[name], "dask") for name in rows.names
-    }
+    columns = {name: LazyColumn(name, rows.kinds[name], rows.dtypes[name]) for name in rows.names}
     return LazyRows(data, columns, "dask")
 
 
@@ -741,7 +811,7 @@ def _lazy_rows(frame: nw.LazyFrame) -> LazyRows:
     if not schema:
         raise ValueError("Found a lazy frame with 0 feature(s), while a minimum of 1 is required.")
     columns = {
-        name: LazyColumn(name, _kind(frame, name, dtype, engine), str(dtype), engine)
+        name: LazyColumn(name, _kind(frame, name, dtype, engine), str(dtype))
         for name, dtype in schema.items()
     }
     return LazyRows(frame, columns, engine)
