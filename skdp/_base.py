@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import html
 import numbers
+import warnings
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -19,7 +20,7 @@ from sklearn.utils.validation import validate_data
 from ._random import NoiseSource, noise_source
 from ._validation import as_epsilon, split_epsilon
 from .accounting import PrivacyLedger, PrivacyLoss
-from .counts import Contributions
+from .counts import MOST_AT_ONCE, Contributions
 from .domain import Attribute, Categorical, Domain
 from .engines import LazyRows, read_rows
 from .exceptions import DomainError
@@ -156,6 +157,24 @@ class PrivateEstimator(ShowsPrivacy, BaseEstimator):
         if most < 1:
             raise ValueError(f"max_contributions must be at least 1, got {most!r}.")
         return int(most)
+
+    def _warn_of_size(self, rows: Frame | LazyRows, domain: Domain) -> None:
+        """Say what a table costs that no engine can be asked for in parts; by the domain alone.
+
+        How many distinct rows there are is private: neither a refusal nor this may depend on it.
+        """
+        if not isinstance(rows, LazyRows) or domain.size <= MOST_AT_ONCE:
+            return
+        row = 16 + 4 * len(domain)
+        warnings.warn(
+            f"{type(self).__name__} takes the table of all distinct coded rows into memory, {row} "
+            f"bytes each. In a domain of {domain.size:.3g} cells nearly all rows may be distinct: "
+            f"a hundred million take {row / 10:.0f} GB. If that may not fit, declare fewer columns "
+            "or bins, or take PairViewSynthesizer, which asks the engine for a few columns at a "
+            "time.",
+            UserWarning,
+            stacklevel=3,
+        )
 
     def _unit(self) -> str | None:
         """The column that tells whose a row is; errors as of :meth:`_max_contributions`."""

@@ -142,6 +142,8 @@ class _GridRelease(PrivateEstimator):
                 "predictor."
             )
         parts = self._parts(self._record_epsilon())
+        if not self._projects:
+            self._warn_of_size(rows, domain)
         loss, source = self._spend(parts)
         noise = loss.of_record.parts
 

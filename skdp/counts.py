@@ -20,7 +20,15 @@ from skdp.domain import Domain
 from skdp.engines import CodedRows, LazyRows
 from skdp.frames import Frame
 
-__all__ = ["Contributions", "CountTable", "Counts", "ProjectedCounts", "code_rows", "count_rows"]
+__all__ = [
+    "MOST_AT_ONCE",
+    "Contributions",
+    "CountTable",
+    "Counts",
+    "ProjectedCounts",
+    "code_rows",
+    "count_rows",
+]
 
 # Keys are int64; a group of columns is packed into one key while its cells stay below this.
 _KEY_LIMIT = 2**62
@@ -30,7 +38,7 @@ _DENSE_CELLS = 2**16
 _DENSE_LIMIT = 2**27
 # An engine returns the whole table of domains of up to so many cells, of which all may be occupied:
 # one gigabyte.
-_MOST_AT_ONCE = 2**24
+MOST_AT_ONCE = 2**24
 # Cells of what is asked for at once where it is not.
 _BLOCK_CELLS = 2**20
 
@@ -447,7 +455,7 @@ def count_rows(
     """
     coded = code_rows(rows, domain, contributions)
     if isinstance(coded, CodedRows):
-        if together is not None and domain.size > _MOST_AT_ONCE:
+        if together is not None and domain.size > MOST_AT_ONCE:
             return ProjectedCounts(_Cover(coded, together), domain.shape)
         codes, counts = coded.count(range(len(domain)))
         return CountTable.from_codes(codes, domain.shape, counts)

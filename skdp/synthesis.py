@@ -77,8 +77,10 @@ class _Synthesizer(PrivateEstimator):
         """
         rows, domain = match_rows(X, y, self.domain, self.target, lazy=True, unit=self._unit())
         parts = self._parts(self._record_epsilon(), domain)
-        loss, source = self._spend(parts)
         together = self._together(domain)
+        if together is None:
+            self._warn_of_size(rows, domain)
+        loss, source = self._spend(parts)
         table = count_rows(rows, domain, self._contributions(source), together=together)
         synopsis = self._release(table, domain, loss.of_record, source)
         # What the noise was drawn for is one record; what is published is the whole price.

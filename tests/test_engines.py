@@ -6,6 +6,7 @@ import datetime
 import functools
 import math
 import re
+import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -427,14 +428,28 @@ def test_projections_release_what_the_whole_table_does(name, monkeypatch):
     case = next(case for case in CASES if case.name == name)
     frame = case.rows(people())
     expected = released(case.make(random_state=3).fit(frame))
-    monkeypatch.setattr(counts_module, "_MOST_AT_ONCE", 1)
+    monkeypatch.setattr(counts_module, "MOST_AT_ONCE", 1)
     for block in (2**20, 40):
         monkeypatch.setattr(counts_module, "_BLOCK_CELLS", block)
         assert released(case.make(random_state=3).fit(polars_lazy(frame))) == expected
 
 
+def test_a_table_that_may_not_fit_is_announced_before_the_charge():
+    ledger = skdp.PrivacyLedger(9)
+    view = skdp.PrivTreeSynthesizer(domain=WIDE, ledger=ledger)
+    with pytest.warns(UserWarning, match=r"48 bytes each.*hundred million take 5 GB.*PairView"):
+        view.fit(polars_lazy(wide()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        view.fit(wide())
+        with pytest.raises(UserWarning):
+            skdp.PrivTreeSynthesizer(domain=WIDE, ledger=ledger).fit(polars_lazy(wide()))
+    assert len(ledger.to_frame()) == 2
+
+
+@pytest.mark.filterwarnings("ignore:.*takes the table of all:UserWarning")
 def test_who_needs_the_whole_table_gets_it(monkeypatch):
-    monkeypatch.setattr(counts_module, "_MOST_AT_ONCE", 1)
+    monkeypatch.setattr(counts_module, "MOST_AT_ONCE", 1)
     for name in ("HDPViewSynthesizer", "ProjectedHistogramTransformer", "GridSynthesizer"):
         case = next(case for case in CASES if case.name == name)
         frame = case.rows(people())
