@@ -107,6 +107,9 @@ def test_findings_are_replaced_by_later_ones_and_published_by_work(tmp_path):
     # The full run takes the place of the quick one.
     assert gblue["Run, CPU s"].tolist() == ["quick, 1", "full, 61"]
     assert gblue["Verdict"].tolist() == ["disagrees (2 > 3: no)", "agrees (9 > 3: yes)"]
+    totals = pd.read_csv(tmp_path / "docs" / "summary.csv", index_col="work")
+    assert totals.loc["GBLUE"].tolist() == [2, 1, 0, 1, 1]
+    assert totals.loc["all"].tolist() == [4, 3, 0, 1, 2]
     svt = pd.read_csv(tmp_path / "docs" / "svt.csv")
     assert svt["Figure"].tolist() == ["figure 5.9"]
     dpcube = pd.read_csv(tmp_path / "docs" / "dpcube.csv")

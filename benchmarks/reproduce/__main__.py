@@ -28,6 +28,7 @@ WORKS = {
     "kmeans": "Dissertation, chapter 4 (k-means)",
     "svt": "Dissertation, chapter 5 (sparse vector)",
 }
+VERDICTS = ["agrees", "agrees in part", "disagrees"]
 COLUMNS = ["figure", "work", "run", "verdict", "claim", "found", "rules", "cpu_s", "seconds"]
 
 
@@ -61,13 +62,25 @@ def add(path: Path, name: str, quick: bool, finding: Finding, cpu: float, second
 
 
 def publish(path: Path, folder: Path) -> None:
-    """Write a table for each work: the finding of the full run of a figure, else of the quick."""
+    """Write a table for each work, and one of how many agree.
+
+    A figure has the finding of its full run, else of the quick one.
+    """
     found = pd.read_csv(path)
     # "full" is before "quick".
     found = found.sort_values("run", kind="stable").drop_duplicates("figure")
     order = {name: place for place, name in enumerate(figures())}
     found = found.sort_values("figure", key=lambda names: names.map(order))
     folder.mkdir(parents=True, exist_ok=True)
+    totals = pd.crosstab(found["work"], found["verdict"]).reindex(
+        index=list(dict.fromkeys(found["work"])), columns=VERDICTS, fill_value=0
+    )
+    totals.insert(0, "drawings", totals.sum(axis=1))
+    full = (found["run"] == "full").groupby(found["work"]).sum()
+    totals["from a full run"] = full.reindex(totals.index)
+    totals.loc["all"] = totals.sum()
+    totals.index = totals.index.map(lambda work: WORKS.get(work, work))
+    totals.rename_axis("work").to_csv(folder / "summary.csv")
     for work, part in found.groupby("work", sort=False):
         names = [_title(name, str(work)) for name in part["figure"]]
         table = pd.DataFrame(
