@@ -248,7 +248,7 @@ def _ranking(table: pd.DataFrame, by: str, what: str) -> Finding:
         else:
             low = (wide["PMost"] <= wide[["All", "Base"]].min(axis=1) * (1 + 1e-9)).mean()
             checks["PMost has at most the mean error of All and of Base, mostly"] = bool(low > 0.5)
-        checks[f"consistency does not hurt BMax in the {title}"] = bool(gains == len(wide))
+        checks[f"consistency does not hurt BMax, {title}"] = bool(gains == len(wide))
         texts.append(
             f"{title}: BMax is at most the better of All and Base at {beats} of {len(wide)} "
             f"{what}, consistency does not hurt it at {gains}; the best of the seven is "
