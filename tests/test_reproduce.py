@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 
 reproduce = pytest.importorskip("benchmarks.reproduce")
 pytest.importorskip("matplotlib")
+Image = pytest.importorskip("PIL.Image")
 command = pytest.importorskip("benchmarks.reproduce.__main__")
 
 
@@ -101,7 +103,12 @@ def test_findings_are_replaced_by_later_ones_and_published_by_work(tmp_path):
     table = pd.read_csv(path)
     assert list(table.columns) == command.COLUMNS
     assert len(table) == 5
+    rng = np.random.default_rng(0)
+    noise = Image.fromarray(rng.integers(0, 255, (40, 40, 3), dtype=np.uint8))
+    noise.save(tmp_path / "gblue_figure_5.png")
     command.publish(path, tmp_path / "docs")
+    (picture,) = (tmp_path / "docs").glob("*.png")
+    assert picture.stat().st_size < (tmp_path / "gblue_figure_5.png").stat().st_size
     gblue = pd.read_csv(tmp_path / "docs" / "gblue.csv")
     assert gblue["Figure"].tolist() == ["figure 4", "figure 5"]
     # The full run takes the place of the quick one.

@@ -68,9 +68,8 @@ PEERS = {
             "mbi",
             ("mbi==2.0.0",),
             "mbi",
-            None,
-            "inference alone: it adds no noise, so there is nothing to run; OpenDP and SmartNoise "
-            "call an older version",
+            "work_mbi.py",
+            "inference alone, without noise: no release to run; OpenDP and SmartNoise hold 1.1.0",
         ),
     )
 }

@@ -52,11 +52,14 @@ METHODS = (
     Method("diffprivlib", "classify", "DecisionTreeClassifier", note="a model, not a release"),
     Method("diffprivlib", "classify", "RandomForestClassifier", note="a model, not a release"),
     Method("OpenDP", "classify", "MST", note="boosting on synthetic rows"),
+    Method("OpenDP", "classify", "MST, sampled", note='method="sample"'),
     Method("OpenDP", "classify", "AIM", note="boosting on synthetic rows"),
     Method("SmartNoise", "classify", "MST", DELTA, f"boosting on synthetic rows; {_LEARNS}"),
     Method("SmartNoise", "classify", "AIM", DELTA, f"boosting on synthetic rows; {_LEARNS}"),
     Method("skdp", "conduct", "as it comes"),
     Method("diffprivlib", "conduct", "as it comes"),
+    Method("OpenDP", "conduct", "as it comes", note="its mbi"),
+    Method("mbi", "conduct", "as it comes"),
     Method("skdp", "k-means", "DPKMeans"),
     Method("diffprivlib", "k-means", "KMeans"),
 )
@@ -104,11 +107,13 @@ _CONDUCT = {
     "keeps": "k-means keeps the label of each record, without noise (1: yes)",
     "failed": "scikit-learn's estimator checks of k-means that fail",
     "checks": "of so many",
+    "rows": "correlation of two columns of synthetic rows that are independent in the model",
+    "sampled": 'the same, with method="sample"',
 }
 
 
 def _conduct(result: dict[str, Any]) -> dict[str, float]:
-    return {text: float(result[key]) for key, text in _CONDUCT.items()}
+    return {text: float(result[key]) for key, text in _CONDUCT.items() if key in result}
 
 
 def _noise(n: int) -> Task:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import opendp.prelude as dp
 from _worker import answers_from_tables, main
+from work_mbi import conduct
 
 dp.enable_features("contrib")
 
@@ -74,13 +75,13 @@ def marginals(algorithm):
     return work
 
 
-def synthetic(algorithm):
+def synthetic(algorithm, method="round"):
     """Synthetic rows, as many as the model says there are."""
 
     def work(data, job, clock):
         with clock:
             table, names = contingency(data, job, algorithm())
-            rows = table.synthesize().select(names)
+            rows = table.synthesize(method=method).select(names)
         codes = rows.fill_null(0).to_numpy().astype(np.int64)
         return {"synthetic": codes}
 
@@ -88,7 +89,11 @@ def synthetic(algorithm):
 
 
 if __name__ == "__main__":
-    works = {"noise/make_laplace": noise, "ranges/b-ary tree": tree}
+    works = {
+        "noise/make_laplace": noise,
+        "ranges/b-ary tree": tree,
+        "conduct/as it comes": conduct,
+    }
     for name in ("MST", "AIM"):
 
         def algorithm(name=name):
@@ -96,4 +101,5 @@ if __name__ == "__main__":
 
         works[f"marginals/{name}"] = marginals(algorithm)
         works[f"classify/{name}"] = synthetic(algorithm)
+        works[f"classify/{name}, sampled"] = synthetic(algorithm, "sample")
     main(works)

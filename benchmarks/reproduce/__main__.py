@@ -29,6 +29,16 @@ WORKS = {
     "svt": "Dissertation, chapter 5 (sparse vector)",
 }
 VERDICTS = ["agrees", "agrees in part", "disagrees"]
+# Pictures of the documentation.
+PICTURES = (
+    "dpcube_figures_15_and_16",
+    "gblue_figure_5",
+    "cubes_dimensions",
+    "hdpview_figure_3",
+    "figure_3_10",
+    "kmeans_figure_4_2",
+    "figure_5_9",
+)
 COLUMNS = ["figure", "work", "run", "verdict", "claim", "found", "rules", "cpu_s", "seconds"]
 
 
@@ -62,7 +72,7 @@ def add(path: Path, name: str, quick: bool, finding: Finding, cpu: float, second
 
 
 def publish(path: Path, folder: Path) -> None:
-    """Write a table for each work, and one of how many agree.
+    """Write a table for each work, one of how many agree, and some of the pictures, made small.
 
     A figure has the finding of its full run, else of the quick one.
     """
@@ -95,6 +105,18 @@ def publish(path: Path, folder: Path) -> None:
             }
         )
         table.to_csv(folder / f"{work}.csv", index=False)
+
+    for name in PICTURES:
+        if (path.parent / f"{name}.png").exists():
+            _shrink(path.parent / f"{name}.png", folder / f"{name}.png")
+
+
+def _shrink(source: Path, target: Path) -> None:
+    """Write a picture with 64 colours."""
+    from PIL import Image
+
+    with Image.open(source) as picture:
+        picture.convert("RGB").quantize(64).save(target, optimize=True)
 
 
 def _title(name: str, work: str) -> str:
