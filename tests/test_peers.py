@@ -81,6 +81,19 @@ def test_a_peer_that_fails_gets_a_row_and_stops_nobody(environment, tmp_path):
     assert "sum 3.5" in text
 
 
+@pytest.mark.parametrize(
+    "text, reason",
+    [
+        ("Traceback:\n  File x\nValueError: no\n", "ValueError: no"),
+        ('a.b.OddException: \n  Failed("spent")\n")\n")\n', 'a.b.OddException: Failed("spent")'),
+        ("Segmentation fault\n", "Segmentation fault"),
+        ("", ""),
+    ],
+)
+def test_the_reason_is_the_line_that_names_the_error(text, reason):
+    assert command.reason_of(text) == reason
+
+
 def test_a_peer_that_takes_too_long_is_stopped(environment, tmp_path):
     (row,) = [r for r in rows_of(environment, ["slow"], tmp_path, 3.0) if r["peer"] == "fake"]
     assert row["status"] == "stopped after 3 s"
@@ -156,7 +169,7 @@ def test_tables_of_the_documentation_have_a_column_for_each_setting(tmp_path):
         here |= {"delta": 0.0, "note": "as it comes"}
         for run, value in enumerate((1.0, 3.0)):
             rows += _table.result_rows(here, {"e": value}, {"cpu": epsilon, "peak_mb": 9.0}, run)
-        rows.append(_table.failed({**here, "method": "n", "delta": 1e-9}, "out of memory", 0))
+    rows.append(_table.failed({**here, "method": "n", "delta": 1e-9}, "out of memory", 0))
     where = {**here, "task": "conduct", "setting": "one fit"}
     rows += _table.result_rows(where, {"folds that ran": 5.0}, {}, 0)
     facts = {"peer": "p", "version": "1", "installed_mb": 1234.4, "packages": 3, "imports": False}
@@ -165,9 +178,9 @@ def test_tables_of_the_documentation_have_a_column_for_each_setting(tmp_path):
     _table.write(tmp_path, pd.DataFrame(rows, columns=_table.COLUMNS), [facts])
     _table.publish(tmp_path, tmp_path / "docs")
     table = pd.read_csv(tmp_path / "docs" / "kmeans.csv", dtype=str).set_index("Method")
-    assert table.loc["m", ["s, epsilon 0.1", "s, epsilon 1"]].tolist() == ["2 ± 1", "2 ± 1"]
+    assert table.loc["m", ["epsilon 0.1", "epsilon 1"]].tolist() == ["2 ± 1", "2 ± 1"]
     assert table.loc["m", "CPU s, most"] == "1.00"
-    assert table.loc["n", "s, epsilon 1"] == "out of memory"
+    assert table.loc["n", ["epsilon 0.1", "epsilon 1"]].tolist() == ["not run", "out of memory"]
     assert table["Privacy"].tolist() == ["pure", "delta 1e-09"]
     conduct = pd.read_csv(tmp_path / "docs" / "conduct.csv", index_col=0)
     assert conduct.loc["folds that ran", "p"] == 5

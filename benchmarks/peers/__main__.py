@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import resource
 import subprocess
 import tempfile
@@ -29,6 +30,17 @@ MEMORY = 12 * 2**30
 Run = Callable[[dict[str, Any], float], dict[str, Any]]
 
 
+def reason_of(text: str) -> str:
+    """The line of a traceback that names the error: the last that does, else the last of all."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    named = [
+        f"{line} {after}" if line.endswith(":") else line
+        for line, after in zip(lines, [*lines[1:], ""], strict=False)
+        if re.match(r"[\w.]*(Error|Exception)\b", line)
+    ]
+    return (named or lines or [""])[-1][:160]
+
+
 def runner(peer: Peer, environment: Environment) -> Run:
     """Return a function that does a job in a process of the peer's environment."""
 
@@ -43,9 +55,7 @@ def runner(peer: Peer, environment: Environment) -> Run:
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY)),
         )
         if done.returncode:
-            lines = [line for line in done.stderr.splitlines() if line.strip()]
-            reason = lines[-1].strip()[:160] if lines else f"exit code {done.returncode}"
-            raise RuntimeError(reason)
+            raise RuntimeError(reason_of(done.stderr) or f"exit code {done.returncode}")
         answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return answer
 

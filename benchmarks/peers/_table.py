@@ -104,12 +104,18 @@ def publish(out: Path, folder: Path) -> None:
         if task == "conduct":
             ok = part[part["status"] == "ok"]
             wide = ok.pivot(index="measure", columns="peer", values="value")
-            wide = wide.reindex(ok["measure"].unique())
+            wide = wide.reindex(index=ok["measure"].unique(), columns=ok["peer"].unique())
             lines = [{"": name, **row.map(_number).to_dict()} for name, row in wide.iterrows()]
         else:
-            lines = [_line(method, rows) for method, rows in _by_method(part)]
+            one_setting = part["setting"].nunique() == 1
+            lines = [_line(method, rows, one_setting) for method, rows in _by_method(part)]
         name = str(task).replace("-", "")
-        pd.DataFrame(lines).fillna("").to_csv(folder / f"{name}.csv", index=False)
+        frame = pd.DataFrame(lines)
+        last = [name for name in ("CPU s, most", "Peak MB", "Note") if name in frame]
+        first = [name for name in frame if name not in last]
+        frame = frame[first + last]
+        frame[first] = frame[first].astype(object).where(frame[first].notna(), "not run")
+        frame.fillna("").to_csv(folder / f"{name}.csv", index=False)
     texts = dict.fromkeys(("version", "scikit_learn", "import_error", "note"), str)
     facts = pd.read_csv(out / "peers_facts.csv", dtype=texts)
     facts[list(texts)] = facts[list(texts)].fillna("")
@@ -120,7 +126,9 @@ def _by_method(part: pd.DataFrame) -> Any:
     return part.groupby(["peer", "method", "delta", "note"], sort=False, dropna=False)
 
 
-def _line(method: tuple[str, str, float, str], rows: pd.DataFrame) -> dict[str, str]:
+def _line(
+    method: tuple[str, str, float, str], rows: pd.DataFrame, one_setting: bool
+) -> dict[str, str]:
     """A line of a published table."""
     peer, name, delta, note = method
     line = {"Library": peer, "Method": name, "Privacy": f"delta {delta:g}" if delta else "pure"}
@@ -128,14 +136,16 @@ def _line(method: tuple[str, str, float, str], rows: pd.DataFrame) -> dict[str, 
         line["Privacy"] = "none"
     one_measure = rows.loc[rows["measure"] != "", "measure"].nunique() <= 1
     for row in rows.itertuples():
-        setting = f"{row.setting}, epsilon {row.epsilon:g}"
+        setting = f"epsilon {row.epsilon:g}"
+        if not one_setting:
+            setting = f"{row.setting}, {setting}"
         if row.status != "ok":
             line[setting] = str(row.status)
             continue
         value = _number(row.value)
         if row.runs > 1 and row.spread > 0:
-            value += f" ± {row.spread / row.runs**0.5:.2g}"
-        line[setting if one_measure else f"{setting}: {row.measure}"] = value
+            value += f" ± {_number(float(f'{row.spread / row.runs**0.5:.2g}'))}"
+        line[setting if one_measure else f"{row.measure}, {setting}"] = value
     if rows["cpu_s"].notna().any():
         line["CPU s, most"] = f"{rows['cpu_s'].max():.2f}"
         line["Peak MB"] = f"{rows['peak_mb'].max():.0f}"
@@ -158,6 +168,8 @@ def _fact(row: pd.Series) -> dict[str, str]:
 
 
 def _number(value: float) -> str:
-    """Four figures, without an exponent where it can be read without."""
+    """Four figures, without an exponent where it can be read without; nothing for NaN."""
+    if np.isnan(value):
+        return ""
     text = f"{value:.4g}"
     return f"{value:,.0f}" if "e+" in text else text

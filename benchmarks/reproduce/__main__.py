@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -72,7 +74,7 @@ def add(path: Path, name: str, quick: bool, finding: Finding, cpu: float, second
 
 
 def publish(path: Path, folder: Path) -> None:
-    """Write a table for each work, one of how many agree, and some of the pictures, made small.
+    """Write a list for each work, a table of how many agree, and some of the pictures, made small.
 
     A figure has the finding of its full run, else of the quick one.
     """
@@ -92,20 +94,8 @@ def publish(path: Path, folder: Path) -> None:
     totals.index = totals.index.map(lambda work: WORKS.get(work, work))
     totals.rename_axis("work").to_csv(folder / "summary.csv")
     for work, part in found.groupby("work", sort=False):
-        names = [_title(name, str(work)) for name in part["figure"]]
-        table = pd.DataFrame(
-            {
-                "Figure": names,
-                "The work's finding": part["claim"].map(_sentence).to_numpy(),
-                "Here": part["found"].map(_sentence).to_numpy(),
-                "Verdict": (part["verdict"] + " (" + part["rules"] + ")").to_numpy(),
-                "Run, CPU s": [
-                    f"{r}, {c:.0f}" for r, c in zip(part["run"], part["cpu_s"], strict=True)
-                ],
-            }
-        )
-        table.to_csv(folder / f"{work}.csv", index=False)
-
+        text = "\n".join(_entry(row) for row in part.itertuples())
+        (folder / f"{work}.txt").write_text(text, encoding="utf-8")
     for name in PICTURES:
         if (path.parent / f"{name}.png").exists():
             _shrink(path.parent / f"{name}.png", folder / f"{name}.png")
@@ -129,8 +119,21 @@ def _title(name: str, work: str) -> str:
     return text
 
 
+def _entry(row: Any) -> str:
+    """A figure's entry in a definition list."""
+    title = _title(row.figure, row.work)
+    return (
+        f"{title.capitalize()}: **{row.verdict}** ({row.run} run, {row.cpu_s:.0f} CPU s)\n"
+        f"    *The work.* {_sentence(row.claim)}\n\n"
+        f"    *Here.* {_sentence(row.found)}\n\n"
+        f"    *Rules.* {_sentence(row.rules)}.\n"
+    )
+
+
 def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    """Text with a capital, safe in reStructuredText."""
+    safe = re.sub(r"([\\\\*`|])|_(?!\w)", lambda found: "\\" + found.group(0), text)
+    return safe[:1].upper() + safe[1:]
 
 
 def main() -> None:
