@@ -24,7 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skdp.exceptions import DomainError, EngineError
-from skdp.frames import Frame, as_frame, is_dask, narwhals_kind
+from skdp.frames import Frame, as_frame, check_unique, is_dask, narwhals_kind
 
 __all__ = ["CodedRows", "Encoder", "LazyColumn", "LazyRows", "read_rows"]
 
@@ -810,6 +810,9 @@ def _lazy_rows(frame: nw.LazyFrame) -> LazyRows:
         )
     if not schema:
         raise ValueError("Found a lazy frame with 0 feature(s), while a minimum of 1 is required.")
+    if engine != "polars":
+        # Where the engine allows the same name twice.
+        check_unique(nw.to_native(frame).columns)
     columns = {
         name: LazyColumn(name, _kind(frame, name, dtype, engine), str(dtype))
         for name, dtype in schema.items()

@@ -34,6 +34,7 @@ __all__ = [
     "as_column",
     "as_frame",
     "build_frame",
+    "check_unique",
     "is_dask",
     "is_missing",
     "narwhals_kind",
@@ -395,7 +396,7 @@ class Frame:
         n_rows: int,
         library: str,
     ) -> None:
-        _check_unique(name for name in names if name is not None)
+        check_unique(name for name in names if name is not None)
         self._names = tuple(names)
         self._columns = tuple(columns)
         self.n_rows = n_rows
@@ -631,7 +632,7 @@ def as_frame(data: Any) -> Frame:
     try:
         frame = nw.from_native(data, pass_through=True, allow_series=True)
     except nw.exceptions.DuplicateError as error:
-        _check_unique(getattr(data, "column_names", getattr(data, "columns", ())))
+        check_unique(getattr(data, "column_names", getattr(data, "columns", ())))
         raise DomainError(str(error)) from error
     if isinstance(frame, nw.LazyFrame):
         raise _lazy_refused(data)
@@ -696,7 +697,8 @@ def _from_dataframe(frame: nw.DataFrame) -> Frame:
     return Frame(known, columns, len(frame), library)
 
 
-def _check_unique(names: Iterable[Any]) -> None:
+def check_unique(names: Iterable[Any]) -> None:
+    """Raise DomainError for names that occur more than once."""
     counts = Counter(str(name) for name in names)
     repeated = [name for name, count in counts.items() if count > 1]
     if repeated:

@@ -163,7 +163,7 @@ THIRDS = (
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 @settings(
-    max_examples=40,
+    max_examples=25,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
@@ -177,7 +177,7 @@ def test_engines_count_what_arrow_counts(engine, case):
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 @settings(
-    max_examples=25,
+    max_examples=15,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
@@ -524,6 +524,12 @@ def test_schema_errors_cost_nothing(engine):
     assert ledger.spent == 0
 
 
+def test_columns_of_one_name_are_refused():
+    relation = duckdb_relation(two_columns()).select("age, sex, sex")
+    with pytest.raises(DomainError, match="must be unique, but 'sex'"):
+        view().fit(relation)
+
+
 def test_dates_in_duckdb_are_refused_by_type():
     table = pa.table({"age": pa.array([datetime.date(2020, 1, 1)]), "sex": ["F"]})
     with pytest.raises(DomainError, match="dates or times; convert it to a number"):
@@ -629,7 +635,7 @@ def test_kmeans_is_that_of_pandas(make, algorithm):
     np.testing.assert_array_equal(got.cluster_counts_, expected.cluster_counts_)
 
 
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=5, deadline=None, derandomize=True)
 @given(
     st.lists(st.tuples(*[st.integers(0, 2**20 - 1)] * 3), min_size=1, max_size=20),
     st.lists(st.tuples(*[st.integers(0, 2**20 - 1)] * 3), min_size=1, max_size=4),
