@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
 from benchmarks import _data
+from benchmarks.peers import _environments
 from skdp import DPKMeans
 from skdp.exceptions import InsecureSeedWarning
 
@@ -190,9 +191,18 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="JSON file to write")
     parser.add_argument("--quick", action="store_true", help="few fits and algorithms")
     parser.add_argument(
-        "--peer", metavar="PYTHON", help="interpreter of an environment with diffprivlib"
+        "--peer",
+        metavar="PYTHON",
+        nargs="?",
+        const="",
+        help="diffprivlib's k-means too, by this interpreter or in an environment made for it",
     )
     arguments = parser.parse_args()
+    if arguments.peer == "":
+        made = _environments.make(_environments.PEERS["diffprivlib"], _environments.default_cache())
+        if made.error:
+            parser.error(f"the environment of diffprivlib could not be made: {made.error}")
+        arguments.peer = str(made.python)
     runs = 3 if arguments.quick else 20
     algorithms = ("auto", "hybrid", "extended-grid") if arguments.quick else ALGORITHMS
     results: list[dict[str, Any]] = []
