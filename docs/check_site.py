@@ -28,6 +28,8 @@ SHOWN = [
     "start.html",
     "choose.html",
     "corrections.html",
+    "results.html",
+    "reproduction.html",
     "user_guide/pair_views.html",
     "user_guide/cubes.html",
     "user_guide/kmeans.html",
