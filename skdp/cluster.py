@@ -35,8 +35,8 @@ _MOST_FEATURES = 512
 class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, PrivateEstimator):
     """Private k-means clustering.
 
-    The default releases a noisy grid, runs k-means with many starts on it (which is free), and
-    improves the centroids by one or two rounds over the true rows, in which each row adds its
+    The default releases noisy counts of boxes, runs k-means with many starts on them (which is
+    free), and improves the centroids by one or two rounds over the true rows, in which each row adds its
     distance to the centroid, clipped to what the grid says is usual, under noise.
 
     Distances are Euclidean in the units of ``X``, as for `sklearn.cluster.KMeans`: bring features
@@ -53,9 +53,9 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         Public range of the features, required: two numbers, or two arrays with one number for
         each feature. Values outside are clipped.
     algorithm : str, default="auto"
-        - "auto": a noisy grid that keeps its filled cells only, k-means with many starts on it,
-          and rounds over the rows in which distances to the centroids are clipped. The most
-          accurate.
+        - "auto": a noisy tree of boxes, or with few rows in up to three dimensions a noisy grid
+          that keeps its filled cells; k-means with many starts on it; and rounds over the rows in
+          which distances to the centroids are clipped. The most accurate.
         - "lloyd": Lloyd's algorithm, each of ``n_rounds`` rounds under noise (DPLloyd).
         - "lloyd-improved": the same with spread starts, the best split of a round, and a number of
           rounds that follows from epsilon.
@@ -99,9 +99,9 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         Ray-Turi validity of every number of clusters tried, the smaller the better. None where
         ``n_clusters`` is one number.
     synopsis_ : Synopsis or None
-        The noisy grid, where the algorithm has one: ask it for counts, draw rows from it. Of a
-        large grid only the cells that stand out of the noise are kept, the others count as empty
-        and there are no intervals.
+        The noisy grid or tree, where the algorithm has one: ask it for counts, draw rows from it.
+        There are no intervals for a tree, nor for a large grid, of which only the cells that stand
+        out of the noise are kept and the others count as empty.
     privacy_loss_ : PrivacyLoss
         Epsilon and its parts.
     n_features_in_ : int
@@ -112,8 +112,9 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     -----
     *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: bounds,
     parameters, ``n_samples`` and ``init`` if given. *Released*: centroids, noisy counts, the noisy
-    grid. Labels and inertia of the rows are not stored: ``labels_`` and ``inertia_`` would be
-    exact. *Cost*: a record lies in one cell of the grid, and in one cluster of a round, because
+    grid or tree. Labels and inertia of the rows are not stored: ``labels_`` and ``inertia_`` would be
+    exact. *Cost*: a record lies in one cell of the grid, or on one path
+    of the tree, and in one cluster of a round, because
     all assignments of a round use the same frozen centroids; grid and rounds add up to epsilon.
     Empty clusters and empty cells get the same noise as all others. Rows with a missing value are
     skipped. In the dissertation centroids move while a round goes on and the noise of the sums is
@@ -218,7 +219,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         unit = (high - low) / np.array(domain.shape)
         centers = np.clip(low + (found.centroids + 0.5) * unit, low, high)
         synopsis = None
-        if found.cells is not None:
+        if found.edges is not None:
             synopsis = _as_synopsis(found, names, low, high, loss, self.algorithm)
 
         self._remember_columns(X, rows)
@@ -449,6 +450,11 @@ def _as_synopsis(found, names, low, high, loss, algorithm):
             for name, a, b, side in zip(names, low, high, sides, strict=True)
         }
     )
+    mechanism = f"k-means grid, algorithm={algorithm!r}"
+    if found.leaves is not None:
+        leaves = found.leaves
+        boxes = Boxes(leaves.lower, leaves.upper)
+        return Synopsis(domain, boxes, leaves.counts, privacy_loss=loss, mechanism=mechanism)
     lower, upper, index = cover(found.cells.places, sides)
     counts = np.where(index >= 0, np.append(found.cells.counts, 0)[index], 0)
     return Synopsis(
@@ -457,5 +463,5 @@ def _as_synopsis(found, names, low, high, loss, algorithm):
         counts,
         noise_epsilon=found.cell_epsilon if (index >= 0).all() else None,
         privacy_loss=loss,
-        mechanism=f"k-means grid, algorithm={algorithm!r}",
+        mechanism=mechanism,
     )

@@ -420,6 +420,32 @@ class CodedRows:
         order = np.argsort(cells, kind="stable")
         return cells[order], counts[order]
 
+    def parts(self, sides: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Distinct rows of parts of the attributes, and how many rows each stands for.
+
+        Parameters
+        ----------
+        sides : sequence of int
+            Parts of each attribute, as for `cells`.
+
+        Returns
+        -------
+        parts : ndarray of int32, shape (m, d)
+            In no order.
+        counts : ndarray of int64, shape (m,)
+        """
+        packing = _Packing(sides)
+        *keys, counts = self._tally(
+            lambda codes, zero: packing.keys(
+                [
+                    zero if side == 1 else _part(column, size, side)
+                    for column, size, side in zip(codes, self.shape, sides, strict=True)
+                ],
+                zero,
+            )
+        )
+        return packing.codes(keys), counts
+
     def residuals(
         self, centroids: NDArray[np.int64], reach: NDArray[np.int64] | None, kernel: Residuals
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -452,16 +478,20 @@ Residuals = Callable[..., tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 
 def _cell(shape: Sequence[int], sides: Sequence[int], codes: Sequence[Any], zero: Any) -> list[Any]:
-    """Number of the cell of each row.
-
-    The part of a code is the largest p with p * size // side <= code, that is p * size <
-    (code + 1) * side.
-    """
+    """Number of the cell of each row."""
     key = zero
     for column, size, side in zip(codes, shape, sides, strict=True):
         if side > 1:
-            key = key * side + _quotient((column + 1) * side - 1, size)
+            key = key * side + _part(column, size, side)
     return [key]
+
+
+def _part(column: Any, size: int, side: int) -> Any:
+    """The part of each code: the largest p with p * size // side <= code.
+
+    That is p * size < (code + 1) * side.
+    """
+    return _quotient((column + 1) * side - 1, size)
 
 
 def _quotient(value: Any, divisor: int) -> Any:

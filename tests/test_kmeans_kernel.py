@@ -15,7 +15,7 @@ from sklearn.cluster import KMeans
 
 from skdp._random import noise_source, sampling_generator
 from skdp.exceptions import InsecureSeedWarning
-from skdp.partition import kmeans, kmeans_algorithms, kmeans_auto, kmeans_task
+from skdp.partition import kmeans, kmeans_algorithms, kmeans_auto, kmeans_task, kmeans_tree
 from skdp.partition.kmeans import (
     best_kmeans,
     cover,
@@ -385,6 +385,8 @@ def test_every_algorithm_spends_exactly_its_budget(monkeypatch, algorithm, epsil
     patch(kmeans_algorithms, "top_k", lambda scores, k, epsilon, reach, **kwargs: epsilon)
     patch(kmeans_algorithms, "measure_cells", grid_cost)
     patch(kmeans_auto, "measure_cells", grid_cost)
+    patch(kmeans_auto, "measure_margins", lambda binned, n, epsilon, source: epsilon)
+    patch(kmeans_auto, "measure_tree", lambda binned, margins, n, epsilon, source: epsilon)
     patch(
         kmeans_auto,
         "noisy_round",
@@ -393,6 +395,99 @@ def test_every_algorithm_spends_exactly_its_budget(monkeypatch, algorithm, epsil
     ALGORITHMS[algorithm][0](task)
     assert sum(spent) == epsilon == sum(task.parts.values())
     assert ("records" in task.parts) == (n_records is None and algorithm != "lloyd")
+
+
+class _Exact:
+    """In place of noise: exact counts, and what each measurement cost."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, values, epsilon, sensitivity=1, *, random_state=None):
+        self.calls.append((np.array(values), Fraction(epsilon), sensitivity))
+        return np.array(values)
+
+
+def skewed_points(n, d, seed):
+    values = np.random.default_rng(seed).exponential(60, size=(n, d))
+    return np.minimum(values, 1023).astype(np.int32)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_tree_divides_the_box_and_its_exact_counts_are_true(monkeypatch, weighted):
+    exact = _Exact()
+    monkeypatch.setattr(kmeans_tree, "discrete_laplace", exact)
+    monkeypatch.setattr(kmeans_tree, "_ZERO", 0.0)
+    points = skewed_points(3_000, 4, 0)
+    binned = kmeans_tree.Binned.of(points, (1024,) * 4)
+    if weighted:
+        bins, counts = np.unique(binned.bins, axis=0, return_counts=True)
+        binned = kmeans_tree.Binned(bins, counts, binned.edges)
+    margins = kmeans_tree.measure_margins(binned, 3_000, Fraction(1), None)
+    assert all(mass.sum() == pytest.approx(1) for mass in margins.masses)
+    assert sum(cost for _, cost, _ in exact.calls) == 1
+    leaves = kmeans_tree.measure_tree(binned, margins, 3_000, Fraction(1), None)
+    bins = kmeans_tree.Binned.of(points, (1024,) * 4).bins
+    inside = (leaves.lower[None] <= bins[:, None]) & (bins[:, None] < leaves.upper[None])
+    inside = inside.all(axis=2)
+    assert (inside.sum(axis=1) == 1).all()
+    assert np.prod(leaves.upper - leaves.lower, axis=1).sum() == 64**4
+    assert 20 < len(leaves.counts) < 1_000
+    np.testing.assert_allclose(leaves.counts, inside.sum(axis=0), atol=1e-6)
+
+
+def test_no_path_through_a_tree_costs_more_than_its_budget(monkeypatch):
+    exact = _Exact()
+    monkeypatch.setattr(kmeans_tree, "discrete_laplace", exact)
+    points = skewed_points(2_000, 5, 1)
+
+    def measured(points):
+        binned = kmeans_tree.Binned.of(points, (1024,) * 5)
+        exact.calls.clear()
+        margins = kmeans_tree.Margins.even(binned.edges)
+        kmeans_tree.measure_tree(binned, margins, 2_000, Fraction(3, 10), None)
+        return list(exact.calls)
+
+    monkeypatch.setattr(kmeans_tree, "_ZERO", 0.0)
+    whole = measured(points)
+    compared = 0
+    for record in range(0, 2_000, 100):
+        without = measured(np.delete(points, record, axis=0))
+        cost = Fraction(0)
+        for (values, epsilon, sensitivity), (others, same, _) in zip(whole, without, strict=False):
+            if len(values) != len(others) or epsilon != same:
+                # Counts released earlier differ, and from here on so may the boxes.
+                break
+            assert sensitivity == 1
+            cost += epsilon * int(np.abs(values - others).sum())
+        else:
+            compared += 1
+            assert cost == Fraction(3, 10)
+    assert compared >= 5
+
+
+def test_a_tree_has_few_leaves_whatever_the_data():
+    for n in (0, 1, 40_000):
+        points = skewed_points(n, 30, 2)
+        binned = kmeans_tree.Binned.of(points, (1024,) * 30)
+        margins = kmeans_tree.Margins.even(binned.edges)
+        for epsilon in (Fraction(1, 10_000), Fraction(10_000)):
+            leaves = kmeans_tree.measure_tree(binned, margins, max(n, 1), epsilon, seeded(3))
+            assert np.isfinite(leaves.counts).all() and (leaves.counts >= 0).all()
+            assert 1 <= len(leaves.counts) <= 4_096
+
+
+def test_sparse_cells_far_from_the_crowd_are_kept_as_blocks():
+    edges = [np.arange(17) * 64] * 2
+    rows, columns = np.divmod(np.arange(256), 16)
+    counts = np.where((rows >= 8) & (columns >= 8), 3, 0)
+    lower = np.stack([rows, columns], axis=1) * 64
+    cells = kmeans.Cells(lower, lower + 64, lower // 64, counts)
+    low, high, masses = kmeans_auto._standing_blocks(cells, edges, Fraction(1))
+    assert masses.sum() == counts.sum()
+    assert (low >= 512).all() and (high <= 1024).all()
+    nothing = cells.select(counts == 0)
+    assert len(kmeans_auto._standing_blocks(nothing, edges, Fraction(1))[2]) == 0
 
 
 def test_rounds_follow_the_corrected_rule():

@@ -22,6 +22,7 @@ from skdp.partition.kmeans import (
     ray_turi,
     sphere_packing,
 )
+from skdp.partition.kmeans_tree import Leaves
 
 __all__ = ["Clustering", "Task", "cluster_masses", "cluster_released"]
 
@@ -121,6 +122,8 @@ class Clustering:
         The noise of the cells.
     validity : dict of int to float, or None
         Ray-Turi validity of every number of clusters tried.
+    leaves : Leaves or None
+        Boxes of a noisy tree, in parts of the axes that ``edges`` separate.
     """
 
     centroids: FloatArray
@@ -129,6 +132,7 @@ class Clustering:
     edges: list[NDArray[np.int64]] | None = None
     cell_epsilon: Fraction | None = None
     validity: dict[int, float] | None = None
+    leaves: Leaves | None = None
 
 
 def cluster_released(
