@@ -36,8 +36,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     """Private k-means clustering.
 
     The default releases noisy counts of boxes, runs k-means with many starts on them (which is
-    free), and improves the centroids by one or two rounds over the true rows, in which each row adds its
-    distance to the centroid, clipped to what the grid says is usual, under noise.
+    free), and improves the centroids by one or two rounds over the true rows, in which each row
+    adds its distance to the centroid, clipped to what the boxes say is usual, under noise.
 
     Distances are Euclidean in the units of ``X``, as for `sklearn.cluster.KMeans`: bring features
     of different units to comparable scales first, by public numbers.
@@ -112,9 +112,9 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     -----
     *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: bounds,
     parameters, ``n_samples`` and ``init`` if given. *Released*: centroids, noisy counts, the noisy
-    grid or tree. Labels and inertia of the rows are not stored: ``labels_`` and ``inertia_`` would be
-    exact. *Cost*: a record lies in one cell of the grid, or on one path
-    of the tree, and in one cluster of a round, because
+    grid or tree. Labels and inertia of the rows are not stored: ``labels_`` and ``inertia_`` would
+    be exact. *Cost*: a record lies in one cell of the grid, or on one path of the tree, and in one
+    cluster of a round, because
     all assignments of a round use the same frozen centroids; grid and rounds add up to epsilon.
     Empty clusters and empty cells get the same noise as all others. Rows with a missing value are
     skipped. In the dissertation centroids move while a round goes on and the noise of the sums is
@@ -175,7 +175,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         X : array-like or frame of shape (n_rows, n_features)
             One row per person, numbers only: NumPy array; pandas, Polars or PyArrow table; or a
             lazy frame of Polars, DuckDB, Dask or PySpark, over which the grid and each round
-            take one pass ("sample-aggregate" and "genetic" read rows in memory only).
+            take one pass ("sample-aggregate" and "genetic" read rows in memory only). The tree of
+            "auto" fetches the distinct rows of features cut into 64 parts, and their numbers.
         y : Ignored
 
         Returns

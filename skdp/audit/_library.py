@@ -584,6 +584,11 @@ def _() -> AuditCase:
     return _k_means_case("auto", n_init=2, n_samples=200)
 
 
+@audited("DPKMeans, a tree and a round")
+def _() -> AuditCase:
+    return _k_means_case("auto", n_init=2, n_samples=2_000)
+
+
 @audited("DPKMeans, choice of k")
 def _() -> AuditCase:
     case = _k_means_case("auto", n_init=2)
