@@ -93,6 +93,9 @@ def measure(
             except subprocess.TimeoutExpired:
                 rows.append(_table.failed(where, f"stopped after {timeout:.0f} s", run))
                 break
+            except RuntimeError as error:
+                rows.append(_table.failed(where, str(error), run))
+                break
             except Exception as error:
                 rows.append(_table.failed(where, f"{type(error).__name__}: {error}"[:200], run))
                 break
