@@ -48,7 +48,7 @@ scaled = customers / SCALE
 # One fit
 # -------
 # One charge to the ledger. How many kinds are there? Two to eight are tried, and the choice is
-# made on the released grid, so that trying costs nothing.
+# made on what was released, so that trying costs nothing.
 ledger = skdp.PrivacyLedger(epsilon=1)
 model = skdp.DPKMeans(range(2, 9), epsilon=0.5, bounds=(0, 1), ledger=ledger)
 model.fit(scaled)
@@ -57,21 +57,21 @@ print(f"{model.n_clusters_} clusters; spent {float(ledger.spent)}, left {float(l
 # %%
 # What may leave the house
 # ------------------------
-# The centroids, the noisy sizes, and the noisy grid, which answers further questions (how many
-# spend over 120 on a visit, with more than 17 days between visits?) and yields artificial
+# The centroids, the noisy sizes, and the noisy boxes, which answer further questions (how many
+# spend over 120 on a visit, with more than 17 days between visits?) and yield artificial
 # customers. All of it is covered by the epsilon that was spent.
 table = pd.DataFrame(model.cluster_centers_ * SCALE.to_numpy(), columns=customers.columns)
 print(table.assign(customers=model.cluster_counts_).round(1).to_string(index=False))
 print(round(model.synopsis_.count("spending > 0.6 and days > 0.5")))
 
 # %%
-# The suppliers get a picture: the grid, with the centroids on it. Beside it, why there are as many
+# The suppliers get a picture: the boxes, with the centroids on it. Beside it, why there are as many
 # kinds as there are: the validity of each number of clusters, lower being better.
 figure, panels = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 model.plot(ax=panels[0])
 model.plot_validity(ax=panels[1])
 panels[1].spines[["top", "right"]].set_visible(False)
-figure.suptitle("The released grid with its centroids, and the choice of their number")
+figure.suptitle("The released boxes with the centroids, and the choice of their number")
 plt.show()
 
 # %%
