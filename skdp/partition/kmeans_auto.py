@@ -85,13 +85,9 @@ def auto(task: Task) -> Clustering:
     few = n * float(budget) <= _GRID_PAYS * k
     sketch = (_grid if flat and few else _tree)(task, n, budget, rounds)
     release = sketch.release
-    if not len(sketch.centers):
-        centroids, validity = cluster_released(task, sketch.centers, sketch.masses, greedy=True)
-        return replace(release, centroids=centroids, counts=np.zeros(len(centroids)))
-
     centroids, validity = cluster_released(task, sketch.centers, sketch.masses, greedy=True)
     counts = cluster_masses(sketch.centers, sketch.masses, centroids)
-    if rounds:
+    if rounds and len(sketch.centers):
         cloud, left = sketch.cloud, sketch.left
         if not flat:
             cloud, centroids = _first_round(task, sketch, centroids, left * _FIRST_ROUND)
