@@ -392,6 +392,9 @@ def figure_4_8(out: Path, quick: bool) -> Finding:
     )
 
 
+_STANDS_FOR = {"Check-ins": "Gowalla, of table 4.3, for which the check-ins stand in"}
+
+
 def _validity_table(
     out: Path, name: str, data: str, candidates: range, expected: int, quick: bool
 ) -> Finding:
@@ -428,7 +431,8 @@ def _validity_table(
     likelihood = float(last["likelihood"].sum())
     return _verdict(
         likelihood >= 0.5,
-        f"on {data}, k = {expected} is the most likely choice at epsilon {max(epsilons):g}.",
+        f"on {_STANDS_FOR.get(data, data)}, k = {expected} is the most likely choice at epsilon "
+        f"{max(epsilons):g}.",
         f"k = {expected} is chosen in at least half of the runs at epsilon {max(epsilons):g}",
         f"it is chosen in {likelihood:.2f} of the runs.",
     )
