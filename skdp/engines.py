@@ -39,7 +39,8 @@ _INTEGER_RANGES = {
 # The first engine of Polars that keeps no more than it needs of a large frame.
 _POLARS_STREAMING = (1, 23)
 # A value is looked up by conditions in a table of up to so many, by a join in a longer one.
-_MOST_CONDITIONS = 16
+# Polars evaluates both sides of every condition, the others only the one that holds.
+_MOST_CONDITIONS = {"polars": 8, "duckdb": 64, "pyspark": 64}
 
 
 def _floor(value: Any) -> Any:
@@ -149,7 +150,7 @@ class LazyColumn:
                 table.update((float(key), code) for key, code in plain.items() if _is_float(key))
         items = sorted(table.items())
         found: Any
-        if joins and len(items) > _MOST_CONDITIONS and self._lookups is not None:
+        if joins and self._lookups is not None and len(items) > self._lookups.most_conditions:
             joined = self._lookups.add(value, items)
             found = nw.when(joined.is_null()).then(nw.lit(unknown)).otherwise(joined)
         else:
@@ -185,10 +186,13 @@ class _Lookups:
     ----------
     prefix : str
         The beginning of no column's name.
+    engine : str
     """
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, engine: str) -> None:
         self._prefix = prefix
+        self._engine = engine
+        self.most_conditions = _MOST_CONDITIONS[engine]
         self._tables: list[tuple[Any, Sequence[tuple[Any, int]]]] = []
 
     def add(self, value: Any, items: Sequence[tuple[Any, int]]) -> nw.Expr:
@@ -196,11 +200,11 @@ class _Lookups:
         self._tables.append((value, items))
         return nw.col(f"{self._prefix}found{len(self._tables) - 1}")
 
-    def joined(self, frame: nw.LazyFrame, engine: str) -> nw.LazyFrame:
+    def joined(self, frame: nw.LazyFrame) -> nw.LazyFrame:
         """The rows with all tables joined. Values in a table differ: no row occurs twice."""
         for number, (value, items) in enumerate(self._tables):
             key, found = f"{self._prefix}key{number}", f"{self._prefix}found{number}"
-            small = nw.from_native(_TABLES[engine](nw.to_native(frame), key, found, items))
+            small = nw.from_native(_TABLES[self._engine](nw.to_native(frame), key, found, items))
             frame = frame.with_columns(**{key: value}).join(small, on=key, how="left")
         return frame
 
@@ -348,14 +352,14 @@ class LazyRows:
         # Also where names differ by no more than case, which some engines do not tell apart.
         while any(name.lower().startswith(prefix) for name in self._frame.collect_schema()):
             prefix += "_"
-        lookups = _Lookups(prefix)
+        lookups = _Lookups(prefix, self.engine)
         columns = {name: each.collecting(lookups) for name, each in self._columns.items()}
         expressions = encoder.expressions(LazyRows(self._frame, columns, self.engine))
         codes = {f"{prefix}{place}": code.cast(nw.Int64) for place, code in enumerate(expressions)}
         names = list(codes)
 
         def prepared() -> Any:
-            rows = lookups.joined(self._frame, self.engine)
+            rows = lookups.joined(self._frame)
             if unit is None:
                 return rows.with_columns(**codes).select(*names)
             owner = nw.col(unit)
