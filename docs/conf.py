@@ -60,7 +60,9 @@ html_context = {"default_mode": "auto"}
 html_static_path = ["_static"]
 html_css_files = ["skdp.css"]
 html_show_sourcelink = False
-html_sidebars = {page: [] for page in ("start", "choose", "corrections", "glossary", "references")}
+ALONE = ("start", "choose", "corrections", "glossary", "references")
+ALONE += ("results", "comparison", "reproduction")
+html_sidebars = {page: [] for page in ALONE}
 html_theme_options = {
     "logo": {"text": "skdp", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "navbar_end": ["theme-switcher"],
