@@ -282,7 +282,8 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
             axes.plot(xs, [row["in_engine"] for row in chosen], "o:", color=colour, mfc="white")
     left.set(xlabel="rows", ylabel="seconds", title=f"{fixed:,} distinct rows", ylim=0)
     right.set(xlabel="distinct rows", title=f"{at:,} rows", ylim=0, xscale="log")
-    left.set_xticks([0, 10**7, 2 * 10**7], ["0", "10 million", "20 million"])
+    left.xaxis.set_major_formatter(lambda rows, _: f"{rows / 1e6:g} million" if rows else "0")
+    left.locator_params(axis="x", nbins=4)
     left.plot([], [], "o:", color="#767676", mfc="white", label="waiting for the engine")
     left.legend(frameon=False)
     for axes in (left, right):
@@ -295,6 +296,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", choices=list(PARTS), action="append", help="default: all")
     parser.add_argument("--quick", action="store_true", help="a fiftieth of the rows")
+    parser.add_argument("--divide", type=int, default=1, help="all numbers of rows by this")
     parser.add_argument("--folder", type=Path, help="keep the generated rows here, or find them")
     parser.add_argument("--out", type=Path, help="JSON file to write")
     parser.add_argument("--picture", type=Path, help="PNG file to write of the part growth")
@@ -308,7 +310,7 @@ def main() -> None:
     results: dict[str, Any] = {}
     try:
         for part in arguments.part or PARTS:
-            results[part] = PARTS[part](folder, 50 if arguments.quick else 1)
+            results[part] = PARTS[part](folder, 50 if arguments.quick else arguments.divide)
     finally:
         if arguments.folder is None:
             shutil.rmtree(folder)
