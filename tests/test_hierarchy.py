@@ -629,6 +629,15 @@ def test_exact_shares_never_overspend(given_parents, data):
     assert np.abs(whole / 1e6 - shares).max() < 1e-4
 
 
+def test_a_node_that_takes_all_leaves_nothing_negative():
+    # The cube of the cube root of some of these costs lies below them.
+    tree = Tree.from_parents([-1, 0, 0, 1, 1])
+    for cost in np.linspace(0.01, 10, 1000):
+        for node in range(tree.n_nodes):
+            shares = hierarchy.cube_root_shares(tree, cost * (np.arange(tree.n_nodes) == node))
+            assert (shares >= 0).all() and (shares <= 1).all()
+
+
 def test_many_different_shares_are_rounded_down():
     tree = hierarchy.level_tree(5000, [1])
     shares = np.concatenate([[0.1], np.linspace(0.2, 0.9, 5000)])

@@ -281,6 +281,8 @@ def cube_root_shares(tree: Tree, costs: ArrayLike) -> Floats:
         lambda node, sums: (root_of[node] + sums ** (1.0 / 3.0)) ** 3,
     )
     taken = np.divide(root, np.cbrt(F), out=np.zeros_like(root), where=F > 0)
+    # Rounding may put a node that leaves nothing to its children a little above 1.
+    taken = np.minimum(taken, 1.0)
     taken[tree.is_leaf] = 1.0
     start = np.zeros(tree.n_nodes)
     start[0] = 1.0
