@@ -18,6 +18,7 @@ from .domain import Categorical
 from .engines import read_rows
 from .exceptions import DomainError
 from .frames import Frame, as_frame, build_frame, select_columns
+from .hierarchy import project_to_simplex
 from .mechanisms import discrete_laplace, discrete_laplace_variance
 from .partition.diffgen import diffgen, diffgen_parts
 from .partition.privpfc import (
@@ -26,7 +27,6 @@ from .partition.privpfc import (
     max_useful_groups,
     measure_grid_counts,
     privpfc_parts,
-    project_to_simplex,
     select_grid,
 )
 from .partition.projection import projected_histogram, projection_parts

@@ -31,7 +31,7 @@ from .forest import (
     couple,
     group_sums,
 )
-from .hierarchy import Blue, Tree, non_negative
+from .hierarchy import Blue, Tree, non_negative, project_to_simplex
 from .mechanisms import (
     discrete_laplace,
     discrete_laplace_quantile,
@@ -515,21 +515,6 @@ def spread(measurement: TreeMeasurement, model: Floats, *, trust: float = 0.0) -
 
 # --------------------------------------------------------------------------------------------------
 # Single attributes
-
-
-def project_to_simplex(values: Floats, total: float) -> Floats:
-    """Nearest point of {x >= 0, sum = total}.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-    total : float
-        Positive.
-    """
-    ordered = np.sort(values)[::-1]
-    shift = (np.cumsum(ordered) - total) / np.arange(1, len(values) + 1)
-    last = int(np.flatnonzero(ordered - shift > 0)[-1])
-    return np.maximum(values - shift[last], 0.0)
 
 
 def _single_plan(size: int) -> TreePlan:

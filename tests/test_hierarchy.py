@@ -896,3 +896,24 @@ def test_a_million_bins():
         warnings.simplefilter("error")
         assert (hierarchy.non_negative(blue, x) > 0).all()
     assert time.process_time() - started < 10
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    values=st.lists(st.floats(-1e6, 1e6) | st.integers(-50, 200), min_size=1, max_size=30),
+    total=st.floats(1e-3, 1e6),
+)
+def test_projection_to_the_simplex(values, total):
+    values = np.array(values)
+    x = hierarchy.project_to_simplex(values, total)
+    assert (x >= 0).all()
+    assert x.sum() == pytest.approx(total, rel=1e-6, abs=1e-6)
+    # Optimal: all positive entries moved by the same shift, the others by less.
+    shift = (x - values)[x > 0]
+    assert np.ptp(shift) <= 1e-6 * (1 + np.abs(values).max())
+    assert (values[x == 0] + shift.max() <= 1e-6 * (1 + np.abs(values).max())).all()
+
+
+def test_projection_onto_nothing():
+    assert not hierarchy.project_to_simplex(np.array([3, -1]), 0.0).any()
+    assert not hierarchy.project_to_simplex(np.array([3, -1]), -2.0).any()

@@ -30,7 +30,6 @@ from skdp.pairviews import (
     pair_scores,
     pair_views,
     pair_views_parts,
-    project_to_simplex,
     publish_errors,
     rake,
     spread,
@@ -425,19 +424,6 @@ def test_a_weak_budget_chooses_at_random():
 
 
 # --- single attributes
-
-
-@settings(max_examples=60, deadline=None)
-@given(values=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), total=st.floats(1e-3, 1e6))
-def test_projection_to_the_simplex(values, total):
-    values = np.array(values)
-    x = project_to_simplex(values, total)
-    assert (x >= 0).all()
-    assert x.sum() == pytest.approx(total, rel=1e-6, abs=1e-6)
-    # Optimal: all positive entries moved by the same shift, the others by less.
-    shift = (x - values)[x > 0]
-    assert np.ptp(shift) <= 1e-6 * (1 + np.abs(values).max())
-    assert (values[x == 0] + shift.max() <= 1e-6 * (1 + np.abs(values).max())).all()
 
 
 def test_unordered_categories_are_not_cut_by_their_codes():

@@ -35,7 +35,6 @@ from skdp.partition.privpfc import (
     neighbouring_grids,
     paper_grids,
     privpfc_parts,
-    project_to_simplex,
     select_grid,
 )
 from skdp.partition.projection import confusion_score, projected_histogram, projection_parts
@@ -471,29 +470,6 @@ def test_empty_cells_are_counted():
     )
     assert counts.shape == (8, 2)
     assert np.count_nonzero(counts) > 8
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    values=st.lists(st.integers(-50, 200), min_size=1, max_size=30),
-    total=st.floats(0.5, 500),
-)
-def test_projection_keeps_the_total_and_is_nearest(values, total):
-    values = np.array(values)
-    projected = project_to_simplex(values, total)
-    assert projected.min() >= 0
-    assert projected.sum() == pytest.approx(total)
-    # What is kept is lowered by one number, and nothing that is dropped lies above it.
-    kept = projected > 0
-    shift = (values - projected)[kept]
-    assert np.ptp(shift) <= 1e-6 * (1 + np.abs(values).max())
-    if (~kept).any():
-        assert values[~kept].max() <= shift[0] + 1e-6
-
-
-def test_projection_onto_nothing():
-    assert not project_to_simplex(np.array([3, -1]), 0.0).any()
-    assert not project_to_simplex(np.array([3, -1]), -2.0).any()
 
 
 # ------------------------------------------------------------------- DiffGen and PPH

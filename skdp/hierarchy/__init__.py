@@ -16,7 +16,7 @@ through consistency, PVLDB 3 (2010). The iterative algorithm is from "An iterati
 differentially private histogram publication" (CLOUDCOM-ASIA 2013).
 """
 
-from ._blue import Blue, boost, cover_weights, gblue, non_negative
+from ._blue import Blue, boost, cover_weights, gblue, non_negative, project_to_simplex
 from ._budget import (
     LevelPlan,
     Workload,
@@ -57,6 +57,7 @@ __all__ = [
     "optimal_shares",
     "perfect_tree",
     "plan_levels",
+    "project_to_simplex",
     "range_usage",
     "share_variances",
     "uniform_shares",

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._tree import Family, Floats, Ints, Tree, as_branching, column
 
-__all__ = ["Blue", "boost", "cover_weights", "gblue", "non_negative"]
+__all__ = ["Blue", "boost", "cover_weights", "gblue", "non_negative", "project_to_simplex"]
 
 # Numbers held at once while many queries go through a tree.
 _CHUNK = 1 << 23
@@ -607,6 +607,27 @@ def boost(values: ArrayLike, branching: int) -> Floats:
         families = below.reshape(-1, k)
         x.append((families + ((x[-1] - families.sum(axis=1)) / k)[:, None]).ravel())
     return np.concatenate(x)
+
+
+def project_to_simplex(values: ArrayLike, total: float) -> Floats:
+    """Nearest point of {x >= 0, sum = total} by least squares; zeros where there is none.
+
+    Parameters
+    ----------
+    values : array-like
+    total : float
+
+    Returns
+    -------
+    ndarray of float64, of the shape of ``values``
+    """
+    v = np.asarray(values, dtype=np.float64)
+    if total <= 0:
+        return np.zeros(v.shape)
+    ordered = np.sort(v, axis=None)[::-1]
+    shift = (np.cumsum(ordered) - total) / np.arange(1, v.size + 1)
+    last = int(np.flatnonzero(ordered > shift)[-1])
+    return np.maximum(v - shift[last], 0.0)
 
 
 def non_negative(blue: Blue, values: ArrayLike) -> Floats:

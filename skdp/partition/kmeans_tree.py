@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from skdp._random import NoiseSource
 from skdp.engines import CodedRows
+from skdp.hierarchy import project_to_simplex
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
 from skdp.partition.kmeans import FloatArray, IntArray, Points
 
@@ -121,17 +122,9 @@ def measure_margins(binned: Binned, n: int, epsilon: Fraction, source: NoiseSour
     for axis, edge in enumerate(binned.edges):
         exact = binned.tally(binned.bins[:, axis], None, len(edge) - 1)
         noisy = discrete_laplace(exact, share, random_state=source).astype(np.float64)
-        mass = _onto_simplex(noisy, float(n)) / n
+        mass = project_to_simplex(noisy, float(n)) / n
         masses.append((1 - _EVEN) * mass + _EVEN * np.diff(edge) / edge[-1])
     return Margins(binned.edges, masses)
-
-
-def _onto_simplex(values: FloatArray, total: float) -> FloatArray:
-    """Nearest numbers that are not negative and sum to ``total``."""
-    ordered = np.sort(values)[::-1]
-    excess = (np.cumsum(ordered) - total) / np.arange(1, len(values) + 1)
-    last = np.flatnonzero(ordered > excess)[-1]
-    return np.maximum(values - excess[last], 0.0)
 
 
 @dataclass(frozen=True)

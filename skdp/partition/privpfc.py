@@ -37,7 +37,6 @@ __all__ = [
     "neighbouring_grids",
     "paper_grids",
     "privpfc_parts",
-    "project_to_simplex",
     "select_grid",
 ]
 
@@ -809,23 +808,3 @@ def measure_grid_counts(
     shape = (*(int(size) for size in sizes), n_classes)
     exact = CountTable.from_codes(stacked, shape, table.counts).dense()
     return discrete_laplace(exact, epsilon, random_state=random_state)
-
-
-def project_to_simplex(values: NDArray[Any], total: float) -> NDArray[np.float64]:
-    """Nearest non-negative array with the given sum (least squares).
-
-    Parameters
-    ----------
-    values : ndarray
-    total : float
-        At least 0.
-    """
-    flat = np.asarray(values, dtype=np.float64).ravel()
-    if total <= 0:
-        return np.zeros(np.shape(values))
-    ordered = np.sort(flat)[::-1]
-    excess = np.cumsum(ordered) - total
-    count = np.arange(1, len(flat) + 1)
-    last = np.flatnonzero(ordered * count > excess)[-1]
-    shift = excess[last] / count[last]
-    return np.maximum(flat - shift, 0.0).reshape(np.shape(values))
