@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from skdp.exceptions import DomainError, EngineError
 from skdp.frames import Frame, as_frame, check_unique, is_dask, narwhals_kind
 
-__all__ = ["CodedRows", "Encoder", "LazyColumn", "LazyRows", "read_rows"]
+__all__ = ["CodedRows", "Encoder", "LazyColumn", "LazyRows", "part_of", "read_rows"]
 
 # Codes of several columns are packed into one int64 while their cells stay below this.
 _KEY_LIMIT = 2**62
@@ -442,7 +442,7 @@ class CodedRows:
         *keys, counts = self._tally(
             lambda codes, zero: packing.keys(
                 [
-                    zero if side == 1 else _part(column, size, side)
+                    zero if side == 1 else part_of(column, size, side)
                     for column, size, side in zip(codes, self.shape, sides, strict=True)
                 ],
                 zero,
@@ -486,14 +486,21 @@ def _cell(shape: Sequence[int], sides: Sequence[int], codes: Sequence[Any], zero
     key = zero
     for column, size, side in zip(codes, shape, sides, strict=True):
         if side > 1:
-            key = key * side + _part(column, size, side)
+            key = key * side + part_of(column, size, side)
     return [key]
 
 
-def _part(column: Any, size: int, side: int) -> Any:
+def part_of(column: Any, size: int, side: int) -> Any:
     """The part of each code: the largest p with p * size // side <= code.
 
     That is p * size < (code + 1) * side.
+
+    Parameters
+    ----------
+    column : array of int64, or expression
+        Codes, not negative.
+    size, side : int
+        Number of codes and of parts.
     """
     return _quotient((column + 1) * side - 1, size)
 

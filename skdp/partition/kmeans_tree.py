@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._random import NoiseSource
-from skdp.engines import CodedRows
+from skdp.engines import CodedRows, part_of
 from skdp.hierarchy import project_to_simplex
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
 from skdp.partition.kmeans import FloatArray, IntArray, Points
@@ -75,7 +75,7 @@ class Binned:
             return cls(bins, counts, edges)
         bins = np.empty(points.shape, dtype=np.int32, order="F")
         for axis, (size, side) in enumerate(zip(shape, sides, strict=True)):
-            bins[:, axis] = ((points[:, axis].astype(np.int64) + 1) * side - 1) // size
+            bins[:, axis] = part_of(points[:, axis].astype(np.int64), size, side)
         return cls(bins, None, edges)
 
     def tally(self, labels: NDArray, rows: IntArray | None, size: int) -> IntArray:
