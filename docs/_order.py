@@ -10,6 +10,7 @@ FIRST = [
     "plot_cube",
     "plot_privpfc",
     "plot_range_tree",
+    "plot_engines",
 ]
 
 

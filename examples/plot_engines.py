@@ -1,0 +1,99 @@
+"""
+Bigger than memory: count where the rows are
+============================================
+
+Three million taxi rides in a Parquet file. Only counts of them come back from DuckDB; the release
+is the same that the rows in memory would give.
+"""
+
+# %%
+# The rows
+# --------
+# They are made up, and made by DuckDB itself, so that they never are in this program either.
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from skdp import Categorical, Domain, Numeric, PairViewSynthesizer
+
+file = Path(tempfile.mkdtemp()) / "rides.parquet"
+connection = duckdb.connect()
+connection.execute("SELECT setseed(0.5)")
+connection.execute(
+    f"""
+    COPY (
+        WITH draws AS (
+            SELECT random() AS u, random() + random() + random() - 1.5 AS near,
+                   random() AS v, random() AS w, random() * random() AS low
+            FROM range(3_000_000)
+        ), rides AS (
+            SELECT *, (24 + CASE WHEN u < 0.3 THEN 8 + 3 * near WHEN u < 0.7 THEN 18 + 4 * near
+                            ELSE 14 + 12 * near END) % 24 AS hour
+            FROM draws
+        )
+        SELECT hour, 1 - ln(low) * (1.2 + 1.8 * abs(hour - 14) / 12) AS km,
+               CASE WHEN w < 0.55 THEN 'card' WHEN w < 0.9 THEN 'cash' ELSE 'account' END AS paid,
+               1 + CAST(floor(4 * v * v) AS INTEGER) AS riders
+        FROM rides
+    ) TO '{file}' (FORMAT parquet)
+    """
+)
+rides = connection.read_parquet(str(file))
+print(f"{len(rides):,} rows, {file.stat().st_size / 1e6:.0f} MB on disk")
+
+# %%
+# The release
+# -----------
+# ``fit`` takes the relation as it takes a frame. The domain is what may be known of the columns
+# without looking.
+domain = Domain(
+    {
+        "hour": Numeric(0, 24, bins=48),
+        "km": Numeric(0, 20, bins=60),
+        "paid": Categorical(["account", "card", "cash"]),
+        "riders": Numeric(1, 4, integer=True),
+    }
+)
+view = PairViewSynthesizer(epsilon=1.0, domain=domain).fit(rides)
+answer = view.count("hour >= 16 and hour < 20 and km < 5", return_interval=True)
+print(f"short evening rides: {answer.value:.0f}, from {answer.lower:.0f} to {answer.upper:.0f}")
+print("true (not private):", len(rides.filter("hour >= 16 AND hour < 20 AND km < 5")))
+
+# %%
+# Rows and time
+# -------------
+# The engine reads the rows once. What is left to do in Python takes the same time however many they
+# are: it starts from counts.
+rows = [30_000, 300_000, 3_000_000]
+seconds = []
+for n in rows:
+    begin = time.perf_counter()
+    PairViewSynthesizer(epsilon=1.0, domain=domain).fit(rides.limit(n))
+    seconds.append(time.perf_counter() - begin)
+print(pd.DataFrame({"rows": rows, "seconds of a fit": seconds}).round(2).to_string(index=False))
+
+# %%
+# Rows and release, side by side
+# ------------------------------
+# Where there are many rides, the noise of epsilon 1 does not show.
+cells = connection.execute(
+    f"""
+    SELECT floor(hour * 2) AS half, least(floor(km * 3), 59) AS step, count(*) AS n
+    FROM '{file}' GROUP BY ALL
+    """
+).df()
+exact = np.zeros((60, 48))
+exact[cells["step"].astype(int), cells["half"].astype(int)] = cells["n"]
+figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained", sharey=True)
+picture = axes[0].imshow(exact, origin="lower", aspect="auto", extent=(0, 24, 0, 20))
+figure.colorbar(picture, ax=axes[0], label="rides")
+axes[0].set(title="the rows (not private)", xlabel="hour", ylabel="km")
+view.plot(["hour", "km"], ax=axes[1])
+axes[1].set_title("released, epsilon 1")
+figure.suptitle("Rides by hour and length")
+plt.show()
