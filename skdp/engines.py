@@ -43,9 +43,15 @@ _POLARS_STREAMING = (1, 23)
 _MOST_CONDITIONS = {"polars": 8, "duckdb": 64, "pyspark": 64}
 
 
-def _floor(value: Any) -> Any:
-    """Largest integer below, where int64 holds it; engines cast by rounding or by truncation."""
+def _floor(value: Any, *, truncates: bool = False) -> Any:
+    """Largest integer below, where int64 holds it.
+
+    Engines cast by rounding or by truncation. Where the engine truncates and the value is not
+    negative (``truncates``), nothing is to be mended, and the value is not written out thrice.
+    """
     near = value.cast(nw.Int64)
+    if truncates:
+        return near
     return near - nw.when(near > value).then(nw.lit(1)).otherwise(nw.lit(0))
 
 
@@ -93,13 +99,16 @@ class LazyColumn:
         value = nw.col(self.name).cast(nw.Float64)
         gone = value.is_null() | value.is_nan()
         # What is missing gets a number first: some engines raise where they cast a NaN.
-        x = nw.when(gone).then(nw.lit(lower)).otherwise(value).clip(lower, upper)
+        x = nw.when(gone).then(nw.lit(lower)).otherwise(value)
+        # Not by clip, which writes the whole expression twice where it asks for null first.
+        x = nw.max_horizontal(nw.min_horizontal(x, nw.lit(upper)), nw.lit(lower))
+        truncates = self._lookups is not None and self._lookups.truncates
         if integer:
-            x = _floor(x).cast(nw.Float64)
+            x = _floor(x, truncates=truncates and lower >= 0).cast(nw.Float64)
         x = x - lower
         if not (integer and bins == upper - lower + 1):
             x = x * float(bins) / (upper - lower)
-        code = _floor(x).clip(0, bins - 1)
+        code = nw.min_horizontal(_floor(x, truncates=truncates), nw.lit(bins - 1))
         return nw.when(gone).then(nw.lit(missing)).otherwise(code)
 
     def looked_up(self, codes: Mapping[Any, int], *, unknown: int, missing: int) -> nw.Expr:
@@ -193,6 +202,7 @@ class _Lookups:
         self._prefix = prefix
         self._engine = engine
         self.most_conditions = _MOST_CONDITIONS[engine]
+        self.truncates = engine != "duckdb"
         self._tables: list[tuple[Any, Sequence[tuple[Any, int]]]] = []
 
     def add(self, value: Any, items: Sequence[tuple[Any, int]]) -> nw.Expr:

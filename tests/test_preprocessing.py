@@ -19,7 +19,7 @@ X = pd.DataFrame({"a": RNG.normal(40, 5, N), "b": RNG.uniform(0, 100, N)})
 
 
 def test_scaler_finds_means_and_spreads():
-    scaler = skdp.PrivateStandardScaler(5, bounds=(0, 100)).fit(X)
+    scaler = skdp.PrivateStandardScaler(20, bounds=(0, 100)).fit(X)
     np.testing.assert_allclose(scaler.mean_, X.mean(), atol=0.5)
     np.testing.assert_allclose(scaler.scale_, X.std(), rtol=0.1)
     scaled = scaler.transform(X)
