@@ -443,7 +443,7 @@ def _coded(names, low, high):
 
 
 def _as_synopsis(found, names, low, high, loss, algorithm):
-    """The noisy grid as a release that can be asked."""
+    """The noisy grid or tree as a release that can be asked."""
     sides = [len(edge) - 1 for edge in found.edges]
     domain = Domain(
         {
@@ -451,7 +451,8 @@ def _as_synopsis(found, names, low, high, loss, algorithm):
             for name, a, b, side in zip(names, low, high, sides, strict=True)
         }
     )
-    mechanism = f"k-means grid, algorithm={algorithm!r}"
+    form = "grid" if found.leaves is None else "tree"
+    mechanism = f"k-means {form}, algorithm={algorithm!r}"
     if found.leaves is not None:
         leaves = found.leaves
         boxes = Boxes(leaves.lower, leaves.upper)

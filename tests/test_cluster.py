@@ -198,6 +198,11 @@ def test_synopsis_answers_and_samples():
         assert model.synopsis_ is None
 
 
+def test_synopsis_says_what_it_is_of():
+    made = [DPKMeans(2, epsilon=e, bounds=(-10, 10)).fit(X).synopsis_ for e in (0.01, 10)]
+    assert [each.mechanism.split(",")[0] for each in made] == ["k-means grid", "k-means tree"]
+
+
 @pytest.mark.parametrize("algorithm", ["auto", "lloyd"])
 def test_plot_marks_the_centroids(algorithm):
     frame = pd.DataFrame(blobs(middles=np.array([[0, 1, 2.0], [5, 5, 5]])), columns=list("abc"))
