@@ -41,6 +41,8 @@ _POLARS_STREAMING = (1, 23)
 # A value is looked up by conditions in a table of up to so many, by a join in a longer one.
 # Polars evaluates both sides of every condition, the others only the one that holds.
 _MOST_CONDITIONS = {"polars": 8, "duckdb": 64, "pyspark": 64}
+# Where a number that is cast to an integer loses its fraction; DuckDB rounds it.
+_TRUNCATING = ("polars", "pyspark")
 
 
 def _floor(value: Any, *, truncates: bool = False) -> Any:
@@ -202,7 +204,7 @@ class _Lookups:
         self._prefix = prefix
         self._engine = engine
         self.most_conditions = _MOST_CONDITIONS[engine]
-        self.truncates = engine != "duckdb"
+        self.truncates = engine in _TRUNCATING
         self._tables: list[tuple[Any, Sequence[tuple[Any, int]]]] = []
 
     def add(self, value: Any, items: Sequence[tuple[Any, int]]) -> nw.Expr:
@@ -585,7 +587,8 @@ class _EngineCodes(CodedRows):
         def clipped(name: str) -> Any:
             step, length, limit = nw.col(name), nw.col("length"), nw.col("limit")
             # Toward zero, and no division by zero even where the result is not used.
-            shrunk = _floor(step.abs() * limit / length.clip(1.0)).cast(nw.Float64)
+            shrunk = step.abs() * limit / nw.max_horizontal(length, nw.lit(1.0))
+            shrunk = _floor(shrunk, truncates=self._engine in _TRUNCATING).cast(nw.Float64)
             signed = nw.when(step < 0).then(0.0 - shrunk).otherwise(shrunk)
             return nw.when(length > limit).then(signed).otherwise(step)
 
