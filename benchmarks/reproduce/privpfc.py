@@ -366,7 +366,7 @@ def _variants(
 
 def _figure_3_8(out_dir: Path, quick: bool) -> Finding:
     problem = tables.adult()
-    pools = (100, 1000) if quick else (100, 1000, 10_000, 50_000)
+    pools = (100, 1000) if quick else (100, 1000, 10_000, 200_000)
     cells = [
         (
             f"{name}, epsilon {epsilon:g}",
