@@ -38,7 +38,7 @@ PICTURES = (
     "cubes_dimensions",
     "hdpview_figure_3",
     "figure_3_10",
-    "kmeans_figure_4_2",
+    "kmeans_figure_4_1",
     "figure_5_9",
 )
 COLUMNS = ["figure", "work", "run", "verdict", "claim", "found", "rules", "cpu_s", "seconds"]

@@ -21,7 +21,7 @@ from sklearn.cluster import KMeans
 
 from benchmarks import _data
 from benchmarks.kmeans import best_nicv, blobs, nicv, private_fit
-from benchmarks.reproduce import Finding, run
+from benchmarks.reproduce import MARKERS, Finding, run
 from skdp._random import noise_source, sampling_generator
 from skdp.exceptions import InsecureSeedWarning
 from skdp.mechanisms import discrete_laplace
@@ -51,6 +51,7 @@ _COLOURS = dict(
         strict=True,
     )
 )
+_MARKERS = dict(zip(_NAMES, MARKERS + "P.", strict=True))
 
 
 def _sets(quick: bool) -> dict[str, tuple[NDArray[np.float64], int]]:
@@ -126,7 +127,7 @@ def _curves(
                     | {"nicv": means[-1], "best": best}
                 )
             ax.plot(
-                epsilons, means, marker="o", markersize=3,
+                epsilons, means, marker=_MARKERS[algorithm], markersize=4,
                 color=_COLOURS[algorithm], label=_NAMES[algorithm],
             )  # fmt: skip
         ax.axhline(best, color="0.5", linestyle="--", linewidth=0.8)
@@ -301,8 +302,8 @@ def figure_4_6(out: Path, quick: bool) -> Finding:
                 value = nicv(sample, np.clip(_decode(centers), -1, 1))
                 series[kind].append(value)
                 rows.append({"data": data, "kind": kind, "exponent": exponent, "nicv": value})
-        for kind, values in series.items():
-            ax.plot(exponents, values, marker="o", markersize=3, label=kind)
+        for marker, (kind, values) in zip(MARKERS, series.items(), strict=False):
+            ax.plot(exponents, values, marker=marker, markersize=4, label=kind)
         at = exponents.index(0.6)
         smaller_is_better.append(min(series["GkM"][:at]) < series["GkM"][at])
         ax.set_yscale("log")
@@ -340,8 +341,8 @@ def figure_4_7(out: Path, quick: bool) -> Finding:
             task = _task(sample, k, {"rounds": 10**7}, seed=3)
             centers = kmeans_algorithms.genetic(task, rounds=n).centroids
             curves["genetic"].append(nicv(sample, _decode(centers)))
-        for name, values in curves.items():
-            ax.plot(rounds, values, marker="o", markersize=3, label=name)
+        for marker, (name, values) in zip(MARKERS, curves.items(), strict=False):
+            ax.plot(rounds, values, marker=marker, markersize=4, label=name)
             rows += [
                 {"data": data, "method": name, "rounds": n, "nicv": v}
                 for n, v in zip(rounds, values, strict=True)
@@ -426,8 +427,10 @@ def _validity_table(
             )
     figure, (ax,) = _panels(1)
     table = pd.DataFrame(rows)
-    for k, part in table[table["epsilon"] < np.inf].groupby("k"):
-        ax.plot(part["epsilon"], part["likelihood"], marker="o", label=f"k = {k}")
+    shown = table[table["epsilon"] < np.inf].groupby("k")
+    for place, (k, part) in enumerate(shown):
+        marker = MARKERS[place % len(MARKERS)]
+        ax.plot(part["epsilon"], part["likelihood"], marker=marker, label=f"k = {k}")
     ax.set_xscale("log")
     ax.set_ylim(0, 1.05)
     ax.set_xlabel("epsilon")
