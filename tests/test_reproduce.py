@@ -57,6 +57,12 @@ def test_every_figure_and_table_of_the_works_is_listed_once(work, kind, expected
     assert sorted(found) == sorted(expected)
 
 
+def test_names_begin_with_the_module_so_that_no_two_works_share_a_file():
+    for module, work in command.WORKS.items():
+        mine = [name for name, (of, _) in command.figures().items() if of == work]
+        assert mine and all(name.startswith(f"{module}_") for name in mine)
+
+
 def test_the_slides_on_cubes_are_all_there():
     names = {name for name in command.figures() if name.startswith("cubes_")}
     parts = {"dimensions", "cuboids", "cardinalities", "time", "time_parts"}
@@ -128,6 +134,6 @@ def test_a_figure_writes_its_picture_and_its_numbers(tmp_path, monkeypatch, caps
     )
     command.main()
     assert "1.0891" in capsys.readouterr().out
-    assert (tmp_path / "figure_3_2.png").stat().st_size > 10_000
+    assert (tmp_path / "privpfc_figure_3_2.png").stat().st_size > 10_000
     findings = pd.read_csv(tmp_path / "findings.csv")
     assert findings["verdict"].tolist() == ["agrees"]

@@ -37,20 +37,19 @@ PICTURES = (
     "gblue_figure_5",
     "cubes_dimensions",
     "hdpview_figure_3",
-    "figure_3_10",
+    "privpfc_figure_3_10",
     "kmeans_figure_4_1",
-    "figure_5_9",
+    "svt_figure_5_9",
 )
 COLUMNS = ["figure", "work", "run", "verdict", "claim", "found", "rules", "cpu_s", "seconds"]
 
 
 def figures() -> dict[str, tuple[str, Figure]]:
-    """Every figure: its unique name to the work it is of and the function that draws it."""
+    """Every figure: its name, which begins with its module, to its work and what draws it."""
     found: dict[str, tuple[str, Figure]] = {}
     for module, work in WORKS.items():
-        for name, draw in importlib.import_module(f"benchmarks.reproduce.{module}").FIGURES.items():
-            unique = name if name.startswith(module) else f"{module}_{name}"
-            found[unique] = (work, draw)
+        drawings = importlib.import_module(f"benchmarks.reproduce.{module}").FIGURES
+        found |= {name: (work, draw) for name, draw in drawings.items()}
     return found
 
 

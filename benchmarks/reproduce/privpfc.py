@@ -257,7 +257,7 @@ def _figure_3_2(out_dir: Path, quick: bool) -> Finding:
         rows.append((epsilon, "length of the interval", quality.score_range / kernel.UNIT))
         rows.append((epsilon, "the paper's bound, both ways", 2.2))
     frame = pd.DataFrame(rows, columns=["epsilon", "what", "records"])
-    _draw(out_dir, "figure_3_2", frame, "epsilon", "records", label="what", log_x=True)
+    _draw(out_dir, "privpfc_figure_3_2", frame, "epsilon", "records", label="what", log_x=True)
     largest = frame.loc[frame["what"] == "largest change", "records"].max()
     interval = frame.loc[frame["what"] == "length of the interval", "records"].max()
     return Finding(
@@ -286,7 +286,7 @@ def _figure_3_3(out_dir: Path, quick: bool) -> Finding:
         found.append(np.corrcoef(two, exact)[0, 1])
         rows += [(epsilon, a, b) for a, b in zip(two, exact, strict=True)]
     frame = pd.DataFrame(rows, columns=["epsilon", "two largest", "exact"])
-    _draw_points(out_dir, "figure_3_3", frame)
+    _draw_points(out_dir, "privpfc_figure_3_3", frame)
     return Finding(
         "the quality of the two largest counts and the exact one have a correlation of .936 "
         "(standard deviation .026).",
@@ -345,7 +345,7 @@ def _figure_3_7(out_dir: Path, quick: bool) -> Finding:
     frame = pd.concat(frames)
     _draw(
         out_dir,
-        "figure_3_7",
+        "privpfc_figure_3_7",
         frame,
         "epsilon",
         "misclassification",
@@ -378,7 +378,7 @@ def _figure_3_8(out_dir: Path, quick: bool) -> Finding:
         for pool in pools
         for fold in range(1 if quick else 3)
     ]
-    means = _variants(out_dir, "figure_3_8", cells, "pool")
+    means = _variants(out_dir, "privpfc_figure_3_8", cells, "pool")
     written = means.loc[[name for name in means.index if "written" in name]]
     many = min(10_000, written.columns.max())
     gain = (written[100] - written[many]).mean()
@@ -411,7 +411,7 @@ def _figure_3_9(out_dir: Path, quick: bool) -> Finding:
                         cells.append((f"{split}, {form}", epsilon, error))
         finally:
             kernel.SHARES.update(kept)
-    means = _variants(out_dir, "figure_3_9", cells, "epsilon")
+    means = _variants(out_dir, "privpfc_figure_3_9", cells, "epsilon")
     gain = means.loc["3/37/60, as written"] - means.loc["3/10/87, as written"]
     return Finding(
         "the split 3/10/87 is as good as 3/37/60, and a little better from epsilon .2 on.",
@@ -437,7 +437,7 @@ def _figure_3_10(out_dir: Path, quick: bool) -> Finding:
                 cells.append((name, epsilon, error))
                 error, _ = _noise_free_choice(problem, name, epsilon, fold)
                 cells.append((f"{name}, choice without noise", epsilon, error))
-    means = _variants(out_dir, "figure_3_10", cells, "epsilon")
+    means = _variants(out_dir, "privpfc_figure_3_10", cells, "epsilon")
     mean = means.mean(axis=1)
     return Finding(
         "choosing without noise gains something for PrivPfC, and DiffGen stays behind even so.",
@@ -488,7 +488,7 @@ def _figure_3_11(out_dir: Path, quick: bool) -> Finding:
             for fold in range(1 if quick else 3):
                 error, _ = _error(part, method, 0.5, "tree", fold)
                 cells.append((name, float(dimensions), error))
-    means = _variants(out_dir, "figure_3_11", cells, "dimensions")
+    means = _variants(out_dir, "privpfc_figure_3_11", cells, "dimensions")
     spread = means.max(axis=1) - means.min(axis=1)
     return Finding(
         "at epsilon .5 the errors of PrivPfC, DiffGen and PPH hardly depend on the number of "
@@ -513,7 +513,14 @@ def _figure_3_12(out_dir: Path, quick: bool) -> Finding:
                 rows.append((name, epsilon, _error(problem, method, epsilon, "tree", fold)[1]))
     frame = pd.DataFrame(rows, columns=["method", "epsilon", "seconds"])
     _draw(
-        out_dir, "figure_3_12", frame, "epsilon", "seconds", label="method", log_x=True, log_y=True
+        out_dir,
+        "privpfc_figure_3_12",
+        frame,
+        "epsilon",
+        "seconds",
+        label="method",
+        log_x=True,
+        log_y=True,
     )
     means = frame.groupby("method")["seconds"].mean()
     shown = ", ".join(f"{name} {value:.2f}" for name, value in means.items())
@@ -530,21 +537,21 @@ def _figure_3_12(out_dir: Path, quick: bool) -> Finding:
 
 
 FIGURES: dict[str, Figure] = {
-    "figure_3_2": _figure_3_2,
-    "figure_3_3": _figure_3_3,
-    "figure_3_4": _compare(
-        "figure_3_4", "tree", "with decision trees PrivPfC is best in most cases."
+    "privpfc_figure_3_2": _figure_3_2,
+    "privpfc_figure_3_3": _figure_3_3,
+    "privpfc_figure_3_4": _compare(
+        "privpfc_figure_3_4", "tree", "with decision trees PrivPfC is best in most cases."
     ),
-    "figure_3_5": _compare("figure_3_5", "svm", "with SVMs PrivPfC is best."),
-    "figure_3_6": _compare(
-        "figure_3_6", "logistic", "with logistic regression PrivPfC is best overall."
+    "privpfc_figure_3_5": _compare("privpfc_figure_3_5", "svm", "with SVMs PrivPfC is best."),
+    "privpfc_figure_3_6": _compare(
+        "privpfc_figure_3_6", "logistic", "with logistic regression PrivPfC is best overall."
     ),
-    "figure_3_7": _figure_3_7,
-    "figure_3_8": _figure_3_8,
-    "figure_3_9": _figure_3_9,
-    "figure_3_10": _figure_3_10,
-    "figure_3_11": _figure_3_11,
-    "figure_3_12": _figure_3_12,
+    "privpfc_figure_3_7": _figure_3_7,
+    "privpfc_figure_3_8": _figure_3_8,
+    "privpfc_figure_3_9": _figure_3_9,
+    "privpfc_figure_3_10": _figure_3_10,
+    "privpfc_figure_3_11": _figure_3_11,
+    "privpfc_figure_3_12": _figure_3_12,
 }
 
 

@@ -203,12 +203,12 @@ def draw_table(name: str, pair: str, epsilon: float) -> Entry:
 
 
 FIGURES: dict[str, Entry] = {
-    "table_5_3": draw_table("table_5_3", "BMS-POS and Kosarak", 0.1),
-    "table_5_4": draw_table("table_5_4", "AOL and Zipf", 0.1),
-    "table_5_5": draw_table("table_5_5", "BMS-POS and Kosarak", 0.5),
-    "table_5_6": draw_table("table_5_6", "AOL and Zipf", 0.5),
+    "svt_table_5_3": draw_table("svt_table_5_3", "BMS-POS and Kosarak", 0.1),
+    "svt_table_5_4": draw_table("svt_table_5_4", "AOL and Zipf", 0.1),
+    "svt_table_5_5": draw_table("svt_table_5_5", "BMS-POS and Kosarak", 0.5),
+    "svt_table_5_6": draw_table("svt_table_5_6", "AOL and Zipf", 0.5),
     **{
-        f"figure_5_{number}": draw_lines(f"figure_5_{number}", pair, epsilon, setting)
+        f"svt_figure_5_{number}": draw_lines(f"svt_figure_5_{number}", pair, epsilon, setting)
         for number, (setting, epsilon, pair) in enumerate(
             (
                 (setting, epsilon, pair)
