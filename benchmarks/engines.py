@@ -296,7 +296,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", choices=list(PARTS), action="append", help="default: all")
     parser.add_argument("--quick", action="store_true", help="a fiftieth of the rows")
-    parser.add_argument("--divide", type=int, default=1, help="all numbers of rows by this")
     parser.add_argument("--folder", type=Path, help="keep the generated rows here, or find them")
     parser.add_argument("--out", type=Path, help="JSON file to write")
     parser.add_argument("--picture", type=Path, help="PNG file to write of the part growth")
@@ -310,7 +309,7 @@ def main() -> None:
     results: dict[str, Any] = {}
     try:
         for part in arguments.part or PARTS:
-            results[part] = PARTS[part](folder, 50 if arguments.quick else arguments.divide)
+            results[part] = PARTS[part](folder, 50 if arguments.quick else 1)
     finally:
         if arguments.folder is None:
             shutil.rmtree(folder)
