@@ -213,13 +213,13 @@ amounts = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(total=amounts, charges=st.lists(amounts, max_size=12))
 def test_memory_ledger_against_an_oracle(total, charges):
     check_against_oracle(PrivacyLedger(total), total, charges)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(total=amounts, charges=st.lists(amounts, max_size=8))
 def test_file_ledger_against_an_oracle(tmp_path_factory, total, charges):
     path = tmp_path_factory.mktemp("oracle") / "ledger.db"

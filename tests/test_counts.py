@@ -34,7 +34,7 @@ def listed(table):
 
 
 @given(tables())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_group_by_equals_a_counter(case):
     sizes, rows = case
     table = CountTable.from_codes(rows, sizes)
@@ -46,7 +46,7 @@ def test_group_by_equals_a_counter(case):
 
 
 @given(tables(), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_projection_equals_a_counter(case, data):
     sizes, rows = case
     table = CountTable.from_codes(rows, sizes)
@@ -58,7 +58,7 @@ def test_projection_equals_a_counter(case, data):
 
 
 @given(tables(), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_weighted_rows(case, data):
     sizes, rows = case
     weights = data.draw(st.lists(st.integers(0, 2**50), min_size=len(rows), max_size=len(rows)))

@@ -137,7 +137,7 @@ def test_thirty_dimensions_work_with_a_limit():
 # --- variances and least squares against dense matrices ------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(measured())
 def test_least_squares_against_dense(case):
     sizes, variances, seed = case
@@ -172,7 +172,7 @@ def test_least_squares_against_dense(case):
                 assert found[chosen] == pytest.approx(expected, rel=1e-7, abs=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(measured(4))
 def test_published_tables_agree_and_truth_is_a_fixed_point(case):
     sizes, variances, seed = case
@@ -194,7 +194,7 @@ def test_published_tables_agree_and_truth_is_a_fixed_point(case):
         np.testing.assert_allclose(table, exact[mask], rtol=0, atol=1e-9)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(measured())
 def test_least_squares_is_never_worse_than_one_source(case):
     sizes, variances, _ = case
@@ -262,7 +262,7 @@ def dense_lp(sizes, tables, scales, norm):
 
 
 @pytest.mark.parametrize("norm", ["l1", "linf"])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(case=measured())
 def test_linear_programs_against_dense(norm, case):
     sizes, variances, seed = case
@@ -342,7 +342,7 @@ def test_bmax_for_consistent_cuboids_is_never_worse():
             assert values[0] <= min(values) * (1 + 1e-9)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=3).map(tuple))
 def test_bmax_against_all_sets_of_sources(sizes):
     cube = lattice(sizes)

@@ -256,7 +256,7 @@ def test_simulated_standard_errors_are_near_those_measured(consistency, monkeypa
     assert 0.5 < mean < 1.8
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     st.lists(st.integers(1, 4), min_size=1, max_size=4),
     st.sampled_from(["all", "bmax", "base"]),

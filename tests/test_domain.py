@@ -20,7 +20,7 @@ from skdp.domain import Categorical, Domain, Numeric, Taxonomy
 from skdp.exceptions import DomainError, PrivacyLeakWarning
 from skdp.frames import as_frame
 
-QUICK = settings(max_examples=100, deadline=None)
+QUICK = settings(max_examples=100)
 
 
 def codes_of(attribute, values, dtype=object):
@@ -845,7 +845,7 @@ def test_containers_give_identical_codes(domain, data):
 
 
 @given(domains(), st.data(), st.integers(0, 2**32))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_codes_of_decoded_rows_are_the_codes(domain, data, seed):
     rows = data.draw(
         st.lists(st.tuples(*[st.integers(0, s - 1) for s in domain.shape]), max_size=9)
@@ -1087,7 +1087,7 @@ def test_corrupted_json(text, message):
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_damage_to_json_is_a_domain_error_or_a_domain(data):
     text = PEOPLE.to_json()
     start = data.draw(st.integers(0, len(text) - 1))

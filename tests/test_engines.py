@@ -164,8 +164,6 @@ THIRDS = (
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 @settings(
     max_examples=25,
-    deadline=None,
-    derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
 @given(tables())
@@ -178,8 +176,6 @@ def test_engines_count_what_arrow_counts(engine, case):
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 @settings(
     max_examples=15,
-    deadline=None,
-    derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(tables())
@@ -189,7 +185,7 @@ def test_long_tables_are_joined_to_the_same_effect(engine, monkeypatch, case):
     assert_same_counts(ENGINES[engine](table), table, domain)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15)
 @given(tables())
 @example(THIRDS)
 def test_dask_counts_what_pandas_counts(case):
@@ -199,7 +195,7 @@ def test_dask_counts_what_pandas_counts(case):
 
 
 @pytest.mark.slow
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=10)
 @given(tables())
 @example(THIRDS)
 def test_spark_counts_what_arrow_counts(case):
@@ -635,7 +631,7 @@ def test_kmeans_is_that_of_pandas(make, algorithm):
     np.testing.assert_array_equal(got.cluster_counts_, expected.cluster_counts_)
 
 
-@settings(max_examples=5, deadline=None, derandomize=True)
+@settings(max_examples=5)
 @given(
     st.lists(st.tuples(*[st.integers(0, 2**20 - 1)] * 3), min_size=1, max_size=20),
     st.lists(st.tuples(*[st.integers(0, 2**20 - 1)] * 3), min_size=1, max_size=4),

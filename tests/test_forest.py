@@ -62,7 +62,7 @@ def weighted_sum(table, weights):
     return table.sum()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     shape=st.lists(st.integers(1, 5), min_size=1, max_size=5),
     seed=st.integers(0, 10_000),
@@ -84,7 +84,7 @@ def test_answers_equal_those_of_the_dense_table(shape, seed, zeros):
     np.testing.assert_allclose(model.answer(queries), expected, atol=1e-7)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(shape=st.lists(st.integers(1, 5), min_size=2, max_size=5), seed=st.integers(0, 10_000))
 def test_views_equal_the_margins_of_the_dense_table(shape, seed):
     rng = np.random.default_rng(seed)
@@ -152,7 +152,7 @@ def test_cycles_and_wrong_shapes_are_refused():
 # --- margins
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     shape=st.tuples(st.integers(1, 6), st.integers(1, 6)),
     seed=st.integers(0, 10_000),

@@ -115,7 +115,7 @@ def expected_score(score, cells, lower, upper, left, right):
 
 
 @pytest.mark.parametrize("score", ["error", "imbalance"])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(drawn=blocks_of_tables())
 def test_cut_scores_are_exact(score, drawn):
     cells, table, boxes = drawn
@@ -132,7 +132,7 @@ def test_cut_scores_are_exact(score, drawn):
 
 
 @pytest.mark.parametrize("score", ["error", "imbalance"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(cells=dense_tables(largest_count=20))
 def test_one_record_moves_the_scores_of_a_block_within_the_range(score, cells):
     if cells.size < 2:
@@ -190,7 +190,7 @@ def recorded_errors(cells):
     return values[0].tolist()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(cells=dense_tables())
 def test_tested_errors_are_exact(cells):
     expected = [to_steps(exact_error(cells))] if cells.size > 1 else []
@@ -531,7 +531,7 @@ def test_public_cuts_beyond_kappa_lose_nothing():
 # Structure of the release.
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(cells=dense_tables(), seed=st.integers(0, 2**20), calibration=st.sampled_from(CALIBRATIONS))
 def test_boxes_partition_the_domain(cells, seed, calibration):
     parts = hdpview_parts(Fraction(2), cells.shape, calibration=calibration)
@@ -562,7 +562,7 @@ def no_noise(monkeypatch):
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(cells=dense_tables(), calibration=st.sampled_from(CALIBRATIONS))
 def test_without_noise_the_counts_are_exact_and_stops_are_right(cells, calibration):
     with pytest.MonkeyPatch.context() as monkeypatch:

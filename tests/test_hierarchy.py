@@ -212,7 +212,7 @@ def test_bad_shapes():
 # --- estimates
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(measured_trees(unmeasured=False, exact=False), st.data())
 def test_blue_is_dense_least_squares(case, data):
     tree, values, variances = case
@@ -231,7 +231,7 @@ def test_blue_is_dense_least_squares(case, data):
     np.testing.assert_allclose(gain.T @ values, Q.T @ blue.estimate(values)[tree.leaves], atol=1e-7)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(measured_trees(exact=False))
 def test_unmeasured_nodes(case):
     """Infinite variances: equal to dense least squares wherever that is determined."""
@@ -270,7 +270,7 @@ def test_unmeasured_nodes(case):
                 blue.query_covariance(A[node])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(parents(), st.data())
 def test_exact_nodes_are_the_limit_of_small_variances(given_parents, data):
     tree = Tree.from_parents(given_parents)
@@ -334,7 +334,7 @@ def test_bad_values_and_weights():
         hierarchy.gblue(tree, [1, 1, 1], tol=0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 400), st.sampled_from([2, 3, 12, "levels"]), st.integers(0, 10**6))
 def test_range_variances(n_bins, kind, seed):
     """The walk along two paths equals the sum over all nodes, for ranges cut anywhere."""
@@ -369,7 +369,7 @@ def test_range_variances_over_wide_leaves():
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(measured_trees(unmeasured=False, exact=False, largest=12, spread=4.0))
 def test_gblue_converges_to_blue(case):
     tree, values, variances = case
@@ -380,7 +380,7 @@ def test_gblue_converges_to_blue(case):
     np.testing.assert_allclose(equal, Blue(tree, np.ones(tree.n_nodes)).estimate(values), atol=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(measured_trees(exact=False, largest=12, spread=4.0))
 def test_gblue_leaves_unmeasured_nodes_out(case):
     tree, values, variances = case
@@ -435,7 +435,7 @@ def project_by_search(z, s, total):
     return found
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.tuples(st.floats(-10, 10), st.floats(0.1, 10)), min_size=1, max_size=7),
     st.floats(0, 20),
@@ -453,7 +453,7 @@ def test_projection_of_a_family(children, total, deep):
     np.testing.assert_allclose(x[tree.leaves], project_by_search(z, s, x[0]), atol=1e-6)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(measured_trees())
 def test_non_negative_estimates_are_consistent(case):
     tree, values, variances = case
@@ -547,7 +547,7 @@ def test_cover_skips_unmeasured_nodes_and_cuts_only_the_finest():
 
 
 @given(parents(12), st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_cube_root_shares_are_optimal(given_parents, data):
     tree = Tree.from_parents(given_parents)
     costs = np.array(
@@ -898,7 +898,7 @@ def test_a_million_bins():
     assert time.process_time() - started < 10
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     values=st.lists(st.floats(-1e6, 1e6) | st.integers(-50, 200), min_size=1, max_size=30),
     total=st.floats(1e-3, 1e6),

@@ -208,7 +208,7 @@ def test_missing_values_have_a_cell_of_their_own(quiet):
     st.sampled_from(["blue", "iterative"]),
     st.integers(0, 1000),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_estimates_and_errors_are_dense_least_squares(n, branching, budget, consistency, seed):
     rows = np.random.default_rng(seed).integers(0, n, 60)
     estimator = RangeTreeHistogram(

@@ -922,7 +922,7 @@ def pipelines(ledger):
     )
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_the_ledger_sees_what_was_forecast(data):
     ledger = skdp.PrivacyLedger()

@@ -111,7 +111,7 @@ def test_full_grid_is_cut_like_the_published_runs():
     assert sides == [23, 22]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(1, 2**20), min_size=1, max_size=32), st.floats(1, 2e5))
 def test_grids_cover_the_box_and_stay_small(shape, n_cells):
     for edges in (full_grid_edges(shape, n_cells), grid_edges(shape, min(n_cells, 64))):
@@ -166,7 +166,7 @@ def test_empty_cells_pass_the_threshold_with_the_chance_of_the_noise(monkeypatch
     assert deviation(epsilon * 0.8) > 5 and deviation(epsilon * 1.25) > 5
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_cover_completes_cells_to_a_partition(data):
     sides = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
@@ -284,7 +284,7 @@ class _Recorder:
         return values
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.data())
 def test_a_record_moves_a_round_by_what_its_noise_covers(data):
     d = data.draw(st.integers(1, 6))

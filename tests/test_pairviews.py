@@ -54,7 +54,7 @@ def neighbours(table):
 # --- the budget
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     epsilon=st.fractions(Fraction(1, 10_000), 100).filter(bool),
     shape=st.lists(st.integers(1, 30), min_size=1, max_size=12),
@@ -207,7 +207,7 @@ def path_prices(measured):
     return [sums[leaf] for leaf in np.flatnonzero(measured.is_leaf)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     shape=st.one_of(
         st.tuples(st.integers(2, 80)),

@@ -192,7 +192,7 @@ def privtree_by_recursion(cells, public, lower, upper, halvings, depth):
     return boxes
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(cells=dense_tables(), n_split=st.integers(1, 4), epsilon=st.sampled_from([1, 8, 100]))
 def test_privtree_without_noise_equals_the_recursion(cells, n_split, epsilon):
     parts = privtree_parts(Fraction(epsilon), cells.shape, n_split=n_split)
@@ -273,7 +273,7 @@ def kd_by_recursion(cells, epsilon, xi0, xi1, corrected, lower, upper):
     return kd_by_recursion(*rest, lower, left) + kd_by_recursion(*rest, right, upper)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     cells=dense_tables(least=-3),
     xi0=st.sampled_from([0, 5.5, 30, 1e9]),
@@ -301,7 +301,7 @@ def test_noise_alone_does_not_divide_a_large_empty_box():
 # --- kd-tree: two steps
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(cells=dense_tables())
 def test_two_step_without_noise_is_exact(cells):
     with pytest.MonkeyPatch.context() as patch:
@@ -318,7 +318,7 @@ def test_two_step_without_noise_is_exact(cells):
     assert len(second[0]) == len(view.lower) and second[1:] == (Fraction(3, 4), 1)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(cells=dense_tables(), height=st.integers(1, 6))
 def test_hierarchical_without_noise_is_exact(cells, height):
     with pytest.MonkeyPatch.context() as patch:
@@ -498,7 +498,7 @@ def test_intervals_without_a_cut_box_are_those_of_the_noise():
         BoxModel(boxes, [10, 20], (8,), noise_variance=[1, 1], uneven=True)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(cells=dense_tables(least=-3), seed=st.integers(0, 100))
 def test_answers_from_projections_equal_those_box_by_box(cells, seed):
     rng = np.random.default_rng(seed)

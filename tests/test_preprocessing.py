@@ -89,7 +89,7 @@ def test_clipper_finds_quantiles_and_declares_a_domain():
     assert unnamed.make_domain().names == ("x0", "x1")
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(
     codes=st.lists(st.integers(-1, 2**20 - 1), max_size=12),
     one_more=st.integers(-1, 2**20 - 1),

@@ -177,7 +177,7 @@ def test_scores_beyond_the_table_go_on_in_whole_steps():
     assert scores[2] - scores[1] == UNIT * (10**12 - length - 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     data=st.data(),
     n_classes=st.sampled_from([1, 2, 3]),
@@ -211,7 +211,7 @@ def brute_force(rows, grid, n_classes, quality):
     return score
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data(), n_classes=st.sampled_from([1, 2, 3, 5]))
 def test_scores_are_exact(data, n_classes):
     rows = data.draw(st.lists(records(n_classes), max_size=40))
@@ -251,7 +251,7 @@ def test_pool_holds_every_grid_where_there_is_room():
         assert found == set(product(*(range(len(each.sizes)) for each in options)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     widths=st.lists(st.integers(1, 6), min_size=1, max_size=12),
     limit=st.integers(1, 300),
@@ -475,7 +475,7 @@ def test_empty_cells_are_counted():
 # ------------------------------------------------------------------- DiffGen and PPH
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(data=st.data(), n_classes=st.sampled_from([2, 3]))
 def test_one_record_moves_the_diffgen_scores_by_0_or_1(data, n_classes):
     rows = data.draw(st.lists(records(n_classes), max_size=20))
@@ -521,7 +521,7 @@ def test_diffgen_finds_what_tells_labels_apart(recorder):
     assert groups.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data(), n_classes=st.sampled_from([2, 3]))
 def test_one_record_moves_the_confusion_score_within_one_unit(data, n_classes):
     rows = data.draw(st.lists(records(n_classes), max_size=20)) * data.draw(st.integers(1, 3))

@@ -115,7 +115,7 @@ def conditions(draw):
     return name, (low, high), text, lambda v: v is not None and low <= v <= high
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(conditions(), min_size=1, max_size=4, unique_by=lambda c: c[0]))
 def test_dict_and_string_agree_with_a_brute_force(parts):
     from_dict = parse({name: value for name, value, _, _ in parts}, DOMAIN)
@@ -144,7 +144,7 @@ def comparisons(draw):
     return name, f"{column(name)} {operator} {value!r}"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(comparisons(), comparisons())
 def test_strings_mean_what_pandas_means(first, second):
     text = f"{first[1]} & {second[1]}" if first[0] != second[0] else first[1]
@@ -362,7 +362,7 @@ SNIPPETS = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.one_of(st.text(max_size=40), st.lists(SNIPPETS, max_size=12).map(" ".join)))
 @example("age > 3 and " * 2000 + "age > 3")
 def test_any_text_parses_or_raises_value_error(text):
@@ -379,7 +379,7 @@ def test_any_text_parses_or_raises_value_error(text):
 # --- moments
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.sampled_from(["age", "hours", "kids", "pay", "wage"]), st.data())
 def test_moments_match_a_brute_force(name, data):
     low, high = sorted(data.draw(st.tuples(fine_ends[name], fine_ends[name])))

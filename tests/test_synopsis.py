@@ -857,7 +857,6 @@ def use(synopsis):
 
 FUZZ = settings(
     max_examples=150,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
