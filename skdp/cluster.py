@@ -114,11 +114,10 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     parameters, ``n_samples`` and ``init`` if given. *Released*: centroids, noisy counts, the noisy
     grid or tree. Labels and inertia of the rows are not stored: ``labels_`` and ``inertia_`` would
     be exact. *Cost*: a record lies in one cell of the grid, or on one path of the tree, and in one
-    cluster of a round, because
-    all assignments of a round use the same frozen centroids; grid and rounds add up to epsilon.
-    Empty clusters and empty cells get the same noise as all others. Rows with a missing value are
-    skipped. In the dissertation centroids move while a round goes on and the noise of the sums is
-    too small by the range of a feature; see the user guide.
+    cluster of a round, because all assignments of a round use the same frozen centroids; grid and
+    rounds add up to epsilon. Empty clusters and empty cells get the same noise as all others. Rows
+    with a missing value are skipped. In the dissertation centroids move while a round goes on and
+    the noise of the sums is too small by the range of a feature; see the user guide.
 
     References
     ----------

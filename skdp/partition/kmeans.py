@@ -35,6 +35,7 @@ __all__ = [
     "best_kmeans",
     "count_points",
     "cover",
+    "even_edges",
     "full_grid_edges",
     "grid_edges",
     "kmeans_plus_plus",
@@ -143,6 +144,11 @@ def nearest_distances(points: NDArray[np.int32], candidates: NDArray[np.int64]) 
 # -- grids
 
 
+def even_edges(size: int, parts: int) -> IntArray:
+    """First codes of parts of an axis, of equal width up to rounding, and the end."""
+    return np.arange(parts + 1, dtype=np.int64) * size // parts
+
+
 def grid_edges(shape: Sequence[int], n_cells: float) -> list[IntArray]:
     """Edges of a grid of about cubic cells, at least ``n_cells`` of them where codes suffice.
 
@@ -165,10 +171,7 @@ def grid_edges(shape: Sequence[int], n_cells: float) -> list[IntArray]:
             high = middle
         else:
             low = middle + 1
-    return [
-        np.arange(side + 1, dtype=np.int64) * size // side
-        for size, side in zip(shape, sides(low), strict=True)
-    ]
+    return [even_edges(size, side) for size, side in zip(shape, sides(low), strict=True)]
 
 
 def full_grid_edges(shape: Sequence[int], n_cells: float) -> list[IntArray]:
@@ -183,7 +186,7 @@ def full_grid_edges(shape: Sequence[int], n_cells: float) -> list[IntArray]:
     for done, axis in enumerate(np.argsort(shape, kind="stable")):
         size = shape[axis]
         parts = max(1, min(size, math.ceil(wanted ** (1 / (len(shape) - done)) - 1e-9)))
-        edges[axis] = np.arange(parts + 1, dtype=np.int64) * size // parts
+        edges[axis] = even_edges(size, parts)
         wanted = max(1.0, wanted / parts)
     return edges
 

@@ -26,7 +26,7 @@ from skdp._random import NoiseSource
 from skdp.engines import CodedRows, part_of
 from skdp.hierarchy import project_to_simplex
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
-from skdp.partition.kmeans import FloatArray, IntArray, Points
+from skdp.partition.kmeans import FloatArray, IntArray, Points, even_edges
 
 __all__ = ["Binned", "Leaves", "Margins", "measure_margins", "measure_tree"]
 
@@ -66,10 +66,7 @@ class Binned:
     def of(cls, points: Points, shape: Sequence[int]) -> Binned:
         """Points in memory one by one; of an engine the distinct rows of bins, in one pass."""
         sides = [min(size, _BINS) for size in shape]
-        edges = [
-            np.arange(side + 1, dtype=np.int64) * size // side
-            for size, side in zip(shape, sides, strict=True)
-        ]
+        edges = [even_edges(size, side) for size, side in zip(shape, sides, strict=True)]
         if isinstance(points, CodedRows):
             bins, counts = points.parts(sides)
             return cls(bins, counts, edges)
