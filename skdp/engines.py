@@ -45,16 +45,15 @@ _MOST_CONDITIONS = {"polars": 8, "duckdb": 64, "pyspark": 64}
 _TRUNCATING = ("polars", "pyspark")
 
 
-def _floor(value: Any, *, truncates: bool = False) -> Any:
-    """Largest integer below, where int64 holds it.
-
-    Engines cast by rounding or by truncation. Where the engine truncates and the value is not
-    negative (``truncates``), nothing is to be mended, and the value is not written out thrice.
-    """
+def _floor(value: Any) -> Any:
+    """Largest integer below, where int64 holds it; engines cast by rounding or by truncation."""
     near = value.cast(nw.Int64)
-    if truncates:
-        return near
     return near - nw.when(near > value).then(nw.lit(1)).otherwise(nw.lit(0))
+
+
+def _floor_positive(value: Any, engine: str) -> Any:
+    """The same of a number that is not negative, without writing it thrice where it can be."""
+    return value.cast(nw.Int64) if engine in _TRUNCATING else _floor(value)
 
 
 class LazyColumn:
@@ -68,19 +67,23 @@ class LazyColumn:
         engine.
     dtype : str
         The name of the type, for messages.
+    engine : str
     lookups : Lookups, default=None
         Where long tables of values are put, to be joined with the rows.
     """
 
-    def __init__(self, name: str, kind: str, dtype: str, lookups: _Lookups | None = None) -> None:
+    def __init__(
+        self, name: str, kind: str, dtype: str, engine: str, lookups: _Lookups | None = None
+    ) -> None:
         self.name = name
         self.kind = kind
         self.dtype = dtype
+        self.engine = engine
         self._lookups = lookups
 
     def collecting(self, lookups: _Lookups) -> LazyColumn:
         """The same column, with a place for long tables."""
-        return LazyColumn(self.name, self.kind, self.dtype, lookups)
+        return LazyColumn(self.name, self.kind, self.dtype, self.engine, lookups)
 
     def binned(
         self, lower: float, upper: float, bins: int, *, integer: bool, missing: int
@@ -104,13 +107,13 @@ class LazyColumn:
         x = nw.when(gone).then(nw.lit(lower)).otherwise(value)
         # Not by clip, which writes the whole expression twice where it asks for null first.
         x = nw.max_horizontal(nw.min_horizontal(x, nw.lit(upper)), nw.lit(lower))
-        truncates = self._lookups is not None and self._lookups.truncates
         if integer:
-            x = _floor(x, truncates=truncates and lower >= 0).cast(nw.Float64)
+            x = _floor(x) if lower < 0 else _floor_positive(x, self.engine)
+            x = x.cast(nw.Float64)
         x = x - lower
         if not (integer and bins == upper - lower + 1):
             x = x * float(bins) / (upper - lower)
-        code = nw.min_horizontal(_floor(x, truncates=truncates), nw.lit(bins - 1))
+        code = nw.min_horizontal(_floor_positive(x, self.engine), nw.lit(bins - 1))
         return nw.when(gone).then(nw.lit(missing)).otherwise(code)
 
     def looked_up(self, codes: Mapping[Any, int], *, unknown: int, missing: int) -> nw.Expr:
@@ -204,7 +207,6 @@ class _Lookups:
         self._prefix = prefix
         self._engine = engine
         self.most_conditions = _MOST_CONDITIONS[engine]
-        self.truncates = engine in _TRUNCATING
         self._tables: list[tuple[Any, Sequence[tuple[Any, int]]]] = []
 
     def add(self, value: Any, items: Sequence[tuple[Any, int]]) -> nw.Expr:
@@ -432,7 +434,7 @@ class CodedRows:
             Their numbers in lexicographic order, ascending.
         counts : ndarray of int64, shape (m,)
         """
-        cells, counts = self._tally(functools.partial(_cell, self.shape, sides))
+        _, (cells,), counts = self._tally_parts(sides)
         order = np.argsort(cells, kind="stable")
         return cells[order], counts[order]
 
@@ -450,17 +452,16 @@ class CodedRows:
             In no order.
         counts : ndarray of int64, shape (m,)
         """
-        packing = _Packing(sides)
-        *keys, counts = self._tally(
-            lambda codes, zero: packing.keys(
-                [
-                    zero if side == 1 else part_of(column, size, side)
-                    for column, size, side in zip(codes, self.shape, sides, strict=True)
-                ],
-                zero,
-            )
-        )
+        packing, keys, counts = self._tally_parts(sides)
         return packing.codes(keys), counts
+
+    def _tally_parts(
+        self, sides: Sequence[int]
+    ) -> tuple[_Packing, list[NDArray[np.int64]], NDArray[np.int64]]:
+        """Distinct rows of parts, packed, and their counts."""
+        packing = _Packing(sides)
+        *keys, counts = self._tally(functools.partial(_keys_of_parts, packing, self.shape, sides))
+        return packing, keys, counts
 
     def residuals(
         self, centroids: NDArray[np.int64], reach: NDArray[np.int64] | None, kernel: Residuals
@@ -493,13 +494,19 @@ Keys = Callable[[Sequence[Any], Any], list[Any]]
 Residuals = Callable[..., tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 
-def _cell(shape: Sequence[int], sides: Sequence[int], codes: Sequence[Any], zero: Any) -> list[Any]:
-    """Number of the cell of each row."""
-    key = zero
-    for column, size, side in zip(codes, shape, sides, strict=True):
-        if side > 1:
-            key = key * side + part_of(column, size, side)
-    return [key]
+def _keys_of_parts(
+    packing: _Packing,
+    shape: Sequence[int],
+    sides: Sequence[int],
+    codes: Sequence[Any],
+    zero: Any,
+) -> list[Any]:
+    """Keys of rows of parts. No method: Dask sends it to workers, which need not get the frame."""
+    parts = [
+        zero if side == 1 else part_of(column, size, side)
+        for column, size, side in zip(codes, shape, sides, strict=True)
+    ]
+    return packing.keys(parts, zero)
 
 
 def part_of(column: Any, size: int, side: int) -> Any:
@@ -588,7 +595,7 @@ class _EngineCodes(CodedRows):
             step, length, limit = nw.col(name), nw.col("length"), nw.col("limit")
             # Toward zero, and no division by zero even where the result is not used.
             shrunk = step.abs() * limit / nw.max_horizontal(length, nw.lit(1.0))
-            shrunk = _floor(shrunk, truncates=self._engine in _TRUNCATING).cast(nw.Float64)
+            shrunk = _floor_positive(shrunk, self._engine).cast(nw.Float64)
             signed = nw.when(step < 0).then(0.0 - shrunk).otherwise(shrunk)
             return nw.when(length > limit).then(signed).otherwise(step)
 
@@ -838,7 +845,9 @@ def _dask_rows(data: Any) -> LazyRows:
         raise TypeError(
             "Column names must be strings. Convert them with `df.columns = df.columns.astype(str)`."
         )
-    columns = {name: LazyColumn(name, rows.kinds[name], rows.dtypes[name]) for name in rows.names}
+    columns = {
+        name: LazyColumn(name, rows.kinds[name], rows.dtypes[name], "dask") for name in rows.names
+    }
     return LazyRows(data, columns, "dask")
 
 
@@ -868,7 +877,7 @@ def _lazy_rows(frame: nw.LazyFrame) -> LazyRows:
         # Where the engine allows the same name twice.
         check_unique(nw.to_native(frame).columns)
     columns = {
-        name: LazyColumn(name, _kind(frame, name, dtype, engine), str(dtype))
+        name: LazyColumn(name, _kind(frame, name, dtype, engine), str(dtype), engine)
         for name, dtype in schema.items()
     }
     return LazyRows(frame, columns, engine)
