@@ -4,22 +4,39 @@ Two kinds are kept apart, because their duties differ. `NoiseSource` feeds the n
 releases and reads the operating system's entropy; whoever predicts it removes the noise.
 `sampling_generator` gives ordinary NumPy generators for post-processing of what has been
 released already (synthetic rows, starts of an optimiser), where only quality and speed matter.
+
+Both are obtained by one call, which is therefore the seam for `skdp.audit.replay`: while a `Tape`
+is recording, every source is the tape.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
 import warnings
-from typing import Any, overload
+from collections.abc import Iterator
+from contextvars import ContextVar
+from fractions import Fraction
+from typing import Any, NamedTuple, NoReturn, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp.exceptions import InsecureSeedWarning
 
-__all__ = ["NoiseSource", "noise_source", "process_mark", "sampling_generator"]
+__all__ = [
+    "WORKERS",
+    "Call",
+    "NoiseSource",
+    "Tape",
+    "noise_source",
+    "process_mark",
+    "recording",
+    "sampling_generator",
+    "seeded_bits",
+]
 
 _BUFFER_WORDS = 1024
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -188,6 +205,38 @@ class NoiseSource:
             again = again[fresh < np.uint64(least)]
         return words.view(np.int64).reshape(size)
 
+    def record_words(
+        self,
+        size: int,
+        records: NDArray[Any] | None = None,
+        owners: NDArray[Any] | None = None,
+    ) -> NDArray[np.uint64]:
+        """Secret coins that belong to records: one word for each, drawn by itself.
+
+        Parameters
+        ----------
+        size : int
+            How many records there are.
+        records : ndarray of shape (size, ...), optional
+            All that is known of each record: equal records must be interchangeable. None: a record
+            is told by its position in the data. Only a tape reads this, to give a record the same
+            coins in a neighbouring data set.
+        owners : ndarray of int, shape (size,), optional
+            The person that each record belongs to. Persons with equal records are interchangeable,
+            however they are numbered.
+
+        Returns
+        -------
+        ndarray of uint64, shape (size,)
+        """
+        return self.words(size)
+
+    def record_below(
+        self, bound: int, size: int, records: NDArray[Any] | None = None
+    ) -> NDArray[np.int64]:
+        """Secret uniform integers in [0, bound), one for each record; see `record_words`."""
+        return self.below(bound, size)
+
 
 class _SeededSource(NoiseSource):
     """Words that repeat with the seed: for experiments and tests only.
@@ -200,7 +249,7 @@ class _SeededSource(NoiseSource):
 
     def __init__(self, seed: int) -> None:
         super().__init__()
-        self._bits = np.random.Philox(seed)
+        self._bits = seeded_bits(seed)
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError(
@@ -210,6 +259,102 @@ class _SeededSource(NoiseSource):
 
     def _take(self, count: int) -> NDArray[np.uint64]:
         return self._bits.random_raw(count)
+
+
+class Call(NamedTuple):
+    """What a mechanism was called with, as it shows itself to a `Tape`.
+
+    Attributes
+    ----------
+    mechanism : str
+        Which law the answer has: "discrete_laplace", "selection", "top_k", "threshold" or "stream".
+    values : ndarray of int64
+        Exact values, the only part that may depend on records.
+    rate : Fraction
+        Rate of the noise: the privacy loss for each unit by which a value changes.
+    public : tuple
+        Everything else; equal on neighbouring data sets.
+    """
+
+    mechanism: str
+    values: NDArray[np.int64]
+    rate: Fraction
+    public: tuple[Any, ...] = ()
+
+
+WORKERS = (
+    "A recorded run cannot use worker processes: their draws would not be seen. Set n_jobs=None "
+    "everywhere."
+)
+
+
+class Tape(NoiseSource):
+    """Stands in for all noise while a run is recorded, and answers every mechanism call itself.
+
+    A mechanism that is given a tape returns ``tape.answer(call)`` and draws nothing. Words that are
+    asked for elsewhere are public coins; `record_words` gives secret coins of records. See
+    `skdp.audit.replay`, which has the only implementation.
+
+    Attributes
+    ----------
+    missed : int
+        Sources that were made outside the recorded context while it was open, by other threads.
+    """
+
+    missed = 0
+
+    def answer(self, call: Call) -> Any:
+        """Return what the mechanism releases."""
+        raise NotImplementedError
+
+    def serial(self) -> int:
+        """Return a number for a mechanism that is called several times, such as a sparse vector."""
+        raise NotImplementedError
+
+    def refuse(self, why: str) -> NoReturn:
+        """End the run, because it cannot be replayed."""
+        raise NotImplementedError
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        self.refuse(WORKERS)
+
+
+_GLOBAL_SEED = 0
+_current: ContextVar[Tape | None] = ContextVar("skdp_tape", default=None)
+# Tapes that are recording in any thread. A thread started meanwhile does not see the tape, and what
+# it draws must not go unnoticed.
+_recording: list[Tape] = []
+
+
+@contextlib.contextmanager
+def recording(tape: Tape) -> Iterator[None]:
+    """Make ``tape`` the source of all noise in this context.
+
+    NumPy's global generator, which seeds scikit-learn's estimators, gives public coins too.
+    """
+    state = np.random.get_state()  # noqa: NPY002
+    token = _current.set(tape)
+    _recording.append(tape)
+    try:
+        np.random.seed(_GLOBAL_SEED)  # noqa: NPY002
+        yield
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
+        _recording.remove(tape)
+        _current.reset(token)
+
+
+def _tape() -> Tape | None:
+    tape = _current.get()
+    if tape is None:
+        for other in _recording:
+            other.missed += 1
+    return tape
+
+
+def seeded_bits(seed: int) -> np.random.Philox:
+    """A stream of random words that repeats with the seed: for tapes and experiments."""
+    return np.random.Philox(seed)
 
 
 _SYSTEM = NoiseSource()
@@ -241,6 +386,9 @@ def noise_source(random_state: Any = None) -> NoiseSource:
     InsecureSeedWarning
         If an int is given.
     """
+    tape = _tape()
+    if tape is not None:
+        return tape
     if random_state is None:
         return _SYSTEM
     if isinstance(random_state, NoiseSource):
@@ -295,6 +443,9 @@ def sampling_generator(random_state: Any = None) -> np.random.Generator:
     """
     if isinstance(random_state, np.random.Generator):
         return random_state
+    if random_state is None:
+        # While a run is recorded, an unseeded generator is a public coin.
+        random_state = _tape()
     if random_state is None:
         return np.random.default_rng()
     if isinstance(random_state, NoiseSource):

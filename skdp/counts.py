@@ -420,7 +420,8 @@ def code_rows(
     codes = domain.encode(own)
     owners = rows.column(bound.unit).identities()
     known = np.flatnonzero((codes >= 0).all(axis=1) & (owners >= 0))
-    order = known[np.lexsort((bound.source.words(len(known)), owners[known]))]
+    coins = bound.source.record_words(len(known), codes[known], owners[known])
+    order = known[np.lexsort((coins, owners[known]))]
     ordered = owners[order]
     place = np.arange(len(order)) - np.searchsorted(ordered, ordered)
     return codes[np.sort(order[place < bound.most])]

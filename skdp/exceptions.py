@@ -10,6 +10,7 @@ __all__ = [
     "EngineError",
     "InsecureSeedWarning",
     "PrivacyLeakWarning",
+    "ReplayError",
 ]
 
 
@@ -56,3 +57,7 @@ class EngineError(RuntimeError):
     An engine may quote values of the data in its messages, and whether it fails may depend on
     them. Only the name of the engine is told.
     """
+
+
+class ReplayError(RuntimeError):
+    """A run cannot be replayed: draws escape the tape, or coins of records cannot be told apart."""

@@ -437,7 +437,7 @@ class PrivateKFold(BaseCrossValidator):
 
     def _draw(self, n_rows):
         """Fold of each row."""
-        return noise_source(self.random_state).below(self.get_n_splits(), size=n_rows)
+        return noise_source(self.random_state).record_below(self.get_n_splits(), n_rows)
 
     def _iter_test_masks(self, X=None, y=None, groups=None):
         folds = self._draw(as_frame(X).n_rows)

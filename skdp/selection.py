@@ -454,7 +454,8 @@ def _bounded_counts(
     pairs = np.unique(owners[known] * n_items + codes[known])
     owners, codes = np.divmod(pairs, n_items)
     # In random order within each person; the first ones count.
-    order = np.lexsort((source.words(len(owners)), owners))
+    coins = source.record_words(len(owners), codes, owners)
+    order = np.lexsort((coins, owners))
     starts = np.searchsorted(owners, owners)
     counted = codes[order][np.arange(len(owners)) - starts < bound]
     return np.bincount(counted, minlength=n_items).astype(np.int64)

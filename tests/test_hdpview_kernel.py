@@ -179,13 +179,13 @@ def recorded_errors(cells):
     """Errors that `_bisect` tests at the root, with neither bias nor floor."""
     values = []
 
-    def record(array, epsilon, *, random_state):
+    def record(array, epsilon, threshold, *, random_state):
         values.append(np.array(array))
-        return np.full(len(array), -(10**9))
+        return np.zeros(len(array), dtype=bool)
 
     public = kernel.HDPViewParameters(0, "error", Fraction(1), 1, 0, -(10**9), 0, 0.0)
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(kernel, "discrete_laplace", record)
+        monkeypatch.setattr(kernel, "above_threshold", record)
         kernel._bisect(as_table(cells), public, Fraction(1), noise_source())
     return values[0].tolist()
 
@@ -406,14 +406,13 @@ class Walk:
             self.script.pop()
         return False
 
-    def discrete_laplace(self, values, epsilon, *, random_state):
+    def above_threshold(self, values, epsilon, threshold, *, random_state):
         r = math.exp(-float(dyadic_floor(epsilon)))
         out = []
         for value in values:
-            b = int(value) - self.theta
-            choice = self.decide([probability_of_stop(b, r), probability_of_split(b, r)])
-            out.append(self.theta + choice)
-        return np.array(out, dtype=np.int64)
+            b = int(value) - threshold
+            out.append(self.decide([probability_of_stop(b, r), probability_of_split(b, r)]))
+        return np.array(out, dtype=bool)
 
     def noisy_max(self, scores, epsilon, score_range, *, starts, random_state):
         rate = float(dyadic_floor(epsilon)) / score_range
@@ -446,12 +445,11 @@ def winner_law(scores, rate):
 def partition_law(cells, parts, calibration, public):
     """Probability of every released tree (boxes and cuts are the same thing in one run)."""
     walk = Walk()
-    walk.theta = public.theta_steps
     table = as_table(cells)
     law = defaultdict(float)
     epsilon_cut = parts["cut"] / public.kappa
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(kernel, "discrete_laplace", walk.discrete_laplace)
+        monkeypatch.setattr(kernel, "above_threshold", walk.above_threshold)
         monkeypatch.setattr(kernel, "noisy_max", walk.noisy_max)
         while True:
             walk.start()
@@ -549,6 +547,11 @@ def test_boxes_partition_the_domain(cells, seed, calibration):
 def no_noise(monkeypatch):
     monkeypatch.setattr(
         kernel, "discrete_laplace", lambda values, epsilon, *, random_state: np.array(values)
+    )
+    monkeypatch.setattr(
+        kernel,
+        "above_threshold",
+        lambda values, epsilon, threshold, *, random_state: values > threshold,
     )
     monkeypatch.setattr(
         kernel,

@@ -58,12 +58,16 @@ class Recorder:
         self.calls.append((np.array(values), epsilon, sensitivity))
         return np.array(values, dtype=np.int64)
 
+    def above_threshold(self, values, epsilon, threshold, *, random_state=None):
+        return self(values, epsilon) > threshold
+
 
 @pytest.fixture
 def quiet(monkeypatch):
     """No noise in the kernels; the calls are recorded."""
     recorder = Recorder()
     monkeypatch.setattr(pt, "discrete_laplace", recorder)
+    monkeypatch.setattr(pt, "above_threshold", recorder.above_threshold)
     monkeypatch.setattr(kd, "discrete_laplace", recorder)
     return recorder
 
@@ -198,7 +202,8 @@ def test_privtree_without_noise_equals_the_recursion(cells, n_split, epsilon):
     parts = privtree_parts(Fraction(epsilon), cells.shape, n_split=n_split)
     public = privtree_parameters(parts, cells.shape, n_split=n_split)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pt, "discrete_laplace", Recorder())
+        patch.setattr(pt, "discrete_laplace", recorder := Recorder())
+        patch.setattr(pt, "above_threshold", recorder.above_threshold)
         view = privtree(as_table(cells), parts, n_split=n_split)
     found = sorted(
         (tuple(a), tuple(b), c)

@@ -9,9 +9,17 @@ from ._enumerate import (
     sparse_vector_law,
     sparse_vector_probability,
 )
-from ._library import AUDITS, AuditCase, audited, run_library, synopsis_features
+from ._library import (
+    AUDITS,
+    AuditCase,
+    audited,
+    replay_library,
+    run_library,
+    synopsis_features,
+)
 from ._neighbours import NeighbourPair, answer_pairs, find_neighbours, record_pairs, score_pairs
 from ._plots import plot_audits
+from ._replay import ReplayResult, replay
 
 __all__ = [
     "AUDITS",
@@ -19,6 +27,7 @@ __all__ = [
     "AuditResult",
     "ExactEpsilon",
     "NeighbourPair",
+    "ReplayResult",
     "answer_pairs",
     "assert_epsilon",
     "audit",
@@ -30,6 +39,8 @@ __all__ = [
     "plot_audits",
     "reachable_epsilon",
     "record_pairs",
+    "replay",
+    "replay_library",
     "run_library",
     "score_pairs",
     "sparse_vector_law",

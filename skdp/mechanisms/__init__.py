@@ -6,6 +6,7 @@ as its stream, takes a ledger.
 """
 
 from skdp.mechanisms._noise import (
+    above_threshold,
     bounded_sum,
     discrete_laplace,
     discrete_laplace_quantile,
@@ -18,6 +19,7 @@ from skdp.mechanisms._sparse_vector import SparseVector, sparse_vector_top_k
 
 __all__ = [
     "SparseVector",
+    "above_threshold",
     "bounded_sum",
     "discrete_laplace",
     "discrete_laplace_quantile",

@@ -29,10 +29,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._random import NoiseSource, noise_source
+from skdp._random import Call, NoiseSource, Tape, noise_source
 from skdp._validation import as_epsilon, as_fraction, dyadic_floor
 
 __all__ = [
+    "above_threshold",
     "bounded_sum",
     "discrete_laplace",
     "discrete_laplace_quantile",
@@ -496,6 +497,9 @@ def discrete_laplace(
         values, "values", "Round each record to a grid before summing (see bounded_sum)."
     )
     source = noise_source(random_state)
+    if isinstance(source, Tape):
+        exact = _clamped(array).astype(np.int64)
+        return source.answer(Call("discrete_laplace", exact, _rate(epsilon, sensitivity)))[()]
     noise = _draw(epsilon, sensitivity, True, source, array.size).reshape(array.shape)
     noise += _clamped(array).astype(np.int64, copy=False)
     return _clamped(noise)[()]
@@ -508,6 +512,66 @@ def _clamped(array: NDArray[Any]) -> NDArray[Any]:
     if int(array.min()) >= -_REACH and int(array.max()) <= _REACH:
         return array
     return np.clip(array, -_REACH if array.dtype.kind == "i" else 0, _REACH)
+
+
+def above_threshold(
+    values: ArrayLike,
+    epsilon: Any,
+    threshold: int,
+    sensitivity: Any = 1,
+    *,
+    random_state: Any = None,
+) -> NDArray[np.bool_]:
+    """Tell of integers whether they exceed a public threshold, after exact discrete Laplace noise.
+
+    The noisy values are not released. What a test costs depends on how far the value is from the
+    threshold, and where values are known to be far from it the sides together cost much less than
+    ``epsilon`` for each: the caller proves how much.
+
+    Parameters
+    ----------
+    values : array-like of int
+        True values, of any shape. Beyond +-2**60 they are clamped.
+    epsilon : number or Fraction
+        Sets the noise, which is that of `discrete_laplace`. A test costs at most this for a change
+        of ``sensitivity``.
+    threshold : int
+        Public; a noisy value equal to it is not above.
+    sensitivity : int or Fraction, default=1
+        Unit of change that ``epsilon`` refers to.
+    random_state : None, int or NoiseSource, default=None
+        None: the operating system's entropy. An int is for experiments and protects nobody.
+
+    Returns
+    -------
+    ndarray of bool
+        In the shape of ``values``.
+
+    Raises
+    ------
+    TypeError
+        If ``values`` are not integers, or a parameter has the wrong type.
+    ValueError
+        If epsilon or sensitivity are not positive, or the noise does not fit into 64 bits.
+
+    Examples
+    --------
+    >>> from skdp.mechanisms import above_threshold
+    >>> above_threshold([3, 900], epsilon=1.0, threshold=100).tolist()
+    [False, True]
+    """
+    # Privacy. Released: the side of each value + noise, a function of what discrete_laplace
+    # releases; so no more than that. The exact loss of a side is the log ratio of two tails.
+    source = noise_source(random_state)
+    if isinstance(source, Tape):
+        array = _as_integers(values, "values", "Round them to a grid.")
+        exact = _clamped(array).astype(np.int64)
+        return source.answer(
+            Call("threshold", exact, _rate(epsilon, sensitivity), (int(threshold),))
+        )
+    noisy = discrete_laplace(values, epsilon, sensitivity, random_state=source)
+    sides: NDArray[np.bool_] = np.asarray(noisy > threshold)
+    return sides
 
 
 def geometric(
@@ -557,7 +621,14 @@ def geometric(
     if any(length < 0 for length in shape):
         raise ValueError(f"size must not be negative, got {size!r}.")
     count = math.prod(int(length) for length in shape)
-    return _draw(epsilon, sensitivity, False, noise_source(random_state), count).reshape(shape)
+    source = noise_source(random_state)
+    if isinstance(source, Tape):
+        source.refuse(
+            "geometric() gives bare noise, and a recorded run cannot see what it is added to. Use "
+            "noisy_max, top_k, permute_and_flip or exponential; or audit the mechanism with "
+            "skdp.audit.audit."
+        )
+    return _draw(epsilon, sensitivity, False, source, count).reshape(shape)
 
 
 def discrete_laplace_variance(epsilon: Any, sensitivity: Any = 1) -> float:

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._random import NoiseSource, noise_source
+from skdp._random import Call, NoiseSource, Tape, noise_source
 from skdp._validation import as_epsilon
-from skdp.mechanisms._noise import LIMIT, _as_integers, geometric
+from skdp.mechanisms._noise import LIMIT, _as_integers, _rate, geometric
 
 __all__ = ["exponential", "noisy_max", "permute_and_flip", "top_k"]
 
@@ -121,15 +121,38 @@ def noisy_max(
     # this one direction is needed, hence one-sided noise.
     array = _as_scores(scores)
     width = _as_range(score_range)
-    noise = geometric(array.size, epsilon, width, random_state=random_state)
-    if starts is None:
+    first = None if starts is None else _as_starts(starts, array.size)
+    source = noise_source(random_state)
+    if isinstance(source, Tape):
+        winners = _recorded(source, array, epsilon, width, first)
+        return int(winners[0]) if first is None else winners
+    noise = geometric(array.size, epsilon, width, random_state=source)
+    if first is None:
         return int(np.argmax(noise - _deficits(array, array.max())))
-    first = _as_starts(starts, array.size)
     lengths = np.diff(first, append=array.size)
     noisy = noise - _deficits(array, np.repeat(np.maximum.reduceat(array, first), lengths))
     best = np.repeat(np.maximum.reduceat(noisy, first), lengths)
     candidates = np.flatnonzero(noisy == best)
     return candidates[np.searchsorted(candidates, first)].astype(np.int64)
+
+
+def _recorded(
+    tape: Tape,
+    scores: NDArray[np.integer],
+    epsilon: Any,
+    width: int,
+    starts: NDArray[np.int64] | None = None,
+) -> NDArray[np.int64]:
+    """Let the tape choose: one candidate in each segment."""
+    first = np.zeros(1, dtype=np.int64) if starts is None else starts
+    call = Call("selection", _exact(scores), _rate(epsilon, width), (width, first))
+    winners: NDArray[np.int64] = tape.answer(call)
+    return winners
+
+
+def _exact(scores: NDArray[np.integer]) -> NDArray[np.int64]:
+    # Unsigned scores beyond the signed range would wrap; no noise reaches so far.
+    return np.minimum(scores, np.iinfo(np.int64).max).astype(np.int64)
 
 
 def _as_starts(starts: ArrayLike, size: int) -> NDArray[np.int64]:
@@ -204,7 +227,12 @@ def top_k(
         return _peel(array, count, epsilon, width, noise_source(random_state))
     if method != "one-shot":
         raise ValueError(f"method must be 'one-shot' or 'peeling', got {method!r}.")
-    noise = geometric(array.size, epsilon, count * width, random_state=random_state)
+    source = noise_source(random_state)
+    if isinstance(source, Tape):
+        call = Call("top_k", _exact(array), _rate(epsilon, count * width), (width, count))
+        chosen: NDArray[np.int64] = source.answer(call)
+        return chosen
+    noise = geometric(array.size, epsilon, count * width, random_state=source)
     # Sorting the negated values stably leaves equal ones in order of index.
     order = np.argsort(_deficits(array, array.max()) - noise, kind="stable")
     return order[:count].astype(np.int64)
@@ -272,6 +300,8 @@ def permute_and_flip(
     array = _as_scores(scores)
     width = _as_range(score_range)
     source = noise_source(random_state)
+    if isinstance(source, Tape):
+        return int(_recorded(source, array, epsilon, width)[0])
     noise = geometric(array.size, epsilon, width, random_state=source)
     passed = np.flatnonzero(noise >= _deficits(array, array.max()))
     return int(passed[source.below(passed.size)])
@@ -329,6 +359,8 @@ def exponential(
     array = _as_scores(scores)
     width = _as_range(score_range)
     source = noise_source(random_state)
+    if isinstance(source, Tape):
+        return int(_recorded(source, array, epsilon, width)[0])
     gaps = _deficits(array, array.max())
     while True:
         proposed = source.below(array.size, size=array.size)

@@ -16,12 +16,13 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._random import noise_source, process_mark
+from skdp._random import Call, Tape, noise_source, process_mark
 from skdp._validation import as_epsilon, as_fraction, dyadic_floor, split_epsilon
 from skdp.accounting import PrivacyLedger, PrivacyLoss
 from skdp.mechanisms._noise import (
     _as_integers,
     _as_sensitivity,
+    _rate,
     discrete_laplace,
     discrete_laplace_variance,
     geometric,
@@ -220,6 +221,7 @@ class SparseVector:
             },
         )
         refreshing = variant == "dwork-roth"
+        self._shift, self._monotonic = shift, bool(monotonic)
         self._threshold_noise = (
             parts["threshold"],
             shift * (self._cutoff if refreshing else 1),
@@ -254,7 +256,8 @@ class SparseVector:
         self._gap: int | None = None
         self._answer: int | None = None
         self._found: list[tuple[int, int, int | None]] = []
-        self._noisy = self._draw(1, self._threshold_noise)[0]
+        self._serial = self._source.serial() if isinstance(self._source, Tape) else 0
+        self._noisy = self._draw_threshold()
         if ledger is not None:
             ledger.charge("SparseVector", self.privacy_loss)
 
@@ -330,25 +333,8 @@ class SparseVector:
         thresholds = self._thresholds
         if thresholds.ndim:
             thresholds = thresholds[self._count : self._count + len(steps)]
-        noisy = steps + self._draw(len(steps), self._query_noise)
-        noisy -= thresholds
-        noisy -= self._offset
+        places, gaps = self._compare(steps - thresholds - self._offset)
         last = len(steps)
-        places: list[int] = []
-        if self._refreshing:
-            begin = 0
-            while begin < last and len(places) < self.remaining:
-                above = noisy[begin:] >= self._noisy
-                first = int(above.argmax())
-                if not above[first]:
-                    break
-                begin += first + 1
-                places.append(begin - 1)
-                noisy[begin - 1] -= self._noisy
-                self._noisy = self._draw(1, self._threshold_noise)[0]
-        else:
-            noisy -= self._noisy
-            places = np.flatnonzero(noisy >= 0)[: self.remaining].tolist()
         if len(places) == self.remaining:
             last = places[-1] + 1
         out = np.zeros(last, dtype=np.bool_)
@@ -359,7 +345,7 @@ class SparseVector:
                 steps[places], *self._answer_noise, random_state=self._source
             ).tolist()
         # Comparisons are made at thresholds that may have been raised; gaps are not.
-        shown = np.clip(noisy[places] + self._lift(places), -_REACH, _REACH).tolist()
+        shown = np.clip(gaps + self._lift(places), -_REACH, _REACH).tolist()
         self._found += [
             (self._count + place, gap, answer)
             for place, gap, answer in zip(places, shown, extra, strict=True)
@@ -369,6 +355,37 @@ class SparseVector:
         if out[-1]:
             _, self._gap, self._answer = self._found[-1]
         return out
+
+    def _compare(self, noisy: NDArray[np.int64]) -> tuple[list[int], NDArray[np.int64]]:
+        """Places of the positives among answers less thresholds, and their noisy gaps."""
+        if isinstance(self._source, Tape):
+            kind = (self._shift, self._one_sided, self._refreshing, self._monotonic)
+            rates = (_rate(*self._threshold_noise), _rate(*self._query_noise))
+            call = Call("stream", noisy, rates[1], (self._serial, rates[0], self.remaining, *kind))
+            forced: tuple[list[int], NDArray[np.int64]] = self._source.answer(call)
+            return forced
+        noisy += self._draw(len(noisy), self._query_noise)
+        if not self._refreshing:
+            noisy -= self._noisy
+            places = np.flatnonzero(noisy >= 0)[: self.remaining].tolist()
+            return places, noisy[places]
+        places, begin = [], 0
+        while begin < len(noisy) and len(places) < self.remaining:
+            above = noisy[begin:] >= self._noisy
+            first = int(above.argmax())
+            if not above[first]:
+                break
+            begin += first + 1
+            places.append(begin - 1)
+            noisy[begin - 1] -= self._noisy
+            self._noisy = self._draw_threshold()
+        return places, noisy[places]
+
+    def _draw_threshold(self) -> Any:
+        # A tape answers comparisons as a whole; the threshold's noise is part of their law.
+        if isinstance(self._source, Tape):
+            return 0
+        return self._draw(1, self._threshold_noise)[0]
 
     def _lift(self, places: list[int]) -> Any:
         """How far the thresholds of the chunk were raised at ``places``, in steps."""

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from skdp._random import NoiseSource, noise_source
 from skdp._validation import dyadic_floor, split_epsilon
 from skdp.counts import CountTable
-from skdp.mechanisms import discrete_laplace, noisy_max
+from skdp.mechanisms import above_threshold, discrete_laplace, noisy_max
 from skdp.synopsis import LeafErrorBound
 
 __all__ = [
@@ -803,11 +803,13 @@ def _bisect(
         # a block to its parts, rounding keeps that, and one record moves them by at most
         # _SENSITIVITY steps; the certified loss of all tests on a path is within its part.
         biased = np.maximum(error - level * parameters.delta_steps, parameters.floor_steps)
-        noisy = discrete_laplace(biased[tested], parameters.rate, random_state=noise)
+        above = above_threshold(
+            biased[tested], parameters.rate, parameters.theta_steps, random_state=noise
+        )
         test_number = np.zeros(len(lower), dtype=np.int64)
         test_number[tested] = n_tests + 1 + np.arange(len(tested))
         n_tests += len(tested)
-        split = tested[noisy > parameters.theta_steps]
+        split = tested[above]
         final = np.ones(len(lower), dtype=bool)
         final[split] = False
         times = np.full(np.count_nonzero(final), max(level, 0))

@@ -267,7 +267,7 @@ def block_centroids(
     correspond. A block without points answers with the middle of the box.
     """
     d = len(shape)
-    block = source.below(n_blocks, len(points))
+    block = source.record_below(n_blocks, len(points), points)
     order = np.argsort(block, kind="stable")
     ends = np.cumsum(np.bincount(block, minlength=n_blocks))
     found = np.empty((n_blocks, k, d), dtype=np.int64)

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from skdp._random import noise_source
 from skdp._validation import split_epsilon
 from skdp.counts import CountTable
-from skdp.mechanisms import discrete_laplace
+from skdp.mechanisms import above_threshold, discrete_laplace
 
 from .hdpview import certified_rate, converge_loss
 
@@ -276,8 +276,8 @@ def privtree(
         tested = np.flatnonzero((upper - lower > 1).any(axis=1))
         biased = _GRID * exact[tested] - depth * parameters.delta_steps
         biased = np.maximum(biased, parameters.floor_steps)
-        noisy = discrete_laplace(biased, parameters.rate, random_state=noise)
-        split = tested[noisy > 0]
+        above = above_threshold(biased, parameters.rate, 0, random_state=noise)
+        split = tested[above]
         final = np.ones(len(lower), dtype=bool)
         final[split] = False
         leaves.append(

@@ -1,0 +1,381 @@
+"""Replay: an exact check of a privacy argument on one pair of neighbouring data sets.
+
+A run on one data set is answered by a tape instead of noise; the run on the neighbour gets the same
+answers. If both make the same calls and release the same, the log ratio of the probabilities of
+that release is the sum of what each call contributes, and a mechanism's contribution follows from
+the change of its exact values. Nothing is estimated from samples.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import inspect
+import io
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from .._random import Tape, recording
+from .._validation import as_epsilon
+from ..exceptions import ReplayError
+from ..model_selection import without_ledgers
+from ._released import first_difference, released
+from ._tapes import OUTPUTS, Alignment, Diverged, Follower, Recorder
+
+__all__ = ["OUTPUTS", "ReplayResult", "replay"]
+
+# Rounding in sums of logarithms; a true excess is far larger.
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class ReplayResult:
+    """What replaying a mechanism on a pair of data sets has shown.
+
+    Attributes
+    ----------
+    epsilon : float
+        The privacy loss that was claimed.
+    loss : float
+        Largest privacy loss of all runs: no output that was tried is more than ``exp(loss)`` times
+        as likely on one data set as on the other. Infinite if the runs diverged.
+    by_part : dict of str to float
+        Loss of each step of the algorithm in the run with the largest loss, by the function that
+        called the mechanism. One part may exceed its budget where another spends less.
+    diverged_at : str or None
+        The first call at which the runs on the two data sets went different ways.
+    differs : str or None
+        The first thing released that was not the same on both data sets.
+    violations : tuple of str
+        Calls whose values changed by more than was declared.
+    n_runs : int
+        Pairs of runs.
+    n_calls : int
+        Calls of mechanisms in all runs on the first data set.
+    n_errors : int
+        Pairs of runs that both ended in the same exception.
+    name : str
+    """
+
+    epsilon: float
+    loss: float
+    by_part: dict[str, float] = field(repr=False)
+    diverged_at: str | None
+    differs: str | None
+    violations: tuple[str, ...]
+    n_runs: int
+    n_calls: int
+    n_errors: int
+    name: str = "mechanism"
+
+    @property
+    def passed(self) -> bool:
+        """Whether the claim holds on this pair, for the outputs that were tried."""
+        return self.verdict == "certified"
+
+    @property
+    def verdict(self) -> str:
+        """``"certified"`` or ``"convicted"``."""
+        return "convicted" if self.reasons else "certified"
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why it was convicted; empty if it was not."""
+        why = []
+        if self.diverged_at is not None:
+            why.append(f"the runs diverge at {self.diverged_at}")
+        if self.differs is not None:
+            why.append(f"released, and not the same on both data sets: {self.differs}")
+        why += self.violations
+        if self.diverged_at is None and not self._within:
+            why.append(f"the loss is {self.loss:.6g}, and {self.epsilon:g} was claimed")
+        return why
+
+    @property
+    def _within(self) -> bool:
+        return self.loss <= self.epsilon * (1 + _TOLERANCE) + _TOLERANCE
+
+    def to_frame(self) -> pd.DataFrame:
+        """The result as one row, to be put below those of other replays."""
+        return pd.DataFrame(
+            {
+                "epsilon": self.epsilon,
+                "loss": self.loss,
+                "verdict": self.verdict,
+                "n_runs": self.n_runs,
+                "n_calls": self.n_calls,
+                "n_errors": self.n_errors,
+                "reasons": "; ".join(self.reasons),
+            },
+            index=pd.Index([self.name], name="mechanism"),
+        )
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.name}: {self.verdict}. Loss {self.loss:.6g} of {self.epsilon:g} claimed "
+            f"({self.n_runs} pairs of runs, {self.n_calls:,} calls of mechanisms)."
+        ]
+        lines += [f"  {reason}" for reason in self.reasons]
+        lines += [f"  {loss:10.6g}  {part}" for part, loss in self.by_part.items()]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head, *rest = str(self).split("\n")
+        body = "<br>".join(html.escape(line.strip()) for line in rest)
+        return f"<p><b>{html.escape(head)}</b><br>{body}</p>"
+
+
+def replay(
+    estimator_factory: Any,
+    data: Any,
+    neighbour: Any,
+    *,
+    outputs: str | Sequence[str] = "mixed",
+    n: int = 12,
+    epsilon: Any = None,
+    random_state: int = 0,
+    name: str | None = None,
+) -> ReplayResult:
+    """Check the privacy argument of an estimator or a function exactly, on one pair of data sets.
+
+    A run on ``data`` gets arbitrary outputs from a tape in place of every mechanism call, and a run
+    on ``neighbour`` gets the same outputs. Certified is what makes the same calls both times, with
+    the same shapes, budgets and sensitivities, releases the same to the last bit, and costs at
+    most epsilon by the change of the exact values.
+
+    Parameters
+    ----------
+    estimator_factory : estimator or callable
+        An estimator, which is cloned without its ledger for every run; a function without arguments
+        that returns one; or a function of the data that returns what it releases (give `epsilon`).
+    data, neighbour : object
+        Two neighbouring data sets, as ``fit`` or the function takes them; a tuple ``(X, y)`` is
+        passed to ``fit`` as two arguments.
+    outputs : {"mixed", "exact", "noisy", "wide", "low", "high", "blank"} or list of them
+        Which outputs the tape makes up: the exact values; with noise of the usual scale, or of five
+        times that; with noise to one side only; zeros. "mixed" takes all of them in turn.
+    n : int, default=12
+        Pairs of runs. The data sets take turns in being the first: every other run makes its
+        outputs from ``neighbour``.
+    epsilon : number, optional
+        The claim. Default: that of the fitted estimator's ``privacy_loss_``.
+    random_state : int, default=0
+        Seeds the outputs and all coins, so that a replay repeats.
+    name : str, optional
+        Name in the report.
+
+    Returns
+    -------
+    ReplayResult
+
+    Raises
+    ------
+    ReplayError
+        If draws cannot be seen (other threads or processes: ``n_jobs`` must be None or 1), or a
+        function hands bare `geometric` noise around.
+    TypeError, ValueError
+        If a parameter has the wrong type or is out of range.
+
+    Notes
+    -----
+    With o the outputs of all calls, P[data gives o] / P[neighbour gives o] is the product of the
+    calls' own ratios as long as everything else is the same function of o on both sides. For
+    discrete Laplace noise of rate r the ratio is at most ``exp(r |change|_1)``; for a selection
+    whose score changes lie within an interval of length w at most ``exp(r w)``; for a thresholded
+    test it is the exact ratio of two tails; for a sparse vector, what the proof of `SparseVector`
+    says.
+
+    Random numbers that have nothing to do with records (the candidates of a pool, starts of an
+    optimiser, synthetic rows, seeds of inner estimators) are public coins: both runs get the same.
+    Coins that belong to a record (its fold, whether it is among the rows of a person that count)
+    are secret, and a record gets the same coins in both runs.
+
+    Replay takes the law of the mechanisms on trust, and shows nothing about pairs and outputs that
+    were not tried; `audit` needs neither the law nor the source, but sees only what is frequent.
+    Time is not compared. The outputs that a tape makes up are not private: use made-up data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import GridSynthesizer, Numeric
+    >>> from skdp.audit import replay
+    >>> rows = np.array([[0.5], [0.5], [1.5]])
+    >>> view = GridSynthesizer(epsilon=0.5, domain=Numeric(0, 2, bins=2), rule="identity")
+    >>> result = replay(view, rows, rows[:2])
+    >>> result.passed, round(result.loss, 2)
+    (True, 0.5)
+
+    A choice that nobody paid for is seen at once:
+
+    >>> from skdp.mechanisms import discrete_laplace
+    >>> def count(records):
+    ...     epsilon = 1.0 if len(records) > 2 else 0.5
+    ...     return int(discrete_laplace(len(records), epsilon))
+    >>> print(replay(count, rows, rows[:2], epsilon=1.0).diverged_at)
+    call 1, discrete_laplace in count: rate 1 and 1/2
+    """
+    modes = _modes(outputs)
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ValueError(f"n must be a positive integer, got {n!r}.")
+    run = _runner(estimator_factory)
+    claimed = None if epsilon is None else float(as_epsilon(epsilon))
+    worst, parts = -math.inf, {}
+    diverged = differs = None
+    violations: dict[str, None] = {}
+    n_calls = n_errors = 0
+    pair = (data, neighbour)
+    for turn in range(n):
+        mode = modes[turn // 2 % len(modes)]
+        first, second = pair if turn % 2 == 0 else pair[::-1]
+        same = Alignment(first, second)
+        seed = int(random_state) * 1_000_003 + turn
+        tape = Recorder(seed, mode, same)
+        seen = run(first, tape)
+        follower = Follower(seed, tape.calls, same)
+        other = run(second, follower)
+        n_calls += len(tape.calls)
+        for each in (tape, follower):
+            if each.missed:
+                raise ReplayError(
+                    "Another thread drew noise or coins while the run was recorded. Set "
+                    "n_jobs=None everywhere, and replay while nothing else uses skdp."
+                )
+            if each.refused is not None:
+                raise each.refused
+        if isinstance(other, Diverged) or follower.position < len(tape.calls):
+            diverged = diverged or (str(other) if isinstance(other, Diverged) else follower.rest())
+            continue
+        n_errors += "error" in seen
+        differs = differs or first_difference(seen, other)
+        loss = getattr(seen.get("result"), "privacy_loss_", None)
+        # A person may move scores as far as all the rows that count.
+        most = getattr(loss, "max_contributions", None) or 1
+        violations.update((text, None) for times, text in follower.excesses if times > most)
+        if follower.loss > worst:
+            worst, parts = follower.loss, follower.by_part()
+        if claimed is None and loss is not None:
+            claimed = float(loss.epsilon)
+    if n_errors == n and differs is None:
+        # Otherwise a misspelt parameter would look like a certificate.
+        kind, text = seen["error"]
+        raise ReplayError(
+            f"Every run ended in {kind.__name__}, so there is nothing to replay: {text}"
+        )
+    if claimed is None:
+        claimed = _declared(estimator_factory)
+    return ReplayResult(
+        claimed,
+        worst if diverged is None else math.inf,
+        parts,
+        diverged,
+        differs,
+        tuple(violations),
+        n,
+        n_calls,
+        n_errors,
+        name or _name(estimator_factory),
+    )
+
+
+def _modes(outputs: str | Sequence[str]) -> list[str]:
+    wanted = list(OUTPUTS) if outputs == "mixed" else outputs
+    wanted = [wanted] if isinstance(wanted, str) else list(wanted)
+    unknown = [mode for mode in wanted if mode not in OUTPUTS]
+    if unknown or not wanted:
+        raise ValueError(f"outputs must be 'mixed' or among {list(OUTPUTS)}, got {outputs!r}.")
+    return wanted
+
+
+def _name(factory: Any) -> str:
+    if hasattr(factory, "get_params"):
+        return type(factory).__name__
+    return str(getattr(factory, "__name__", "mechanism"))
+
+
+def _declared(factory: Any) -> float:
+    """The claim where no run has finished: what the estimator says of itself."""
+    if hasattr(factory, "epsilon"):
+        return float(as_epsilon(factory.epsilon))
+    raise ValueError(
+        "epsilon is needed: the privacy loss that the function claims. Only a fitted estimator has "
+        "it in privacy_loss_."
+    )
+
+
+def _is_estimator(item: Any) -> bool:
+    return hasattr(item, "fit") and hasattr(item, "get_params") and not isinstance(item, type)
+
+
+def _runner(factory: Any) -> Callable[[Any, Tape], Any]:
+    """A function from data and tape to what is released, or to the divergence that ended it."""
+    if not _is_estimator(factory) and not callable(factory):
+        raise TypeError(
+            "The first argument must be an estimator, a function that makes one, or a function of "
+            f"the data; got {type(factory).__name__}."
+        )
+    takes_data = not _is_estimator(factory) and _takes_data(factory)
+
+    def act(data: Any) -> Any:
+        if takes_data:
+            return factory(data)
+        estimator = factory if _is_estimator(factory) else factory()
+        if not _is_estimator(estimator):
+            raise ReplayError(
+                "A function without arguments must return an estimator, got "
+                f"{type(estimator).__name__}."
+            )
+        estimator = _prepared(estimator)
+        return estimator.fit(*data) if isinstance(data, tuple) else estimator.fit(data)
+
+    def run(data: Any, tape: Tape) -> Any:
+        printed = io.StringIO()
+        with (
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(printed),
+            warnings.catch_warnings(record=True) as warned,
+            recording(tape),
+        ):
+            warnings.simplefilter("always")
+            try:
+                result = act(data)
+            except ReplayError:
+                raise
+            except Diverged as divergence:
+                return divergence
+            except Exception as error:
+                outcome = {"error": (type(error), str(error))}
+            else:
+                outcome = released(result)
+        messages = [(each.category, str(each.message)) for each in warned]
+        return {**outcome, "printed": printed.getvalue(), "warnings": messages}
+
+    return run
+
+
+def _takes_data(function: Any) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return True
+    return any(
+        each.default is each.empty
+        and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+        for each in parameters
+    )
+
+
+def _prepared(estimator: Any) -> Any:
+    """A clone that charges nothing and uses no workers."""
+    fresh = without_ledgers(estimator)
+    for name, value in fresh.get_params(deep=True).items():
+        if name.rpartition("__")[2] == "n_jobs" and value not in (None, 1):
+            raise ReplayError(
+                f"{name}={value!r} asks for worker processes, whose draws cannot be recorded. Set "
+                f"{name}=None."
+            )
+    return fresh

@@ -1,0 +1,450 @@
+"""Tapes: they answer mechanisms in place of noise, and count what the answers cost.
+
+The first run is recorded with outputs that are made up; the second gets the same outputs. Records
+that are in both data sets get the same coins in both runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._random import WORKERS, Call, Tape, process_mark, sampling_generator, seeded_bits
+from ..exceptions import ReplayError
+from ._neighbours import records
+from ._released import first_difference
+
+__all__ = ["OUTPUTS", "Alignment", "Diverged", "Follower", "Recorder"]
+
+#: How a tape makes up outputs: noise of so many times the usual scale, with both signs, or only
+#: below or above the true values; or zeros.
+OUTPUTS = {
+    "exact": (0, "both"),
+    "noisy": (1, "both"),
+    "wide": (5, "both"),
+    "low": (3, "below"),
+    "high": (3, "above"),
+    "blank": (0, "zero"),
+}
+_PACKAGE = __name__.partition(".")[0]
+_SEAMS = tuple(f"{_PACKAGE}.{name}" for name in ("_random", "mechanisms", "audit._tapes"))
+
+
+class Diverged(BaseException):
+    """Ends a run that does not follow the tape; no handler of the estimator may stop it."""
+
+
+# --- records and their coins
+
+
+class Alignment:
+    """Which records of two neighbouring data sets are the same ones, by position."""
+
+    def __init__(self, first: Any, second: Any) -> None:
+        self._data = (first, second)
+        self._ids: tuple[list[int], list[int]] | None = None
+
+    def ids(self, side: int) -> list[int]:
+        """A number for each record of one side; the same record has the same on both."""
+        if self._ids is None:
+            here, there = (records(data) for data in self._data)
+            if len(here) >= len(there):
+                self._ids = list(range(len(here))), _places(there, here)
+            else:
+                self._ids = _places(here, there), list(range(len(there)))
+        return self._ids[side]
+
+
+def _places(short: list[Any], long: list[Any]) -> list[int]:
+    """Positions in the longer list of the records of the shorter, which are in the same order."""
+    places = []
+    begin = 0
+    for record in short:
+        while begin < len(long) and long[begin] != record:
+            begin += 1
+        places.append(begin)
+        begin += 1
+    if begin > len(long):
+        raise ReplayError(
+            "Records draw coins by position here, and the two data sets do not hold the same "
+            "records in the same order. Make the neighbour by deleting or inserting one record."
+        )
+    return places
+
+
+def _coin(seed: bytes, *tokens: bytes) -> int:
+    digest = hashlib.blake2b(seed, digest_size=8)
+    for token in tokens:
+        digest.update(len(token).to_bytes(8, "little") + token)
+    return int.from_bytes(digest.digest(), "little")
+
+
+def _occurrences(tokens: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Each token with how often it has come before."""
+    seen: Counter[bytes] = Counter()
+    for token in tokens:
+        yield token, seen[token].to_bytes(8, "little")
+        seen[token] += 1
+
+
+# --- tapes
+
+
+@dataclass
+class _Entry:
+    """A call on a tape: what is equal on neighbours, the exact values, and what was answered."""
+
+    mechanism: str
+    shape: tuple[int, ...]
+    public: tuple[Any, ...]
+    site: str
+    values: NDArray[np.int64] | None = None
+    answer: Any = None
+
+    def __str__(self) -> str:
+        return f"{self.mechanism} in {self.site}"
+
+
+class _Tape(Tape):
+    """What both runs share: public coins, secret coins of records, and a guard against workers."""
+
+    def __init__(self, seed: int, alignment: Alignment, side: int) -> None:
+        super().__init__()
+        self._seed = seed.to_bytes(16, "little", signed=True)
+        self._bits = seeded_bits(seed % 2**64)
+        self._alignment, self._side = alignment, side
+        self._process = process_mark()
+        self._streams = 0
+        # Kept, because the code that runs may handle every exception.
+        self.refused: ReplayError | None = None
+
+    def _enter(self, entry: _Entry) -> Any:
+        raise NotImplementedError
+
+    def refuse(self, why: str) -> NoReturn:
+        self.refused = ReplayError(why)
+        raise self.refused
+
+    def _check(self) -> None:
+        if process_mark() != self._process:
+            self.refuse(WORKERS)
+
+    def answer(self, call: Call) -> Any:
+        self._check()
+        public = (call.rate, *call.public)
+        entry = _Entry(call.mechanism, call.values.shape, public, _site(), call.values.copy())
+        return self._enter(entry)
+
+    def serial(self) -> int:
+        self._streams += 1
+        return self._streams
+
+    def _take(self, count: int) -> NDArray[np.uint64]:
+        self._check()
+        self._enter(_Entry("public coins", (count,), (), _site()))
+        return self._bits.random_raw(count)
+
+    def record_words(
+        self,
+        size: int,
+        records: NDArray[Any] | None = None,
+        owners: NDArray[Any] | None = None,
+    ) -> NDArray[np.uint64]:
+        self._check()
+        entry = _Entry("coins of records", (), (), _site())
+        turn = self._enter(entry).to_bytes(8, "little")
+        if records is None:
+            ids = self._alignment.ids(self._side)
+            if len(ids) != size:
+                self.refuse(
+                    f"{size} coins were drawn for records by position in {entry.site}, but the "
+                    f"data set has {len(ids)} records, so it is not known whose coin is whose."
+                )
+            tokens = [(place.to_bytes(8, "little"),) for place in ids]
+        else:
+            rows = [np.ascontiguousarray(row).tobytes() for row in records]
+            tokens = list(_owned(rows, owners) if owners is not None else _occurrences(rows))
+        coins = [_coin(self._seed, turn, *token) for token in tokens]
+        return np.array(coins, dtype=np.uint64)
+
+    def record_below(
+        self, bound: int, size: int, records: NDArray[Any] | None = None
+    ) -> NDArray[np.int64]:
+        words = self.record_words(size, records)
+        return (words % np.uint64(bound)).astype(np.int64)
+
+
+def _owned(rows: list[bytes], owners: NDArray[Any]) -> Iterator[tuple[bytes, ...]]:
+    """What tells a record of a person: all that the person has, and the record's place in it."""
+    belongings: dict[int, list[bytes]] = defaultdict(list)
+    for row, owner in zip(rows, owners.tolist(), strict=True):
+        belongings[owner].append(row)
+    alike: Counter[bytes] = Counter()
+    names: dict[int, tuple[bytes, bytes]] = {}
+    for owner, mine in belongings.items():
+        token = hashlib.blake2b(b"".join(sorted(mine))).digest()
+        names[owner] = token, alike[token].to_bytes(8, "little")
+        alike[token] += 1
+    seen: Counter[tuple[int, bytes]] = Counter()
+    for row, owner in zip(rows, owners.tolist(), strict=True):
+        yield *names[owner], row, seen[owner, row].to_bytes(8, "little")
+        seen[owner, row] += 1
+
+
+def _site() -> str:
+    """The function outside the seam that made the call."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_SEAMS):
+        frame = frame.f_back
+    module, function = frame.f_globals.get("__name__", ""), frame.f_code.co_qualname
+    if module.partition(".")[0] != _PACKAGE:
+        return function
+    return f"{module.removeprefix(_PACKAGE + '.')}.{function}"
+
+
+class Recorder(_Tape):
+    """Answers the first run with made-up outputs, and keeps the calls."""
+
+    def __init__(self, seed: int, mode: str, alignment: Alignment) -> None:
+        super().__init__(seed, alignment, 0)
+        self.calls: list[_Entry] = []
+        self._factor, self._side_of_noise = OUTPUTS[mode]
+        self._generator = sampling_generator(seed % 2**64)
+
+    def _enter(self, entry: _Entry) -> Any:
+        make = _OUTPUTS.get(entry.mechanism)
+        if make is not None:
+            assert entry.values is not None
+            entry.answer = make(self._noisy(entry.values, entry.public[0]), entry.public)
+        else:
+            entry.answer = len(self.calls)
+        self.calls.append(entry)
+        return _copied(entry.answer)
+
+    def _noisy(self, values: NDArray[np.int64], rate: Fraction) -> NDArray[np.int64]:
+        if self._side_of_noise == "zero":
+            return np.zeros_like(values)
+        scale = self._factor * max(float(1 / rate), 1.0)
+        noise = np.rint(self._generator.laplace(scale=scale, size=values.shape)) if scale else 0
+        if self._side_of_noise != "both":
+            noise = np.abs(noise) * (-1 if self._side_of_noise == "below" else 1)
+        return values + np.clip(noise, -(2.0**60), 2.0**60).astype(np.int64)
+
+
+class Follower(_Tape):
+    """Answers the second run as the first, and adds up what the change of the values costs."""
+
+    def __init__(self, seed: int, calls: list[_Entry], alignment: Alignment) -> None:
+        super().__init__(seed, alignment, 1)
+        self.position = 0
+        # Calls whose values change by more than was declared for one record, and how many times.
+        self.excesses: list[tuple[float, str]] = []
+        self._calls = calls
+        # What bounds the loss in both directions, and log ratios that have a sign.
+        self._bound: dict[str, float] = defaultdict(float)
+        self._signed: dict[str, float] = defaultdict(float)
+        self._stream: dict[tuple[str, int], list[_Comparisons]] = defaultdict(list)
+
+    def _enter(self, entry: _Entry) -> Any:
+        if self.position >= len(self._calls):
+            raise Diverged(f"call {self.position + 1}, {entry}: on one data set only")
+        told = self._calls[self.position]
+        self.position += 1
+        if (told.mechanism, told.shape) != (entry.mechanism, entry.shape):
+            raise Diverged(
+                f"call {self.position}: {told} of shape {told.shape} and {entry} of shape "
+                f"{entry.shape}"
+            )
+        odd = _difference_of_public(told, entry)
+        if odd is not None:
+            raise Diverged(f"call {self.position}, {entry}: {odd}")
+        if entry.values is not None:
+            self._count(told, entry)
+        return _copied(told.answer)
+
+    def rest(self) -> str:
+        """Where the first run went on and this one stopped."""
+        return f"call {self.position + 1}, {self._calls[self.position]}: on one data set only"
+
+    def _count(self, told: _Entry, entry: _Entry) -> None:
+        assert told.values is not None and entry.values is not None
+        change = entry.values - told.values
+        if not change.size:
+            return
+        rate = float(entry.public[0])
+        if entry.mechanism == "discrete_laplace":
+            self._bound[entry.site] += rate * float(np.abs(change).sum(dtype=np.float64))
+        elif entry.mechanism == "threshold":
+            level = entry.public[1]
+            here, there = (
+                _log_side(each, level, rate, told.answer) for each in (told.values, entry.values)
+            )
+            self._signed[entry.site] += float((here - there).sum())
+        elif entry.mechanism == "stream":
+            self._follow_stream(told, entry, change)
+        else:
+            width, starts = (
+                entry.public[1:]
+                if entry.mechanism == "selection"
+                else (
+                    entry.public[1],
+                    np.zeros(1, dtype=np.int64),
+                )
+            )
+            spread = np.maximum.reduceat(change, starts) - np.minimum.reduceat(change, starts)
+            self._compare_with_declared(int(spread.max()), width, entry, "scores move {} apart")
+            times = entry.public[2] if entry.mechanism == "top_k" else 1
+            self._bound[entry.site] += times * rate * float(spread.sum())
+
+    def _compare_with_declared(self, moved: int, declared: Any, entry: _Entry, what: str) -> None:
+        if moved > declared:
+            text = f"{what.format(moved)} in {entry.site}, and {declared} was declared"
+            self.excesses.append((moved / declared, text))
+
+    def _follow_stream(self, told: _Entry, entry: _Entry, change: NDArray[np.int64]) -> None:
+        _, serial, *_, shift, _, _, monotonic = entry.public
+        places = told.answer[0]
+        remaining = entry.public[3]
+        answered = len(change) if len(places) < remaining else places[-1] + 1
+        change = change[:answered]
+        self._compare_with_declared(int(np.abs(change).max()), shift, entry, "queries move by {}")
+        if monotonic and (change > 0).any() and (change < 0).any():
+            text = (
+                f"queries in {entry.site} move in both directions, and monotonic=True was declared"
+            )
+            self.excesses.append((math.inf, text))
+        positive = np.zeros(answered, dtype=bool)
+        positive[places] = True
+        self._stream[entry.site, serial].append(_Comparisons(change, positive, entry.public))
+
+    @property
+    def loss(self) -> float:
+        """Of the whole run, in the worse direction."""
+        total = sum(self._bound.values()) + abs(sum(self._signed.values()))
+        return total + sum(_stream_loss(chunks) for chunks in self._stream.values())
+
+    def by_part(self) -> dict[str, float]:
+        """Loss of each calling function."""
+        parts = defaultdict(float, self._bound)
+        for site, loss in self._signed.items():
+            parts[site] += abs(loss)
+        for (site, _), chunks in self._stream.items():
+            parts[site] += _stream_loss(chunks)
+        return dict(parts)
+
+
+def _copied(answer: Any) -> Any:
+    if isinstance(answer, np.ndarray):
+        return answer.copy()
+    return tuple(_copied(each) for each in answer) if isinstance(answer, tuple) else answer
+
+
+def _difference_of_public(told: _Entry, entry: _Entry) -> str | None:
+    if not entry.public:
+        return None
+    if told.public[0] != entry.public[0]:
+        return f"rate {told.public[0]} and {entry.public[0]}"
+    return first_difference(told.public, entry.public, "public arguments")
+
+
+# --- outputs that a tape makes up, from noisy values
+
+
+def _selected(noisy: NDArray[np.int64], public: tuple[Any, ...]) -> NDArray[np.int64]:
+    starts = public[2]
+    ends = np.append(starts[1:], len(noisy))
+    return np.array(
+        [a + int(noisy[a:b].argmax()) for a, b in zip(starts, ends, strict=True)], dtype=np.int64
+    )
+
+
+def _compared(noisy: NDArray[np.int64], public: tuple[Any, ...]) -> Any:
+    places = np.flatnonzero(noisy >= 0)[: public[3]]
+    return places.tolist(), noisy[places]
+
+
+_OUTPUTS: dict[str, Callable[[NDArray[np.int64], tuple[Any, ...]], Any]] = {
+    "discrete_laplace": lambda noisy, public: np.clip(noisy, -(2**60), 2**60),
+    "threshold": lambda noisy, public: noisy > public[1],
+    "selection": _selected,
+    "top_k": lambda noisy, public: np.argsort(-noisy, kind="stable")[: public[2]],
+    "stream": _compared,
+}
+
+
+# --- what a call costs
+
+
+def _log_side(
+    values: NDArray[np.int64], threshold: int, rate: float, above: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Log probability of the side of each value + discrete Laplace noise that was answered.
+
+    With r = exp(-rate): P(noise > m) is r**(m + 1) / (1 + r) for m >= 0, and the law is symmetric.
+    """
+    margin = threshold - values.astype(np.float64)
+    # P(noise > margin), or P(noise <= margin) = P(noise > -margin - 1).
+    margin = np.where(above, margin, -margin - 1)
+    log_tail = -rate * (np.abs(np.where(margin >= 0, margin, -margin - 1)) + 1)
+    log_tail -= np.log1p(np.exp(-rate))
+    return np.where(margin >= 0, log_tail, np.log1p(-np.exp(np.minimum(log_tail, -1e-300))))
+
+
+@dataclass
+class _Comparisons:
+    """Answered comparisons of a sparse vector: changes of the margins, and which were positive."""
+
+    change: NDArray[np.int64]
+    positive: NDArray[np.bool_]
+    public: tuple[Any, ...]
+
+
+def _stream_loss(chunks: list[_Comparisons]) -> float:
+    """What the answers of one sparse vector cost, by the argument beside `SparseVector`."""
+    change = np.concatenate([chunk.change for chunk in chunks]).astype(np.float64)
+    positive = np.concatenate([chunk.positive for chunk in chunks])
+    query_rate, _, threshold_rate, _, _, one_sided, refreshing, _ = chunks[0].public
+    ends = np.flatnonzero(positive) + 1 if refreshing else np.zeros(0, dtype=np.int64)
+    totals = []
+    for direction in (1.0, -1.0):
+        total = 0.0
+        for moved, hit in zip(
+            np.split(direction * change, ends), np.split(positive, ends), strict=True
+        ):
+            total += _run_loss(moved, hit, float(threshold_rate), float(query_rate), one_sided)
+        totals.append(total)
+    return max(totals)
+
+
+def _run_loss(
+    change: NDArray[np.float64],
+    positive: NDArray[np.bool_],
+    threshold_rate: float,
+    query_rate: float,
+    one_sided: bool,
+) -> float:
+    """Cheapest shift of the threshold's noise that keeps all answers, and those of the positives.
+
+    A shift of s keeps negatives negative if no margin rises by more than s; a positive then needs
+    its own noise shifted by s less its change. One-sided noise can only be shifted upward.
+    """
+    if not change.size:
+        return 0.0
+    least = change[~positive].max(initial=-np.inf)
+    if one_sided:
+        candidates = [max(0.0, float(change.max()))]
+    else:
+        candidates = [s for s in {0.0, least, *change[positive]} if s >= least and np.isfinite(s)]
+    return min(
+        threshold_rate * abs(s) + query_rate * float(np.abs(s - change[positive]).sum())
+        for s in candidates
+    )

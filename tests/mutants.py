@@ -1,0 +1,299 @@
+"""Mutation ring: every call of a mechanism is broken in turn, and the default suite must notice.
+
+    python tests/mutants.py                     # all mutants, some of an hour
+    python tests/mutants.py skdp/cluster.py     # those of some files
+    python tests/mutants.py --list              # what there is, without running it
+
+Three mutants for each call site outside `skdp.mechanisms`:
+
+- "exact zeros": where an exact value is 0, or a test or selection is made on zeros, it comes out
+  without noise;
+- "double epsilon": the noise is drawn at twice the budget;
+- "half sensitivity": the noise is drawn for half the sensitivity or score range.
+
+The mechanisms themselves are covered by their exact tests. A mutant runs in a copy of the checkout:
+first the replays of the estimators that reach the call site, then, while it survives, the rest of
+the default suite, up to the first failure. The exit code is 1 if one survives that is not listed as
+equivalent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MECHANISMS = {
+    "above_threshold",
+    "bounded_sum",
+    "discrete_laplace",
+    "exponential",
+    "noisy_max",
+    "permute_and_flip",
+    "top_k",
+}
+# Position of the budget, and position and name of the sensitivity or range, among the arguments.
+EPSILON = dict.fromkeys(MECHANISMS, 1) | {"top_k": 2, "bounded_sum": 3}
+SENSITIVITY = {
+    "above_threshold": (3, "sensitivity"),
+    "discrete_laplace": (2, "sensitivity"),
+    "exponential": (2, "score_range"),
+    "noisy_max": (2, "score_range"),
+    "permute_and_flip": (2, "score_range"),
+    "top_k": (3, "score_range"),
+}
+KINDS = ("exact zeros", "double epsilon", "half sensitivity")
+
+# Mutants that release the same: file, function, mechanism, kind, and why.
+EQUIVALENT: dict[tuple[str, str, str, str], str] = {}
+
+# Tests of a file, tried before the rest of the suite.
+NEAREST = {
+    "skdp/classification.py": ["test_classification", "test_privpfc"],
+    "skdp/datacube.py": ["test_datacube"],
+    "skdp/hierarchy/_measure.py": ["test_hierarchy", "test_histogram"],
+    "skdp/model_selection.py": ["test_model_selection"],
+    "skdp/pairviews.py": ["test_pairviews"],
+    "skdp/partition/diffgen.py": ["test_privpfc"],
+    "skdp/partition/grid.py": ["test_partitions"],
+    "skdp/partition/hdpview.py": ["test_hdpview_kernel"],
+    "skdp/partition/kdtree.py": ["test_partitions"],
+    "skdp/partition/kmeans.py": ["test_kmeans_kernel", "test_cluster"],
+    "skdp/partition/kmeans_algorithms.py": ["test_kmeans_kernel", "test_cluster"],
+    "skdp/partition/kmeans_task.py": ["test_kmeans_kernel", "test_cluster"],
+    "skdp/partition/kmeans_tree.py": ["test_kmeans_kernel", "test_cluster"],
+    "skdp/partition/privpfc.py": ["test_privpfc"],
+    "skdp/partition/privtree.py": ["test_partitions"],
+    "skdp/partition/projection.py": ["test_privpfc"],
+    "skdp/preprocessing.py": ["test_preprocessing"],
+    "skdp/selection.py": ["test_top_k_selector", "test_selection"],
+    "skdp/synthesis.py": ["test_partitions"],
+}
+# Words in the names of the branches in tests/replays.py that reach the file.
+REPLAYS = {
+    "skdp/classification.py": "PrivPfC or DiffGen or Projected",
+    "skdp/datacube.py": "DataCube",
+    "skdp/hierarchy/_measure.py": "RangeTree",
+    "skdp/model_selection.py": "private_ or PrivateGridSearchCV",
+    "skdp/pairviews.py": "PairView",
+    "skdp/partition/diffgen.py": "DiffGen",
+    "skdp/partition/grid.py": "GridSynthesizer",
+    "skdp/partition/hdpview.py": "HDPView",
+    "skdp/partition/kdtree.py": "KDTree",
+    "skdp/partition/kmeans.py": "DPKMeans",
+    "skdp/partition/kmeans_algorithms.py": "DPKMeans",
+    "skdp/partition/kmeans_task.py": "DPKMeans",
+    "skdp/partition/kmeans_tree.py": "DPKMeans",
+    "skdp/partition/privpfc.py": "PrivPfC",
+    "skdp/partition/privtree.py": "PrivTree",
+    "skdp/partition/projection.py": "Projected",
+    "skdp/preprocessing.py": "PrivateStandardScaler or PrivateQuantileClipper",
+    "skdp/selection.py": "DPTopKSelector or most_frequent_items",
+    "skdp/synthesis.py": "GridSynthesizer",
+}
+
+HELPERS = """
+
+def _mutant_zeros(mechanism, values, *args, **kwargs):
+    import numpy as np
+    exact, noisy = np.asarray(values), np.asarray(mechanism(values, *args, **kwargs))
+    if mechanism.__name__ == "discrete_laplace":
+        return np.where(exact == 0, 0, noisy)[()]
+    if mechanism.__name__ == "above_threshold":
+        threshold = args[1] if len(args) > 1 else kwargs["threshold"]
+        return np.where(exact == 0, exact > threshold, noisy)
+    # A selection among equal zeros: the first one, for sure.
+    return noisy[()] if exact.any() else (noisy * 0)[()]
+
+
+def _mutant_half(value):
+    from fractions import Fraction
+    return Fraction(int(value), 2) if isinstance(value, Fraction) else max(int(value) // 2, 1)
+"""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One broken call."""
+
+    file: str
+    function: str
+    line: int
+    mechanism: str
+    kind: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.file}:{self.line} {self.function} {self.mechanism}, {self.kind}"
+
+
+class _Calls(ast.NodeVisitor):
+    """Calls of mechanisms, with the function around each."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[str, ast.Call]] = []
+        self._where: list[str] = []
+
+    def _enter(self, node):
+        self._where.append(node.name)
+        self.generic_visit(node)
+        self._where.pop()
+
+    visit_FunctionDef = visit_ClassDef = _enter
+
+    def visit_Call(self, node):
+        if isinstance(node.func, ast.Name) and node.func.id in MECHANISMS:
+            self.found.append((".".join(self._where) or "<module>", node))
+        self.generic_visit(node)
+
+
+def calls_of(source: str) -> list[tuple[str, ast.Call]]:
+    visitor = _Calls()
+    visitor.visit(ast.parse(source))
+    return visitor.found
+
+
+def all_mutants() -> list[Mutant]:
+    """Every call site outside the mechanisms and the audit, and every way to break it."""
+    mutants = []
+    for path in sorted((ROOT / "skdp").rglob("*.py")):
+        file = path.relative_to(ROOT).as_posix()
+        if file.startswith(("skdp/mechanisms/", "skdp/audit/")):
+            continue
+        for function, call in calls_of(path.read_text(encoding="utf-8")):
+            for kind in KINDS:
+                if kind == "half sensitivity" and not _has_sensitivity(call):
+                    continue
+                if kind == "exact zeros" and call.func.id in ("bounded_sum",):
+                    continue
+                mutants.append(Mutant(file, function, call.lineno, call.func.id, kind))
+    return mutants
+
+
+def _argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
+    if len(call.args) > place and not any(
+        isinstance(a, ast.Starred) for a in call.args[: place + 1]
+    ):
+        return call.args[place]
+    return next((k.value for k in call.keywords if k.arg == name), None)
+
+
+def _has_sensitivity(call: ast.Call) -> bool:
+    """Whether a sensitivity is given other than a literal 1, which has no half among integers."""
+    if call.func.id not in SENSITIVITY:
+        return False
+    given = _argument(call, *SENSITIVITY[call.func.id])
+    return given is not None and not (isinstance(given, ast.Constant) and given.value == 1)
+
+
+def mutated(source: str, mutant: Mutant) -> str:
+    """The source of a file with one call broken."""
+    call = next(
+        call
+        for _, call in calls_of(source)
+        if (call.lineno, call.func.id) == (mutant.line, mutant.mechanism)
+    )
+    target = call
+    if mutant.kind == "exact zeros":
+        inner = ast.get_source_segment(source, call)
+        opening = inner.index("(")
+        new = f"_mutant_zeros({inner[:opening]}, {inner[opening + 1 :]}"
+    elif mutant.kind == "double epsilon":
+        target = _argument(call, EPSILON[mutant.mechanism], "epsilon")
+        new = f"(2 * ({ast.get_source_segment(source, target)}))"
+    else:
+        target = _argument(call, *SENSITIVITY[mutant.mechanism])
+        new = f"_mutant_half({ast.get_source_segment(source, target)})"
+    lines = source.splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line.encode()))
+    raw = source.encode()
+    begin = starts[target.lineno - 1] + target.col_offset
+    end = starts[target.end_lineno - 1] + target.end_col_offset
+    return (raw[:begin] + new.encode() + raw[end:]).decode() + HELPERS
+
+
+def run_tests(folder: Path, *arguments: str) -> bool:
+    """Whether pytest passes in a copy of the checkout."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider"]
+        + list(arguments),
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder), "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    # 5: no test was chosen, which kills nothing.
+    if done.returncode not in (0, 1, 2, 5):
+        sys.exit(f"pytest could not run:\n{done.stdout[-3000:]}")
+    return done.returncode in (0, 5)
+
+
+def killed_by(mutant: Mutant, folder: Path) -> str | None:
+    """The first ring of tests that notices a mutant, or None."""
+    path = folder / mutant.file
+    original = path.read_text(encoding="utf-8")
+    path.write_text(mutated(original, mutant), encoding="utf-8")
+    nearest = [f"tests/{name}.py" for name in NEAREST[mutant.file]]
+    rings = {
+        "replay": ["tests/test_replay.py", "-k", f"certified and ({REPLAYS[mutant.file]})"],
+        "nearest tests": nearest,
+        "common checks": ["tests/test_common.py"],
+        "the rest": ["-n", "2", "tests", *(f"--ignore={name}" for name in nearest)],
+    }
+    try:
+        return next(
+            (ring for ring, choice in rings.items() if not run_tests(folder, *choice)), None
+        )
+    finally:
+        path.write_text(original, encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("files", nargs="*", help="files of skdp; default: all")
+    parser.add_argument("--list", action="store_true", help="name the mutants and stop")
+    parser.add_argument("--part", default="1/1", help="such as 2/4: the second quarter")
+    options = parser.parse_args()
+    mutants = [m for m in all_mutants() if not options.files or m.file in options.files]
+    part, parts = map(int, options.part.split("/"))
+    mutants = mutants[part - 1 :: parts]
+    if options.list:
+        print(*(mutant.name for mutant in mutants), sep="\n")
+        return 0
+    survivors = []
+    with tempfile.TemporaryDirectory() as copy:
+        folder = Path(copy) / "skdp"
+        ignore = shutil.ignore_patterns(
+            ".venv*", ".git", "_build", "__pycache__", "dist", ".*cache"
+        )
+        shutil.copytree(ROOT, folder, ignore=ignore)
+        for number, mutant in enumerate(mutants, 1):
+            begin = time.perf_counter()
+            key = (mutant.file, mutant.function, mutant.mechanism, mutant.kind)
+            verdict = f"equivalent: {EQUIVALENT[key]}" if key in EQUIVALENT else None
+            if verdict is None:
+                ring = killed_by(mutant, folder)
+                verdict = "SURVIVED" if ring is None else f"killed by {ring}"
+                survivors += [mutant] if ring is None else []
+            seconds = time.perf_counter() - begin
+            print(
+                f"{number:3}/{len(mutants)} {seconds:5.0f} s  {mutant.name}: {verdict}", flush=True
+            )
+    print(f"{len(mutants)} mutants, {len(survivors)} survived")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

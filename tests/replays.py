@@ -1,0 +1,656 @@
+"""Every estimator and every branch of its parameters, with pairs of data sets that are hard on it.
+
+`test_replay.py` replays all of them. A new estimator, or a parameter that changes what is measured,
+is added here (test_replay.py fails until every estimator is).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import skdp
+
+INF, NAN = np.inf, np.nan
+LABEL = skdp.Categorical(["a", "b"])
+LINE = skdp.Domain({"x": skdp.Numeric(0, 8, bins=8)})
+PLANE = skdp.Domain({"x": skdp.Numeric(0, 4, bins=4), "s": LABEL})
+SPACE = skdp.Domain(
+    {
+        "x": skdp.Numeric(0, 4, bins=4),
+        "y": skdp.Numeric(-1, 1, bins=3, nullable=True),
+        "z": skdp.Numeric(0, 2, integer=True),
+        "s": LABEL,
+    }
+)
+KINDS = skdp.Categorical([f"c{i}" for i in range(24)])
+# More classes than get a model of their own; more codes than are kept apart in a pair.
+CLASSES = skdp.Domain(
+    {"x": skdp.Numeric(0, 4, bins=4), "y": skdp.Numeric(0, 2, bins=2), "s": KINDS}
+)
+CODES = skdp.Domain(
+    {"x": skdp.Numeric(0, 600, bins=600), "y": skdp.Numeric(0, 2, bins=2), "s": LABEL}
+)
+MANY_CODES = skdp.Domain({"x": skdp.Numeric(0, 2500, bins=2500), "y": skdp.Numeric(0, 2, bins=2)})
+BOX = (-1.0, 1.0)
+
+
+def spread(domain: skdp.Domain, n_rows: int, seed: int = 0) -> pd.DataFrame:
+    """Rows in which the columns depend on each other."""
+    rng = np.random.default_rng(seed)
+    level = rng.beta(0.6, 0.9, n_rows)
+    columns = {}
+    for name, attribute in domain.items():
+        noisy = np.clip(level + rng.normal(0, 0.08, n_rows), 0, 0.999)
+        if isinstance(attribute, skdp.Categorical):
+            kinds = list(attribute.categories)
+            columns[name] = [kinds[int(v * len(kinds))] for v in noisy]
+        else:
+            columns[name] = attribute.lower + noisy * (attribute.upper - attribute.lower)
+    return pd.DataFrame(columns)
+
+
+def edge(domain: skdp.Domain, side: int, value: float | None = None) -> pd.DataFrame:
+    """One row in a corner of the domain, or one whose numbers are all ``value``."""
+    return pd.DataFrame(
+        {
+            name: [
+                attribute.categories[side and -1]
+                if isinstance(attribute, skdp.Categorical)
+                else (attribute.upper if side else attribute.lower)
+                if value is None
+                else value
+            ]
+            for name, attribute in domain.items()
+        }
+    )
+
+
+def pairs_of(domain: skdp.Domain) -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
+    """Data sets and neighbours with one record less."""
+
+    def join(*parts: pd.DataFrame) -> pd.DataFrame:
+        return pd.concat(parts, ignore_index=True)
+
+    def less(rows: pd.DataFrame, place: int = -1) -> pd.DataFrame:
+        return rows.drop(index=rows.index[place]).reset_index(drop=True)
+
+    low, high, table = edge(domain, 0), edge(domain, 1), spread(domain, 40)
+    tied = join(*[high] * 25)
+    doubled = join(table[:8], table[:8], table[:8])
+    pairs = {
+        "nobody": low,
+        "two": join(low, high),
+        "tied": tied,
+        "alone in a corner": join(tied, low),
+        "duplicates": doubled,
+        "corners": join(*[low] * 10, *[high] * 11),
+        "from the middle": table,
+        "crowded": join(*[table] * 12, low),
+    }
+    found = {name: (rows, less(rows)) for name, rows in pairs.items()}
+    found["from the middle"] = (table, less(table, 17))
+    for value in (NAN, INF, -INF, 1e300):
+        rows = join(table[:15], edge(domain, 1, value))
+        found[f"a row of {value:g}"] = (rows, less(rows))
+    unknown = join(table[:15], low)
+    for name, attribute in domain.items():
+        if isinstance(attribute, skdp.Categorical):
+            unknown[name] = [*unknown[name][:-1], "martian"]
+    found["unknown categories"] = (unknown, less(unknown))
+    return found
+
+
+def apart(pairs: dict, label: str) -> dict:
+    """The same pairs as (X, y)."""
+    return {
+        name: tuple((rows.drop(columns=label), rows[label]) for rows in pair)
+        for name, pair in pairs.items()
+    }
+
+
+def arrays_of(n_columns: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    domain = skdp.Domain({f"x{i}": skdp.Numeric(*BOX) for i in range(n_columns)})
+    return {
+        name: tuple(rows.to_numpy(dtype=float) for rows in pair)
+        for name, pair in pairs_of(domain).items()
+    }
+
+
+def persons_of(domain: skdp.Domain) -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
+    """Neighbours without all rows of one person, who may have more than count."""
+    table = spread(domain, 30)
+    table["who"] = ["ann", "bea", "cyd"] * 4 + ["dot"] * 12 + ["eve", "fay"] * 3
+    odd = edge(domain, 1, NAN).assign(who="gus")
+    alike = pd.concat([edge(domain, 0).assign(who=who) for who in "aaabbb"], ignore_index=True)
+    ghosts = table.assign(who=[None, NAN, *table["who"][2:]])
+
+    def without(rows: pd.DataFrame, who: str) -> pd.DataFrame:
+        return rows[rows["who"] != who].reset_index(drop=True)
+
+    return {
+        "many rows": (table, without(table, "dot")),
+        "few rows": (table, without(table, "fay")),
+        "the first": (table, without(table, "ann")),
+        "missing values": (pd.concat([table, odd]), table),
+        "like another": (alike, without(alike, "a")),
+        "unknown persons": (ghosts, without(ghosts, "eve")),
+        "nobody": (without(alike, "a"), without(without(alike, "a"), "b")),
+    }
+
+
+@dataclass(frozen=True)
+class Branch:
+    """An estimator, or a function of the data, and pairs to replay it on."""
+
+    name: str
+    make: Callable[[float], Any]
+    pairs: Callable[[], dict[str, tuple[Any, Any]]]
+    epsilons: tuple[float, ...] = (0.05, 1.0, 1000.0)
+    # None where the fitted estimator says it.
+    claim: Callable[[float], float] | None = None
+    # Pairs of runs for each pair of data sets and epsilon, in the default suite.
+    runs: int = 2
+    # What it needs besides skdp's own requirements.
+    needs: tuple[str, ...] = field(default_factory=tuple)
+
+    @property
+    def tight(self) -> float:
+        """Part of epsilon that at least one pair must cost."""
+        return next((part for name, part in LOOSE.items() if self.name.startswith(name)), 1.0)
+
+
+def synthesizers() -> list[Branch]:
+    views = {
+        "HDPView": (skdp.HDPViewSynthesizer, [{}, {"calibration": "paper"}]),
+        "PrivTree": (
+            skdp.PrivTreeSynthesizer,
+            [{}, {"calibration": "paper"}, {"split_attributes": 1}],
+        ),
+        "KDTree": (
+            skdp.KDTreeSynthesizer,
+            [
+                {"xi0": 2, "xi1": 1},
+                {"strategy": "cell"},
+                {"strategy": "hierarchical"},
+                {"strategy": "hierarchical", "height": 3},
+                {"cell_share": 0.2, "noise_correction": False},
+            ],
+        ),
+        "Grid": (
+            skdp.GridSynthesizer,
+            [{"rule": rule} for rule in ("identity", "uniform", "extended", "m-estimator", 2)],
+        ),
+        "PairView": (skdp.PairViewSynthesizer, [{"error_share": 0}]),
+    }
+    found = []
+    for name, (estimator, variants) in views.items():
+        for variant in variants:
+            text = ", ".join(f"{key}={value}" for key, value in variant.items())
+            paper = variant.get("calibration") == "paper"
+            for domain, kind in ((LINE, "one column"), (SPACE, "four columns")):
+                found.append(
+                    Branch(
+                        f"{name}Synthesizer, {kind}{', ' if text else ''}{text}",
+                        lambda epsilon, e=estimator, v=variant, d=domain: e(epsilon, domain=d, **v),
+                        lambda d=domain: pairs_of(d),
+                        # The paper's noise would cut a domain down to its cells at a large epsilon.
+                        epsilons=(0.05, 1.0, 2.0) if paper else (0.05, 1.0, 1000.0),
+                    )
+                )
+        found.append(
+            Branch(
+                f"{name}Synthesizer, persons",
+                lambda epsilon, e=estimator: e(
+                    epsilon, domain=PLANE, max_contributions=3, unit="who"
+                ),
+                lambda: persons_of(PLANE),
+            )
+        )
+    pair = skdp.PairViewSynthesizer
+    found += [
+        Branch(
+            "PairViewSynthesizer, published errors",
+            lambda epsilon: pair(epsilon, domain=SPACE, error_share=0.2),
+            lambda: {
+                name: both for name, both in pairs_of(SPACE).items() if name in ("crowded", "two")
+            },
+        ),
+        Branch(
+            "PairViewSynthesizer, two columns",
+            lambda epsilon: pair(epsilon, domain=PLANE),
+            lambda: pairs_of(PLANE),
+        ),
+        Branch(
+            "PairViewSynthesizer, label mode",
+            lambda epsilon: pair(epsilon, domain=SPACE, target="s"),
+            lambda: apart(pairs_of(SPACE), "s"),
+        ),
+        Branch(
+            "PairViewSynthesizer, more than 20 classes",
+            lambda epsilon: pair(epsilon, domain=CLASSES, target="s"),
+            lambda: apart(pairs_of(CLASSES), "s"),
+        ),
+        Branch(
+            "PairViewSynthesizer, more than 512 codes",
+            lambda epsilon: pair(epsilon, domain=CODES),
+            lambda: pairs_of(CODES),
+            runs=1,
+        ),
+        Branch(
+            "PairViewSynthesizer, more than 2,048 codes of two",
+            lambda epsilon: pair(epsilon, domain=MANY_CODES),
+            lambda: pairs_of(MANY_CODES),
+            runs=1,
+        ),
+    ]
+    return found
+
+
+def histograms() -> list[Branch]:
+    variants: list[dict[str, Any]] = [
+        {},
+        {"branching": 2, "budget": "uniform"},
+        {"branching": 2, "budget": "geometric"},
+        {"workload": "quantiles"},
+        {"consistency": None},
+        {"consistency": "iterative"},
+        {"non_negative": True},
+    ]
+    found = [
+        Branch(
+            f"RangeTreeHistogram, {variant or 'defaults'}",
+            lambda epsilon, v=variant: skdp.RangeTreeHistogram(epsilon, domain=LINE, **v),
+            lambda: pairs_of(LINE),
+        )
+        for variant in variants
+    ]
+    found.append(
+        Branch(
+            "RangeTreeHistogram, persons",
+            lambda epsilon: skdp.RangeTreeHistogram(
+                epsilon, domain=LINE, max_contributions=3, unit="who"
+            ),
+            lambda: persons_of(LINE),
+        )
+    )
+    return found
+
+
+def clusterings() -> list[Branch]:
+    starts = [[-0.5, -0.5], [0.5, 0.5]]
+    variants: dict[str, dict[str, Any]] = {
+        "auto": {},
+        "auto, a grid and a round": {"n_samples": 400},
+        "auto, choice of k": {"n_clusters": [2, 3]},
+        "lloyd": {"algorithm": "lloyd", "init": starts, "n_rounds": 2},
+        "lloyd, random start": {"algorithm": "lloyd", "n_rounds": 2},
+        "lloyd-improved": {"algorithm": "lloyd-improved"},
+        "lloyd-improved, given size": {"algorithm": "lloyd-improved", "n_samples": 100},
+        "uniform-grid": {"algorithm": "uniform-grid"},
+        "m-estimator": {"algorithm": "m-estimator"},
+        "extended-grid": {"algorithm": "extended-grid"},
+        "hybrid": {"algorithm": "hybrid"},
+        "sample-aggregate": {"algorithm": "sample-aggregate"},
+        "genetic": {"algorithm": "genetic"},
+    }
+    found = [
+        Branch(
+            f"DPKMeans, {name}",
+            lambda epsilon, v=variant: skdp.DPKMeans(
+                **{"n_clusters": 2, "epsilon": epsilon, "bounds": BOX, "n_init": 2, **v}
+            ),
+            lambda: arrays_of(2),
+            runs=1 if name == "genetic" else 2,
+        )
+        for name, variant in variants.items()
+    ]
+    found += [
+        Branch(
+            f"DPKMeans, tree in five dimensions, {text}",
+            lambda epsilon, v=variant: skdp.DPKMeans(2, epsilon, bounds=BOX, n_init=2, **v),
+            lambda: arrays_of(5),
+        )
+        for text, variant in {
+            "small": {},
+            "with margins": {"n_samples": 2_000},
+            "large": {"n_samples": 200_000},
+        }.items()
+    ]
+    found.append(
+        Branch(
+            "DPKMeans, persons",
+            lambda epsilon: skdp.DPKMeans(
+                2, epsilon, bounds=(0, 8), n_init=2, max_contributions=3, unit="who"
+            ),
+            lambda: persons_of(LINE),
+        )
+    )
+    return found
+
+
+def grids() -> list[Branch]:
+    variants: dict[str, tuple[type, dict[str, Any]]] = {
+        "PrivPfCTransformer": (skdp.PrivPfCTransformer, {"max_grids": 500}),
+        "PrivPfCTransformer, as in the paper": (skdp.PrivPfCTransformer, {"selection": "paper"}),
+        "PrivPfCTransformer, few grids": (skdp.PrivPfCTransformer, {"max_grids": 5}),
+        "PrivPfCClassifier": (skdp.PrivPfCClassifier, {"max_grids": 500}),
+        "DiffGenTransformer": (skdp.DiffGenTransformer, {"n_specializations": 3}),
+        "ProjectedHistogramTransformer": (
+            skdp.ProjectedHistogramTransformer,
+            {"n_attributes": 2},
+        ),
+    }
+    found = [
+        Branch(
+            name,
+            lambda epsilon, e=estimator, v=variant: e(epsilon, domain=SPACE, target="s", **v),
+            lambda: apart(pairs_of(SPACE), "s"),
+        )
+        for name, (estimator, variant) in variants.items()
+    ]
+    found += [
+        Branch(
+            f"{estimator.__name__}, persons",
+            lambda epsilon, e=estimator: e(
+                epsilon, domain=PLANE, target="s", max_contributions=3, unit="who"
+            ),
+            lambda: persons_of(PLANE),
+        )
+        for estimator in (
+            skdp.PrivPfCTransformer,
+            skdp.DiffGenTransformer,
+            skdp.ProjectedHistogramTransformer,
+        )
+    ]
+    found += [
+        Branch(
+            "PrivPfCClassifier, more than 20 classes",
+            lambda epsilon: skdp.PrivPfCClassifier(
+                epsilon, domain=CLASSES, target="s", max_grids=500
+            ),
+            lambda: apart(pairs_of(CLASSES), "s"),
+        ),
+        Branch(
+            "DPTopKSelector",
+            lambda epsilon: skdp.DPTopKSelector(2, epsilon, domain=SPACE, target="s"),
+            lambda: apart(pairs_of(SPACE), "s"),
+        ),
+    ]
+    return found
+
+
+def cubes() -> list[Branch]:
+    variants: dict[str, dict[str, Any]] = {
+        "defaults": {},
+        "pmost": {"strategy": "pmost", "max_variance": 1e6},
+        "all cuboids": {"strategy": "all"},
+        "base": {"strategy": "base"},
+        "optimized": {"strategy": "optimized", "max_order": 2},
+        "optimized for the mean": {"strategy": "optimized", "objective": "mean"},
+        "given sources": {"strategy": {"x": 1, (): 1}},
+        "no consistency": {"strategy": "all", "max_order": 2, "consistency": None},
+        "sums": {"measure": "sum", "value": "x", "resolution": 0.5, "dimensions": ["z", "s"]},
+        "sums of signed values": {"measure": "sum", "value": "y", "dimensions": ["s"]},
+    }
+    found = [
+        Branch(
+            f"DataCube, {name}",
+            lambda epsilon, v=variant: skdp.DataCube(epsilon, domain=SPACE, **v),
+            lambda: pairs_of(SPACE),
+        )
+        for name, variant in variants.items()
+    ]
+    found += [
+        Branch(
+            f"DataCube, consistency in {norm}",
+            lambda epsilon, n=norm: skdp.DataCube(
+                epsilon, domain=PLANE, strategy="all", consistency=n
+            ),
+            # Linear programs take their time.
+            lambda: {name: pairs_of(PLANE)[name] for name in ("nobody", "from the middle")},
+            runs=1,
+        )
+        for norm in ("l1", "linf")
+    ]
+    found.append(
+        Branch(
+            "DataCube, persons",
+            lambda epsilon: skdp.DataCube(epsilon, domain=PLANE, max_contributions=3, unit="who"),
+            lambda: persons_of(PLANE),
+        )
+    )
+    return found
+
+
+def scalers() -> list[Branch]:
+    return [
+        Branch(
+            "PrivateStandardScaler",
+            lambda epsilon: skdp.PrivateStandardScaler(epsilon, bounds=BOX),
+            lambda: arrays_of(2),
+        ),
+        Branch(
+            "PrivateQuantileClipper",
+            lambda epsilon: skdp.PrivateQuantileClipper(epsilon, bounds=BOX, quantiles=(0.1, 0.75)),
+            lambda: arrays_of(2),
+        ),
+    ]
+
+
+def composed() -> list[Branch]:
+    def release(epsilon: float, **parameters: Any) -> Any:
+        return skdp.PairViewSynthesizer(epsilon, domain=SPACE, target="s", **parameters)
+
+    def trees(epsilon: float) -> Any:
+        encoded = make_pipeline(
+            OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
+            DecisionTreeClassifier(max_depth=2),
+        )
+        return skdp.PrivateClassifier(encoded, release(epsilon), n_samples=60)
+
+    def search(epsilon: float) -> Any:
+        return skdp.PrivateGridSearchCV(
+            trees(epsilon),
+            {"estimator__decisiontreeclassifier__max_depth": [1, 3]},
+            epsilon=epsilon,
+        )
+
+    def two_releases(epsilon: float) -> Any:
+        return skdp.PrivateGridSearchCV(
+            trees(epsilon), {"synthesizer__epsilon": [epsilon, epsilon / 2]}, epsilon=epsilon
+        )
+
+    def regressor(epsilon: float) -> Any:
+        domain = skdp.Domain({name: SPACE[name] for name in ("x", "z")})
+        return skdp.PrivateRegressor(
+            DecisionTreeRegressor(max_depth=2),
+            skdp.HDPViewSynthesizer(epsilon, domain=domain, target="x"),
+            n_samples=60,
+        )
+
+    def regressor_search(epsilon: float) -> Any:
+        return skdp.PrivateGridSearchCV(
+            regressor(epsilon),
+            {"estimator": [DecisionTreeRegressor(max_depth=1), LinearRegression()]},
+            epsilon=epsilon,
+            metric="mse",
+            bounds=(0, 4),
+        )
+
+    labelled = lambda: apart(pairs_of(SPACE), "s")  # noqa: E731
+    measured = lambda: apart(  # noqa: E731
+        pairs_of(skdp.Domain({name: SPACE[name] for name in ("z", "x")})), "x"
+    )
+    return [
+        Branch("PrivateClassifier", trees, labelled),
+        Branch("PrivateRegressor", regressor, measured),
+        Branch("PrivateGridSearchCV", search, labelled, runs=1),
+        Branch("PrivateGridSearchCV, a release each", two_releases, labelled, runs=1),
+        Branch("PrivateGridSearchCV, mean squared error", regressor_search, measured, runs=1),
+        Branch(
+            "private_cross_val_score",
+            lambda epsilon: (
+                lambda data: skdp.private_cross_val_score(
+                    trees(epsilon), *data, epsilon=epsilon, cv=3
+                )
+            ),
+            labelled,
+            claim=lambda epsilon: 3 * epsilon,
+            runs=1,
+        ),
+    ]
+
+
+def scores() -> list[Branch]:
+    truth, guess = np.array([0, 1, 0, 1, 0, 2]), np.array([0, 1, 0, 1, 1, 7])
+
+    def pairs() -> dict:
+        return {
+            "wrong": ((truth[:5], guess[:5]), (truth[:4], guess[:4])),
+            "unknown": ((truth, guess), (truth[:5], guess[:5])),
+            "nobody": ((truth[:1], guess[:1]), (truth[:0], guess[:0])),
+        }
+
+    def numbers() -> dict:
+        x, y = np.array([0.1, 0.5, 1.0, 0.0]), np.array([0.1, 0.7, 0.0, 1e300])
+        odd = np.array([0.1, NAN, INF])
+        return {
+            "worst": ((x[:3], y[:3]), (x[:2], y[:2])),
+            "huge": ((x, y), (x[:3], y[:3])),
+            "missing": ((odd[:2], y[:2]), (odd[:1], y[:1])),
+            "infinite": ((odd[[0, 2]], y[:2]), (odd[:1], y[:1])),
+        }
+
+    def baskets() -> dict:
+        full = [["a"], ["a", "b"], ["b", "b", "martian"], [], ["a", "b", "c"]]
+        return {
+            "three items": (full, full[:-1]),
+            "nothing": (full[:4], full[:3]),
+            "nobody": (full[:1], []),
+            "the first": (full, full[1:]),
+        }
+
+    def items(epsilon: float, **parameters: Any) -> Any:
+        return lambda data: skdp.most_frequent_items(
+            data, 2, ["a", "b", "c", "d"], epsilon, max_items=2, **parameters
+        )
+
+    same = lambda epsilon: epsilon  # noqa: E731
+    return [
+        Branch(
+            "private_accuracy",
+            lambda epsilon: lambda data: skdp.private_accuracy(*data, epsilon=epsilon),
+            pairs,
+            claim=same,
+        ),
+        Branch(
+            "private_confusion_matrix",
+            lambda epsilon: (
+                lambda data: skdp.private_confusion_matrix(*data, labels=[0, 1], epsilon=epsilon)
+            ),
+            pairs,
+            claim=same,
+        ),
+        Branch(
+            "private_mse",
+            lambda epsilon: lambda data: skdp.private_mse(*data, bounds=(0, 1), epsilon=epsilon),
+            numbers,
+            claim=same,
+        ),
+        Branch("most_frequent_items", items, baskets, claim=same),
+        Branch(
+            "most_frequent_items, no counts",
+            lambda epsilon: items(epsilon, count_share=0),
+            baskets,
+            claim=same,
+        ),
+    ]
+
+
+def lazy() -> list[Branch]:
+    """The same counts from engines: lazy frames of Polars and DuckDB."""
+
+    def polars(pair: Any) -> Any:
+        import polars as pl
+
+        return tuple(pl.from_pandas(rows).lazy() for rows in pair)
+
+    def duckdb(pair: Any) -> Any:
+        import duckdb
+
+        return tuple(duckdb.from_df(rows) for rows in pair)
+
+    wanted = ("nobody", "alone in a corner", "from the middle")
+    found = []
+    for engine in (polars, duckdb):
+        for name, estimator, domain in (
+            ("PairViewSynthesizer", skdp.PairViewSynthesizer, SPACE),
+            ("HDPViewSynthesizer", skdp.HDPViewSynthesizer, SPACE),
+            ("DataCube", skdp.DataCube, SPACE),
+            ("RangeTreeHistogram", skdp.RangeTreeHistogram, LINE),
+        ):
+            found.append(
+                Branch(
+                    f"{name}, {engine.__name__}",
+                    lambda epsilon, e=estimator, d=domain: e(epsilon, domain=d),
+                    lambda d=domain, f=engine: {
+                        key: f(pair) for key, pair in pairs_of(d).items() if key in wanted
+                    },
+                    epsilons=(1.0,),
+                    needs=(engine.__name__,),
+                )
+            )
+        found.append(
+            Branch(
+                f"PairViewSynthesizer, persons, {engine.__name__}",
+                lambda epsilon: skdp.PairViewSynthesizer(
+                    epsilon, domain=PLANE, max_contributions=3, unit="who"
+                ),
+                lambda f=engine: {
+                    key: f(pair)
+                    for key, pair in persons_of(PLANE).items()
+                    if key in ("many rows", "the first")
+                },
+                epsilons=(1.0,),
+                needs=(engine.__name__,),
+            )
+        )
+    return found
+
+
+# Branches whose worst case needs other pairs than these; the exact tests of their modules reach it.
+LOOSE = {
+    "HDPViewSynthesizer": 0.2,
+    "PrivTreeSynthesizer": 0.6,
+    "DPKMeans, sample-aggregate": 0.5,
+    "DPKMeans, genetic": 0.5,
+    "PrivPfC": 0.5,
+    "DiffGenTransformer, persons": 0.5,
+    "ProjectedHistogramTransformer": 0.5,
+    "PrivateQuantileClipper": 0.8,
+    "PrivateRegressor": 0.3,
+    "PrivateGridSearchCV": 0.3,
+    "private_cross_val_score": 0.3,
+}
+
+
+BRANCHES = [
+    *synthesizers(),
+    *histograms(),
+    *clusterings(),
+    *grids(),
+    *cubes(),
+    *scalers(),
+    *composed(),
+    *scores(),
+    *lazy(),
+]

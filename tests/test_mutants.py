@@ -1,0 +1,57 @@
+"""The mutation ring knows every call of a mechanism. Running it takes an hour: tests/mutants.py."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from mutants import (
+    EPSILON,
+    EQUIVALENT,
+    KINDS,
+    MECHANISMS,
+    NEAREST,
+    REPLAYS,
+    ROOT,
+    all_mutants,
+    mutated,
+)
+from replays import BRANCHES
+
+from skdp import mechanisms
+
+MUTANTS = all_mutants()
+
+
+def test_every_mechanism_that_estimators_call_is_broken():
+    # Those with a state of their own are covered by their exact tests.
+    alone = {"SparseVector", "geometric", "sparse_vector_top_k"}
+    drawing = {name for name in mechanisms.__all__ if not name.endswith(("variance", "quantile"))}
+    assert drawing - alone == MECHANISMS == set(EPSILON)
+
+
+def test_every_file_names_its_tests():
+    files = {mutant.file for mutant in MUTANTS}
+    assert files == set(NEAREST) == set(REPLAYS)
+    for names in NEAREST.values():
+        assert all((ROOT / "tests" / f"{name}.py").is_file() for name in names)
+    for words in REPLAYS.values():
+        assert any(word in branch.name for branch in BRANCHES for word in words.split(" or "))
+
+
+def test_equivalent_mutants_exist_and_have_a_reason():
+    keys = {(m.file, m.function, m.mechanism, m.kind) for m in MUTANTS}
+    assert set(EQUIVALENT) <= keys
+    assert all(EQUIVALENT.values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_mutants_are_programs_that_differ(kind):
+    chosen = [mutant for mutant in MUTANTS if mutant.kind == kind]
+    assert len(chosen) > 20
+    for mutant in chosen:
+        source = Path(ROOT, mutant.file).read_text(encoding="utf-8")
+        broken = mutated(source, mutant)
+        ast.parse(broken)
+        assert not broken.startswith(source)
