@@ -18,7 +18,7 @@ from ._library import (
     synopsis_features,
 )
 from ._neighbours import NeighbourPair, answer_pairs, find_neighbours, record_pairs, score_pairs
-from ._plots import plot_audits
+from ._plots import plot_audits, plot_replays
 from ._replay import ReplayResult, replay
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "find_neighbours",
     "geometric_law",
     "plot_audits",
+    "plot_replays",
     "reachable_epsilon",
     "record_pairs",
     "replay",

@@ -9,9 +9,12 @@ import numpy as np
 
 if TYPE_CHECKING:
     from ._audit import AuditResult
+    from ._replay import ReplayResult
 
-__all__ = ["plot_audits", "plot_result"]
+__all__ = ["plot_audits", "plot_replays", "plot_result"]
 
+# Shades for the parts of a loss, from the colours of the verdicts.
+_SHADES = ("#31688e", "#7fb3d5", "#1f4e6b", "#a9cce3", "#5499c7", "#d4e6f1")
 _PASSED, _CONVICTED, _FAINT = "#31688e", "#c1272d", "#d9d9d9"
 
 
@@ -103,3 +106,50 @@ def plot_audits(results: Sequence[AuditResult], ax: Any = None) -> Any:
     convicted = sum(not result.passed for result in results)
     ax.set_title(f"{convicted} of {len(results)} convicted", fontsize="medium")
     return ax
+
+
+def plot_replays(results: Sequence[ReplayResult], ax: Any = None) -> Any:
+    """Draw replays below each other: what each step of an algorithm cost, as a part of the claim.
+
+    Parameters
+    ----------
+    results : sequence of ReplayResult
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+        A bar that passes the line at 1 costs more than was claimed. Runs that went different ways
+        on the two data sets, or released something that was not the same, have no finite loss: a
+        hatched bar across the picture.
+    """
+    results = list(results)
+    ax = _axes_for_plot(ax, (8.0, 1.2 + 0.36 * len(results)))
+    right = max(1.6, *(1.15 * r.loss / r.epsilon for r in results if np.isfinite(r.loss)), 0.0)
+    for place, result in enumerate(results):
+        if result.differs is not None or not np.isfinite(result.loss):
+            ax.barh(
+                place, right, height=0.6, color="white", edgecolor=_CONVICTED, hatch="///", lw=1
+            )
+            continue
+        left = 0.0
+        steps = sorted(result.by_part.items(), key=lambda each: -each[1])
+        for shade, (_, loss) in zip(_cycled(result.passed, len(steps)), steps, strict=True):
+            width = loss / result.epsilon
+            ax.barh(place, width, left=left, height=0.6, color=shade, edgecolor="white", lw=0.8)
+            left += width
+        ax.text(left + 0.01 * right, place, f"{left:.3g}", va="center", fontsize="small")
+    ax.axvline(1.0, color="0.4", lw=1.2)
+    ax.set_xlim(0, right)
+    ax.set_yticks(np.arange(len(results)), [result.name for result in results])
+    ax.set_ylim(len(results) - 0.4, -0.6)
+    ax.set_xlabel("privacy loss / claimed epsilon, by step")
+    convicted = sum(not result.passed for result in results)
+    ax.set_title(f"{convicted} of {len(results)} convicted", fontsize="medium")
+    return ax
+
+
+def _cycled(passed: bool, n: int) -> list[str]:
+    if not passed:
+        return [_CONVICTED] * n
+    return [_SHADES[i % len(_SHADES)] for i in range(n)]

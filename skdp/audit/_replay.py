@@ -124,6 +124,21 @@ class ReplayResult:
         lines += [f"  {loss:10.6g}  {part}" for part, loss in self.by_part.items()]
         return "\n".join(lines)
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the loss of each step beside the claim; see `plot_replays` for several results.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from ._plots import plot_replays
+
+        return plot_replays([self], ax)
+
     def _repr_html_(self) -> str:
         head, *rest = str(self).split("\n")
         body = "<br>".join(html.escape(line.strip()) for line in rest)
