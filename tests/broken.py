@@ -1,7 +1,9 @@
 """Mechanisms with known errors, each beside its repaired twin, for testing the auditor.
 
 All of them are simulations with NumPy's generator: fast, vectorised over trials, and not private
-in a stricter sense either. ``make(rng)`` gives ``mechanism(data, n) -> n outputs``.
+in a stricter sense either. Numbers that they release are rounded to a public grid (`on_grid`),
+which hides what floating-point noise would tell; the mechanisms at the end leave that out, or are
+broken in how a number is written. ``make(rng)`` gives ``mechanism(data, n) -> n outputs``.
 
 The sparse vector algorithms are numbered as in D. Su, Differentially Private Data Publishing for
 Data Analysis (Purdue, 2016), chapter 5; epsilon and the sensitivity are 1, the threshold is 0.
@@ -16,6 +18,19 @@ from typing import Any
 import numpy as np
 
 BELOW, ABOVE, SILENT = 0, 1, -1
+GRID = 2.0**-12
+LARGE = 1e6  # a scale at which every interval and every value is as likely on both sides
+
+
+def on_grid(values):
+    """Round to multiples of a public number: true and noisy values share one lattice."""
+    return np.rint(values / GRID) * GRID
+
+
+def two_sided(rng, scale, shape):
+    """Integer noise with the law of the discrete Laplace distribution."""
+    noise = rng.geometric(-np.expm1(-1 / scale), (2, *np.atleast_1d(shape)))
+    return noise[0] - noise[1]
 
 
 def sparse_vector(
@@ -45,9 +60,9 @@ def sparse_vector(
             noisy = answer + (noise(query_scale, n) if query_scale else 0.0)
             above = active & (noisy >= rho)
             if release_comparison:
-                answered = noisy
+                answered = on_grid(noisy)
             elif release_scale is not None:
-                answered = answer + noise(release_scale, n)
+                answered = on_grid(answer + noise(release_scale, n))
             else:
                 answered = ABOVE
             # NaN stands for "below" beside numbers.
@@ -127,7 +142,7 @@ def first_above(rng, threshold_scale, query_scale, one_sided=False):
 
 
 def laplace(rng, scale):
-    return lambda value, n: value + rng.laplace(0, scale, n)
+    return lambda value, n: on_grid(value + rng.laplace(0, scale, n))
 
 
 def exponential_mechanism(rng):
@@ -140,23 +155,21 @@ def exponential_mechanism(rng):
     return mechanism
 
 
-def mean_over_exact_size(rng):
+def mean_over_exact_size(rng, scale=1.0):
     """A noisy sum divided by the exact number of records: the quotients lie on a lattice."""
 
     def mechanism(records, n):
-        noise = rng.geometric(1 - np.exp(-1.0), (2, n)) - 1
-        return (np.sum(records) + noise[0] - noise[1]) / len(records)
+        return (np.sum(records) + two_sided(rng, scale, n)) / len(records)
 
     return mechanism
 
 
-def mean_over_noisy_size(rng):
+def mean_over_noisy_size(rng, scale=1.0):
     """Half of epsilon each for the sum and the size."""
 
     def mechanism(records, n):
-        noise = rng.geometric(1 - np.exp(-0.5), (4, n)) - 1
-        size = np.maximum(len(records) + noise[2] - noise[3], 1)
-        return (np.sum(records) + noise[0] - noise[1]) / size
+        size = np.maximum(len(records) + two_sided(rng, 2.0, n), 1)
+        return (np.sum(records) + two_sided(rng, 2 * scale, n)) / size
 
     return mechanism
 
@@ -171,7 +184,7 @@ def grid_counts(rng, exact_size):
         side = int(np.ceil(np.sqrt(size / 10)))
         cells = np.minimum((points * side).astype(int), side - 1)
         counts = np.bincount(cells[:, 0] * side + cells[:, 1], minlength=side * side)
-        return counts + rng.laplace(0, 1, (n, side * side))
+        return on_grid(counts + rng.laplace(0, 1, (n, side * side)))
 
     return mechanism
 
@@ -194,7 +207,7 @@ def k_means_round(rng, in_place, centroids=(0.0, 1.0)):
             count = nearest @ times + rng.laplace(0, 2, n)
             total = nearest @ (times * x) + rng.laplace(0, 2, n)
             where[:, j] = np.clip(total / np.maximum(count, 1), -1, 1)
-            out[:, 2 * j], out[:, 2 * j + 1] = count, total
+            out[:, 2 * j], out[:, 2 * j + 1] = on_grid(count), on_grid(total)
         return out
 
     return mechanism
@@ -214,7 +227,7 @@ def centroids_of(rng, skip_empty, centroids=(-0.5, 0.5)):
                 continue
             count = len(members) + rng.laplace(0, 2, n)
             total = members.sum() + rng.laplace(0, 2, n)
-            out[:, j] = np.clip(total / np.maximum(count, 1), -1, 1)
+            out[:, j] = on_grid(np.clip(total / np.maximum(count, 1), -1, 1))
         return out
 
     return mechanism
@@ -268,7 +281,66 @@ def checked_sum(rng, check):
         records = np.asarray(records, dtype=float)
         if check and (records > 10).any():
             raise ValueError("records must lie in [0, 10]")
-        return np.clip(records, 0, 10).sum() + rng.laplace(0, 10, n)
+        return on_grid(np.clip(records, 0, 10).sum() + rng.laplace(0, 10, n))
+
+    return mechanism
+
+
+def scaled_by(rng, factor, grid=False):
+    """A noisy size times a number, or rounded to its multiples; None: the exact size."""
+
+    def mechanism(records, n):
+        number = len(records) if factor is None else factor
+        noise = two_sided(rng, LARGE, n)
+        if grid:
+            return np.rint((len(records) + noise) / number) * number
+        return noise * number
+
+    return mechanism
+
+
+def float_mean(rng, exact):
+    """A noisy sum in floating point over the exact number of records, or over a public guess."""
+
+    def mechanism(records, n):
+        total = np.sum(records) + rng.laplace(0, LARGE, n)
+        return total / len(records) if exact else on_grid(total) / 4
+
+    return mechanism
+
+
+def float_laplace(rng, scale):
+    """The textbook's mechanism in doubles: rounding lets each value reach doubles of its own."""
+    return lambda value, n: value + rng.laplace(0, scale, n)
+
+
+def coarse_laplace(rng, bits=24):
+    """The same from a uniform number of few bits, so that outputs recur."""
+
+    def mechanism(value, n):
+        u = rng.integers(1, 2**bits, n, endpoint=True) / 2.0**bits
+        return value + rng.choice([-1234.5, 1234.5], n) * np.log(u)
+
+    return mechanism
+
+
+def integer_laplace(rng, scale):
+    """Noise in whole steps of a public grid, for values on that grid."""
+    return lambda value, n: value + two_sided(rng, scale / GRID, n) * GRID
+
+
+def carried_parity(rng, step):
+    """A count with noise in multiples of ``step``."""
+    return lambda records, n: len(records) + two_sided(rng, LARGE, n) * step
+
+
+def carried_low_bit(rng, exact):
+    """A noisy double whose last bit is the parity of the exact count, or of a coin."""
+
+    def mechanism(records, n):
+        noisy = np.rint(rng.laplace(0, LARGE, n) / GRID) * GRID + rng.random(n) * GRID
+        bit = len(records) % 2 if exact else rng.integers(0, 2, n)
+        return ((noisy.view(np.int64) & ~1) | bit).view(np.float64)
 
     return mechanism
 
@@ -409,6 +481,78 @@ BROKEN = {
         [5.0, 7.0, 99.0],
         lambda rng: checked_sum(rng, False),
         n_trials=20_000,
+        ratio=np.inf,
+    ),
+    "exact N divides, noise of scale 1e6": Variant(
+        lambda rng: mean_over_exact_size(rng, LARGE),
+        np.ones(5),
+        np.ones(4),
+        lambda rng: mean_over_noisy_size(rng, LARGE),
+        n_trials=100_000,
+        ratio=np.inf,
+    ),
+    "exact N divides, floating-point noise of scale 1e6": Variant(
+        lambda rng: float_mean(rng, True),
+        np.ones(5),
+        np.ones(4),
+        lambda rng: float_mean(rng, False),
+        n_trials=100_000,
+        ratio=np.inf,
+    ),
+    "exact N multiplies, noise of scale 1e6": Variant(
+        lambda rng: scaled_by(rng, None),
+        np.ones(1001),
+        np.ones(1000),
+        lambda rng: scaled_by(rng, 1000),
+        n_trials=100_000,
+        ratio=np.inf,
+    ),
+    "grid of exact N, noise of scale 1e6": Variant(
+        lambda rng: scaled_by(rng, None, grid=True),
+        np.ones(37),
+        np.ones(36),
+        lambda rng: scaled_by(rng, 36, grid=True),
+        n_trials=100_000,
+        ratio=np.inf,
+    ),
+    "parity of exact N, noise of scale 1e6": Variant(
+        lambda rng: carried_parity(rng, 2),
+        np.ones(5),
+        np.ones(4),
+        lambda rng: carried_parity(rng, 1),
+        n_trials=100_000,
+        ratio=np.inf,
+    ),
+    "parity of exact N in the last bit of a double": Variant(
+        lambda rng: carried_low_bit(rng, True),
+        np.ones(5),
+        np.ones(4),
+        lambda rng: carried_low_bit(rng, False),
+        n_trials=100_000,
+        ratio=np.inf,
+    ),
+    "floating-point Laplace": Variant(
+        lambda rng: float_laplace(rng, 1.0),
+        0,
+        1,
+        lambda rng: integer_laplace(rng, 1.0),
+        n_trials=100_000,
+        ratio=np.inf,
+    ),
+    "floating-point Laplace, scale 1e6": Variant(
+        lambda rng: float_laplace(rng, LARGE),
+        5,
+        6,
+        lambda rng: integer_laplace(rng, LARGE),
+        n_trials=100_000,
+        ratio=np.inf,
+    ),
+    "floating-point Laplace from 24 random bits": Variant(
+        coarse_laplace,
+        0.5,
+        0.25,
+        lambda rng: integer_laplace(rng, 1234.5),
+        n_trials=200_000,
         ratio=np.inf,
     ),
 }

@@ -25,6 +25,7 @@ from broken import (
     bisections_law,
     exponential_mechanism,
     first_above,
+    on_grid,
 )
 from scipy import stats
 from sklearn.base import BaseEstimator
@@ -59,12 +60,12 @@ from skdp.exceptions import InsecureSeedWarning
 
 def noisy(seed=0, scale=1.0):
     rng = np.random.default_rng(seed)
-    return lambda value, n: value + rng.laplace(0, scale, n)
+    return lambda value, n: on_grid(value + rng.laplace(0, scale, n))
 
 
 def noisy_count(seed=0, scale=1.0):
     rng = np.random.default_rng(seed)
-    return lambda records: len(records) + rng.laplace(0, scale)
+    return lambda records: on_grid(len(records) + rng.laplace(0, scale))
 
 
 # The bounds
@@ -301,6 +302,15 @@ QUICK = {
     "skipped empty cluster": 5_000,
     "one cut more than paid for": 1_000_000,
     "exception that depends on a value": 2_000,
+    "exact N divides, noise of scale 1e6": 10_000,
+    "exact N divides, floating-point noise of scale 1e6": 10_000,
+    "exact N multiplies, noise of scale 1e6": 10_000,
+    "grid of exact N, noise of scale 1e6": 10_000,
+    "parity of exact N, noise of scale 1e6": 10_000,
+    "parity of exact N in the last bit of a double": 10_000,
+    "floating-point Laplace": 10_000,
+    "floating-point Laplace, scale 1e6": 10_000,
+    "floating-point Laplace from 24 random bits": 100_000,
 }
 
 
@@ -444,7 +454,7 @@ def test_search_among_records():
     rng = np.random.default_rng(0)
 
     def mechanism(records, n):
-        return np.clip(records, 0, 10).sum() + rng.laplace(0, 10, n)
+        return on_grid(np.clip(records, 0, 10).sum() + rng.laplace(0, 10, n))
 
     found = find_neighbours(
         mechanism, np.array([1.0, 2.0, 10.0, 3.0]), vectorised=True, n_trials=20_000
@@ -541,7 +551,7 @@ def test_other_than_one_record_is_refused(dataset, neighbour):
 def test_one_record_is_accepted(dataset, neighbour, related):
     size = (lambda data: len(data[0])) if isinstance(dataset, tuple) else len
     rng = np.random.default_rng(0)
-    result = audit(lambda data: size(data) + rng.laplace(), dataset, neighbour, 1.0, 2_000)
+    result = audit(lambda data: on_grid(size(data) + rng.laplace()), dataset, neighbour, 1.0, 2_000)
     assert result.relation == related and result.passed
 
 
@@ -662,7 +672,7 @@ def test_mechanisms_that_raise_in_some_trials():
     def raises(value, rate):
         if rng.random() < rate:
             raise ArithmeticError(f"noise overflow {rng.random()}")
-        return value + rng.laplace()
+        return on_grid(value + rng.laplace())
 
     # Equally often on both sides: no loss. The messages differ each time, which must not matter.
     assert audit(lambda v: raises(v, 0.3), 0, 1, 1.0, 4_000).passed
@@ -771,7 +781,7 @@ def test_vectors_are_told_apart_by_more_than_their_marginals():
 
     assert audit(correlated, 0, 1, 1.0, 20_000, vectorised=True).epsilon_lower_bound > 2
     long = audit(
-        lambda v, n: rng.laplace(size=(n, 100)) + v * (np.arange(100) == 97),
+        lambda v, n: on_grid(rng.laplace(size=(n, 100)) + v * (np.arange(100) == 97)),
         0,
         1,
         0.5,
@@ -785,7 +795,7 @@ def test_numbers_that_most_outputs_lack():
     rng = np.random.default_rng(0)
 
     def mechanism(value):
-        return (value + rng.laplace(size=2), rng.normal(size=int(rng.random() < 0.001)))
+        return (on_grid(value + rng.laplace(size=2)), rng.normal(size=int(rng.random() < 0.001)))
 
     assert 0.4 < audit(mechanism, 0, 1, 2.0, 2_000, relation=None).epsilon_lower_bound <= 2
 

@@ -187,6 +187,7 @@ def audit(
     sensitivity: float = 1,
     search: str | Iterable[tuple[Any, Any]] | None = None,
     events: Callable[[Any], Any] | Sequence[Callable[[Any], Any]] = (),
+    representation: bool = True,
     n_jobs: int = 1,
     batch_size: int = 250_000,
     verbose: int = 0,
@@ -232,6 +233,11 @@ def audit(
     events : callable or sequence of callables, optional
         Events to consider besides those found: functions from an output to a truth value (from an
         array of outputs to an array, if `vectorised`).
+    representation : bool, default=True
+        Look also at the bits of floating-point outputs: which doubles occur, and how their last
+        bits are set. Textbook noise added in floating point, such as ``value +
+        rng.laplace(scale=1)``, is convicted by them, and rightly so: its outputs tell the value.
+        Set False to audit the idea of a prototype as if its numbers were real numbers.
     n_jobs : int, default=1
         Processes, for mechanisms that are not vectorised. Each draws its own entropy.
     batch_size : int, default=250_000
@@ -312,7 +318,16 @@ def audit(
     alpha = 1 - confidence
     first, second = n_trials // 2, n_trials - n_trials // 2
     trials.probe(dataset, neighbour)
-    candidates = choose(trials, dataset, neighbour, first, second, alpha, events)
+    candidates = choose(
+        trials,
+        dataset,
+        neighbour,
+        first,
+        second,
+        alpha,
+        events,
+        representation=representation,
+    )
     event = candidates[0].event
     counts = tuple(
         sum(event.count(batch) for batch in trials.draw(data, second, side))
@@ -365,7 +380,7 @@ def assert_epsilon(
     >>> from skdp.audit import assert_epsilon
     >>> rng = np.random.default_rng(0)
     >>> def count(records):
-    ...     return len(records) + rng.laplace(scale=2.0)
+    ...     return round(len(records) + rng.laplace(scale=2.0))
     >>> assert_epsilon(count, ["Ann", "Bob"], ["Ann"], 0.5, n_trials=5_000).passed
     True
     """

@@ -23,6 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from .._random import sampling_generator
 from ._trials import SEEDED, ConstantOutputError, Outputs, Raised, Trials, Vocabulary, constant
+from ._written import anchors, recurrences, written_readings
 
 __all__ = ["Candidate", "Event", "choose", "clopper_pearson", "log_ratio_bound"]
 
@@ -245,9 +246,10 @@ class _Tuple:
 
     ordered = False
 
-    def __init__(self, parts: Sequence[Any], name: str) -> None:
+    def __init__(self, parts: Sequence[Any], name: str, opaque: bool = False) -> None:
         self.parts = parts
         self.name = name
+        self.opaque = opaque
 
     def __call__(self, outputs: Outputs) -> Codes:
         # A mixed radix with wrap-around: collisions merge outputs, which is harmless here.
@@ -382,11 +384,12 @@ def choose(
     alpha: float,
     events: Callable[[Any], Any] | Sequence[Callable[[Any], Any]] = (),
     caution: float = 0.5,
+    representation: bool = False,
 ) -> list[Candidate]:
     """Run the first half of an audit: candidates for the event, the most promising first.
 
     ``caution`` is how many standard errors are taken off each promise, at least; many, where many
-    pairs of inputs compete in short runs.
+    pairs of inputs compete in short runs. ``representation`` looks at the bits of floats, too.
     """
     sides = [
         Outputs.concatenate(list(trials.draw(data, first, side)))
@@ -414,7 +417,16 @@ def choose(
             stacklevel=3,
         )
     candidates = _search(
-        sides[0], sides[1], trials.vocabulary, second, alpha, events, trials.vectorised, caution
+        sides[0],
+        sides[1],
+        trials.vocabulary,
+        second,
+        alpha,
+        events,
+        trials.vectorised,
+        caution,
+        anchors(dataset, neighbour),
+        representation,
     )
     if not candidates:
         raise ConstantOutputError(
@@ -432,6 +444,8 @@ def _search(
     events: Sequence[Callable[[Any], Any]],
     vectorised: bool,
     caution: float,
+    numbers: Sequence[float],
+    representation: bool,
 ) -> list[Candidate]:
     """Candidates for the event, the most promising first.
 
@@ -447,13 +461,21 @@ def _search(
     vectorised : bool
     caution : float
         Standard errors taken off each promise, at least.
+    numbers : sequence of float
+        Numbers of the data sets that may have been used exactly.
+    representation : bool
+        Look at the bits of floating-point numbers, too.
     """
     middle = len(dataset) // 2
     ranking = (dataset[:middle], neighbour[:middle])
     cutting = (dataset[middle:], neighbour[middle:])
     fitting = tuple(side[:_FIT_ROWS] for side in ranking)
     readings = [_User(event, vectorised) for event in events]
-    readings += _readings(fitting, vocabulary)
+    columns = _columns(fitting)
+    readings += _readings(fitting, vocabulary, columns)
+    readings += _written(fitting, columns, numbers, representation)
+    if representation:
+        readings += recurrences(ranking, columns)
     if len(ranking[0]) > _SCREEN_ROWS and len(readings) > _KEEP:
         few_ranking = tuple(side[:_SCREEN_ROWS] for side in ranking)
         few_cutting = tuple(side[:_SCREEN_ROWS] for side in cutting)
@@ -478,11 +500,48 @@ def _search(
 
 
 def _is_opaque(reading: Any) -> bool:
-    return isinstance(getattr(reading, "statistic", None), _Statistic)
+    return isinstance(getattr(reading, "statistic", None), _Statistic) or getattr(
+        reading, "opaque", False
+    )
 
 
-def _readings(fitting: tuple[Outputs, ...], vocabulary: Vocabulary) -> list[Any]:
-    """All ways to look at the outputs, fitted on a first part of the trials."""
+def _columns(fitting: tuple[Outputs, ...]) -> list[_Column]:
+    """The numbers to be looked at one by one: all, or those that lie furthest apart."""
+    d = max(part.numbers.shape[1] for part in fitting)
+    columns = [_Column(j, "output" if d == 1 else f"output[{j}]") for j in range(d)]
+    if d > _COLUMNS:
+        both = Outputs.concatenate(list(fitting))
+        side = np.repeat([0, 1], [len(part) for part in fitting])
+        apart = _separation(both.numbers.astype(float), side)
+        columns = [columns[j] for j in np.sort(np.argsort(-apart)[:_COLUMNS])]
+    return columns
+
+
+def _written(
+    fitting: tuple[Outputs, ...],
+    columns: list[_Column],
+    numbers: Sequence[float],
+    representation: bool,
+) -> list[Any]:
+    """Readings of how numbers are written, alone and beside how large they are."""
+    readings = written_readings(fitting, columns, numbers, representation)
+    if not readings:
+        return []
+    both = Outputs.concatenate(list(fitting))
+    bins = {
+        column: _coarsened(_Binned(column, _cuts(column(both))), both, 16)
+        for column in {reading.column for reading in readings}
+    }
+    return readings + [
+        _Tuple([bins[reading.column], reading], f"({reading.name}, how it is written)", opaque=True)
+        for reading in readings
+    ]
+
+
+def _readings(
+    fitting: tuple[Outputs, ...], vocabulary: Vocabulary, columns: list[_Column]
+) -> list[Any]:
+    """Readings of size and structure, fitted on a first part of the trials."""
     both = Outputs.concatenate(list(fitting))
     side = np.repeat([0, 1], [len(part) for part in fitting])
     readings: list[Any] = []
@@ -492,10 +551,6 @@ def _readings(fitting: tuple[Outputs, ...], vocabulary: Vocabulary) -> list[Any]
     d = both.numbers.shape[1]
     if d == 0:
         return readings
-    columns = [_Column(j, "output" if d == 1 else f"output[{j}]") for j in range(d)]
-    if d > _COLUMNS:
-        apart = _separation(both.numbers.astype(float), side)
-        columns = [columns[j] for j in np.sort(np.argsort(-apart)[:_COLUMNS])]
     fine = [_Binned(column, _cuts(column(both))) for column in columns]
     readings += fine
     readings += [reading for column in columns if (reading := _atoms(column, both)) is not None]
