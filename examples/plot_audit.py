@@ -43,7 +43,7 @@ def above_threshold(answers, n, threshold_scale=2.0, query_scale=4.0, most=1):
 
 
 def narrow(records, n):
-    return len(records) + rng.laplace(0, 0.75, n)
+    return np.round(len(records) + rng.laplace(0, 0.75, n), 2)
 
 
 def exact_size(records, n):
@@ -53,7 +53,7 @@ def exact_size(records, n):
 def strict(records, n):
     if max(records) > 10:
         raise ValueError("values must lie in [0, 10]")
-    return sum(records) + rng.laplace(0, 10, n)
+    return np.round(sum(records) + rng.laplace(0, 10, n), 2)
 
 
 def generous(answers, n):

@@ -116,8 +116,9 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     be exact. *Cost*: a record lies in one cell of the grid, or on one path of the tree, and in one
     cluster of a round, because all assignments of a round use the same frozen centroids; grid and
     rounds add up to epsilon. Empty clusters and empty cells get the same noise as all others. Rows
-    with a missing value are skipped. In the dissertation centroids move while a round goes on and
-    the noise of the sums is too small by the range of a feature; see the user guide.
+    with a missing value are skipped. As the dissertation's algorithms 3 and 13 are printed,
+    centroids move while a round goes on, and in algorithm 13 the noise of the sums is too small by
+    the range of a feature; see the user guide.
 
     References
     ----------

@@ -329,8 +329,8 @@ class HDPViewSynthesizer(_Synthesizer):
     (a bias makes the tested error fall with depth), the private cuts of a path at most "cut",
     the count of the one leaf that holds a record "counts"; a record meets one path, so the parts
     add up to epsilon. The paper adds its noise to floats, scores cuts with half of the
-    sensitivity budget unused and bounds errors by a theorem that does not hold; see the user
-    guide.
+    sensitivity budget unused and bounds errors by a theorem whose proof does not hold; see the
+    user guide.
 
     References
     ----------

@@ -715,9 +715,11 @@ def test_plans_are_as_good_as_trying_everything(n, name):
 
 
 def test_the_plan_of_theory_for_64_bins():
-    """All ranges of 64 bins: leaves alone 44, the best two levels 36.6."""
+    """All ranges of 64 bins: seven equal levels 127, leaves alone 44, the best two levels 36.6."""
     workload = hierarchy.Workload(tuple(range(1, 65)), tuple(np.arange(64, 0, -1) / 2080))
     assert workload.objective(2.0 * np.arange(1, 65)) == pytest.approx(44.0)
+    equal = hierarchy.LevelPlan(tuple(2**j for j in range(7)), (Fraction(1, 7),) * 7)
+    assert workload.objective(equal.variances(64, workload)) == pytest.approx(127.2, abs=0.1)
     plan = hierarchy.plan_levels(64, workload)
     assert plan.counts == (4, 64)
     assert workload.objective(plan.variances(64, workload)) == pytest.approx(36.6, abs=0.1)

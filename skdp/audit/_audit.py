@@ -283,7 +283,7 @@ def audit(
     >>> from skdp.audit import audit
     >>> rng = np.random.default_rng(0)
     >>> def too_little_noise(count, n):
-    ...     return count + rng.laplace(scale=0.5, size=n)
+    ...     return np.round(count + rng.laplace(scale=0.5, size=n), 2)
     >>> result = audit(too_little_noise, 0, 1, epsilon=1.0, n_trials=100_000, vectorised=True)
     >>> result.passed, result.epsilon_lower_bound > 1.8  # the truth is 2
     (False, True)

@@ -752,7 +752,8 @@ def select_grid(
     # stage) the grid released by the first, hence cost nothing. All scores of a stage change
     # within one interval of length `score_range` when a record is added (see there), so each
     # noisy maximum costs its budget, and the two halves of the part "grid" add up to it. The
-    # dissertation's exponential mechanism takes exp(epsilon q / 2.2): 2.2 exceeds the range.
+    # exponential mechanism takes exp(epsilon q / 2.2) for the dissertation's sensitivity of 1.1:
+    # 2.2 exceeds the range.
     source = noise_source(random_state)
     first = [each.first for each in options]
     limit = cell_limit(n_records, parts["counts"], table.shape[-1], selection)
