@@ -45,7 +45,7 @@ def environment(tmp_path):
     return peer, _environments.Environment(Path(sys.executable), {})
 
 
-def rows_of(environment, names, tmp_path, timeout=60.0):
+def rows_of(environment, names, tmp_path, timeout=600.0):
     peer, place = environment
     methods = [_tasks.Method("fake", "noise", name, note="made up") for name in names]
     task = _tasks.Task(

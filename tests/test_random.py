@@ -6,6 +6,7 @@ import pickle
 import threading
 import warnings
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -149,6 +150,7 @@ def test_forked_processes_draw_different_noise():
             ours, theirs = context.Pipe()
             process = context.Process(target=_child, args=(theirs, source))
             process.start()
+            theirs.close()  # so that a child that dies is an error and not a wait
             results.append(ours.recv())
             process.join()
     results.append((source.words(8).tolist(), discrete_laplace(np.zeros(50, int), 0.01).tolist()))
@@ -159,7 +161,10 @@ def test_forked_processes_draw_different_noise():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
 def test_fork_drops_the_buffer_even_if_the_process_id_returns(monkeypatch):
-    monkeypatch.setattr(_random.os, "getpid", lambda: 1)
+    # In the module alone: threads of other tests may be waiting for processes of their own, and
+    # multiprocessing asks os.getpid whose they are.
+    here = SimpleNamespace(**{**vars(os), "getpid": lambda: 1})
+    monkeypatch.setattr(_random, "os", here)
     source = NoiseSource()
     source.words(1)
     expected = source._local.buffer[1:9].tolist()
@@ -182,7 +187,7 @@ def test_threads_do_not_share_words(seed):
     start = threading.Barrier(4)
 
     def draw(_):
-        start.wait(timeout=30)
+        start.wait(timeout=600)
         return np.concatenate([source.words(k % 40) for k in range(1000)])
 
     drawn = np.concatenate(

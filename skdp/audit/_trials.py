@@ -288,8 +288,9 @@ class Trials:
     def _one_by_one(self, data: Any, n: int, side: int) -> Iterable[Outputs]:
         progress = _Progress(n, side, self.verbose)
         jobs = max(1, self.n_jobs)
-        # Short rounds while the speed of a trial is unknown, then rounds of some seconds.
-        size, done = min(n, 8 * jobs), 0
+        # Short rounds while the speed of a trial is unknown, then rounds of some seconds. With
+        # several jobs the first round is long enough to see that they repeat each other.
+        size, done = min(n, 8 if jobs == 1 else _PROBE * jobs), 0
         with Parallel(n_jobs=jobs) as pool:
             while done < n:
                 size = min(size, n - done)
