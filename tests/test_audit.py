@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 from broken import (
     BROKEN,
+    LARGE,
     aggregation_error,
     algorithm_17,
     algorithm_18,
@@ -26,6 +27,7 @@ from broken import (
     exponential_mechanism,
     first_above,
     on_grid,
+    two_sided,
 )
 from scipy import stats
 from sklearn.base import BaseEstimator
@@ -767,6 +769,64 @@ def test_outputs_of_all_kinds(kind):
     # The same on both sides tells nothing.
     quiet = audit(lambda v: shapes_of_output(0, rng)[kind], 0, 1, 1.0, 2_000)
     assert quiet.passed and quiet.epsilon_lower_bound < 0.5
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "outputs",
+    {
+        "huge": lambda rng, n: rng.normal(size=n) * 1e300,
+        "huge and infinite": lambda rng, n: np.where(
+            rng.random(n) < 0.1,
+            rng.choice([np.inf, -np.inf, np.nan], n),
+            rng.normal(size=n) * 1e307,
+        ),
+        "whole and huge": lambda rng, n: rng.integers(2**40, 2**45, n) * 2.0**600,
+        "tiny": lambda rng, n: rng.normal(size=n) * 1e-310,
+        "small integers": lambda rng, n: rng.integers(-(2**15), 2**15, n).astype(np.int16),
+        "unsigned integers": lambda rng, n: rng.integers(0, 2**64 - 1, n, dtype=np.uint64),
+        "half precision": lambda rng, n: rng.normal(size=n).astype(np.float16),
+        "single precision": lambda rng, n: rng.normal(size=n).astype(np.float32),
+        "many scales": lambda rng, n: np.exp(rng.normal(size=n) * 150),
+    }.items(),
+    ids=lambda item: item[0],
+)
+def test_numbers_of_all_sizes_and_precisions(outputs):
+    # Seeded; the outputs say nothing of the data, whose size is none of their divisors.
+    rng = np.random.default_rng(8)
+    records = np.ones(40_001)
+    result = audit(
+        lambda _, n: outputs[1](rng, n), records, records[1:], 0.5, 4_000, vectorised=True
+    )
+    assert result.passed
+
+
+def test_what_divides_is_found_without_a_hint():
+    # 997 and 998 are no sizes of the data: they are learned. A tenth of the outputs is no multiple.
+    rng = np.random.default_rng(9)
+
+    def mechanism(value, n):
+        noisy = two_sided(rng, LARGE, n) * (997 + value)
+        return np.where(rng.random(n) < 0.1, noisy + rng.integers(0, 997, n), noisy)
+
+    result = audit(mechanism, 0, 1, 1.0, 10_000, vectorised=True)
+    assert result.epsilon_lower_bound > 3 and "multiple of 99" in str(result.event)
+
+
+def test_bits_of_floats_are_left_out_on_demand():
+    rng = np.random.default_rng(10)
+    options = {"n_trials": 10_000, "vectorised": True}
+
+    def float_laplace(value, n):
+        return value + rng.laplace(0, 1, n)
+
+    assert not audit(float_laplace, 0, 1, 1.0, **options).passed
+    assert audit(float_laplace, 0, 1, 1.0, representation=False, **options).passed
+    # Divisibility is not left out.
+    parity = BROKEN["parity of exact N, noise of scale 1e6"]
+    mechanism = parity.make(rng)
+    data = parity.dataset, parity.neighbour
+    assert not audit(mechanism, *data, 1.0, representation=False, **options).passed
 
 
 def test_vectors_are_told_apart_by_more_than_their_marginals():

@@ -257,11 +257,14 @@ def _chance(codes: Codes, size: int, bins: Codes, side: Codes) -> float:
 def _multiples(x: NDArray[Any], pitch: tuple[int, int]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Which multiple of ``p / q`` each number is, and whether it is one, up to rounding."""
     p, q = pitch
+    whole = x.dtype.kind in "iu"
+    if x.dtype != np.uint64:
+        x = x.astype(np.int64 if whole else float)
     if q == 1:
         # Exact, for integers and for floats of any size.
         on = np.fmod(x, p) == 0
-        return np.where(on, x // p if x.dtype.kind in "iu" else np.rint(x / p), 0), on
-    x = np.asarray(x, dtype=float)
+        return np.where(on, x // p if whole else np.rint(x / p), 0), on
+    x = x.astype(float)
     k = np.rint(x * q / p)
     near = np.abs(k * p / q - x) <= 4 * np.spacing(np.abs(x))
     # A lattice as fine as the doubles themselves holds every number.
@@ -307,7 +310,7 @@ def _pitches(values: NDArray[Any]) -> list[tuple[int, int]]:
     for q in dict.fromkeys(below):
         tops = [n * (q // d) for n, d in known if q % d == 0]
         pairs = Counter(math.gcd(a, b) for a, b in zip(tops, tops[1:], strict=False))
-        found += [_reduced(p, q) for p, _ in pairs.most_common(2) if p]
+        found += [_reduced(p, q) for p, _ in pairs.most_common(2) if 0 < p < _EXACT]
     return list(dict.fromkeys(found))[:4]
 
 
@@ -336,6 +339,8 @@ def _simplest(value: float) -> tuple[int, int] | None:
             return None
         if abs(p1 / q1 - value) <= 2 * ulp:
             return p1, q1
+        if rest - whole < 1e-300:
+            return None
         rest = 1 / (rest - whole)
 
 
@@ -365,9 +370,10 @@ def _of_bits(column: Any, sides: Sequence[NDArray[Any]], numbers: Sequence[float
 
 def _of_laplace(column: Any, sides: Sequence[NDArray[Any]], numbers: Sequence[float]) -> list[Any]:
     """Whether a number can be ``location + scale * log(uniform)``, for likely formulas."""
-    centre = [float(np.median(side)) for side in sides]
-    spread = float(np.mean([np.abs(s - c).mean() for s, c in zip(sides, centre, strict=True)]))
-    if not spread > 0:
+    with np.errstate(all="ignore"):
+        centre = [float(np.median(side)) for side in sides]
+        spread = float(np.mean([np.abs(s - c).mean() for s, c in zip(sides, centre, strict=True)]))
+    if not 1e-300 < spread < 1e300:
         return []
     locations = [*numbers, 0.0]
     if spread < 0.1 * math.sqrt(len(sides[0])):
@@ -379,7 +385,9 @@ def _of_laplace(column: Any, sides: Sequence[NDArray[Any]], numbers: Sequence[fl
     for a in dict.fromkeys(locations):
         for b, times in dict.fromkeys(forms):
             # The right formula explains all numbers of one side.
-            if max(_reachable(side[:300], a, b, times).mean() for side in sides) < 0.9:
+            with np.errstate(all="ignore"):
+                explained = [_reachable(side[:300], a, b, times).mean() for side in sides]
+            if max(explained) < 0.9:
                 continue
             text = f"{a:g} plus or minus log(u) {'*' if times else '/'} {b:g} of a uniform double u"
             readings.append(
