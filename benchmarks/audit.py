@@ -8,7 +8,7 @@ telling event, where it is known from integration (the auditor may find a more t
 neighbour search finds for the exponential mechanism. Seeded, except for skdp's own noise. Times
 are CPU of this process.
 
-All the repaired twins together convict with probability at most .001 each, .017 in all; run on
+All the repaired twins together convict with probability at most 0.001 each, 0.026 in all; run on
 seeds that passed, they pass again.
 
 Run as ``python -m benchmarks.audit --out audit.json``; ``--quick`` takes a tenth of the trials.
