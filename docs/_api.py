@@ -71,7 +71,7 @@ SECTIONS = [
 # Public modules that keep their names to themselves: {module: title}.
 MODULES = {
     "skdp.mechanisms": "Noise and selection",
-    "skdp.audit": "Lower bounds on epsilon",
+    "skdp.audit": "Audits and replays",
     "skdp.hierarchy": "Trees of counts",
     "skdp.inspection": "What a pipeline reads and spends",
     "skdp.synopsis": "Parts of the released object",

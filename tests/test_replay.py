@@ -626,3 +626,35 @@ def test_every_public_mechanism_passes_the_seam():
     for name, call in calls.items():
         result = replay(lambda _, f=call: f(), [1], [], epsilon=1.0, n=4)
         assert result.passed and result.n_calls >= 4 and result.loss == 0, name
+
+
+def test_pictures():
+    pytest.importorskip("matplotlib")
+    from skdp.audit import plot_replays
+
+    good = replay(
+        lambda r: int(discrete_laplace(len(r), 1.0)), [1, 2], [1], epsilon=1.0, name="good"
+    )
+    bad = replay(lambda r: int(discrete_laplace(len(r), 2.0)), [1, 2], [1], epsilon=1.0, name="bad")
+    leak = replay(len, [1, 2], [1], epsilon=1.0, name="leak")
+    axes = plot_replays([good, bad, leak])
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["good", "bad", "leak"]
+    assert axes.get_title() == "2 of 3 convicted" and axes.get_xlim()[1] > 2
+    assert good.plot(axes) is axes
+
+
+def test_the_library_is_replayed(tmp_path):
+    from skdp.audit import AUDITS, replay_library
+
+    results = replay_library(tmp_path, names=["discrete_laplace", "DPTopKSelector"], n=2, verbose=0)
+    assert [each.name for each in results] == [
+        "discrete_laplace",
+        "discrete_laplace, wide",
+        "DPTopKSelector",
+    ]
+    assert all(each.passed for each in results)
+    assert "Everything was certified" in (tmp_path / "replay.md").read_text()
+    assert len(pd.read_csv(tmp_path / "replay.csv")) == 3
+    assert [name for name, make in AUDITS.items() if not make().replays] == ["geometric"]
+    with pytest.raises(ValueError, match="Bare noise"):
+        replay_library(None, names=["geometric"])

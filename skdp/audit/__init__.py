@@ -1,5 +1,6 @@
-"""Audits: lower bounds on the privacy loss of a mechanism, by experiment or by enumeration."""
+"""Audits and replays: the privacy loss of a mechanism by experiment, enumeration or replay."""
 
+from ..exceptions import ReplayError
 from ._audit import AuditResult, assert_epsilon, audit, reachable_epsilon
 from ._enumerate import (
     ExactEpsilon,
@@ -27,6 +28,7 @@ __all__ = [
     "AuditResult",
     "ExactEpsilon",
     "NeighbourPair",
+    "ReplayError",
     "ReplayResult",
     "answer_pairs",
     "assert_epsilon",
