@@ -592,6 +592,26 @@ def test_caches_do_not_change_what_a_seed_gives():
     assert _noise._large_sampler.cache_info().maxsize == 64
 
 
+def test_equal_keys_of_two_types_share_no_sampler():
+    # The float prints as a decimal just below itself, so its dyadic floor is one step lower.
+    epsilon = 1027 / 2**30
+    assert Fraction(epsilon) == epsilon and hash(Fraction(epsilon)) == hash(epsilon)
+    assert dyadic_floor(as_epsilon(epsilon)) < dyadic_floor(as_epsilon(Fraction(epsilon)))
+
+    def draw(value, size):
+        return discrete_laplace(np.zeros(size, int), value, random_state=4).tolist()
+
+    for size in (50, _noise._MANY):
+        alone = {}
+        for value in (epsilon, Fraction(epsilon)):
+            _noise._large_sampler.cache_clear()
+            _noise._small_sampler.cache_clear()
+            alone[type(value)] = draw(value, size)
+        assert alone[float] != alone[Fraction]
+        assert draw(epsilon, size) == alone[float]
+        assert draw(Fraction(epsilon), size) == alone[Fraction]
+
+
 def test_first_call_at_a_new_epsilon_is_cheap():
     # Breadth-first algorithms draw few numbers at many epsilons. Measured: .15 to .9 ms; the bound
     # is loose for loaded machines, and still far below the cost of large tables without a split.

@@ -67,6 +67,12 @@ class Workload:
     power: float = 1.0
     anchored: bool = False
 
+    def __post_init__(self) -> None:
+        # Equal workloads share a cached plan: their numbers are of one type each.
+        object.__setattr__(self, "lengths", tuple(int(length) for length in self.lengths))
+        object.__setattr__(self, "weights", tuple(float(weight) for weight in self.weights))
+        object.__setattr__(self, "power", float(self.power))
+
     def objective(self, variances: Floats) -> Floats:
         """Power mean over the lengths, which are the last axis."""
         weights = np.array(self.weights)

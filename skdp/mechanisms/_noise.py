@@ -67,8 +67,9 @@ def _context(digits: int) -> decimal.Context:
     )
 
 
-# Neighbouring digit groups need the same few powers.
-@lru_cache(maxsize=256)
+# Neighbouring digit groups need the same few powers. Here as below ``typed``: a float and a
+# Fraction may be equal, and are read as different numbers all the same (see `as_fraction`).
+@lru_cache(maxsize=256, typed=True)
 def _exp_interval(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
     """Integers lo <= exp(-numerator / denominator) * 2**bits <= hi, at most 3 apart."""
     if numerator >= bits * denominator:  # exp(-bits) < 2**-bits
@@ -384,12 +385,12 @@ def _digit_table(rate: Fraction, step: int, size: int) -> _Table:
 
 
 # A large table takes 128 kB a group, at most a few groups: some 25 MB in all.
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64, typed=True)
 def _large_sampler(epsilon: Any, sensitivity: Any, signed: bool) -> _Sampler:
     return _Sampler(_rate(epsilon, sensitivity), signed, many=True)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024, typed=True)
 def _small_sampler(epsilon: Any, sensitivity: Any, signed: bool) -> _Sampler:
     return _Sampler(_rate(epsilon, sensitivity), signed, many=False)
 
@@ -397,7 +398,8 @@ def _small_sampler(epsilon: Any, sensitivity: Any, signed: bool) -> _Sampler:
 def _draw(
     epsilon: Any, sensitivity: Any, signed: bool, source: NoiseSource, size: int
 ) -> NDArray[np.int64]:
-    # Equal keys of these types mean the same number; others (True equals 1) are checked first.
+    # Equal keys of one of these types mean the same number; others (True equals 1) are checked
+    # first. A float is the decimal that prints it, which an equal Fraction is not: no shared key.
     if type(epsilon) not in (int, float, Fraction):
         epsilon = as_epsilon(epsilon)
     if type(sensitivity) not in (int, Fraction):
