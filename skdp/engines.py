@@ -56,6 +56,14 @@ def _floor_positive(value: Any, engine: str) -> Any:
     return value.cast(nw.Int64) if engine in _TRUNCATING else _floor(value)
 
 
+def _divided(value: Any, divisor: float, engine: str) -> Any:
+    """A finite number by a constant, rounded once."""
+    if engine == "polars":
+        # It multiplies by the reciprocal of what it knows to be constant: 147 / 49 is below 3.
+        return value / (value * 0.0 + divisor)
+    return value / divisor
+
+
 class LazyColumn:
     """One column of a lazy frame: its name and type, and expressions for its codes.
 
@@ -112,7 +120,7 @@ class LazyColumn:
             x = x.cast(nw.Float64)
         x = x - lower
         if not (integer and bins == upper - lower + 1):
-            x = x * float(bins) / (upper - lower)
+            x = _divided(x * float(bins), upper - lower, self.engine)
         code = nw.min_horizontal(_floor_positive(x, self.engine), nw.lit(bins - 1))
         return nw.when(gone).then(nw.lit(missing)).otherwise(code)
 
@@ -142,10 +150,13 @@ class LazyColumn:
         table: dict[Any, int] = {}
         joins = True
         if self.kind == "string":
-            table.update((key, code) for key, code in codes.items() if isinstance(key, str))
-            value = value.cast(nw.String)
-            # SQL text cannot hold it.
-            joins = not any("\0" in key for key in table)
+            texts = {key: code for key, code in codes.items() if _is_text(key)}
+            if self.engine == "duckdb":
+                # Bytes, as the column is: see `_text_as_bytes`.
+                table.update((key.encode(), code) for key, code in texts.items())
+            else:
+                table.update(texts)
+                value = value.cast(nw.String)
         else:
             plain = {key: code for key, code in codes.items() if not isinstance(key, str)}
             if self.dtype in _INTEGER_RANGES:
@@ -170,6 +181,14 @@ class LazyColumn:
         else:
             found = _search(value, items, unknown)
         return nw.when(gone).then(nw.lit(missing)).otherwise(found)
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is text that an engine can hold: a lone surrogate is not."""
+    try:
+        return isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:
+        return False
 
 
 def _is_float(value: Any) -> bool:
@@ -230,8 +249,8 @@ def _polars_table(native: Any, key: str, found: str, items: Sequence[tuple[Any, 
 
 def _duckdb_table(native: Any, key: str, found: str, items: Sequence[tuple[Any, int]]) -> Any:
     def literal(value: Any) -> str:
-        if isinstance(value, str):
-            return "'" + value.replace("'", "''") + "'"
+        if isinstance(value, bytes):
+            return "'" + "".join(f"\\x{byte:02X}" for byte in value) + "'::BLOB"
         return f"'{value!r}'::{'DOUBLE' if isinstance(value, float) else 'BIGINT'}"
 
     values, codes = (", ".join(map(literal, column)) for column in zip(*items, strict=True))
@@ -243,6 +262,19 @@ def _duckdb_table(native: Any, key: str, found: str, items: Sequence[tuple[Any, 
 def _pyspark_table(native: Any, key: str, found: str, items: Sequence[tuple[Any, int]]) -> Any:
     kind = {str: "string", int: "bigint", float: "double"}[type(items[0][0])]
     return native.sparkSession.createDataFrame(list(items), f"{key} {kind}, {found} bigint")
+
+
+def _text_as_bytes(frame: nw.LazyFrame, names: Sequence[str]) -> nw.LazyFrame:
+    """A relation of DuckDB with columns of text as UTF-8: bytes are compared byte by byte.
+
+    Text is compared by the collation of the column or of the connection, to which "a" and "A", or
+    "a" and "á", may be equal.
+    """
+    if not names:
+        return frame
+    quoted = ['"' + name.replace('"', '""') + '"' for name in names]
+    changed = ", ".join(f"encode({name}::VARCHAR) AS {name}" for name in quoted)
+    return nw.from_native(nw.to_native(frame).select(f"* REPLACE ({changed})"))
 
 
 _TABLES = {"polars": _polars_table, "duckdb": _duckdb_table, "pyspark": _pyspark_table}
@@ -373,7 +405,11 @@ class LazyRows:
         names = list(codes)
 
         def prepared() -> Any:
-            rows = lookups.joined(self._frame)
+            rows = self._frame
+            if self.engine == "duckdb":
+                kinds = self.kinds.items()
+                rows = _text_as_bytes(rows, [name for name, kind in kinds if kind == "string"])
+            rows = lookups.joined(rows)
             if unit is None:
                 return rows.with_columns(**codes).select(*names)
             owner = nw.col(unit)
@@ -527,10 +563,11 @@ def part_of(column: Any, size: int, side: int) -> Any:
 def _quotient(value: Any, divisor: int) -> Any:
     """Integer part of a quotient of integers that are not negative, below 2**45 and 2**22.
 
-    Within these limits the quotient of floats is not rounded up to an integer.
+    A half more keeps the quotient of floats away from the integers by 0.5 / divisor, which is more
+    than rounding moves it within these limits, twice where an engine takes the reciprocal.
     """
     if isinstance(value, nw.Expr):
-        return _floor(value.cast(nw.Float64) / float(divisor))
+        return _floor((value.cast(nw.Float64) + 0.5) / float(divisor))
     return value // divisor
 
 

@@ -266,6 +266,10 @@ class _ArrowColumn(Column):
     def _floats(self) -> NDArray[np.float64]:
         if self.dtype.startswith("dictionary"):
             raise TypeError("by dictionary")
+        if self.dtype.startswith("decimal"):
+            # Through text, which is read to the nearest float; a cast multiplies by a power of 0.1.
+            numbers_ = self.data.cast("string").cast("float64")
+            return numbers_.to_numpy(zero_copy_only=False).astype(np.float64)
         # A checked cast would raise for integers beyond 2**53: an error that depends on a value.
         numbers_ = self.data.cast("float64", safe=False)
         return numbers_.to_numpy(zero_copy_only=False).astype(np.float64)
