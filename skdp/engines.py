@@ -150,7 +150,7 @@ class LazyColumn:
         table: dict[Any, int] = {}
         joins = True
         if self.kind == "string":
-            texts = {key: code for key, code in codes.items() if _is_text(key)}
+            texts = {key: code for key, code in codes.items() if isinstance(key, str)}
             if self.engine == "duckdb":
                 # Bytes, as the column is: see `_text_as_bytes`.
                 table.update((key.encode(), code) for key, code in texts.items())
@@ -181,14 +181,6 @@ class LazyColumn:
         else:
             found = _search(value, items, unknown)
         return nw.when(gone).then(nw.lit(missing)).otherwise(found)
-
-
-def _is_text(value: Any) -> bool:
-    """Whether a value is text that an engine can hold: a lone surrogate is not."""
-    try:
-        return isinstance(value, str) and value.encode() is not None
-    except UnicodeEncodeError:
-        return False
 
 
 def _is_float(value: Any) -> bool:

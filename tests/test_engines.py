@@ -8,7 +8,9 @@ import math
 import re
 import warnings
 from decimal import Decimal
+from fractions import Fraction
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,7 +22,8 @@ import skdp
 import skdp.counts as counts_module
 import skdp.engines as engines_module
 from skdp import Categorical, Domain, Numeric
-from skdp.counts import count_rows
+from skdp._random import noise_source
+from skdp.counts import Contributions, count_rows
 from skdp.engines import read_rows
 from skdp.exceptions import DomainError, EngineError
 from skdp.frames import as_frame
@@ -208,6 +211,186 @@ def test_spark_counts_what_arrow_counts(case):
     if kept:
         table = table.select(kept)
         assert_same_counts(spark_frame(table), table, domain.select(kept))
+
+
+# -- equal codes at the edges of bins, where one rounding more would show
+
+
+def edge_domain(rng):
+    """An attribute of one of the kinds whose divisions round differently."""
+    low, width = int(rng.integers(-1000, 1000)), int(rng.integers(1, 2000))
+    bins = int(rng.integers(1, min(width, 1000) + 1))
+    scale = 10.0 ** rng.integers(-8, 9)
+    kinds = [
+        lambda: Numeric(low, low + width, bins, integer=True),
+        lambda: Numeric(low / 10, (low + width) / 10, bins),
+        lambda: Numeric(0, width, bins),
+        lambda: Numeric(low * 10**9, (low + width) * 10**9 + 1, bins % 1000 + 1, integer=True),
+        lambda: Numeric(low, low + 2**40 + width, bins),
+        lambda: Numeric(low / 7, low / 7 + abs(rng.normal()) * scale, bins),
+    ]
+    try:
+        return kinds[rng.integers(len(kinds))]()
+    except DomainError:
+        # Bins narrower than float64 can tell apart.
+        return edge_domain(rng)
+
+
+def edge_values(attribute, rng):
+    """Edges, exact and as rounded, the numbers next to them, and everything that is odd."""
+    low, high, bins = attribute.lower, attribute.upper, attribute.bins
+    some = rng.integers(0, bins + 1, 20)
+    exact = [float(Fraction(low) + Fraction(high - low) * int(k) / bins) for k in some]
+    edges = np.concatenate([attribute.edges[some].astype(float), exact, [low, high]])
+    odd = [NAN, INF, -INF, 0.0, -0.0, 5e-324, -5e-324, 1e308, -1e308]
+    near = [edges, np.nextafter(edges, INF), np.nextafter(edges, -INF)]
+    return np.concatenate([*near, odd, rng.uniform(low, high, 20)])
+
+
+def assert_codes_at_edges(make, n_domains, seed, together=50):
+    rng = np.random.default_rng(seed)
+    for _ in range(n_domains // together):
+        domain = Domain({f"x{place}": edge_domain(rng) for place in range(together)})
+        names = list(domain.names)
+        frame = pd.DataFrame({name: edge_values(domain[name], rng) for name in names})
+        expected = domain.encode_columns(as_frame(frame))
+        if make is dask_frame:
+            part = make(frame).map_partitions(encoded, domain, meta=frame.iloc[:0].astype("int32"))
+            got = part.compute().to_numpy()
+        else:
+            frame["row"] = np.arange(len(frame))
+            numbered = Numeric(0, len(frame) - 1, integer=True)
+            rows = Domain({**{name: domain[name] for name in names}, "row": numbered})
+            coded = read_rows(make(frame)).coded(rows)
+            found = engines_module._collect(coded._frame, coded._engine)
+            got = np.stack(list(found.values()), axis=1)
+            got = got[np.argsort(got[:, -1])][:, :-1]
+        wrong = np.flatnonzero((got != expected).any(axis=0))
+        assert not len(wrong), [domain.attributes[place] for place in wrong[:5]]
+
+
+def encoded(part, domain):
+    return pd.DataFrame(domain.encode_columns(as_frame(part)), columns=domain.names)
+
+
+@engines_and_spark
+def test_codes_at_edges_are_those_of_numpy(make):
+    assert_codes_at_edges(make, n_domains=50, seed=3)
+
+
+@pytest.mark.slow
+@engines_and_spark
+def test_codes_at_the_edges_of_5000_domains(make):
+    assert_codes_at_edges(make, n_domains=5000, seed=4)
+
+
+def test_codes_at_edges_are_those_of_numpy_in_every_table():
+    rng = np.random.default_rng(5)
+    domain = Domain({f"x{place}": edge_domain(rng) for place in range(100)})
+    frame = pd.DataFrame({name: edge_values(domain[name], rng) for name in domain.names})
+    expected = domain.encode_columns(as_frame(frame.to_numpy()).with_names(domain.names))
+    for table in (frame, arrow(frame), pl.from_arrow(arrow(frame)), frame.convert_dtypes()):
+        np.testing.assert_array_equal(domain.encode_columns(as_frame(table)), expected)
+
+
+@engines
+def test_a_release_at_an_edge_is_that_of_pandas(engine):
+    # 21 * 7 * (1 / 49) is below 3.
+    frame = pd.DataFrame({"x": [21.0] * 300})
+    release = functools.partial(
+        skdp.PairViewSynthesizer, 1.0, domain=Domain({"x": Numeric(0, 49, bins=7)}), random_state=1
+    )
+    expected = release().fit(frame).synopsis_.view(["x"])
+    assert expected.argmax() == 3
+    np.testing.assert_array_equal(
+        release().fit(ENGINES[engine](frame)).synopsis_.view(["x"]), expected
+    )
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_parts_of_codes_begin_where_they_should_at_any_size(engine):
+    # Every multiple of a divisor, and its neighbours: quotients that are integers.
+    sizes = [*range(1, 200, 10), 49, 98, 103, 107, 161, 187, 197, 2**20 - 1]
+    for size in sizes:
+        codes = np.unique(np.clip(np.arange(-1, 2)[:, None] + np.arange(40) * size // 40, 0, None))
+        codes = codes[codes < size]
+        frame = nw.from_native(ENGINES[engine](pd.DataFrame({"code": codes})))
+        sides = sorted({1, 2, 3, min(7, size), (size + 1) // 2, size})
+        parts = {f"p{side}": engines_module.part_of(nw.col("code"), size, side) for side in sides}
+        found = engines_module._collect(frame.with_columns(**parts), engine)
+        for side in sides:
+            expected = engines_module.part_of(found["code"], size, side)
+            np.testing.assert_array_equal(found[f"p{side}"], expected, err_msg=f"{size, side}")
+
+
+@pytest.mark.parametrize("kind", ["polars", "duckdb", "arrow", "pandas", "polars in memory"])
+def test_decimals_are_the_nearest_floats(kind):
+    rng = np.random.default_rng(6)
+    digits = rng.integers(10**8, 10**9, 3000)
+    numbers = [Decimal(int(a)).scaleb(-6) for a in digits]
+    numbers += [
+        Decimal(int(a) * 10**9 + int(b)).scaleb(-6)
+        for a, b in zip(digits, digits[::-1], strict=True)
+    ]
+    table = pa.table({"x": pa.array(numbers, pa.decimal128(38, 6))})
+    expected = np.array([float(number) for number in numbers])
+    if kind in ENGINES:
+        lazy = nw.from_native(ENGINES[kind](table)).with_columns(x=nw.col("x").cast(nw.Float64))
+        got = engines_module._collect(lazy, kind)["x"]
+    else:
+        make = {
+            "arrow": lambda: table,
+            "pandas": lambda: table.to_pandas(types_mapper=pd.ArrowDtype),
+            "polars in memory": lambda: pl.from_arrow(table),
+        }[kind]
+        got = as_frame(make()).column("x").numbers()
+    np.testing.assert_array_equal(np.sort(got), np.sort(expected))
+
+
+# -- equal categories, byte by byte
+
+SPELLINGS = ["a", "A", "a ", " a", "á", "a\u0301", "ß", "ss", "SS", "", "1", "01", "1.0", "İ", "i",
+             "a\0", "a\0b", "\0", "é", "e\u0301", None]  # fmt: skip
+
+
+@engines
+@pytest.mark.parametrize("joined", [False, True])
+def test_categories_are_told_apart_by_every_letter(engine, joined, monkeypatch):
+    if joined:
+        monkeypatch.setitem(engines_module._MOST_CONDITIONS, engine, 0)
+    frame = pd.DataFrame({"x": pd.Series(SPELLINGS, dtype=object)})
+    for chosen in (SPELLINGS[:-1], ["a", "é", "ss", "i", "1", ""], ["A", "e\u0301", "SS", "\0"]):
+        domain = Domain({"x": Categorical(chosen, nullable=True)})
+        assert_same_counts(ENGINES[engine](frame), frame, domain)
+
+
+@pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NFC", "NOCASE.NOACCENT.NFC"])
+@pytest.mark.parametrize("where", ["connection", "column"])
+def test_collations_of_duckdb_join_no_categories(collation, where):
+    frame = pd.DataFrame(
+        {
+            "x": pd.Series(SPELLINGS * 3, dtype="str"),
+            "who": pd.Series([f"{name}{i % 3}" for i, name in enumerate(SPELLINGS * 3)]),
+        }
+    )
+    with duckdb.connect() as connection:
+        connection.register("given", arrow(frame))
+        kind = "VARCHAR"
+        if where == "connection":
+            connection.execute(f"PRAGMA default_collation='{collation}'")
+        else:
+            kind += f" COLLATE {collation}"
+        connection.execute(f"CREATE TABLE rows (x {kind}, who {kind})")
+        connection.execute("INSERT INTO rows SELECT x, who FROM given")
+        relation = connection.table("rows")
+        few = Categorical(["a", "é", "ss", "i", "1", ""], other="i", nullable=True)
+        many = Categorical([*SPELLINGS[:-1], *(f"c{i}" for i in range(90))], nullable=True)
+        for attribute in (few, many):
+            assert_same_counts(relation, frame, Domain({"x": attribute}))
+        # Persons whose names differ by no more than case or accent are different persons.
+        alone = Domain({"x": Categorical(["a"], other="a", nullable=True)})
+        kept = Contributions("who", 1, noise_source(1))
+        assert count_rows(read_rows(relation), alone, kept).n == frame["who"].nunique()
 
 
 def mixed(n_rows=600, seed=0):
