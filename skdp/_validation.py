@@ -8,7 +8,17 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["as_epsilon", "as_fraction", "dyadic_floor", "split_epsilon"]
+__all__ = [
+    "MOST_VALUES_DRAWN",
+    "as_epsilon",
+    "as_fraction",
+    "as_sample_size",
+    "dyadic_floor",
+    "split_epsilon",
+]
+
+# Synthetic rows times columns that are drawn where nobody said how many rows: 2 to 10 GB.
+MOST_VALUES_DRAWN = 500_000_000
 
 
 def as_fraction(value: Any, name: str) -> Fraction:
@@ -77,3 +87,38 @@ def dyadic_floor(epsilon: Fraction, bits: int = 20) -> Fraction:
     while epsilon * 2**bits < 2**10:
         bits += 10
     return Fraction(math.floor(epsilon * 2**bits), 2**bits)
+
+
+def as_sample_size(n_samples: Any, total: float, n_columns: int, *, most: bool = False) -> int:
+    """Number of synthetic rows: as asked for, or by default the noisy number of records.
+
+    Parameters
+    ----------
+    n_samples : int or None
+    total : float
+        Released number of records.
+    n_columns : int
+    most : bool, default=False
+        Whether None stands for as many rows as fit into `MOST_VALUES_DRAWN`, if there are more
+        records: rows to train on, of which fewer do.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no number of rows, or None stands for more than `MOST_VALUES_DRAWN` values.
+    """
+    if n_samples is None:
+        number, limit = max(0, round(total)), MOST_VALUES_DRAWN // max(n_columns, 1)
+        if number <= limit or most:
+            return min(number, limit)
+        raise ValueError(
+            f"The release holds about {number:,} records of {n_columns} columns, and drawing as "
+            f"many synthetic rows would take some {number * n_columns * 12 / 1e9:,.0f} GB of "
+            "memory. Say how many rows you want: n_samples=1_000_000 is enough for most uses, and "
+            "counts can be had from the release itself. No budget is spent by asking again."
+        )
+    if isinstance(n_samples, bool) or not isinstance(n_samples, numbers.Integral):
+        raise TypeError(f"n_samples must be an integer or None, got {n_samples!r}.")
+    if n_samples < 0:
+        raise ValueError(f"n_samples must not be negative, got {n_samples!r}.")
+    return int(n_samples)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._base import PrivateEstimator, declare_label, match_rows, without_unit
 from ._random import sampling_generator
+from ._validation import as_sample_size
 from .counts import count_rows
 from .domain import Categorical
 from .engines import read_rows
@@ -192,7 +193,8 @@ class _GridRelease(PrivateEstimator):
         Parameters
         ----------
         n_samples : int, default=None
-            None draws max(0, round(noisy total)) rows.
+            None draws max(0, round(noisy total)) rows; where that makes more than 500 million
+            values (rows times columns), it is refused: give a number of rows.
         random_state : int, numpy.random.Generator or None, default=None
             Seeding the draw is harmless: it is post-processing of the release.
 
@@ -228,7 +230,7 @@ class _GridRelease(PrivateEstimator):
         cells, labels = np.nonzero(counts > 0)
         weight = counts[cells, labels]
         if n_samples is not None:
-            weight = weight * (_as_size(n_samples) / max(weight.sum(), 1.0))
+            weight = weight * (as_sample_size(n_samples, 0.0, 1) / max(weight.sum(), 1.0))
         coordinates = np.zeros((len(cells), len(shape)), dtype=np.int64)
         if shape:
             coordinates = np.stack(np.unravel_index(cells, shape), axis=1)
@@ -264,18 +266,18 @@ class _GridRelease(PrivateEstimator):
         """
         self.fit(X, y)
         if y is None:
-            return self.sample()
-        columns = self._sample_columns(None, None)
+            return build_frame(self._sample_columns(None, None, most=True), like=self._library)
+        columns = self._sample_columns(None, None, most=True)
         labels = np.array(columns.pop(self.target_).tolist(), dtype=self.classes_.dtype)
         if isinstance(y, pd.Series):
             labels = pd.Series(labels, name=y.name)
         return build_frame(columns, like=self._library), labels
 
-    def _sample_columns(self, n_samples, random_state):
+    def _sample_columns(self, n_samples, random_state, most=False):
         rng = sampling_generator(random_state)
         counts = self.histogram_.ravel()
         total = counts.sum()
-        n_rows = max(0, round(total)) if n_samples is None else _as_size(n_samples)
+        n_rows = as_sample_size(n_samples, total, len(self.domain_), most=most)
         # Where the noise left nothing, every cell and label is equally likely.
         share = counts / total if total > 0 else np.full(len(counts), 1 / len(counts))
         drawn = np.unravel_index(
@@ -1036,14 +1038,6 @@ def _one_hot(coordinates, shape):
         result[known, begin + coordinates[known, position]] = 1.0
         begin += size
     return result
-
-
-def _as_size(n_samples):
-    if isinstance(n_samples, bool) or not isinstance(n_samples, numbers.Integral):
-        raise TypeError(f"n_samples must be an integer or None, got {n_samples!r}.")
-    if n_samples < 0:
-        raise ValueError(f"n_samples must not be negative, got {n_samples!r}.")
-    return int(n_samples)
 
 
 def _check_choice(name, value, allowed):

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import hierarchy
 from ._base import PrivateEstimator, match_rows
 from ._random import sampling_generator
+from ._validation import as_sample_size
 from .counts import count_rows
 from .domain import Categorical, Domain, Numeric, Taxonomy
 from .exceptions import DomainError
@@ -592,7 +593,8 @@ class RangeTreeHistogram(PrivateEstimator):
         Parameters
         ----------
         n_samples : int, default=None
-            None draws max(0, round(estimated total)) records.
+            None draws max(0, round(estimated total)) records; more than 500 million are drawn
+            only where the number is given.
         random_state : int, numpy.random.Generator or None, default=None
             Seeding the draw is harmless: it is post-processing of the release.
 
@@ -602,17 +604,12 @@ class RangeTreeHistogram(PrivateEstimator):
             Of the library that ``fit`` was given.
         """
         check_is_fitted(self)
-        if n_samples is None:
-            n_samples = max(0, round(float(self.node_counts_[0])))
-        elif isinstance(n_samples, bool) or not isinstance(n_samples, numbers.Integral):
-            raise TypeError(f"n_samples must be an integer or None, got {n_samples!r}.")
-        elif n_samples < 0:
-            raise ValueError(f"n_samples must not be negative, got {n_samples}.")
+        n_rows = as_sample_size(n_samples, float(self.node_counts_[0]), 1)
         generator = sampling_generator(random_state)
         weights = self._bin_counts(positive=True)
         if not weights.sum() > 0:
             weights = np.ones(len(weights))
-        positions = generator.choice(len(weights), size=int(n_samples), p=weights / weights.sum())
+        positions = generator.choice(len(weights), size=n_rows, p=weights / weights.sum())
         codes = self.codes_[positions].astype(np.int32)[:, None]
         drawn = self.domain_.decode(codes, generator)
         return build_frame({str(name): drawn[name] for name in drawn}, like=self._library)

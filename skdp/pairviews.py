@@ -79,6 +79,10 @@ _ROWS = 200_000
 _RAKING_ROUNDS = 20
 _ERROR_QUERIES, _ERROR_PAIRS = 2000, 200
 _ERROR_CELLS = 1 << 17
+# Records that are drawn one by one to simulate the errors of a model of two attributes, and cells
+# among which more of them are divided: some 300 MB at most.
+MOST_ROWS_DRAWN = 1 << 22
+MOST_CELLS_DRAWN = 1 << 23
 _ERROR_WEIGHTS, _BATCH_WEIGHTS = 1 << 29, 1 << 22
 _ERROR_SEED = 20260101
 _ERROR_LEVEL = 0.95
@@ -1081,9 +1085,9 @@ def pair_views(
     if "errors" in parts:
         simulated = None
         if isinstance(model, ForestModel) and len(_used(table.shape)) <= 2:
-            codes = model.sample_codes(max(round(model.total), 0), sampling_generator(source))
-            drawn = CountTable.from_codes(codes, table.shape)
-            simulated = drawn, _measure(drawn, parts, orders, source)
+            drawn = _drawn(model, source)
+            if drawn is not None:
+                simulated = drawn, _measure(drawn, parts, orders, source)
         model.error_bars = publish_errors(
             table,
             model,
@@ -1093,6 +1097,29 @@ def pair_views(
             random_state=source,
         )
     return model
+
+
+def _drawn(model: ForestModel, source: NoiseSource) -> CountTable | None:
+    """As many records as a released model of one or two attributes holds, drawn from it.
+
+    Row by row up to `MOST_ROWS_DRAWN`, beyond it as a number for each cell, which has the same
+    law; None where there are too many cells for that too. So memory is bounded for any total. Only
+    released numbers decide.
+    """
+    generator = sampling_generator(source)
+    number = max(round(model.total), 0)
+    if number <= MOST_ROWS_DRAWN:
+        return CountTable.from_codes(model.sample_codes(number, generator), model.shape)
+    axes = _used(model.shape) or [0]
+    shape = [model.shape[axis] for axis in axes]
+    if math.prod(shape) > MOST_CELLS_DRAWN:
+        return None
+    weights = np.maximum(model.view(axes).ravel(), 0.0)
+    counts = generator.multinomial(number, weights / weights.sum())
+    cells = np.flatnonzero(counts)
+    codes = np.zeros((len(cells), len(model.shape)), dtype=np.int32)
+    codes[:, axes] = np.stack(np.unravel_index(cells, shape), axis=1)
+    return CountTable.from_codes(codes, model.shape, counts[cells])
 
 
 def _measure_class(

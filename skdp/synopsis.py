@@ -27,7 +27,7 @@ from scipy.special import ndtri
 
 from ._archive import fraction, loss_from_data, loss_to_data, read_archive, write_archive
 from ._random import sampling_generator
-from ._validation import as_epsilon, dyadic_floor
+from ._validation import as_epsilon, as_sample_size, dyadic_floor
 from .accounting import PrivacyLoss
 from .domain import Categorical, Domain, Numeric
 from .forest import Error, ForestModel, MixtureModel
@@ -1248,15 +1248,6 @@ class Synopsis:
 
     # -- synthetic records
 
-    def _number(self, n_samples: Any) -> int:
-        if n_samples is None:
-            return max(0, round(self.total))
-        if isinstance(n_samples, bool) or not isinstance(n_samples, numbers.Integral):
-            raise TypeError(f"n_samples must be an integer or None, got {n_samples!r}.")
-        if n_samples < 0:
-            raise ValueError(f"n_samples must not be negative, got {n_samples}.")
-        return int(n_samples)
-
     def sample_codes(self, n_samples: int | None = None, random_state: Any = None) -> np.ndarray:
         """Draw synthetic records as integer codes.
 
@@ -1267,13 +1258,20 @@ class Synopsis:
         random_state : None, int or numpy.random.Generator, default=None
             Sampling from a release is free: an int here is harmless.
 
+        Raises
+        ------
+        ValueError
+            If it is negative, or None would draw more than 500 million values (rows times
+            columns): give a number of rows.
+
         Returns
         -------
         ndarray of int32, shape (n_samples, n_attributes)
             Boxes are drawn in proportion to their positive counts, cells evenly inside; if no
             count is positive, all cells of the domain are equally likely.
         """
-        return self.model.sample_codes(self._number(n_samples), sampling_generator(random_state))
+        number = as_sample_size(n_samples, self.total, len(self.domain))
+        return self.model.sample_codes(number, sampling_generator(random_state))
 
     def sample(self, n_samples: int | None = None, random_state: Any = None) -> pd.DataFrame:
         """Draw synthetic records.
@@ -1281,7 +1279,8 @@ class Synopsis:
         Parameters
         ----------
         n_samples : int, default=None
-            None stands for the estimated number of records, at least 0.
+            None stands for the estimated number of records, at least 0; it is refused where
+            that makes more than 500 million values (rows times columns).
         random_state : None, int or numpy.random.Generator, default=None
 
         Returns
@@ -1290,7 +1289,7 @@ class Synopsis:
             With the columns, order and dtypes of the domain; see `sample_codes`.
         """
         generator = sampling_generator(random_state)
-        codes = self.model.sample_codes(self._number(n_samples), generator)
+        codes = self.sample_codes(n_samples, generator)
         return self.domain.decode(codes, random_state=generator)
 
     # -- views

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._base import PrivateEstimator, match_rows
 from ._random import sampling_generator
-from ._validation import split_epsilon
+from ._validation import as_sample_size, split_epsilon
 from .counts import count_rows
 from .domain import Categorical
 from .exceptions import DomainError, PrivacyLeakWarning
@@ -119,7 +119,8 @@ class _Synthesizer(PrivateEstimator):
         Parameters
         ----------
         n_samples : int, default=None
-            None draws max(0, round(noisy total)) rows.
+            None draws max(0, round(noisy total)) rows; where that makes more than 500 million
+            values (rows times columns), it is refused: give a number of rows.
         random_state : int, numpy.random.Generator or None, default=None
             Seeding the draw is harmless: it is post-processing of the release.
 
@@ -136,7 +137,10 @@ class _Synthesizer(PrivateEstimator):
 
         Parameters
         ----------
-        n_samples, random_state
+        n_samples : int, default=None
+            None draws max(0, round(noisy total)) rows, but at most 500 million values (rows times
+            columns).
+        random_state
             As in :meth:`sample`.
 
         Returns
@@ -149,7 +153,8 @@ class _Synthesizer(PrivateEstimator):
             All synthetic rows weigh the same.
         """
         check_is_fitted(self)
-        columns = self._sample_columns(n_samples, random_state)
+        number = as_sample_size(n_samples, self.synopsis_.total, len(self.domain_), most=True)
+        columns = self._sample_columns(number, random_state)
         y = None
         if self.target is not None:
             y = _label_array(columns.pop(self.target))
@@ -183,7 +188,9 @@ class _Synthesizer(PrivateEstimator):
             If ``y`` is given but no ``target``; nothing is spent.
         """
         if y is None:
-            return self.fit(X).sample()
+            self.fit(X)
+            total, columns = self.synopsis_.total, len(self.domain_)
+            return self.sample(as_sample_size(None, total, columns, most=True))
         if self.target is None:
             raise ValueError(
                 "fit_resample was given y, but target is None. Add the label to the domain and "

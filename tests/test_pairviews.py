@@ -585,6 +585,46 @@ def test_the_published_quantile_overrules_the_simulation(monkeypatch):
         assert reach[0] <= bars.reach <= reach[1]
 
 
+@pytest.mark.parametrize("shape", [(60, 1, 40), (80, 1)])
+def test_the_simulation_draws_cells_where_there_are_too_many_records(shape, monkeypatch):
+    # A thousand million rows would take 40 GB. Both ways of drawing have the same law.
+    rng = np.random.default_rng(2)
+    table = random_table(rng, shape, 5000)
+    large = CountTable.from_codes(table.codes, shape, table.counts * (10**9 // 5000))
+    most = pairviews.MOST_ROWS_DRAWN
+    one_by_one = ForestModel.sample_codes
+    asked = []
+
+    def counted(model, n_samples, generator):
+        asked.append(n_samples)
+        assert n_samples <= most
+        return one_by_one(model, n_samples, generator)
+
+    monkeypatch.setattr(ForestModel, "sample_codes", counted)
+    model = released(large)
+    assert model.error_bars.simulated and not asked
+    monkeypatch.setattr(pairviews, "MOST_CELLS_DRAWN", 79)
+    assert not released(large).error_bars.simulated and not asked
+    model = released(table)
+    assert model.error_bars.simulated and len(asked) == 1
+    rows = pairviews._drawn(model, noise_source(1)).dense().ravel()
+    monkeypatch.setattr(pairviews, "MOST_ROWS_DRAWN", 10)
+    monkeypatch.setattr(pairviews, "MOST_CELLS_DRAWN", 10**6)
+    cells = np.array(
+        [pairviews._drawn(model, noise_source(seed)).dense().ravel() for seed in range(400)]
+    )
+    assert (cells.sum(axis=1) == rows.sum()).all() and rows.sum() == round(model.total)
+    axes = [axis for axis, size in enumerate(shape) if size > 1]
+    expected = model.view(axes).ravel()
+    assert np.abs(cells.mean(axis=0) - expected).max() < 6 * np.sqrt(expected.max() / 400)
+    for drawn in (rows, cells[0]):
+        # Chi-squared of as many degrees of freedom as there are cells with records.
+        used = expected > 0
+        score = ((drawn - expected)[used] ** 2 / expected[used]).sum()
+        assert abs(score - used.sum()) < 6 * math.sqrt(2 * used.sum() + len(drawn))
+        assert not drawn[~used].any()
+
+
 # --- the estimator
 
 

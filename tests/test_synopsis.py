@@ -14,6 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import skdp
+from skdp import _validation
 from skdp._random import sampling_generator
 from skdp._validation import dyadic_floor
 from skdp.accounting import PrivacyLoss
@@ -303,6 +305,40 @@ def test_without_positive_counts_all_cells_are_equally_likely():
     observed = np.bincount(np.ravel_multi_index(codes.T, domain.shape), minlength=12)
     # Standard deviation 30 around 1000; false alarms below 1e-6.
     assert np.abs(observed - 1000).max() < 170
+
+
+def test_a_huge_release_is_drawn_only_as_far_as_asked():
+    domain = Domain({"a": Numeric(0, 1, bins=2), "b": Numeric(0, 1, bins=2)})
+    boxes = Boxes([[0, 0], [1, 0]], [[1, 2], [2, 2]])
+    huge = Synopsis(domain, boxes, [10**9, 10**9])
+    for draw in (huge.sample, huge.sample_codes):
+        with pytest.raises(ValueError, match="2,000,000,000 records of 2 columns.*n_samples="):
+            draw()
+        assert len(draw(10)) == 10
+        for wrong, error in ((-1, ValueError), (True, TypeError), (1.0, TypeError)):
+            with pytest.raises(error, match="n_samples must"):
+                draw(wrong)
+
+
+def test_training_rows_of_a_huge_release_are_as_many_as_fit(monkeypatch):
+    frame = pd.DataFrame({"a": [0.2] * 300, "b": ["x", "y", "y"] * 100})
+    domain = Domain({"a": Numeric(0, 1, bins=4), "b": Categorical(["x", "y"])})
+    both = (
+        skdp.PairViewSynthesizer(5.0, domain=domain, target="b", random_state=0),
+        skdp.PrivPfCClassifier(5.0, domain=domain, target="b", random_state=0),
+    )
+    monkeypatch.setattr(_validation, "MOST_VALUES_DRAWN", 100)
+    synthesizer, grid = both
+    X, y = frame[["a"]], frame["b"]
+    assert len(synthesizer.fit_resample(X, y)[0]) == 50 == len(synthesizer.fit_resample(frame))
+    assert len(synthesizer.make_training_set()[0]) == 50
+    assert len(synthesizer.make_training_set(70)[0]) == 70
+    histogram = skdp.RangeTreeHistogram(5.0, domain=domain.select(["a"]), random_state=0).fit(X)
+    assert len(grid.fit_resample(X, y)[0]) == 50
+    for refusing in (synthesizer, grid, histogram):
+        with pytest.raises(ValueError, match="Say how many rows"):
+            refusing.sample()
+        assert len(refusing.sample(70)) == 70
 
 
 def test_samples_have_the_types_of_the_domain(small):
