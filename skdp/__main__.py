@@ -6,17 +6,28 @@
     python -m skdp ledger LEDGER.sqlite
 
 Exit codes: 0 done, 1 an audit convicted something, 2 refused (the message says why and what to do),
-3 over budget.
+3 over budget, 4 failed after reading the data (the message is withheld, because it may quote them),
+130 interrupted.
+
+DATA.csv holds one record a line, in UTF-8, with commas between fields; its first line names the
+columns. Each line is read by itself, so that no record can change how another is read: a line that
+is not well formed (an odd number of quotes, more or fewer fields than the first line, more than 16
+MiB) is no record, and line breaks inside quotes are not supported. An empty field is a missing
+value, and so is text in a column of numbers.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import os
 import runpy
 import sys
+import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
@@ -27,6 +38,12 @@ from .synopsis import Synopsis
 from .synthesis import HDPViewSynthesizer, PairViewSynthesizer
 
 _METHODS = {"pair-views": PairViewSynthesizer, "hdpview": HDPViewSynthesizer}
+# A longer line is no record; nothing of it is kept.
+_LONGEST_LINE = 1 << 24
+
+
+class _Withheld(Exception):
+    """An error after the data were read, by its type alone."""
 
 
 def _parser():
@@ -59,6 +76,7 @@ def _parser():
     release.add_argument("--domain", required=True, help="JSON file of Domain.to_json")
     release.add_argument("--epsilon", required=True, help="what the release may spend")
     release.add_argument("--out", required=True, help="file of the release; safe to publish")
+    release.add_argument("--force", action="store_true", help="replace the file of --out")
     release.add_argument("--target", help="column to predict later")
     release.add_argument("--method", choices=sorted(_METHODS), default="pair-views")
     release.add_argument("--ledger", help="file of the ledger to charge; made if missing")
@@ -75,6 +93,7 @@ def _parser():
     sample.add_argument("view", help="file of a release")
     sample.add_argument("--rows", type=int, help="default: the noisy number of records")
     sample.add_argument("--out", help="CSV file; default: standard output")
+    sample.add_argument("--force", action="store_true", help="replace the file of --out")
     sample.set_defaults(run=_sample)
 
     ledger = commands.add_parser("ledger", help="show what has been spent")
@@ -101,6 +120,16 @@ def main(arguments=None):
     except (ValueError, TypeError, LedgerError) as error:
         print(f"Refused: {error}", file=sys.stderr)
         return 2
+    except _Withheld as error:
+        print(
+            f"Failed ({error}). The message is withheld, because it may quote values of the data. "
+            "What the ledger was charged stays spent.",
+            file=sys.stderr,
+        )
+        return 4
+    except KeyboardInterrupt:
+        print("Interrupted. What a ledger was charged before stays spent.", file=sys.stderr)
+        return 130
 
 
 def _demo(options):
@@ -136,71 +165,183 @@ def _audit(options):
     return 0 if all(result.passed for result in results) else 1
 
 
-def _read(path, domain):
-    """Columns of the domain as text or numbers, as declared and not as they look.
+# -- reading a file of records ---------------------------------------------------------------------
 
-    What cannot be read as a number is missing: an error would depend on a value.
+
+def _lines(file):
+    """Lines of a binary file as text, without their ends; None for one that is too long.
+
+    Only a line feed ends a line: a byte more or less in one record moves no other.
     """
-    # A byte that is no text may stand in any record: replaced, as in the rows below.
-    with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
-        try:
-            header = next(csv.reader(file), None)
-        except csv.Error:
-            raise ValueError(f"The first line of {path} names no columns.") from None
-    if header is None:
-        raise ValueError(f"{path} is empty: the first line must name the columns.")
-    missing = [name for name in domain.names if name not in header]
-    if missing:
-        raise ValueError(f"{path} has no column {missing[0]!r}; its header names {header}.")
+    while line := file.readline(_LONGEST_LINE):
+        if len(line) < _LONGEST_LINE or line.endswith(b"\n"):
+            yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", errors="replace")
+            continue
+        while line and not line.endswith(b"\n"):
+            line = file.readline(_LONGEST_LINE)
+        yield None
+
+
+def _fields(line):
+    """Fields of one line, or None if it is not well formed."""
+    if line is None or line.count('"') % 2:
+        return None
+    if '"' not in line:
+        return line.split(",")
     try:
-        frame = pd.read_csv(
-            path,
-            dtype=str,
-            usecols=list(domain.names),
-            keep_default_na=False,
-            na_values=[""],
-            on_bad_lines="skip",
-            encoding="utf-8-sig",
-            encoding_errors="replace",
+        return next(csv.reader([line], strict=True))
+    except csv.Error:
+        return None
+
+
+def _places(line, path, domain):
+    """Number of fields of a file, and where the columns of the domain are, by its first line.
+
+    Without a header the first line is a record: nothing of it may be shown.
+    """
+    if line == "":
+        raise ValueError(f"The first line of {path} is empty: it must name the columns.")
+    names = None if line is None else _fields(line.removeprefix("\ufeff"))
+    if names is None:
+        raise ValueError(f"The first line of {path} names no columns.")
+    missing = [name for name in domain.names if name not in names]
+    if missing:
+        raise ValueError(
+            f"The first line of {path} does not name the declared column"
+            f"{'s' if len(missing) > 1 else ''} {', '.join(map(repr, missing[:8]))}"
+            f"{' and others' if len(missing) > 8 else ''}. It must be a text file in UTF-8 with "
+            "commas between its fields, whose first line names the columns as the domain does."
         )
-    except pd.errors.ParserError:
-        # Its own message would tell in which record.
-        raise ValueError(f"{path} is no well-formed CSV file.") from None
-    return pd.DataFrame({name: _column(frame[name], domain[name]) for name in domain.names})
+    twice = [name for name in domain.names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"The first line of {path} names the column {twice[0]!r} more than once.")
+    return len(names), [names.index(name) for name in domain.names]
 
 
-def _column(text, attribute):
-    if isinstance(attribute, Categorical):
-        # A file holds text only: a declared 1 is written "1".
-        declared = {str(category): category for category in attribute.categories}
-        return text.map(lambda value: declared.get(value, value)).astype(object)
-    return pd.to_numeric(text, errors="coerce")
+def _records(lines, width, places, domain):
+    """Columns of the domain as numbers or categories, as declared and not as they look.
+
+    Every record is read by itself, line by line and value by value; nothing raises.
+    """
+    readers = [_reader(attribute) for attribute in domain.attributes]
+    columns = [[] for _ in places]
+    for line in lines:
+        fields = _fields(line)
+        # An empty line has one field, which is quoted where it is a value.
+        if line and fields is not None and len(fields) == width:
+            for column, read, place in zip(columns, readers, places, strict=True):
+                column.append(read(fields[place]))
+    kinds = [object if isinstance(each, Categorical) else np.float64 for each in domain.attributes]
+    return pd.DataFrame(
+        {
+            name: pd.Series(column, dtype=kind)
+            for name, column, kind in zip(domain.names, columns, kinds, strict=True)
+        }
+    )
+
+
+def _reader(attribute):
+    """What makes a value of the text of one field; what is no number is missing."""
+    if not isinstance(attribute, Categorical):
+        return _as_float
+    # A file holds text only: a declared 1 is written "1", or "1.0" where pandas made it a float.
+    declared = {str(category): category for category in attribute.categories}
+    numbers = {category: category for category in attribute.categories if category != str(category)}
+
+    def read(text):
+        if text in declared:
+            return declared[text]
+        return numbers.get(_as_float(text), text) if text else None
+
+    return read
+
+
+def _as_float(text):
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
+
+
+# -- commands --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _output(path, force, inputs=()):
+    """A file to write, beside the one that it becomes once all is done.
+
+    Both are made at once, so that a path that cannot be written, or that another run writes, is
+    refused before anything is spent; what was there is replaced only by something complete.
+    """
+    if not path.parent.is_dir():
+        raise ValueError(f"There is no folder {path.parent} to write {path.name} into.")
+    if path.is_dir():
+        raise ValueError(f"--out names the folder {path}: give a file in it.")
+    if any(Path(each).exists() and path.exists() and path.samefile(each) for each in inputs):
+        raise ValueError(f"--out names {path}, which is read: give another file.")
+    if path.exists() and not force:
+        raise ValueError(f"{path} exists already: give another --out, or --force to replace it.")
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    made = []
+    try:
+        for each in (part, path):
+            if not each.exists():
+                open(each, "xb").close()
+                made.append(each)
+        yield part
+        part.replace(path)
+        made.clear()
+    finally:
+        for each in made:
+            each.unlink(missing_ok=True)
 
 
 def _release(options):
     domain = Domain.from_json(Path(options.domain))
     if options.budget is not None and options.ledger is None:
         raise ValueError("--budget belongs to a ledger: give --ledger FILE too.")
-    out = Path(options.out)
-    if not out.parent.is_dir():
-        raise ValueError(f"There is no folder {out.parent} to write {out.name} into.")
-    if out.is_dir():
-        raise ValueError(f"--out names the folder {out}: give a file in it.")
-    ledger = None
-    if options.ledger is not None:
-        ledger = PrivacyLedger(_number(options.budget, "--budget"), path=options.ledger)
-    estimator = _METHODS[options.method](
-        _number(options.epsilon, "--epsilon"),
-        domain=domain,
-        target=options.target,
-        ledger=ledger,
-    )
-    estimator.fit(_read(options.data, domain))
-    estimator.synopsis_.save(out)
-    print(f"{out}: {estimator.privacy_loss_}")
+    inputs = [options.data, options.domain, *([options.ledger] if options.ledger else [])]
+    with (
+        open(options.data, "rb") as file,
+        _output(Path(options.out), options.force, inputs) as part,
+    ):
+        lines = _lines(file)
+        width, places = _places(next(lines, ""), options.data, domain)
+        epsilon = _number(options.epsilon, "--epsilon")
+        estimator = _METHODS[options.method](epsilon, domain=domain, target=options.target)
+        # What can be refused is refused where there are no records, in words that may be shown.
+        estimator.fit(_records([], width, places, domain))
+        ledger = None
+        if options.ledger is not None:
+            ledger = PrivacyLedger(_number(options.budget, "--budget"), path=options.ledger)
+        estimator.set_params(ledger=ledger)
+        # Lines become values before the charge, and nothing is done with them: a disk that fails
+        # here costs nothing. The release itself charges before it looks at a value.
+        records = _records(lines, width, places, domain)
+        try:
+            estimator.fit(records)
+        except (BudgetExceededError, LedgerError):
+            raise
+        except Exception as error:
+            raise _Withheld(type(error).__name__) from None
+        _save(estimator.synopsis_, part)
+    print(f"{options.out}: {estimator.privacy_loss_}")
     if ledger is not None:
         print(ledger)
     return 0
+
+
+def _save(synopsis, part):
+    """Write a release, and if that fails somewhere else: it has been paid for."""
+    try:
+        synopsis.save(part)
+    except OSError as error:
+        with tempfile.NamedTemporaryFile(suffix=".skdp", delete=False) as other:
+            synopsis.save(other.name)
+        raise ValueError(
+            f"the release could not be written: {error.strerror}. It has been charged and is kept "
+            f"in {other.name}: move it from there."
+        ) from error
 
 
 def _number(text, name):
@@ -222,8 +363,12 @@ def _query(options):
 
 
 def _sample(options):
-    rows = Synopsis.load(options.view).sample(options.rows)
-    rows.to_csv(options.out or sys.stdout, index=False)
+    synopsis = Synopsis.load(options.view)
+    if options.out is None:
+        synopsis.sample(options.rows).to_csv(sys.stdout, index=False)
+        return 0
+    with _output(Path(options.out), options.force, [options.view]) as part:
+        synopsis.sample(options.rows).to_csv(part, index=False)
     return 0
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
+import re
 import subprocess
 import sys
+import tempfile
 
 import pandas as pd
 import pytest
 from estimators import DOMAIN, people
 
 import skdp
+import skdp.__main__ as command
+from skdp import Categorical, Domain, Numeric
 from skdp.__main__ import main
 
 ROWS = people(2_000)
@@ -51,8 +56,9 @@ def test_release_query_sample_ledger(files, capsys):
     assert run("ledger", ledger) == 0
     assert "PairViewSynthesizer" in capsys.readouterr().out
     # Half an epsilon is left.
-    assert release(files, "--ledger", ledger) == 3
-    assert "Over budget" in capsys.readouterr().err
+    again = files / "again.skdp"
+    assert release(files, "--ledger", ledger, "--out", again) == 3
+    assert "Over budget" in capsys.readouterr().err and not again.exists()
     assert skdp.PrivacyLedger(path=ledger).spent == 1
 
 
@@ -87,7 +93,7 @@ def test_files_that_are_not_what_they_should_be(files, capsys):
     (files / "empty.csv").write_text("")
     (files / "other.csv").write_text("a,b\n1,2\n")
     arguments = ["--domain", files / "domain.json", "--epsilon", 1, "--out", files / "view.skdp"]
-    for name, message in (("empty", "is empty"), ("other", "no column 'age'")):
+    for name, message in (("empty", "is empty"), ("other", "declared columns 'age'")):
         assert run("release", files / f"{name}.csv", *arguments) == 2
         assert message in capsys.readouterr().err
     assert run("release", files / "nowhere.csv", *arguments) == 2
@@ -103,6 +109,191 @@ def test_files_that_are_not_what_they_should_be(files, capsys):
     assert release(files) == 0
     assert run("query", files / "view.skdp", "height > 3") == 2
     assert "height" in capsys.readouterr().err
+
+
+def read(files, lines, domain=DOMAIN):
+    """The table that `release` makes of a file."""
+    seen = []
+
+    class Recorder:
+        def __init__(self, *arguments, **options):
+            pass
+
+        def set_params(self, **options):
+            pass
+
+        def fit(self, frame):
+            seen.append(frame)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(command._METHODS, "pair-views", Recorder)
+        patch.setattr(command, "_save", lambda *arguments: None, raising=False)
+        (files / "data.csv").write_bytes(lines)
+        (files / "domain.json").write_text(domain.to_json())
+        # The recorder has no release to print.
+        with pytest.raises(AttributeError):
+            release(files)
+    return seen[-1]
+
+
+HEADER = b"age,sex,work,income\n"
+GOOD = [b"30,Female,full,high", b"41,Male,none,low", b"52,Female,part,high"]
+HOSTILE = [
+    b'"', b'40,"Male,full,high', b'40,Male,full,"high', b'4"0,Male,full,high', b'"a\rb",,,', b"",
+    b'""""', b'"40"x,Male,full,high', b"40,Male", b"1,2,3,4,5,6", b"\r", b"4\r0,Male,full,high",
+    b"\0", b"40\0,Male,full,high", b"\xff\xfe,Male,full,high", b"\xef\xbb\xbf40,Male,full,high",
+    b"x,y,z,w", b"40,Male,full,high\r", "\u2028,\x85,\x0b,\x0c".encode(), b"9" * 200_000 + b",,,",
+    b'"' + b"9" * 200_000 + b'",,,', b"#,#,#,#", b"1e999,,,", b"1_0,Male,full,high", b"\\,\\,\\,\\",
+    b"\x1a,,,", b"'40','Male','full','high'",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", HOSTILE)
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_no_line_changes_how_another_is_read(files, line, end):
+    # At most one record more, and every other as it was: one line is one record.
+    header = HEADER.rstrip() + end
+    before = read(files, header + end.join(GOOD) + end)
+    assert len(before) == len(GOOD)
+    for place in range(len(GOOD) + 1):
+        lines = [*GOOD[:place], line, *GOOD[place:]]
+        for last in (b"", end):
+            after = read(files, header + end.join(lines) + last)
+            added = len(after) - len(before)
+            assert added in (0, 1)
+            others = after.drop(index=place) if added else after
+            pd.testing.assert_frame_equal(others.reset_index(drop=True), before)
+
+
+def test_a_line_that_is_too_long_is_no_record(files, monkeypatch):
+    monkeypatch.setattr(command, "_LONGEST_LINE", 64)
+    for length in (60, 63, 64, 65, 128, 129, 1000):
+        for line in (b"a" * length, b"30,Female,full,high" + b" " * (length - 19)):
+            frame = read(files, HEADER + GOOD[0] + b"\n" + line + b"\n" + GOOD[1] + b"\n")
+            assert len(frame) == 2 + (line[:1] == b"3" and length < 64)
+            assert frame["age"].iloc[[0, -1]].tolist() == [30, 41]
+
+
+def test_a_value_is_read_by_what_is_declared_alone(files):
+    domain = Domain(
+        {
+            "n": Numeric(0, 9, nullable=True),
+            "flag": Categorical([0, 1], other=0),
+            "half": Categorical([0.5, 2.0]),
+            "text": Categorical(["1", "1.0", "x", "", "nan"]),
+            "both": Categorical([1, "1", 2]),
+        }
+    )
+    lines = [b"1,1,0.5,1,1", b"2.5,1.0,2,1.0,2", b"x,x,x,x,x", b",,,,", b'"",nan,.5,nan,2.0']
+    texts = [b"n,flag,half,text,both", *lines]
+    frame = read(files, b"\n".join(texts), domain)
+    assert frame["n"].tolist()[:2] == [1, 2.5] and frame["n"].isna().tolist()[2:] == [True] * 3
+    assert frame["flag"].tolist() == [1, 1, "x", None, "nan"]
+    assert frame["half"].tolist() == [0.5, 2.0, "x", None, 0.5]
+    assert frame["text"].tolist() == ["1", "1.0", "x", "", "nan"]
+    assert frame["both"].tolist() == ["1", 2, "x", None, 2]
+    for place in range(len(lines)):
+        alone = read(files, b"\n".join([texts[0], lines[place]]), domain)
+        assert repr(alone.iloc[0].tolist()) == repr(frame.iloc[place].tolist())
+
+
+def test_nothing_of_a_file_of_records_is_shown(files, capsys):
+    """A file without a header, of another format, or given for the domain."""
+    rows = pd.DataFrame({"name": ["Canary Smith"] * 5, "age": [77.125] * 5, "sex": "Male"})
+    rows.to_csv(files / "headerless.csv", index=False, header=False)
+    rows.to_csv(files / "semicolons.csv", index=False, sep=";")
+    rows.to_json(files / "rows.json", orient="records")
+    (files / "open.csv").write_text('name,"age,sex\nCanary Smith,77.125,Male\n')
+    (files / "long.csv").write_text("age,sex,work,income,Canary Smith 77.125,age\n")
+    (files / "utf16.csv").write_bytes("Canary Smith,age\n77.125,3\n".encode("utf-16"))
+    (files / "mac.csv").write_text("name,age\rCanary Smith,77.125\r")
+    names = ["headerless.csv", "semicolons.csv", "rows.json", "open.csv", "long.csv", "utf16.csv",
+             "mac.csv"]  # fmt: skip
+    if importlib.util.find_spec("pyarrow"):
+        rows.to_parquet(files / "rows.parquet")
+        names.append("rows.parquet")
+    for name in names:
+        for domain in ("domain.json", name):
+            capsys.readouterr()
+            arguments = ["--epsilon", 1, "--out", files / "view.skdp", "--ledger", files / "l"]
+            given = ["--domain", files / domain, *arguments, "--budget", 1]
+            assert run("release", files / name, *given) == 2, name
+            shown = "".join(capsys.readouterr())
+            assert "Refused" in shown
+            assert not any(word in shown for word in ("Canary", "Smith", "77", "PAR1", "name,"))
+            assert not (files / "l").exists() and not (files / "view.skdp").exists()
+        assert run("query", files / name, "age > 3") == 2
+        assert run("ledger", files / name) == 2
+        shown = "".join(capsys.readouterr())
+        assert not any(word in shown for word in ("Canary", "Smith", "77", "PAR1"))
+
+
+def test_nothing_is_overwritten_unasked(files, capsys):
+    ledger = files / "ledger.sqlite"
+    (files / "view.skdp").write_text("precious")
+    (files / "rows.csv").write_text("precious")
+    assert release(files, "--ledger", ledger, "--budget", 9) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert (files / "view.skdp").read_text() == "precious" and not ledger.exists()
+    assert release(files, "--ledger", ledger, "--budget", 9, "--force") == 0
+    sample = ["sample", files / "view.skdp", "--rows", 5, "--out", files / "rows.csv"]
+    assert run(*sample) == 2 and (files / "rows.csv").read_text() == "precious"
+    assert run(*sample, "--force") == 0 and len(pd.read_csv(files / "rows.csv")) == 5
+    before = (files / "data.csv").read_bytes()
+    for out in ("data.csv", "domain.json", "ledger.sqlite"):
+        assert release(files, "--ledger", ledger, "--out", files / out, "--force") == 2
+        assert "which is read" in capsys.readouterr().err
+    assert (files / "data.csv").read_bytes() == before
+    assert skdp.PrivacyLedger(path=ledger).spent == 1
+    assert not list(files.glob(".*"))
+
+
+def test_a_path_that_cannot_be_written_costs_nothing(files, capsys):
+    ledger = files / "ledger.sqlite"
+    assert release(files, "--ledger", ledger, "--budget", 9, "--out", files / ("x" * 300)) == 2
+    assert "too long" in capsys.readouterr().err and not ledger.exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (KeyboardInterrupt(), 130, "Interrupted"),
+        (ValueError("Canary Smith is 77"), 4, "Failed (ValueError)"),
+        (RuntimeError("Canary Smith is 77"), 4, "withheld"),
+    ],
+)
+def test_what_fails_after_reading_tells_no_value(files, capsys, monkeypatch, error, code, message):
+    once = []
+
+    def fails(self, frame):
+        if len(frame):
+            once.append(frame)
+            raise error
+        return self
+
+    monkeypatch.setattr(skdp.PairViewSynthesizer, "fit", fails)
+    assert release(files) == code and once
+    shown = "".join(capsys.readouterr())
+    assert message in shown and "Canary" not in shown
+    assert not (files / "view.skdp").exists() and not list(files.glob(".*"))
+
+
+def test_a_release_that_cannot_be_written_is_kept_elsewhere(files, capsys, monkeypatch):
+    save, tried = skdp.Synopsis.save, []
+
+    def full(self, path):
+        tried.append(path)
+        if len(tried) == 1:
+            raise OSError(28, "No space left on device", str(path))
+        save(self, path)
+
+    monkeypatch.setattr(skdp.Synopsis, "save", full)
+    monkeypatch.setattr(tempfile, "tempdir", str(files))
+    assert release(files) == 2
+    shown = capsys.readouterr().err
+    kept = re.search(r"kept in (\S+\.skdp):", shown)
+    assert "No space left" in shown and skdp.Synopsis.load(kept.group(1)).epsilon == 1
+    assert not (files / "view.skdp").exists()
 
 
 def test_odd_values_in_a_file_are_no_error(files):
