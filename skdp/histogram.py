@@ -325,7 +325,7 @@ class RangeTreeHistogram(PrivateEstimator):
                 given, codes = Categorical(attribute.categories, taxonomy=given).hierarchy()
             tree = Tree.from_parents(given.parents)
         elif given is not None:
-            tree = given if isinstance(given, Tree) else Tree.from_intervals(given)
+            tree = _own(given) if isinstance(given, Tree) else Tree.from_intervals(given)
         elif isinstance(attribute, Categorical) and not attribute.ordered:
             tree = hierarchy.level_tree(n, [n])
         elif not _is(self.branching, "auto"):
@@ -804,6 +804,11 @@ class RangeTreeHistogram(PrivateEstimator):
 def _is(value: Any, word: str) -> bool:
     """Equality that arrays and trees survive."""
     return isinstance(value, str) and value == word
+
+
+def _own(tree: Tree) -> Tree:
+    """A checked copy of a tree, without what is derived from it: nobody else has hold of it."""
+    return Tree(tree.parent, tree.lower, tree.upper, tree.order)
 
 
 def _as_table(X: Any) -> Any:

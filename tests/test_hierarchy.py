@@ -30,6 +30,93 @@ def parents(draw, largest=30):
     return given
 
 
+# parent, lower, upper, and what is wrong with them
+BROKEN_TREES = {
+    "overlapping siblings": ([-1, 0, 0], [0, 0, 1], [3, 2, 3], "tile it from left"),
+    "the same child twice": ([-1, 0, 0], [0, 0, 0], [2, 2, 2], "tile it from left"),
+    "a gap between siblings": ([-1, 0, 0], [0, 0, 2], [3, 1, 3], "tile it from left"),
+    "a gap at the end": ([-1, 0, 0], [0, 0, 1], [3, 1, 2], "last child"),
+    "a gap at the beginning": ([-1, 0, 0], [0, 1, 2], [3, 2, 3], "tile it from left"),
+    "an only child that is smaller": ([-1, 0], [0, 0], [2, 1], "last child"),
+    "outside of the parent": ([-1, 0, 0], [0, 0, 1], [2, 1, 3], "last child"),
+    "before the parent": ([-1, 0, 0, 2, 2], [0, 0, 1, 0, 1], [2, 1, 2, 1, 2], "from left"),
+    "siblings out of order": ([-1, 0, 0], [0, 1, 0], [2, 2, 1], "tile it from left"),
+    "a cycle": ([-1, 2, 1], [0, 0, 0], [1, 1, 1], "comes before"),
+    "its own parent": ([-1, 1], [0, 0], [1, 1], "comes before"),
+    "two roots": ([-1, -1], [0, 0], [1, 1], "is the root"),
+    "no root": ([0, 0], [0, 0], [1, 1], "is the root"),
+    "an odd root": ([-2, 0], [0, 0], [1, 1], "order of their parents"),
+    "a root that begins late": ([-1, 0], [1, 1], [2, 2], "begins at bin 0"),
+    "not by level": ([-1, 0, 1, 0], [0, 0, 0, 1], [2, 1, 1, 2], "order of their parents"),
+    "an empty node": ([-1, 0, 0], [0, 0, 1], [1, 1, 1], "at least one bin"),
+    "no parent of that number": ([-1, 7], [0, 0], [1, 1], "comes before"),
+    "lengths": ([-1, 0], [0], [1, 1], "one entry for each"),
+    "nothing": ([], [], [], "one-dimensional|one entry"),
+    "fractions": ([-1, 0], [0.0, 0.5], [1, 1], "integers"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_TREES)
+def test_a_tree_that_counts_a_record_twice_in_a_level_cannot_be_made(name):
+    parent, lower, upper, message = BROKEN_TREES[name]
+    arrays = [np.array(each) for each in (parent, lower, upper)]
+    with pytest.raises(ValueError, match=message):
+        Tree(*arrays, np.arange(len(parent)))
+
+
+@pytest.mark.parametrize("order", [[0, 0], [1, 2], [0]])
+def test_the_order_of_a_tree_numbers_each_node(order):
+    with pytest.raises(ValueError, match="order"):
+        Tree(np.array([-1, 0]), np.zeros(2, int), np.ones(2, int), np.array(order))
+
+
+@settings(max_examples=200)
+@given(st.lists(st.integers(-1, 4), min_size=1, max_size=6), st.data())
+def test_a_tree_that_can_be_made_holds_each_bin_on_one_path(parent, data):
+    n = len(parent)
+    ends = st.lists(st.integers(0, 3), min_size=n, max_size=n)
+    arrays = [np.array(parent), np.array(data.draw(ends)), np.array(data.draw(ends))]
+    try:
+        tree = Tree(*arrays, np.arange(n))
+    except ValueError:
+        return
+    holders = (tree.lower[:, None] <= np.arange(tree.n_bins)) & (
+        np.arange(tree.n_bins) < tree.upper[:, None]
+    )
+    for at in range(tree.n_bins):
+        nodes = np.flatnonzero(holders[:, at])
+        assert tree.parent[nodes].tolist() == [-1, *nodes[:-1]] and tree.is_leaf[nodes[-1]]
+
+
+def test_nobody_can_write_to_a_tree():
+    arrays = [np.array(each) for each in ([-1, 0, 0], [0, 0, 1], [2, 1, 2], [0, 1, 2])]
+    tree = Tree(*arrays)
+    for mine, array in zip(arrays, (tree.parent, tree.lower, tree.upper, tree.order), strict=True):
+        mine[:] = 0
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.setflags(write=True)
+    assert tree.upper.tolist() == [2, 1, 2] and tree.lower.tolist() == [0, 0, 1]
+
+
+def test_shares_of_a_path_are_checked_where_they_are_spent():
+    tree = hierarchy.balanced_tree(4, 2)
+    counts, epsilon = np.zeros(4, int), Fraction(1)
+    for shares in (
+        [10**6] * tree.n_nodes,
+        [500_001, *[250_000] * 2, *[250_000] * 4],
+        [-(10**6), *[10**6] * 6],
+        [0.5] * tree.n_nodes,
+        [1],
+    ):
+        with pytest.raises(ValueError, match="shares"):
+            hierarchy.measure(tree, counts, np.array(shares), epsilon, random_state=1)
+    for shares in ([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5], [-1, 1, 1, 1, 1, 1, 1], [np.nan] * 7):
+        with pytest.raises(ValueError, match=r"shares|more than 1"):
+            hierarchy.exact_shares(tree, shares)
+
+
 @st.composite
 def measured_trees(draw, unmeasured=True, exact=True, largest=30, spread=100.0):
     """A tree with values and variances, some of them infinite or zero."""

@@ -617,6 +617,50 @@ def test_cycles_and_second_roots_are_refused():
             Tree.from_parents(parents)
 
 
+def hand_built(parent, lower, upper):
+    """A tree as one can be made without the checks: by setting what a frozen class keeps."""
+    tree = Tree.from_intervals([(0, 40), (0, 20), (20, 40)])
+    for name, values in (("parent", parent), ("lower", lower), ("upper", upper)):
+        object.__setattr__(tree, name, np.array(values))
+    object.__setattr__(tree, "order", np.arange(len(parent)))
+    return tree
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        # One record is counted by both children, each of which gets all of epsilon.
+        ([-1, 0, 0], [0, 0, 0], [40, 40, 40]),
+        ([-1, 0, 0], [0, 0, 10], [40, 30, 40]),
+        ([-1, 0, 0, 1, 1, 2], [0, 0, 20, 0, 10, 0], [40, 20, 40, 10, 20, 40]),
+    ],
+)
+def test_no_tree_counts_a_record_twice_in_a_level(arrays):
+    ledger = skdp.PrivacyLedger(1)
+    estimator = histogram(ledger=ledger, tree=hand_built(*arrays), budget="uniform")
+    with pytest.raises(ValueError, match="tile"):
+        estimator.fit(AGES)
+    assert ledger.spent == 0
+
+
+def test_what_is_derived_of_a_tree_is_derived_anew():
+    # `exact_shares` looks at the paths that end in the leaves.
+    tree = Tree.from_intervals([(0, 40), (0, 20), (20, 40)])
+    tree.leaves[:] = 0
+    with pytest.raises(ValueError, match="more than 1"):
+        histogram(tree=tree, budget=np.array([0.5, 1.0, 1.0])).plan()
+    honest = histogram(tree=tree, budget="uniform").fit(AGES)
+    assert honest.tree_.leaves.tolist() == [1, 2]
+
+
+def test_a_category_that_is_two_leaves_is_refused():
+    regions = Taxonomy.from_tree({"north": ["a", "b", "c"], "south": ["d", "e"], "west": ["f"]})
+    towns = Categorical(["f", "b", "d", "a", "e", "c"], taxonomy=regions)
+    regions.leaves = ("a", "a", "c", "d", "e", "f")
+    with pytest.raises(ValueError, match="must be the categories"):
+        RangeTreeHistogram(domain=towns).plan()
+
+
 def test_one_node_and_one_bin(quiet):
     with pytest.raises(skdp.DomainError, match="more than one value"):
         RangeTreeHistogram(bounds=(0, 1), bins=1).fit([0.5, 0.2])

@@ -114,7 +114,7 @@ def measure(
     bin_counts : array-like of int, shape (n_bins,)
         Exact and private.
     shares : ndarray of int64, shape (n_nodes,)
-        From `exact_shares`.
+        From `exact_shares`: in millionths, at most 10**6 in all on each path.
     epsilon : Fraction
         What the whole tree costs.
     random_state : None, int or NoiseSource, default=None
@@ -123,12 +123,23 @@ def measure(
     -------
     Measurement
         Values are 0 where nothing was measured.
+
+    Raises
+    ------
+    ValueError
+        If shares are negative, or some path spends more than epsilon.
     """
     # Privacy. Released: the noisy counts of the nodes with a share. Adding or removing one
     # record changes by 1 the counts of the nodes on one path from the root to a leaf, and no
     # other. Node v gets independent discrete Laplace noise of sensitivity 1 with epsilon times
     # its share, which is share_v * epsilon-DP; the shares are public and sum to at most 1 on
-    # every path (integers, checked by exact_shares), so the whole is epsilon-DP.
+    # every path (integers, checked here whoever made them), so the whole is epsilon-DP. That the
+    # nodes that hold a bin are one path is checked where a Tree is made.
+    shares = np.asarray(shares)
+    if shares.shape != (tree.n_nodes,) or shares.dtype.kind not in "iu" or (shares < 0).any():
+        raise ValueError("shares must be those of exact_shares: one integer for each node.")
+    if (tree.spread_down(shares.astype(np.float64)) > SHARE_UNIT).any():
+        raise ValueError("The shares of some path exceed 1 in all: take those of exact_shares.")
     counts = tree.node_counts(np.asarray(bin_counts, dtype=np.int64))
     values = np.zeros(tree.n_nodes, dtype=np.int64)
     source = noise_source(random_state)

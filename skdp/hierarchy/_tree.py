@@ -37,7 +37,8 @@ class Tree:
     """A rooted tree over consecutive positions (bins), as arrays in level order.
 
     Use :meth:`from_parents`, :meth:`from_intervals`, `perfect_tree`, `balanced_tree` or
-    `level_tree`; the constructor trusts its arguments.
+    `level_tree`; the constructor takes the arrays as they are kept, and checks them. They are
+    copied and cannot be written to.
 
     Parameters
     ----------
@@ -47,6 +48,13 @@ class Tree:
         Node i holds the bins ``lower[i] <= bin < upper[i]``.
     order : ndarray of int64, shape (n_nodes,)
         Number of each node in the caller's numbering, for the constructors that have one.
+
+    Raises
+    ------
+    ValueError
+        If the nodes are not in level order, or the children of some node do not tile it: what a
+        record costs is counted along one path, which holds only if no two nodes of a level
+        overlap.
     """
 
     parent: Ints
@@ -55,10 +63,28 @@ class Tree:
     order: Ints
 
     def __post_init__(self) -> None:
+        self._keep()
+        _check_tree(self.parent, self.lower, self.upper, self.order)
+
+    def _keep(self) -> None:
+        """Copy the arrays into memory that nobody can write to, not even by setting a flag."""
         for name in ("parent", "lower", "upper", "order"):
-            array = np.ascontiguousarray(getattr(self, name), dtype=np.int64)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+            array = np.asarray(getattr(self, name))
+            if array.ndim != 1 or array.dtype.kind not in "iu":
+                raise ValueError(
+                    f"{name} must be a one-dimensional array of integers, got shape {array.shape} "
+                    f"and dtype {array.dtype}."
+                )
+            kept = np.frombuffer(array.astype(np.int64).tobytes(), dtype=np.int64)
+            object.__setattr__(self, name, kept)
+
+    @classmethod
+    def _bare(cls, parent: Ints) -> Tree:
+        """The shape of a tree whose intervals are not known yet, unchecked."""
+        tree: Tree = object.__new__(cls)
+        for name in ("parent", "lower", "upper", "order"):
+            object.__setattr__(tree, name, parent)
+        return tree
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Without what can be derived.
@@ -90,8 +116,7 @@ class Tree:
         position[order] = np.arange(len(given))
         above = given[order]
         above[1:] = position[above[1:]]
-        bare = cls(above, np.zeros_like(above), np.ones_like(above), order)
-        lower, upper = bare._leaf_ranges()
+        lower, upper = cls._bare(above)._leaf_ranges()
         return cls(above, lower, upper, order)
 
     @classmethod
@@ -384,6 +409,43 @@ class Tree:
         high = self.upper[self.leaves][:, None]
         covered = np.minimum(high, stop) - np.maximum(low, start)
         return np.maximum(covered, 0.0) / (high - low)
+
+
+def _check_tree(parent: Ints, lower: Ints, upper: Ints, order: Ints) -> None:
+    """Refuse arrays that are no tree of tiles in level order, by one look at each node."""
+    n = len(parent)
+    if n == 0 or not n == len(lower) == len(upper) == len(order):
+        raise ValueError(
+            "parent, lower, upper and order must have one entry for each node, got "
+            f"{n}, {len(lower)}, {len(upper)} and {len(order)}."
+        )
+
+    def refuse(bad: NDArray[np.bool_], rule: str) -> None:
+        if bad.any():
+            node = int(np.argmax(bad))
+            raise ValueError(
+                f"Node {node}, [{lower[node]}, {upper[node]}) with the parent {parent[node]}, "
+                f"breaks the rule that {rule}. Tree.from_intervals and Tree.from_parents bring "
+                "nodes into order."
+            )
+
+    # Parents before their children, which leaves no cycle, and siblings side by side.
+    places = np.arange(n)
+    refuse((parent < 0) != (places == 0), "node 0, and no other, is the root")
+    refuse(parent >= places, "a parent comes before its children")
+    refuse(np.diff(parent, prepend=-1) < 0, "nodes come in the order of their parents")
+    refuse(lower >= upper, "a node holds at least one bin")
+    refuse((places == 0) & (lower != 0), "the root begins at bin 0")
+    # Each child begins where its sibling before it ends, or with its parent, and the last ends
+    # with its parent: every bin of a node is in one of its children.
+    first = np.diff(parent, prepend=-2) != 0
+    last = np.append(first[1:], True)
+    above = np.maximum(parent, 0)
+    begin = np.where(first, lower[above], np.roll(upper, 1))
+    refuse(lower != begin, "the children of a node tile it from left to right")
+    refuse(last & (upper != upper[above]), "the last child of a node ends where the node does")
+    if (np.sort(order) != places).any():
+        raise ValueError(f"order must hold each of the numbers 0 to {n - 1} once.")
 
 
 def column(values: NDArray[Any], ndim: int) -> NDArray[Any]:
