@@ -24,7 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skdp.exceptions import DomainError, EngineError
-from skdp.frames import Frame, as_frame, check_unique, is_dask, narwhals_kind
+from skdp.frames import Frame, as_frame, check_unique, is_dask, narwhals_kind, type_name
 
 __all__ = ["CodedRows", "Encoder", "LazyColumn", "LazyRows", "part_of", "read_rows"]
 
@@ -93,6 +93,14 @@ class LazyColumn:
         """The same column, with a place for long tables."""
         return LazyColumn(self.name, self.kind, self.dtype, self.engine, lookups)
 
+    def number(self) -> nw.Expr:
+        """Values as float64, each the nearest one."""
+        value = nw.col(self.name)
+        if self.kind == "decimal" and self.engine == "polars":
+            # A cast of older versions rounds twice; text is read to the nearest.
+            value = value.cast(nw.String)
+        return value.cast(nw.Float64)
+
     def binned(
         self, lower: float, upper: float, bins: int, *, integer: bool, missing: int
     ) -> nw.Expr:
@@ -109,7 +117,7 @@ class LazyColumn:
         """
         if self.kind == "null":
             return nw.lit(missing)
-        value = nw.col(self.name).cast(nw.Float64)
+        value = self.number()
         gone = value.is_null() | value.is_nan()
         # What is missing gets a number first: some engines raise where they cast a NaN.
         x = nw.when(gone).then(nw.lit(lower)).otherwise(value)
@@ -906,7 +914,7 @@ def _lazy_rows(frame: nw.LazyFrame) -> LazyRows:
         # Where the engine allows the same name twice.
         check_unique(nw.to_native(frame).columns)
     columns = {
-        name: LazyColumn(name, _kind(frame, name, dtype, engine), str(dtype), engine)
+        name: LazyColumn(name, _kind(frame, name, dtype, engine), type_name(dtype), engine)
         for name, dtype in schema.items()
     }
     return LazyRows(frame, columns, engine)

@@ -40,6 +40,7 @@ __all__ = [
     "narwhals_kind",
     "select_columns",
     "take_rows",
+    "type_name",
 ]
 
 
@@ -240,7 +241,11 @@ class _PandasColumn(Column):
 
 class _PolarsColumn(Column):
     def _floats(self) -> NDArray[np.float64]:
-        return nw.from_native(self.data, series_only=True).cast(nw.Float64).to_numpy()
+        series = nw.from_native(self.data, series_only=True)
+        if self.dtype.startswith("Decimal"):
+            # A cast of older versions rounds twice; text is read to the nearest float.
+            series = series.cast(nw.String)
+        return series.cast(nw.Float64).to_numpy()
 
     def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         series = nw.from_native(self.data, series_only=True)
@@ -327,6 +332,11 @@ def narwhals_kind(dtype: Any) -> str:
     return "other"
 
 
+def type_name(dtype: Any) -> str:
+    """Name of a type of Polars or narwhals for messages; the categories of an Enum are values."""
+    return str(dtype).partition("(categories")[0]
+
+
 def _pandas_kind(dtype: Any, data: Any, name: str) -> str:
     # The native type decides, not narwhals: for object columns narwhals looks at values, and a
     # schema error must not depend on one.
@@ -354,7 +364,7 @@ def _pandas_column(data: Any, name: str) -> Column:
 def _polars_column(data: Any, name: str) -> Column:
     kind = "null" if str(data.dtype) == "Null" else None
     kind = kind or narwhals_kind(nw.from_native(data, series_only=True).dtype)
-    return _PolarsColumn(data, kind, str(data.dtype))
+    return _PolarsColumn(data, kind, type_name(data.dtype))
 
 
 def _arrow_column(data: Any, name: str) -> Column:
