@@ -196,6 +196,19 @@ def _list_factorize(values: Iterable[Any]) -> tuple[NDArray[np.intp], list[Any]]
     return np.array(codes, dtype=np.intp), uniques
 
 
+def _array_factorize(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Positions and distinct values of an array, each value by itself.
+
+    Where all objects are text, and only there, pandas 2 compares them up to their first NUL, so
+    that one record without text would change which others are equal. A missing value, put behind
+    the others, leaves no such choice.
+    """
+    if values.dtype != object:
+        return pd.factorize(values)
+    codes, uniques = pd.factorize(np.append(values, [None]))
+    return codes[:-1], uniques
+
+
 class _NumpyColumn(Column):
     def _floats(self) -> NDArray[np.float64]:
         if isinstance(self.data, np.ma.MaskedArray):
@@ -206,7 +219,7 @@ class _NumpyColumn(Column):
         values = np.asarray(self.data)
         if self.kind == "string":
             values = values.astype(object)
-        codes, uniques = pd.factorize(values)
+        codes, uniques = _array_factorize(values)
         if isinstance(self.data, np.ma.MaskedArray):
             codes = np.where(np.ma.getmaskarray(self.data), -1, codes)
         return codes, uniques.tolist()
@@ -230,7 +243,11 @@ class _PandasColumn(Column):
         if isinstance(self.data.dtype, pd.CategoricalDtype):
             return self.data.cat.codes.to_numpy().astype(np.intp), list(self.data.cat.categories)
         if isinstance(self.data.dtype, np.dtype):
-            codes, uniques = pd.factorize(self.data.to_numpy())
+            codes, uniques = _array_factorize(self.data.to_numpy())
+        elif self.kind == "string" and "pyarrow" not in str(
+            getattr(self.data.dtype, "storage", "")
+        ):
+            codes, uniques = _array_factorize(self.data.to_numpy(dtype=object, na_value=None))
         else:
             codes, uniques = pd.factorize(self.data.array)
         return codes, list(uniques)

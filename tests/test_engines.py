@@ -366,7 +366,7 @@ def test_categories_are_told_apart_by_every_letter(engine, joined, monkeypatch):
         assert_same_counts(ENGINES[engine](frame), frame, domain)
 
 
-@pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NFC", "NOCASE.NOACCENT.NFC"])
+@pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NFC", "NOCASE.NOACCENT"])
 @pytest.mark.parametrize("where", ["connection", "column"])
 def test_collations_of_duckdb_join_no_categories(collation, where):
     frame = pd.DataFrame(
@@ -392,7 +392,7 @@ def test_collations_of_duckdb_join_no_categories(collation, where):
         # Persons whose names differ by no more than case or accent are different persons.
         alone = Domain({"x": Categorical(["a"], other="a", nullable=True)})
         kept = Contributions("who", 1, noise_source(1))
-        assert count_rows(read_rows(relation), alone, kept).n == frame["who"].nunique()
+        assert count_rows(read_rows(relation), alone, kept).n == len(set(frame["who"]))
 
 
 def mixed(n_rows=600, seed=0):

@@ -401,3 +401,24 @@ def test_missing(value):
 @pytest.mark.parametrize("value", [0, "", "nan", [], np.zeros(2), (), {}, float("inf"), False])
 def test_not_missing(value):
     assert not is_missing(value)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda values: pd.DataFrame({"x": pd.Series(values, dtype=object)}),
+        lambda values: pd.DataFrame({"x": pd.Series(values, dtype="string[python]")}),
+        lambda values: pd.DataFrame({"x": pd.Series(values, dtype="str")}),
+        lambda values: np.array(values, dtype=object)[:, None],
+        lambda values: [[value] for value in values],
+    ],
+    ids=["object", "string", "str", "numpy", "list"],
+)
+def test_text_is_read_beyond_a_nul_whatever_the_other_records_are(make):
+    # In pandas 2 one record without text changed which others were equal.
+    texts = ["a", "a\0b", "a\0", "b", "\0", ""]
+    for others in ([], [None], ["c"]):
+        frame = as_frame(make([*texts, *others]))
+        codes, uniques = frame.column(frame.names[0]).factorize()
+        assert len(set(codes[: len(texts)].tolist())) == len(texts)
+        assert [uniques[code] for code in codes[: len(texts)]] == texts
