@@ -413,6 +413,9 @@ class LazyRows:
             if unit is None:
                 return rows.with_columns(**codes).select(*names)
             owner = nw.col(unit)
+            if self.engine == "pyspark" and self.kinds[unit] == "string":
+                # Without a collation, under which two persons would be one.
+                owner = owner.cast(nw.String)
             known = ~owner.is_null()
             if self.dtypes[unit] in ("Float32", "Float64"):
                 known = known & ~owner.is_nan()

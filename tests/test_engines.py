@@ -395,6 +395,23 @@ def test_collations_of_duckdb_join_no_categories(collation, where):
         assert count_rows(read_rows(relation), alone, kept).n == len(set(frame["who"]))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("collation", ["UTF8_LCASE", "UNICODE_CI", "UTF8_BINARY_RTRIM"])
+def test_collations_of_spark_join_no_categories_and_no_persons(collation):
+    texts = ["a", "A", "a ", "á", "", None, "b"] * 2
+    frame = pd.DataFrame({"x": pd.Series(texts, dtype=object), "who": texts})
+    session = spark_session()
+    if int(session.version.split(".")[0]) < 4:
+        pytest.skip("without collations")
+    plain = session.createDataFrame(list(zip(texts, texts, strict=True)), "x string, who string")
+    rows = plain.selectExpr(*(f"{name} collate {collation} AS {name}" for name in ("x", "who")))
+    for more in (0, 90):
+        many = Categorical(["a", "b", "", *(f"c{i}" for i in range(more))], nullable=True)
+        assert_same_counts(rows, frame, Domain({"x": many}))
+    alone = Domain({"x": Categorical(["a"], other="a", nullable=True)})
+    assert count_rows(read_rows(rows), alone, Contributions("who", 1, noise_source(1))).n == 6
+
+
 def mixed(n_rows=600, seed=0):
     rng = np.random.default_rng(seed)
     return pd.DataFrame(
