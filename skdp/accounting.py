@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 
 import pandas as pd
 
+from ._random import process_mark
 from ._validation import as_epsilon, as_fraction
 from .exceptions import BudgetExceededError
 
@@ -39,7 +40,7 @@ _HTML_ROWS = 20
 
 
 class LedgerError(RuntimeError):
-    """The ledger cannot be read or written; nothing was spent."""
+    """The ledger cannot be read or written, or does not take this charge; nothing was spent."""
 
 
 def neighbours(max_contributions: int | None = None) -> str:
@@ -282,43 +283,131 @@ def _loss_from_state(
     return PrivacyLoss(epsilon, parts, seeded=seeded, max_contributions=max_contributions)
 
 
+RECORD, PERSON = "record", "person"
+# How estimators of earlier versions marked a charge whose unit is the person: in its name only.
+_OLD_MARK = ", unit: person"
+
+
 @dataclass(frozen=True)
 class _Entry:
-    """One charge as it is recorded."""
+    """One charge as it is recorded.
+
+    ``unit`` is what the loss protects, a record or a person. It is the unit of ``loss``, except
+    in files of earlier versions, which did not keep the bound on a person's records.
+    """
 
     time: str
     name: str
     loss: PrivacyLoss
     process: int
+    unit: str
 
 
 def _entry(name: str, loss: PrivacyLoss) -> _Entry:
     now = datetime.now(UTC).isoformat(timespec="microseconds")
-    return _Entry(now, name, loss, os.getpid())
+    return _Entry(now, name, loss, os.getpid(), _unit(loss))
+
+
+def _unit(loss: PrivacyLoss) -> str:
+    return RECORD if loss.max_contributions is None else PERSON
+
+
+def _by_unit(entries: tuple[_Entry, ...]) -> dict[str, Fraction]:
+    """What was spent on each unit of privacy, in the order of the first charges."""
+    spent: dict[str, Fraction] = {}
+    for entry in entries:
+        spent[entry.unit] = spent.get(entry.unit, Fraction(0)) + entry.loss.epsilon
+    return spent
+
+
+def _subtotals(entries: tuple[_Entry, ...]) -> str:
+    """Whose loss it is, where that is not simply a record's."""
+    by_unit = _by_unit(entries)
+    if len(by_unit) > 1:
+        parts = " and ".join(f"{_text(value)} per {unit}" for unit, value in by_unit.items())
+        return f"{parts}, which do not add up"
+    return "per person" if PERSON in by_unit else ""
+
+
+def _refuse_other_unit(entry: _Entry) -> NoReturn:
+    """Refuse a charge for a person in a ledger of records, or the reverse.
+
+    Epsilon for a record says nothing about a person, whose records may be many: the sum of the
+    two would bound neither a person's loss nor mean what the limit was set for.
+    """
+    other = PERSON if entry.unit == RECORD else RECORD
+    raise LedgerError(
+        f"The charge {entry.name!r} protects one {entry.unit}, but this ledger holds charges that "
+        f"protect one {other}. The two do not add up. Nothing was spent. Keep a ledger for each "
+        "unit of privacy, or bound the contributions of all releases (max_contributions= and "
+        "unit=). Where it is known that nobody has more than m records, a release that costs a "
+        "record epsilon costs a person m * epsilon: "
+        "charge(name, PrivacyLoss(m * epsilon, max_contributions=m))."
+    )
+
+
+class _DetachedStore:
+    """Stands for a ledger that stayed behind: it has a name and cannot be charged."""
+
+    path = None
+
+    def __init__(self, name: str | None) -> None:
+        self.name = name
+
+    def _refuse(self) -> NoReturn:
+        named = "" if self.name is None else f" {self.name!r}"
+        raise LedgerError(
+            f"The ledger{named} of this estimator is not here: a ledger in memory, and that of a "
+            "fitted estimator, stays behind when the estimator is pickled (saved, or sent to a "
+            "worker process). Nothing was spent. Attach the real one, est.set_params(ledger=...). "
+            "For worker processes (n_jobs=2) give the ledger a file, "
+            "PrivacyLedger(epsilon, path=...), which all processes can charge, and send them "
+            "clone(est), which is not fitted; or use threads, or n_jobs=1."
+        )
+
+    @property
+    def total(self) -> Fraction | None:
+        self._refuse()
+
+    def charge(self, entry: _Entry) -> None:
+        self._refuse()
+
+    def spent(self) -> Fraction:
+        self._refuse()
+
+    def entries(self) -> tuple[_Entry, ...]:
+        self._refuse()
 
 
 class _MemoryStore:
     """Charges in the memory of one process."""
 
+    path = None
+
     def __init__(self, total: Fraction | None, name: str | None) -> None:
         self.total = total
         self.name = name
-        self._pid = os.getpid()
+        # Not the process id alone, which a later process may get again.
+        self._process = process_mark()
         self._lock = threading.Lock()
         # Replaced as a whole under the lock, so that readers need no lock: after a fork the
         # copied lock may be held by a thread that does not exist in the child.
         self._state: tuple[Fraction, tuple[_Entry, ...]] = (Fraction(0), ())
 
     def charge(self, entry: _Entry) -> None:
-        if os.getpid() != self._pid:
+        if process_mark() != self._process:
             raise LedgerError(
-                f"This ledger lives in the memory of process {self._pid}; process {os.getpid()} "
+                f"This ledger lives in the memory of process {self._process[0]}; process "
+                f"{os.getpid()} "
                 "has only a copy of it, and what it spends would be lost. Nothing was spent. "
                 "Give the ledger a file, PrivacyLedger(epsilon, path=...), which all processes "
                 "can charge, or run in threads."
             )
         with self._lock:
             spent, entries = self._state
+            # One entry tells: all have the same unit.
+            if any(other.unit != entry.unit for other in entries[:1]):
+                _refuse_other_unit(entry)
             after = _within(self.total, spent, entry.loss.epsilon)
             self._state = (after, (*entries, entry))
 
@@ -327,6 +416,61 @@ class _MemoryStore:
 
     def entries(self) -> tuple[_Entry, ...]:
         return self._state[1]
+
+
+class _PrepaidStore:
+    """Takes charges that ``store`` has been charged with already, up to ``left``.
+
+    What goes beyond is charged to ``store``, so that a search whose fits cost more than it
+    reckoned pays for them all the same.
+    """
+
+    def __init__(self, store: _Store, left: Fraction) -> None:
+        self.store = store
+        self._left = left
+        self._lock = threading.Lock()
+
+    def charge(self, entry: _Entry) -> None:
+        with self._lock:
+            if entry.loss.epsilon <= self._left:
+                self._left -= entry.loss.epsilon
+                return
+        self.store.charge(entry)
+
+    @property
+    def name(self) -> str | None:
+        return self.store.name
+
+    @property
+    def path(self) -> Path | None:
+        return self.store.path
+
+    @property
+    def total(self) -> Fraction | None:
+        return self.store.total
+
+    def spent(self) -> Fraction:
+        return self.store.spent()
+
+    def entries(self) -> tuple[_Entry, ...]:
+        return self.store.entries()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"store": _for_travel(self.store), "_left": self._left}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
+
+def _for_travel(store: _Store) -> _Store:
+    """What is pickled of a store: all of a file, and the name of one that lives in memory.
+
+    A copy of the latter would not see what the original spends, and both could spend the whole.
+    It refuses where it is charged and not where it is pickled, because joblib puts an error of
+    its own in front of whatever is raised there.
+    """
+    return _DetachedStore(store.name) if isinstance(store, _MemoryStore) else store
 
 
 def _within(total: Fraction | None, spent: Fraction, asked: Fraction) -> Fraction:
@@ -346,8 +490,13 @@ class _FileStore:
 
     # "skdp" in ASCII; kept in the header of the file.
     APPLICATION_ID = 0x736B6470
-    SCHEMA_VERSION = 1
+    # Version 1 had no unit, max_contributions and token. It is read as it is, and becomes
+    # version 2 with its next charge.
+    SCHEMA_VERSION = 2
     BUSY_SECONDS = 10.0
+
+    # The newest charge that was seen in the file: its columns as `_read_newest` gives them.
+    _last: tuple[Any, ...] | None = None
 
     def __init__(self, path: Path, total: Fraction | None, name: str | None) -> None:
         self.path = path
@@ -379,9 +528,11 @@ class _FileStore:
                 raise self._damaged(check)
             # One transaction: no charge may come between the two readings.
             connection.execute("BEGIN")
-            booked = sum((e.loss.epsilon for e in self._read_entries(connection)), Fraction(0))
+            entries = self._read_entries(connection)
             balance = self._read_spent(connection)
+            self._last = self._read_newest(connection)
             connection.execute("COMMIT")
+            booked = sum((entry.loss.epsilon for entry in entries), Fraction(0))
             if booked != balance:
                 raise self._damaged(f"its charges sum to {booked}, its balance says {balance}")
             if total is not None and total != self.total:
@@ -403,6 +554,22 @@ class _FileStore:
                 stacklevel=3,
             )
 
+    _NEW_COLUMNS = (
+        f"unit TEXT NOT NULL DEFAULT '{RECORD}'",
+        "max_contributions INTEGER",
+        "token TEXT NOT NULL DEFAULT ''",
+    )
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        """Bring a file of version 1 to this one, within the transaction of a charge."""
+        for column in self._NEW_COLUMNS:
+            connection.execute(f"ALTER TABLE charges ADD COLUMN {column}")
+        connection.execute(
+            "UPDATE charges SET unit = ? WHERE substr(name, -?) = ?",
+            (PERSON, len(_OLD_MARK), _OLD_MARK),
+        )
+        connection.execute(f"PRAGMA user_version = {self.SCHEMA_VERSION}")
+
     def _write_schema(
         self, connection: sqlite3.Connection, total: Fraction, name: str | None
     ) -> None:
@@ -416,7 +583,8 @@ class _FileStore:
         connection.execute(
             "CREATE TABLE charges (id INTEGER PRIMARY KEY, time TEXT NOT NULL, "
             "name TEXT NOT NULL, epsilon TEXT NOT NULL, parts TEXT NOT NULL, "
-            "seeded INTEGER NOT NULL, process INTEGER NOT NULL, spent TEXT NOT NULL)"
+            "seeded INTEGER NOT NULL, process INTEGER NOT NULL, spent TEXT NOT NULL, "
+            f"{', '.join(self._NEW_COLUMNS)})"
         )
         created = datetime.now(UTC).isoformat(timespec="seconds")
         connection.execute(
@@ -432,10 +600,16 @@ class _FileStore:
             # between the check and the entry.
             connection.execute("BEGIN IMMEDIATE")
             self._read_header(connection)
+            self._refuse_older_copy(connection)
+            if self._version(connection) < self.SCHEMA_VERSION:
+                self._migrate(connection)
+            differs = "SELECT 1 FROM charges WHERE unit != ? LIMIT 1"
+            if connection.execute(differs, (entry.unit,)).fetchone():
+                _refuse_other_unit(entry)
             after = _within(self.total, self._read_spent(connection), loss.epsilon)
             connection.execute(
-                "INSERT INTO charges (time, name, epsilon, parts, seeded, process, spent) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO charges (time, name, epsilon, parts, seeded, process, spent, unit, "
+                "max_contributions, token) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     entry.time,
                     entry.name,
@@ -444,23 +618,65 @@ class _FileStore:
                     int(loss.seeded),
                     entry.process,
                     str(after),
+                    entry.unit,
+                    loss.max_contributions,
+                    uuid.uuid4().hex,
                 ),
             )
+            newest = self._read_newest(connection)
             connection.execute("COMMIT")
+            self._last = newest
 
     def spent(self) -> Fraction:
-        with self._connect(self._read_mode()) as connection:
-            self._read_header(connection)
+        with self._reading() as connection:
             return self._read_spent(connection)
 
     def entries(self) -> tuple[_Entry, ...]:
-        with self._connect(self._read_mode()) as connection:
-            self._read_header(connection)
+        with self._reading() as connection:
             return self._read_entries(connection)
 
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._connect(self._read_mode()) as connection:
+            connection.execute("BEGIN")
+            self._read_header(connection)
+            self._refuse_older_copy(connection)
+            yield connection
+            self._last = self._read_newest(connection)
+
+    def _version(self, connection: sqlite3.Connection) -> int:
+        version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+        return version
+
+    def _read_newest(
+        self, connection: sqlite3.Connection, row: int | None = None
+    ) -> tuple[Any, ...] | None:
+        """The newest charge, or that of a row: what tells it from every other one."""
+        token = "token" if self._version(connection) > 1 else "''"
+        which = "ORDER BY id DESC LIMIT 1" if row is None else "WHERE id = ?"
+        found: tuple[Any, ...] | None = connection.execute(
+            f"SELECT id, time, name, epsilon, process, spent, {token} FROM charges {which}",
+            () if row is None else (row,),
+        ).fetchone()
+        return found
+
+    def _refuse_older_copy(self, connection: sqlite3.Connection) -> None:
+        """Refuse a file that has lost the newest charge that was seen in it."""
+        last = self._last
+        if last is not None and self._read_newest(connection, last[0]) != last:
+            raise LedgerError(
+                f"The ledger at {str(self.path)!r} has lost the charge {last[2]!r} of "
+                f"{last[1][:19]} UTC, which was seen in it: an older copy of the file was put "
+                "back, or somebody deleted or edited the charge. Nothing was spent now, but what "
+                "was spent since that copy was made stays spent. Restore the newest copy. If there "
+                "is none, open the ledger again and charge what it has lost."
+            )
+
     def _read_entries(self, connection: sqlite3.Connection) -> tuple[_Entry, ...]:
+        new = self._version(connection) > 1
+        units = "unit, max_contributions" if new else "NULL, NULL"
         rows = connection.execute(
-            "SELECT time, name, epsilon, parts, seeded, process FROM charges ORDER BY id"
+            f"SELECT time, name, epsilon, parts, seeded, process, {units} FROM charges ORDER BY id"
         ).fetchall()
         try:
             return tuple(
@@ -471,10 +687,12 @@ class _FileStore:
                         Fraction(epsilon),
                         {part: Fraction(value) for part, value in json.loads(parts).items()},
                         seeded=bool(seeded),
+                        max_contributions=most,
                     ),
                     process,
+                    unit or (PERSON if name.endswith(_OLD_MARK) else RECORD),
                 )
-                for time, name, epsilon, parts, seeded, process in rows
+                for time, name, epsilon, parts, seeded, process, unit, most in rows
             )
         except (ValueError, TypeError, AttributeError, ZeroDivisionError) as error:
             raise self._damaged(error) from error
@@ -486,11 +704,11 @@ class _FileStore:
                 f"{str(self.path)!r} is not a ledger of skdp: it is empty or belongs to other "
                 "software. It was left as it is and nothing was spent. Give another path."
             )
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version != self.SCHEMA_VERSION:
+        version = self._version(connection)
+        if not 1 <= version <= self.SCHEMA_VERSION:
             raise LedgerError(
                 f"The ledger at {str(self.path)!r} has format {version}; this version of skdp "
-                f"knows format {self.SCHEMA_VERSION}. Update skdp. Nothing was spent."
+                f"knows formats up to {self.SCHEMA_VERSION}. Update skdp. Nothing was spent."
             )
         rows = connection.execute("SELECT total, name, identity FROM ledger").fetchall()
         try:
@@ -593,6 +811,9 @@ class _FileStore:
             raise self._read_only(path)
 
 
+_Store = _DetachedStore | _MemoryStore | _PrepaidStore | _FileStore
+
+
 class PrivacyLedger:
     """What may be spent on one data set, and what has been spent on it.
 
@@ -607,7 +828,8 @@ class PrivacyLedger:
     path : str or path-like, default=None
         File of the ledger (SQLite), made if it does not exist. It survives restarts, and any
         number of processes may charge it at once (``n_jobs=4``). None keeps the ledger in the
-        memory of this process: other processes cannot charge it, and it cannot be pickled.
+        memory of this process: a pickle of it holds the name only and refuses to be charged, so
+        that other processes cannot spend the budget once more.
     name : str, default=None
         Name of the data set; kept in the file. Opening the file under another name warns.
 
@@ -616,14 +838,28 @@ class PrivacyLedger:
     ValueError
         If ``epsilon`` is not positive, or differs from what the file says.
     LedgerError
-        If the file cannot be used: not a ledger, damaged, read-only, locked, replaced. Nothing
-        is spent then. A subclass of RuntimeError.
+        If the file cannot be used: not a ledger, damaged, read-only, locked, replaced, or an
+        older copy of the one that was opened. Nothing is spent then. A subclass of RuntimeError.
 
     Notes
     -----
-    Amounts are exact fractions of the decimals as written, so that three times .1 fit into .3.
+    Amounts are exact fractions of the decimals as written, so that three times 0.1 fit into 0.3.
     ``copy.copy``, ``copy.deepcopy`` and ``sklearn.base.clone`` return the same ledger: a clone
     spends from the same budget. A charge stays spent if the release crashes after it.
+
+    A ledger has one unit of privacy, that of its first charge: a record, or a person of whom a
+    bounded number of records count (whatever the bound, losses of a person add up). Charges of
+    the other unit are refused, because epsilon for a record bounds no loss of a person with many
+    records, and scores are protected record by record. In a file of an earlier version there may
+    be both: ``spent`` is then the sum, which is the guarantee of neither; the subtotals are
+    shown, and no further charge is accepted.
+
+    A fitted estimator leaves its ledger behind when it is pickled: the loaded one has a detached
+    ledger, with the name only, which refuses every charge until the real one is attached with
+    ``set_params(ledger=...)``.
+
+    While a ledger is open it remembers the newest charge, and notices when the file is put back
+    to an older state. It cannot notice that before it is opened: guard the file like the data.
 
     Examples
     --------
@@ -632,6 +868,10 @@ class PrivacyLedger:
     >>> ledger
     PrivacyLedger(epsilon=1, spent=0.25, remaining=0.75, charges=1, name='mothers')
     """
+
+    # No instance dictionary: a charge() that is set on a ledger by accident, or by a mock that was
+    # left behind, would silently take the place of the real one.
+    __slots__ = ("__weakref__", "_stand_in", "_store")
 
     def __init__(
         self,
@@ -643,7 +883,8 @@ class PrivacyLedger:
         total = None if epsilon is None else as_epsilon(epsilon)
         if name is not None and not isinstance(name, str):
             raise TypeError(f"name must be a string, got {name!r}.")
-        self._store: _MemoryStore | _FileStore
+        self._store: _Store
+        self._stand_in: PrivacyLedger | None = None
         if path is None:
             self._store = _MemoryStore(total, name)
         else:
@@ -664,11 +905,11 @@ class PrivacyLedger:
     @property
     def path(self) -> Path | None:
         """File of the ledger; None in memory."""
-        return self._store.path if isinstance(self._store, _FileStore) else None
+        return self._store.path
 
     @property
     def spent(self) -> Fraction:
-        """What has been spent."""
+        """What has been spent; where an older file mixes units of privacy, the sum of both."""
         return self._store.spent()
 
     @property
@@ -684,13 +925,15 @@ class PrivacyLedger:
         name : str
             What the charge is for, such as the class of the estimator.
         loss : PrivacyLoss or number
+            A number is the epsilon of one record; for a person give
+            ``PrivacyLoss(epsilon, max_contributions=...)``.
 
         Raises
         ------
         BudgetExceededError
             If less than ``loss`` is left.
         LedgerError
-            If the ledger cannot be used from here.
+            If the ledger cannot be used from here, or holds charges of the other unit of privacy.
         """
         if not isinstance(name, str) or not name:
             raise TypeError(f"A charge needs a name, a non-empty string; got {name!r}.")
@@ -705,7 +948,9 @@ class PrivacyLedger:
         -------
         DataFrame
             Columns ``time`` (UTC), ``name``, ``epsilon`` (float), ``exact`` (the fraction as
-            text), ``parts`` (text), ``seeded`` (no guarantee), ``process`` (its id).
+            text), ``parts`` (text), ``seeded`` (no guarantee), ``process`` (its id), ``unit``
+            ("record" or "person"), ``max_contributions`` (how many records of a person count;
+            missing for records, and where an earlier version did not keep it).
         """
         entries = self._store.entries()
         times = pd.to_datetime([entry.time for entry in entries], utc=True)
@@ -720,8 +965,24 @@ class PrivacyLedger:
                 ),
                 "seeded": pd.Series([entry.loss.seeded for entry in entries], dtype=bool),
                 "process": pd.Series([entry.process for entry in entries], dtype="int64"),
+                "unit": pd.Series([entry.unit for entry in entries], dtype=object),
+                "max_contributions": pd.Series(
+                    [entry.loss.max_contributions for entry in entries], dtype="Int64"
+                ),
             }
         )
+
+    def detached(self) -> PrivacyLedger:
+        """The ledger's name without the ledger, as it travels with a fitted estimator.
+
+        Returns
+        -------
+        PrivacyLedger
+            Refuses every charge and says how to attach the real one. Always the same object.
+        """
+        if self._stand_in is None:
+            self._stand_in = _with_store(_DetachedStore(self.name))
+        return self._stand_in
 
     def __copy__(self) -> PrivacyLedger:
         return self
@@ -730,14 +991,11 @@ class PrivacyLedger:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        if isinstance(self._store, _MemoryStore):
-            raise TypeError(
-                "A ledger in memory cannot be pickled or sent to another process: the copy "
-                "would not see what this one spends, and both could spend the whole budget. "
-                "Give it a file, PrivacyLedger(epsilon, path=...), which all processes can "
-                "charge; or use threads, n_jobs=1, or set ledger=None before pickling."
-            )
-        return self.__dict__
+        return {"_store": _for_travel(self._store)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._store = state["_store"]
+        self._stand_in = None
 
     def _repr_html_(self) -> str:
         try:
@@ -747,7 +1005,14 @@ class PrivacyLedger:
         spent = sum((entry.loss.epsilon for entry in entries), Fraction(0))
         title = "" if self.name is None else f" of <i>{html.escape(self.name)}</i>"
         seeded = sum(entry.loss.seeded for entry in entries)
-        notes = [f"neighbours: {NEIGHBOURS}", f"{len(entries)} charges"]
+        kinds = {(entry.unit, entry.loss.max_contributions) for entry in entries}
+        protects = "; ".join(
+            NEIGHBOURS.replace(RECORD, unit) if most is None else neighbours(most)
+            for unit, most in sorted(kinds, key=lambda kind: (kind[0] != RECORD, kind[1] or 0))
+        )
+        notes = [f"neighbours: {protects or NEIGHBOURS}", f"{len(entries)} charges"]
+        if len(_by_unit(entries)) > 1:
+            notes.append(f"<b>{_subtotals(entries)}</b>")
         if seeded:
             notes.append(f"<b>{seeded} seeded: no guarantee</b>")
         if self.path is not None:
@@ -803,7 +1068,8 @@ class PrivacyLedger:
         import matplotlib.pyplot as plt
 
         by_name: dict[str, Fraction] = {}
-        for entry in self._store.entries():
+        entries = self._store.entries()
+        for entry in entries:
             label = f"{entry.name} (seeded)" if entry.loss.seeded else entry.name
             by_name[label] = by_name.get(label, Fraction(0)) + entry.loss.epsilon
         spent = sum(by_name.values(), Fraction(0))
@@ -843,13 +1109,18 @@ class PrivacyLedger:
         ax.set_yticks([])
         ax.set_xlabel("epsilon")
         total = "no limit" if self.epsilon is None else f"of {_text(self.epsilon)}"
-        ax.set_title(f"{self.name or 'Privacy ledger'}: {_text(spent)} spent ({total})")
+        whose = _subtotals(entries)
+        title = f"{self.name or 'Privacy ledger'}: {_text(spent)} spent ({total})"
+        ax.set_title(f"{title}\n{whose}" if whose else title)
         if ax.containers:
             ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
         return ax
 
     def __repr__(self) -> str:
-        fields = []
+        fields: list[str] = []
+        if isinstance(self._store, _DetachedStore):
+            named = "" if self.name is None else f", name={self.name!r}"
+            return f"PrivacyLedger(detached{named})"
         if self.epsilon is not None:
             fields.append(f"epsilon={_text(self.epsilon)}")
         try:
@@ -858,7 +1129,8 @@ class PrivacyLedger:
             fields.append(f"unreadable: {error}")
         else:
             spent = sum((entry.loss.epsilon for entry in entries), Fraction(0))
-            fields.append(f"spent={_text(spent)}")
+            whose = _subtotals(entries)
+            fields.append(f"spent={_text(spent)}" + (f" ({whose})" if whose else ""))
             if self.epsilon is not None:
                 fields.append(f"remaining={_text(self.epsilon - spent)}")
             fields.append(f"charges={len(entries)}")
@@ -867,3 +1139,51 @@ class PrivacyLedger:
         if self.path is not None:
             fields.append(f"path={str(self.path)!r}")
         return f"PrivacyLedger({', '.join(fields)})"
+
+
+def _with_store(store: _Store) -> PrivacyLedger:
+    ledger = object.__new__(PrivacyLedger)
+    ledger.__setstate__({"_store": store})
+    return ledger
+
+
+def prepaid(ledger: PrivacyLedger, epsilon: Fraction) -> PrivacyLedger:
+    """A second handle on ``ledger``, whose charges have been paid for up to ``epsilon``.
+
+    For a search, which is charged once for all its fits.
+    """
+    return _with_store(_PrepaidStore(ledger._store, epsilon))
+
+
+def settle(handle: PrivacyLedger) -> None:
+    """From now on ``handle`` charges as its ledger does, and so does whoever keeps it."""
+    if isinstance(handle._store, _PrepaidStore):
+        handle._store = handle._store.store
+
+
+def same_budget(first: PrivacyLedger, second: PrivacyLedger) -> bool:
+    """Whether two ledgers are one: the same memory or the same file."""
+    mine, theirs = (
+        store.store if isinstance(store, _PrepaidStore) else store
+        for store in (first._store, second._store)
+    )
+    if isinstance(mine, _FileStore) and isinstance(theirs, _FileStore):
+        return mine.path == theirs.path
+    return mine is theirs
+
+
+def charge(ledger: Any, name: str, loss: PrivacyLoss) -> None:
+    """Charge ``ledger`` if there is one.
+
+    Raises
+    ------
+    TypeError
+        If it is neither None nor a ledger.
+    """
+    if ledger is None:
+        return
+    if not isinstance(ledger, PrivacyLedger):
+        raise TypeError(
+            f"ledger must be a skdp.PrivacyLedger or None, got {type(ledger).__name__}."
+        )
+    ledger.charge(name, loss)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdp._random import Call, Tape, noise_source, process_mark
 from skdp._validation import as_epsilon, as_fraction, dyadic_floor, split_epsilon
-from skdp.accounting import PrivacyLedger, PrivacyLoss
+from skdp.accounting import PrivacyLoss, charge
 from skdp.mechanisms._noise import (
     _as_integers,
     _as_sensitivity,
@@ -232,10 +232,6 @@ class SparseVector:
         for each in (self._threshold_noise, self._query_noise, self._answer_noise):
             if each is not None:
                 geometric_variance(*each)
-        if ledger is not None and not isinstance(ledger, PrivacyLedger):
-            raise TypeError(
-                f"ledger must be a skdp.PrivacyLedger or None, got {type(ledger).__name__}."
-            )
         self._refreshing = refreshing
         self._one_sided = noise == "one-sided"
         self._offset = 0
@@ -250,6 +246,7 @@ class SparseVector:
 
         self._source = noise_source(random_state)
         self.privacy_loss = PrivacyLoss(exact, parts, seeded=self._source.seeded)
+        charge(ledger, "SparseVector", self.privacy_loss)
         self._lock = threading.Lock()
         self._process = process_mark()
         self._count = 0
@@ -258,8 +255,6 @@ class SparseVector:
         self._found: list[tuple[int, int, int | None]] = []
         self._serial = self._source.serial() if isinstance(self._source, Tape) else 0
         self._noisy = self._draw_threshold()
-        if ledger is not None:
-            ledger.charge("SparseVector", self.privacy_loss)
 
     def query(self, value: Any) -> bool:
         """Answer one query.
