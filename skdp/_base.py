@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import validate_data
 
 from ._random import NoiseSource, noise_source
 from ._validation import as_epsilon, split_epsilon
-from .accounting import PrivacyLedger, PrivacyLoss
+from .accounting import PrivacyLedger, PrivacyLoss, charge
 from .counts import MOST_AT_ONCE, Contributions
 from .domain import Attribute, Categorical, Domain
 from .engines import LazyRows, read_rows
@@ -27,37 +27,130 @@ from .exceptions import DomainError
 from .frames import Frame, as_frame, select_columns
 
 __all__ = [
+    "HidesSeed",
     "PrivateEstimator",
+    "Published",
+    "Seed",
     "ShowsPrivacy",
+    "as_seed",
     "declare_label",
     "feature_bounds",
+    "for_travel",
     "match_rows",
     "without_unit",
 ]
 
 
-class _Seeded:
-    """Stands for a seed wherever an estimator is shown."""
+class Seed(int):
+    """The seed of private noise: a number that says only that it is there wherever it is shown.
 
-    def __repr__(self) -> str:
+    Estimators are shown within others by code that is not ours (pipelines, searches, diagrams of
+    notebooks), which prints parameters as it finds them.
+    """
+
+    def __repr__(self):
         return "<seeded: no guarantee>"
 
+    __str__ = __repr__
 
-def _without_seed(estimator):
-    """The estimator itself, or a copy to be shown that does not tell its seed."""
-    if not isinstance(estimator.__dict__.get("random_state"), numbers.Integral):
-        return estimator
-    shown = copy.copy(estimator)
-    shown.random_state = _Seeded()
-    return shown
+    def __reduce__(self):
+        return Seed, (int(self),)
+
+    # As of an int: clone() compares parameters by identity.
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+class HidesSeed:
+    """Keeps an integer ``random_state``, which draws private noise, as a `Seed`."""
+
+    def __setattr__(self, name, value):
+        if name == "random_state":
+            value = as_seed(value)
+        super().__setattr__(name, value)
+
+    def __setstate__(self, state):
+        # Versions before this one stored a plain number.
+        if "random_state" in state:
+            state = {**state, "random_state": as_seed(state["random_state"])}
+        # Not every class above has its own, and object has none.
+        getattr(super(), "__setstate__", self.__dict__.update)(state)
+
+
+def as_seed(value: Any) -> Any:
+    """``value``, as a `Seed` if it is an integer."""
+    known = isinstance(value, bool | np.bool_ | Seed)
+    return Seed(value) if isinstance(value, numbers.Integral) and not known else value
+
+
+def for_travel(value: Any) -> Any:
+    """``value`` of a fitted estimator's state without ledgers and without seeds of noise.
+
+    A release is published: it takes along neither the ledger (in whose place goes its name, which
+    refuses charges) nor the seed (which would remove the noise).
+
+    Parameters
+    ----------
+    value : object
+        A parameter, an estimator, or a dict, list or tuple of them.
+    """
+    if isinstance(value, PrivacyLedger):
+        return value.detached()
+    if isinstance(value, Seed | NoiseSource):
+        return None
+    if type(value) is dict:
+        return {key: for_travel(one) for key, one in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(for_travel(one) for one in value)
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        params = value.get_params(deep=True)
+        left = {
+            key: for_travel(one)
+            for key, one in params.items()
+            if isinstance(one, PrivacyLedger | Seed | NoiseSource)
+        }
+        return clone(value).set_params(**left) if left else value
+    return value
+
+
+class Published:
+    """Copies keep the ledger of a fitted estimator; its pickles, which may be published, do not.
+
+    A copy in memory, deep or not, may fit again and must pay for it. Before the fit ledger and seed
+    travel too: both are needed where the fit will run.
+    """
+
+    # Fitted attributes in which parameters are repeated.
+    _repeats: tuple[str, ...] = ()
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        if "privacy_loss_" in state:
+            names = {*self.get_params(deep=False), *self._repeats}
+            state = {k: for_travel(v) if k in names else v for k, v in state.items()}
+        return state
+
+    def __copy__(self):
+        # Not through __getstate__, which is for travel.
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def __deepcopy__(self, memo):
+        twin = object.__new__(type(self))
+        memo[id(self)] = twin
+        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return twin
 
 
 def privacy_html(estimator: Any) -> str:
     """What a notebook shows above an estimator: what was spent, on what, and what is public."""
     loss = getattr(estimator, "privacy_loss_", None)
     if loss is None:
-        epsilon = html.escape(str(getattr(estimator, "epsilon", "?")))
-        return f"<div>Not fitted; a fit will spend &epsilon; = {epsilon}.</div>"
+        return f"<div>Not fitted; {html.escape(estimator._price_text())}</div>"
     released = sorted(
         name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")
     )
@@ -77,8 +170,21 @@ def privacy_html(estimator: Any) -> str:
 class ShowsPrivacy:
     """Notebooks show what was spent above scikit-learn's diagram."""
 
+    def _price(self) -> Fraction | None:
+        """What a fit will spend; None where it cannot be told beforehand."""
+        return as_epsilon(self.epsilon)
+
+    def _price_text(self) -> str:
+        try:
+            price = self._price()
+        except (TypeError, ValueError) as error:
+            return f"a fit will refuse: {error}"
+        if price is None:
+            return "what a fit will spend is not known."
+        return f"a fit will spend \u03b5 = {float(price):g}."
+
     def _repr_html_(self):
-        return privacy_html(self) + estimator_html_repr(_without_seed(self))
+        return privacy_html(self) + estimator_html_repr(self)
 
     def _repr_mimebundle_(self, **kwargs):
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
@@ -88,7 +194,7 @@ class ShowsPrivacy:
 _PUBLIC_FACTS = {"privacy_loss_", "n_features_in_", "feature_names_in_", "domain_", "classes_"}
 
 
-class PrivateEstimator(ShowsPrivacy, BaseEstimator):
+class PrivateEstimator(HidesSeed, Published, ShowsPrivacy, BaseEstimator):
     """Base of the estimators that read private rows.
 
     A subclass stores its parameters in ``__init__`` (among them ``epsilon``, ``ledger`` and
@@ -118,11 +224,6 @@ class PrivateEstimator(ShowsPrivacy, BaseEstimator):
         most = self._max_contributions()
         if parts is None:
             parts = split_epsilon(self._record_epsilon(), shares or {"release": 1})
-        ledger = self.ledger
-        if ledger is not None and not isinstance(ledger, PrivacyLedger):
-            raise TypeError(
-                f"ledger must be a skdp.PrivacyLedger or None, got {type(ledger).__name__}."
-            )
         source = noise_source(self.random_state)
         loss = PrivacyLoss(
             epsilon,
@@ -130,9 +231,7 @@ class PrivateEstimator(ShowsPrivacy, BaseEstimator):
             seeded=source.seeded,
             max_contributions=most,
         )
-        if ledger is not None:
-            name = type(self).__name__
-            ledger.charge(name if most is None else f"{name}, unit: person", loss)
+        charge(self.ledger, type(self).__name__, loss)
         return loss, source
 
     def _max_contributions(self) -> int | None:
@@ -216,24 +315,6 @@ class PrivateEstimator(ShowsPrivacy, BaseEstimator):
         tags.input_tags.string = True
         tags.non_deterministic = True
         return tags
-
-    def __repr__(self, N_CHAR_MAX=700):
-        return BaseEstimator.__repr__(_without_seed(self), N_CHAR_MAX)
-
-    def __getstate__(self):
-        # A fitted estimator is a release and travels without the ledger (which counts, and is
-        # not published) and without the seed (which would remove the noise). Before the fit
-        # both are needed where the fit will run.
-        state = super().__getstate__()
-        if "privacy_loss_" in state:
-            state = {**state, "ledger": None, "random_state": None}
-        return state
-
-    def __copy__(self):
-        # Not through __getstate__, which is for travel: a copy in memory keeps its ledger.
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        return twin
 
 
 def feature_bounds(bounds: Any, n_features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

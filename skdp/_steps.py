@@ -50,12 +50,11 @@ __all__ = [
     "Rows",
     "Step",
     "child",
-    "for_travel",
     "ledgers",
     "n_folds",
+    "price",
     "walk",
     "walk_all",
-    "without_ledgers",
 ]
 
 PRIVATE, PUBLIC, RELEASE, LEAKS, UNKNOWN = (
@@ -202,30 +201,15 @@ def _times_price(epsilon: Fraction | None, fits: int | None) -> Fraction | None:
     return None if fits is None else epsilon * fits
 
 
-def ledgers(estimator: Any) -> list[PrivacyLedger]:
-    """The ledgers that a fit of ``estimator`` charges, each once."""
-    found: list[PrivacyLedger] = []
-    for value in estimator.get_params(deep=True).values():
-        if isinstance(value, PrivacyLedger) and all(value is not other for other in found):
-            found.append(value)
-    return found
+def ledgers(estimator: Any) -> dict[str, PrivacyLedger]:
+    """The ledgers that a fit of ``estimator`` charges, by the names of their parameters."""
+    params = estimator.get_params(deep=True)
+    return {key: value for key, value in params.items() if isinstance(value, PrivacyLedger)}
 
 
-def without_ledgers(estimator: Any) -> Any:
-    """Clone ``estimator`` with all ledgers taken out, for whoever has charged them already."""
-    twin = clone(estimator)
-    params = twin.get_params(deep=True)
-    without = {key: None for key, value in params.items() if isinstance(value, PrivacyLedger)}
-    return twin.set_params(**without)
-
-
-def for_travel(estimator: Any) -> Any:
-    """Clone ``estimator`` without ledgers, which count, and seeds, which take the noise off."""
-    twin = without_ledgers(estimator)
-    for value in [twin, *twin.get_params(deep=True).values()]:
-        if isinstance(value, PrivateEstimator):
-            value.set_params(random_state=None)
-    return twin
+def price(estimator: Any) -> Fraction | None:
+    """What one fit of ``estimator`` spends; None if it cannot be told beforehand."""
+    return _total(walk(estimator))
 
 
 def n_folds(cv: Any) -> int | None:

@@ -19,9 +19,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from ._base import ShowsPrivacy, declare_label, full_domain
+from ._base import Published, ShowsPrivacy, declare_label, full_domain
 from ._random import sampling_generator
-from ._steps import Rows, child, for_travel, walk
+from ._steps import Rows, child, price, walk
 from .domain import Categorical, Numeric
 from .exceptions import DomainError
 from .frames import as_frame, select_columns, take_rows
@@ -34,7 +34,7 @@ def _offers_probabilities(self):
     return hasattr(fitted, "predict_proba")
 
 
-class _TrainedOnRelease(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
+class _TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
     """What the classifier and the regressor share: release, train on the release, predict."""
 
     def fit(self, X, y):
@@ -149,18 +149,8 @@ class _TrainedOnRelease(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
             *walk(self.estimator, child(name, "estimator"), Rows(released=True)),
         ]
 
-    def __getstate__(self):
-        # As of every release: a fitted one travels without ledger and seed.
-        state = super().__getstate__()
-        if "privacy_loss_" in state:
-            state = {**state, "synthesizer": for_travel(self.synthesizer)}
-        return state
-
-    def __copy__(self):
-        # Not through __getstate__, which is for travel.
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        return twin
+    def _price(self):
+        return price(self)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -15,7 +16,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._base import ShowsPrivacy
+from ._base import HidesSeed, Published, ShowsPrivacy, as_seed
 from ._random import noise_source
 from ._steps import (
     LEAKS,
@@ -23,14 +24,13 @@ from ._steps import (
     RELEASE,
     Step,
     child,
-    for_travel,
     ledgers,
+    price,
     walk,
     walk_all,
-    without_ledgers,
 )
 from ._validation import as_epsilon, as_fraction
-from .accounting import PrivacyLedger, PrivacyLoss
+from .accounting import PrivacyLoss, charge, prepaid, same_budget, settle
 from .frames import as_array, as_column, as_frame, take_rows
 from .mechanisms import (
     bounded_sum,
@@ -60,14 +60,9 @@ _STEPS = 2**20
 
 def _charge(name, epsilon, ledger, random_state):
     """Charge one score, before a value is read."""
-    if ledger is not None and not isinstance(ledger, PrivacyLedger):
-        raise TypeError(
-            f"ledger must be a skdp.PrivacyLedger or None, got {type(ledger).__name__}."
-        )
     exact = as_epsilon(epsilon)
     source = noise_source(random_state)
-    if ledger is not None:
-        ledger.charge(name, PrivacyLoss(exact, seeded=source.seeded))
+    charge(ledger, name, PrivacyLoss(exact, seeded=source.seeded))
     return exact, source
 
 
@@ -400,7 +395,7 @@ def _check_metric(metric, bounds):
 # --- folds
 
 
-class PrivateKFold(BaseCrossValidator):
+class PrivateKFold(HidesSeed, BaseCrossValidator):
     """K folds in which every record's fold is drawn by itself and kept secret.
 
     Parameters
@@ -494,17 +489,39 @@ def _per_fit(estimator):
     return total, bool(bad)
 
 
-def _one_ledger(estimator, ledger):
-    """The ledger to charge: all of a search reads one data set."""
-    found = ledgers(estimator)
-    if ledger is not None and all(ledger is not other for other in found):
-        found.append(ledger)
+def _one_ledger(estimators, ledger):
+    """The ledger to charge: all of a search reads one data set.
+
+    Candidates count, too: a ledger in a grid is one that a fit would charge.
+    """
+    found = [] if ledger is None else [ledger]
+    for one in (book for estimator in estimators for book in ledgers(estimator).values()):
+        if not any(same_budget(one, other) for other in found):
+            found.append(one)
     if len(found) > 1:
         raise ValueError(
             f"{len(found)} ledgers are in play, but all that is read is one data set: give the "
-            "same ledger everywhere."
+            f"same ledger everywhere, in the grid too. Found: {', '.join(map(repr, found))}."
         )
     return found[0] if found else None
+
+
+def _prepaid(estimators, book, epsilon):
+    """Clones of ``estimators`` whose fits charge a handle on ``book`` that is paid up to epsilon.
+
+    They keep a ledger, so that whoever fits the winner of a search again pays for that. Private
+    steps without one get it too, as the search has been charged for them.
+    """
+    twins = [clone(estimator) for estimator in estimators]
+    if book is None:
+        return twins, None
+    handle = prepaid(book, epsilon)
+    for twin in twins:
+        twin.set_params(**dict.fromkeys(ledgers(twin), handle))
+        for step in walk(twin):
+            if step.verdict == PRIVATE and getattr(step.estimator, "ledger", handle) is None:
+                step.estimator.set_params(ledger=handle)
+    return twins, handle
 
 
 def private_cross_val_score(
@@ -580,7 +597,7 @@ def private_cross_val_score(
         folds = PrivateKFold(int(cv))
     k = folds.get_n_splits()
     per_fit, seeded_fits = _per_fit(estimator)
-    book = _one_ledger(estimator, ledger)
+    book = _one_ledger([estimator], ledger)
     rows, labels = as_frame(X), as_array(y)
     if labels.shape[:1] != (rows.n_rows,):
         raise ValueError(f"X has {rows.n_rows} rows, but y has the shape {labels.shape}.")
@@ -590,12 +607,11 @@ def private_cross_val_score(
     # j changes the k - 1 other models, each at the estimator's epsilon, and of the score only the
     # row of its own fold: the score of all rows together costs `epsilon` once. Mixing over j
     # changes nothing. Total: (k - 1) * epsilon of a fit + epsilon of the score.
-    if book is not None:
-        parts = {"fits": (k - 1) * per_fit, "score": exact}
-        book.charge(
-            "private_cross_val_score", PrivacyLoss(sum(parts.values()), parts, seeded=seeded)
-        )
-    paid = without_ledgers(estimator)
+    parts = {"fits": (k - 1) * per_fit, "score": exact}
+    loss = PrivacyLoss(sum(parts.values()), parts, seeded=seeded)
+    charge(book, "private_cross_val_score", loss)
+    # That pays for all k fits.
+    (paid,), _ = _prepaid([estimator], book, k * per_fit)
     predicted, truth = [], []
     for train, test in folds.split(X):
         model = clone(paid).fit(take_rows(X, train), labels[train])
@@ -624,7 +640,7 @@ def _offers(method):
     return check
 
 
-class PrivateGridSearchCV(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
+class PrivateGridSearchCV(HidesSeed, Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
     """Choose among candidates by one noisy maximum, whatever their number.
 
     Every candidate is fitted; the number of true rows that each predicts correctly (or the sum of
@@ -738,7 +754,7 @@ class PrivateGridSearchCV(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
         variants = [clone(self.estimator).set_params(**params) for params in candidates]
         shared = self._shares_a_release()
         prices = [_per_fit(variant) for variant in (variants[:1] if shared else variants)]
-        book = _one_ledger(self.estimator, self.ledger)
+        book = _one_ledger([self.estimator, *variants], self.ledger)
         rows, labels = as_frame(X), as_array(y)
         if labels.shape != (rows.n_rows,):
             raise ValueError(f"X has {rows.n_rows} rows, but y has the shape {labels.shape}.")
@@ -754,11 +770,14 @@ class PrivateGridSearchCV(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
         # candidate's score a number of [0, 1] (right or wrong), or of [0, largest] on the grid of
         # squared errors: all scores move in the same direction by at most the range R, and the
         # noisy maximum at `choice` costs `choice`, whatever the number of candidates.
-        if book is not None:
-            book.charge(type(self).__name__, loss)
-        fitted = self._fit_candidates([without_ledgers(one) for one in variants], X, y, shared)
+        charge(book, type(self).__name__, loss)
+        variants, handle = _prepaid(variants, book, parts["fits"])
+        fitted = self._fit_candidates(variants, X, y, shared)
         best = self._choose(fitted, X, labels, choice, source)
 
+        if handle is not None:
+            # Whoever fits the winner again pays for it.
+            settle(handle)
         validate_data(self, X, skip_check_array=True)
         self.best_index_ = best
         self.best_params_ = candidates[best]
@@ -883,17 +902,41 @@ class PrivateGridSearchCV(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
             )
         return [*steps, own]
 
-    def __getstate__(self):
-        # As of every release: a fitted one travels without ledger and seed.
-        state = super().__getstate__()
-        if "privacy_loss_" in state:
-            state = {
-                **state,
-                "estimator": for_travel(self.estimator),
-                "ledger": None,
-                "random_state": None,
-            }
-        return state
+    def _price(self):
+        return price(self)
+
+    # Grid and winner may hold ledgers and seeds, as values or within estimators.
+    _repeats = ("best_params_",)
+
+    def __setattr__(self, name, value):
+        if name == "param_grid":
+            value = self._hide_seeds(value)
+        super().__setattr__(name, value)
+
+    def _hide_seeds(self, grid):
+        """The grid itself, or one with `Seed` for seeds of noise: those of the models are harmless.
+
+        A grid that needs no change stays the same object, as clone() demands of parameters.
+        """
+        if isinstance(grid, list):
+            hidden = [self._hide_seeds(part) for part in grid]
+            return grid if all(map(operator.is_, grid, hidden)) else hidden
+        if not isinstance(grid, Mapping):
+            return grid
+        changed = {
+            key: seeds
+            for key, values in grid.items()
+            if self._draws_noise(key)
+            and any(map(operator.is_not, seeds := [as_seed(one) for one in values], values))
+        }
+        return {**grid, **changed} if changed else grid
+
+    def _draws_noise(self, key):
+        parent, _, name = str(key).rpartition("__")
+        if name != "random_state":
+            return False
+        owner = self.estimator.get_params(deep=True).get(parent) if parent else self.estimator
+        return owner is None or isinstance(owner, HidesSeed)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

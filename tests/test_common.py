@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import io
 import pickle
@@ -14,8 +15,12 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from estimators import CASES, DOMAIN, people
 from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skdp
@@ -151,12 +156,76 @@ def test_pickle_and_repr_hold_no_raw_value_and_no_seed(case):
         assert np.shape(value)[:1] != (len(rows),)
 
 
-def test_fitted_estimator_pickles_without_the_ledger(case):
-    estimator = fit(case.make(ledger=skdp.PrivacyLedger(10)))
+def test_fitted_estimator_pickles_with_the_name_of_its_ledger_only(case):
+    ledger = skdp.PrivacyLedger(2, name="clinic")
+    estimator = fit(case.make(ledger=ledger))
     twin = pickle.loads(pickle.dumps(estimator))
-    assert twin.ledger is None
     assert fingerprint(twin) == fingerprint(estimator)
-    assert isinstance(estimator.ledger, skdp.PrivacyLedger)
+    assert estimator.ledger is ledger
+    # Also what is made of it: nothing that comes out of a pickle fits for free.
+    for one in (twin, clone(twin), copy.deepcopy(twin), pickle.loads(pickle.dumps(twin))):
+        assert one.ledger.name == "clinic"
+        before = fingerprint(one)
+        with pytest.raises(RuntimeError, match=r"'clinic' .*set_params\(ledger="):
+            fit(one)
+        assert fingerprint(one) == before
+    fit(twin.set_params(ledger=ledger))
+    assert ledger.remaining == 0
+
+
+def test_copies_in_memory_keep_the_ledger(case):
+    ledger = skdp.PrivacyLedger(3)
+    estimator = fit(case.make(ledger=ledger))
+    for twin in (copy.copy(estimator), copy.deepcopy(estimator)):
+        assert twin is not estimator and twin.ledger is ledger
+        assert fingerprint(twin) == fingerprint(estimator)
+        fit(twin)
+    assert ledger.remaining == 0
+
+
+def test_an_estimator_of_an_earlier_version_loads(case):
+    estimator = fit(case.make(random_state=3))
+    # Versions before kept no trace of a ledger, and plain numbers as seeds.
+    fitted = {**vars(estimator), "ledger": None, "random_state": None}
+    old = object.__new__(type(estimator))
+    old.__setstate__(fitted)
+    assert fingerprint(old) == fingerprint(estimator)
+    unfitted = object.__new__(type(estimator))
+    unfitted.__setstate__({**case.make().get_params(deep=False), "random_state": 3})
+    assert "3" not in repr(unfitted.random_state)
+    assert fingerprint(fit(unfitted)) == fingerprint(estimator)
+
+
+def shown(estimator):
+    with sklearn.config_context(print_changed_only=False):
+        texts = [repr(estimator), str(estimator)]
+    bundle = estimator._repr_mimebundle_()
+    return "\n".join([*texts, repr(estimator), bundle["text/plain"], bundle["text/html"]])
+
+
+def test_a_seed_is_not_shown_wherever_the_estimator_is(case):
+    seed = 1234567891
+    estimator = case.make(random_state=seed)
+    for one in (estimator, clone(estimator), copy.deepcopy(estimator)):
+        assert one.random_state == seed
+        for where in (
+            one,
+            Pipeline([("release", one)]),
+            FrozenEstimator(one),
+            GridSearchCV(one, {"epsilon": [1]}),
+            Pipeline([("search", GridSearchCV(Pipeline([("release", one)]), {}))]),
+        ):
+            assert str(seed) not in shown(where)
+            assert "no guarantee" in shown(where)
+    # Before the fit it travels, to where the fit will run.
+    assert pickle.loads(pickle.dumps(estimator)).random_state == seed
+    assert isinstance(estimator.set_params(random_state=None).random_state, type(None))
+
+
+def test_a_notebook_says_what_a_fit_will_spend(case):
+    assert "a fit will spend \u03b5 = 0.25." in case.make(epsilon=0.25)._repr_html_()
+    page = case.make(epsilon=[1, 2])._repr_html_()
+    assert "a fit will refuse: epsilon must be a number, got [1, 2]" in page
 
 
 # --- accounting

@@ -318,7 +318,11 @@ def test_a_fitted_model_travels_without_ledger_and_seed():
         encoded(DecisionTreeClassifier(max_depth=2)), clone(RELEASE).set_params(ledger=ledger)
     ).fit(X, Y)
     twin = pickle.loads(pickle.dumps(model))
-    assert twin.synthesizer.ledger is None and twin.synthesizer_.ledger is None
+    for left in (twin.synthesizer, twin.synthesizer_, clone(twin).synthesizer):
+        assert repr(left.ledger) == "PrivacyLedger(detached)"
+    with pytest.raises(RuntimeError, match="set_params"):
+        twin.fit(X, Y)
+    assert ledger.spent == 2
     assert (twin.predict(X) == model.predict(X)).all()
     # The model itself, its copy and its clone keep the ledger.
     assert model.synthesizer.ledger is ledger

@@ -449,6 +449,7 @@ def test_a_fitted_search_travels_without_ledger():
         model(ledger=ledger), {"estimator__max_depth": [1, 2]}, epsilon=0.5
     ).fit(X, Y)
     twin = pickle.loads(pickle.dumps(search))
-    assert twin.estimator.synthesizer.ledger is None and twin.best_params_ == search.best_params_
+    assert repr(twin.estimator.synthesizer.ledger) == "PrivacyLedger(detached)"
+    assert twin.best_params_ == search.best_params_
     assert (twin.predict(X) == search.predict(X)).all()
     assert search.estimator.synthesizer.ledger is ledger
