@@ -1,4 +1,7 @@
-"""Files of releases: a zip archive of one JSON text and of plain arrays, without pickle."""
+"""Files of releases, without pickle: a zip archive of one JSON text and of plain arrays.
+
+Also what the files of others, skops, need of a state.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,14 @@ import numpy as np
 
 from .accounting import PrivacyLoss
 
-__all__ = ["fraction", "loss_from_data", "loss_to_data", "read_archive", "write_archive"]
+__all__ = [
+    "TupleKeys",
+    "fraction",
+    "loss_from_data",
+    "loss_to_data",
+    "read_archive",
+    "write_archive",
+]
 
 _METADATA = "metadata.json"
 
@@ -171,3 +181,32 @@ def _read_array(content: bytes) -> np.ndarray:
     if math.prod(shape) * dtype.itemsize != len(body):
         raise ValueError("an array does not have the size that its header says")
     return np.frombuffer(body, dtype=dtype).reshape(shape)
+
+
+class TupleKeys:
+    """Dictionaries whose keys are tuples go into the state of an object as lists of pairs.
+
+    skops, which reads files without running code, writes JSON, and that has no such keys.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: Any = super().__getstate__()
+        return {name: _as_pairs(value) for name, value in (state or {}).items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # In pickles of earlier versions they are dictionaries.
+        state = {name: _from_pairs(value) for name, value in state.items()}
+        getattr(super(), "__setstate__", self.__dict__.update)(state)
+
+
+_PAIRS = "pairs of key and value"
+
+
+def _as_pairs(value: Any) -> Any:
+    if isinstance(value, dict) and any(isinstance(key, tuple) for key in value):
+        return {_PAIRS: list(value.items())}
+    return value
+
+
+def _from_pairs(value: Any) -> Any:
+    return dict(value[_PAIRS]) if isinstance(value, dict) and list(value) == [_PAIRS] else value

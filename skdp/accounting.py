@@ -193,9 +193,25 @@ class PrivacyLoss:
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"PrivacyLoss is frozen: {name!r} cannot be deleted.")
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        state = (self._epsilon, dict(self._parts), self._seeded, self._max_contributions)
-        return _loss_from_state, state
+    # A plain state rather than __reduce__ with a function: skops restores nothing else.
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "epsilon": self._epsilon,
+            "parts": dict(self._parts),
+            "seeded": self._seeded,
+            "max_contributions": self._max_contributions,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Checked like what a caller gives.
+        self.__init__(**state)  # type: ignore[misc]
+
+    def __copy__(self) -> PrivacyLoss:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PrivacyLoss:
+        return self
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PrivacyLoss):
@@ -274,6 +290,7 @@ class PrivacyLoss:
         )
 
 
+# Pickles of earlier versions call it.
 def _loss_from_state(
     epsilon: Fraction,
     parts: dict[str, Fraction],

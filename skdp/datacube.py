@@ -16,7 +16,14 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from . import cuboids
-from ._archive import fraction, loss_from_data, loss_to_data, read_archive, write_archive
+from ._archive import (
+    TupleKeys,
+    fraction,
+    loss_from_data,
+    loss_to_data,
+    read_archive,
+    write_archive,
+)
 from ._base import PrivateEstimator, full_domain, match_rows
 from ._validation import as_fraction
 from .counts import count_rows
@@ -43,7 +50,7 @@ _MAX_SIMULATIONS = 100
 _EXACT = 2**53
 
 
-class CubePlan:
+class CubePlan(TupleKeys):
     """What a `DataCube` measures and how accurate each cuboid will be: public, free, reusable.
 
     Made by :meth:`DataCube.plan`. Given as ``strategy=`` to another cube over the same
@@ -91,7 +98,8 @@ class CubePlan:
     def __getstate__(self):
         # Without what can be computed again.
         cached = ("_cube", "_masks", "_noise", "_interactions", "_variances")
-        return {name: value for name, value in vars(self).items() if name not in cached}
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in cached}
 
     # -- facts
 
@@ -329,7 +337,7 @@ class CubePlan:
             vars(self).pop(known, None)
 
 
-class DataCube(PrivateEstimator):
+class DataCube(TupleKeys, PrivateEstimator):
     """All cuboids of a table: counts (or sums) over every set of dimensions, with standard errors.
 
     Noise goes into a few cuboids, the sources; everything else is computed from them. Which

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.special import ndtri
 
+from ._archive import TupleKeys
 from .domain import Domain
 
 __all__ = ["Error", "ErrorBars", "Forest", "ForestModel", "MixtureModel", "PairTable", "couple"]
@@ -430,7 +431,7 @@ def _inverse_rows(table: Floats, rows: Ints, u: Floats) -> Ints:
     return np.clip(found, 0, last[rows])
 
 
-class ForestModel:
+class ForestModel(TupleKeys):
     """The released views as a model of the records; see `skdp.synopsis.Model`.
 
     Parameters

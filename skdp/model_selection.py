@@ -748,6 +748,10 @@ class PrivateGridSearchCV(HidesSeed, Published, ShowsPrivacy, MetaEstimatorMixin
         BudgetExceededError
             If the ledger cannot pay for all; no value has been read.
         """
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
         _check_metric(self.metric, self.bounds)
         choice = as_epsilon(self.epsilon)
         candidates = list(ParameterGrid(self.param_grid))
@@ -756,6 +760,8 @@ class PrivateGridSearchCV(HidesSeed, Published, ShowsPrivacy, MetaEstimatorMixin
         prices = [_per_fit(variant) for variant in (variants[:1] if shared else variants)]
         book = _one_ledger([self.estimator, *variants], self.ledger)
         rows, labels = as_frame(X), as_array(y)
+        if labels.ndim == 2 and labels.shape[1] == 1:
+            labels = labels[:, 0]
         if labels.shape != (rows.n_rows,):
             raise ValueError(f"X has {rows.n_rows} rows, but y has the shape {labels.shape}.")
         source = noise_source(self.random_state)

@@ -114,6 +114,9 @@ class Boxes:
         if (self.lower >= self.upper).any():
             raise ValueError("Every box needs lower < upper in every attribute.")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Boxes, (self.lower, self.upper)
+
     def __len__(self) -> int:
         return len(self.lower)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import pickle
 import struct
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -22,7 +21,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skdp
 
@@ -37,36 +35,6 @@ def encoded(classifier):
         (OneHotEncoder(handle_unknown="ignore"), ["sex", "work"]), remainder="passthrough"
     )
     return make_pipeline(encoder, classifier)
-
-
-DECLARED = "the classes are declared in public and never learned from y"
-EXPECTED_FAILURES = {
-    "check_estimators_empty_data_messages": "an empty table is legal: its release is noise, and "
-    "an error would tell that nobody is in it",
-    "check_supervised_y_no_nan": "a missing label skips its record: an error would depend on a "
-    "private value",
-    "check_classifiers_classes": DECLARED,
-    "check_classifiers_train": DECLARED,
-    "check_classifiers_regression_target": DECLARED + ", so a continuous y is unknown labels",
-}
-
-
-@parametrize_with_checks(
-    [
-        skdp.PrivateClassifier(
-            DecisionTreeClassifier(max_depth=4, random_state=0),
-            # Seeded, all three: the checks compare two fits, and expect sense of ten rows.
-            skdp.PairViewSynthesizer(50, domain=skdp.Numeric(-10, 10, bins=4), random_state=0),
-            classes=[0, 1, 2],
-            random_state=0,
-        )
-    ],
-    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
-)
-def test_sklearn_checks(estimator, check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", skdp.InsecureSeedWarning)
-        check(estimator)
 
 
 def test_learns_from_the_release():

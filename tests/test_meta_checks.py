@@ -1,0 +1,416 @@
+"""What holds for every meta-estimator: scikit-learn's checks, and what a copy or a file keeps."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from estimators import CASES, CLASSES_ARE_DECLARED, EMPTY_IS_LEGAL
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from test_common import fingerprint, shown
+from test_common import fit as fit_case
+
+import skdp
+from skdp.accounting import LedgerError
+
+MOST_EXPECTED_FAILURES = 8
+SEED = 1234567891
+
+rng = np.random.default_rng(0)
+X = pd.DataFrame({"a": rng.uniform(0, 1, 400), "b": rng.uniform(0, 1, 400)})
+Y = {
+    "classifier": pd.Series(np.where(X["a"] > 0.5, "high", "low"), name="label"),
+    "regressor": X["a"].rename("label"),
+}
+SQUARE = skdp.Domain({"a": skdp.Numeric(0, 1, bins=8), "b": skdp.Numeric(0, 1, bins=2)})
+
+
+def release(epsilon=1.0, *, domain=SQUARE, **params):
+    return skdp.PairViewSynthesizer(epsilon, domain=domain, **params)
+
+
+def classifier(synthesizer, classes=("high", "low"), **params):
+    tree = DecisionTreeClassifier(max_depth=4, random_state=0)
+    return skdp.PrivateClassifier(tree, synthesizer, classes=list(classes), **params)
+
+
+def regressor(synthesizer, target_range=(0, 1), **params):
+    tree = DecisionTreeRegressor(max_depth=4, random_state=0)
+    return skdp.PrivateRegressor(tree, synthesizer, target_range=target_range, **params)
+
+
+GRID = {"estimator__max_depth": [1, 4]}
+
+
+def class_search(synthesizer, *, inner=None, grid=GRID, **params):
+    return skdp.PrivateGridSearchCV(classifier(synthesizer, **(inner or {})), grid, **params)
+
+
+def value_search(synthesizer, *, inner=None, grid=GRID, bounds=(0, 1), **params):
+    return skdp.PrivateGridSearchCV(
+        regressor(synthesizer, **(inner or {})), grid, metric="mse", bounds=bounds, **params
+    )
+
+
+@dataclass(frozen=True)
+class Meta:
+    """How to make a meta-estimator around a synthesizer, and how scikit-learn's checks take it."""
+
+    make: Any
+    kind: str
+    for_arrays: dict[str, Any]
+    expected_failures: dict[str, str]
+
+    def fit(self, estimator):
+        return estimator.fit(X, Y[self.kind])
+
+
+INFINITE_IS_LEGAL = {
+    "check_supervised_y_no_nan": "an infinite target is clipped to the declared range: an error "
+    "would depend on a private value",
+}
+LABELS = {"classes": [0, 1, 2], "random_state": 0}
+VALUES = {"target_range": (-200, 200), "random_state": 0}
+METAS = {
+    "PrivateClassifier": Meta(
+        classifier, "classifier", LABELS, EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED
+    ),
+    "PrivateRegressor": Meta(regressor, "regressor", VALUES, EMPTY_IS_LEGAL | INFINITE_IS_LEGAL),
+    "PrivateGridSearchCV": Meta(
+        class_search,
+        "classifier",
+        {"inner": LABELS, "epsilon": 50, "random_state": 0},
+        EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED,
+    ),
+    "PrivateGridSearchCV of regressors": Meta(
+        value_search,
+        "regressor",
+        {"inner": VALUES, "bounds": (-200, 200), "epsilon": 50, "random_state": 0},
+        EMPTY_IS_LEGAL | INFINITE_IS_LEGAL,
+    ),
+}
+
+
+@pytest.fixture(params=METAS.values(), ids=METAS)
+def meta(request):
+    return request.param
+
+
+def test_every_meta_estimator_is_here():
+    public = [getattr(skdp, name) for name in skdp.__all__]
+    metas = {c for c in public if isinstance(c, type) and issubclass(c, MetaEstimatorMixin)}
+    assert {c for c in metas if issubclass(c, BaseEstimator)} == {
+        type(meta.make(release())) for meta in METAS.values()
+    }
+
+
+# --- scikit-learn's checks
+
+
+# Seeded everywhere: the checks compare two fits, and expect sense of ten rows.
+ARRAYS = {"domain": skdp.Numeric(-10, 10, bins=4), "random_state": 0}
+FOR_ARRAYS = [meta.make(release(50, **ARRAYS), **meta.for_arrays) for meta in METAS.values()]
+EXPECTED_FAILURES = {
+    joblib.hash(estimator): meta.expected_failures
+    for estimator, meta in zip(FOR_ARRAYS, METAS.values(), strict=True)
+}
+
+
+@parametrize_with_checks(
+    FOR_ARRAYS,
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES[joblib.hash(estimator)],
+)
+def test_sklearn_checks(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", skdp.InsecureSeedWarning)
+        check(estimator)
+
+
+def test_expected_failures_are_few_and_reasoned(meta):
+    assert len(meta.expected_failures) <= MOST_EXPECTED_FAILURES
+    assert all(len(reason) > 20 for reason in meta.expected_failures.values())
+
+
+# --- the ledger
+
+
+def test_copies_in_memory_pay_for_a_fit(meta):
+    ledger = skdp.PrivacyLedger(4)
+    estimator = meta.fit(meta.make(release(1, ledger=ledger)))
+    cost = ledger.spent
+    for number, twin in enumerate((copy.copy(estimator), copy.deepcopy(estimator)), 2):
+        assert twin is not estimator
+        np.testing.assert_array_equal(twin.predict(X), estimator.predict(X))
+        meta.fit(twin)
+        assert ledger.spent == number * cost
+
+
+def test_what_comes_out_of_a_pickle_does_not_fit_for_free(meta):
+    ledger = skdp.PrivacyLedger(4, name="clinic")
+    estimator = meta.fit(meta.make(release(1, ledger=ledger)))
+    spent = ledger.spent
+    twin = pickle.loads(pickle.dumps(estimator))
+    np.testing.assert_array_equal(twin.predict(X), estimator.predict(X))
+    for one in (twin, clone(twin), copy.deepcopy(twin), pickle.loads(pickle.dumps(twin))):
+        with pytest.raises(LedgerError, match=r"'clinic' .*set_params\(ledger="):
+            meta.fit(one)
+    found = [v for v in clone(twin).get_params().values() if isinstance(v, skdp.PrivacyLedger)]
+    assert found and all(repr(one) == "PrivacyLedger(detached, name='clinic')" for one in found)
+    assert ledger.spent == spent
+    keys = [k for k, v in twin.get_params().items() if isinstance(v, skdp.PrivacyLedger)]
+    meta.fit(twin.set_params(**dict.fromkeys(keys, ledger)))
+    assert ledger.spent == 2 * spent
+
+
+def test_what_is_inside_a_fitted_one_pays_for_a_fit(meta):
+    ledger = skdp.PrivacyLedger(10)
+    estimator = meta.fit(meta.make(release(1, ledger=ledger)))
+    inner = getattr(estimator, "best_estimator_", estimator)
+    for one in (inner, clone(inner), copy.deepcopy(inner)):
+        before = ledger.spent
+        one.fit(X, Y[meta.kind])
+        assert ledger.spent == before + 1
+    before = ledger.spent
+    clone(inner.synthesizer_).set_params(target="a", domain=SQUARE).fit(X)
+    assert ledger.spent == before + 1
+
+
+def test_the_winner_of_a_search_with_a_ledger_of_its_own_pays_too(meta):
+    if "ledger" not in meta.make(release()).get_params(deep=False):
+        pytest.skip("no ledger of its own")
+    ledger = skdp.PrivacyLedger(10)
+    search = meta.fit(meta.make(release(1), ledger=ledger))
+    spent = ledger.spent
+    search.best_estimator_.fit(X, Y[meta.kind])
+    assert ledger.spent == spent + 1
+    # What was given has none still.
+    assert search.estimator.synthesizer.ledger is None
+
+
+def fit_in_worker(estimator, kind):
+    return estimator.fit(X, Y[kind])
+
+
+def test_workers_charge_the_file_or_refuse(tmp_path):
+    meta = METAS["PrivateClassifier"]
+    ledger = skdp.PrivacyLedger(5, tmp_path / "l.db")
+    estimator = meta.make(release(1, ledger=ledger))
+    (fitted,) = Parallel(n_jobs=2)([delayed(fit_in_worker)(estimator, meta.kind)])
+    assert ledger.spent == 1
+    # It came back from the worker by a pickle.
+    with pytest.raises(LedgerError, match="set_params"):
+        meta.fit(fitted)
+    with pytest.raises(LedgerError, match=r"clone\(est\)"):
+        Parallel(n_jobs=2)([delayed(fit_in_worker)(fitted, meta.kind)])
+    cross_val_score(clone(estimator), X, Y[meta.kind], cv=2, n_jobs=2, error_score="raise")
+    assert ledger.spent == 3
+    memory = skdp.PrivacyLedger(5)
+    with pytest.raises(LedgerError, match=r"n_jobs=2.*path="):
+        cross_val_score(
+            meta.make(release(1, ledger=memory)), X, Y[meta.kind], cv=2, n_jobs=2,
+            error_score="raise",
+        )  # fmt: skip
+    with pytest.raises(ValueError, match=r"PrivacyLedger\(epsilon, path="):
+        cross_val_score(meta.make(release(1, ledger=memory)), X, Y[meta.kind], cv=2, n_jobs=2)
+    assert memory.spent == 0
+
+
+GRIDS = {
+    "in the grid": lambda ledger: {"synthesizer__ledger": [ledger]},
+    "with and without": lambda ledger: {"synthesizer__ledger": [None, ledger]},
+    "within an estimator": lambda ledger: {"synthesizer": [release(4, ledger=ledger)]},
+    "of several grids": lambda ledger: [
+        {"estimator__max_depth": [1]},
+        {"synthesizer__epsilon": [2], "synthesizer": [release(ledger=ledger)]},
+    ],
+}
+
+
+@pytest.mark.parametrize("grid", GRIDS.values(), ids=GRIDS)
+def test_a_ledger_in_the_grid_is_charged_once_for_the_search(grid):
+    ledger = skdp.PrivacyLedger(20)
+    search = class_search(release(1), grid=grid(ledger), epsilon=0.5)
+    search.fit(X, Y["classifier"])
+    assert ledger.spent == search.privacy_loss_.epsilon > 1
+    assert len(ledger.to_frame()) == 1
+    poor = skdp.PrivacyLedger(Fraction(1, 2))
+    with pytest.raises(skdp.BudgetExceededError):
+        class_search(release(1), grid=grid(poor), epsilon=0.5).fit(X, Y["classifier"])
+    assert poor.spent == 0
+
+
+@pytest.mark.parametrize("grid", GRIDS.values(), ids=GRIDS)
+def test_a_second_ledger_in_the_grid_is_refused(grid):
+    own, other = skdp.PrivacyLedger(20, name="own"), skdp.PrivacyLedger(20, name="other")
+    for search in (
+        class_search(release(1, ledger=own), grid=grid(other)),
+        class_search(release(1), grid=grid(other), ledger=own),
+    ):
+        with pytest.raises(ValueError, match="2 ledgers are in play.*in the grid too.*'other'"):
+            search.fit(X, Y["classifier"])
+    assert own.spent == other.spent == 0
+    same = class_search(release(1, ledger=own), grid=grid(own)).fit(X, Y["classifier"])
+    assert own.spent == same.privacy_loss_.epsilon
+
+
+def test_a_grid_is_left_as_it_was():
+    ledger = skdp.PrivacyLedger(20)
+    inner = release(4, ledger=ledger)
+    grid = {"synthesizer": [inner]}
+    search = class_search(release(1), grid=grid).fit(X, Y["classifier"])
+    assert search.param_grid is grid and grid == {"synthesizer": [inner]}
+    assert inner.ledger is ledger and not hasattr(inner, "privacy_loss_")
+
+
+def test_a_fit_that_costs_more_than_was_reckoned_is_charged(monkeypatch):
+    # A wrong price, as a hole in the walk would make it.
+    monkeypatch.setattr(skdp.model_selection, "_per_fit", lambda estimator: (Fraction(1, 4), False))
+    ledger = skdp.PrivacyLedger(10)
+    class_search(release(1, ledger=ledger), epsilon=0.5).fit(X, Y["classifier"])
+    assert ledger.spent == Fraction(3, 4) + 1
+
+
+# --- seeds
+
+
+def test_seeds_are_not_shown_and_stay_behind(meta):
+    seeded = release(1, random_state=SEED)
+    for estimator in (meta.make(seeded), make_pipeline(FunctionTransformer(), meta.make(seeded))):
+        for one in (estimator, FrozenEstimator(estimator), GridSearchCV(estimator, {})):
+            assert str(SEED) not in shown(one) and "no guarantee" in shown(one)
+        assert str(SEED) not in repr(Pipeline([("all", estimator)]))
+    fitted = meta.fit(meta.make(seeded))
+    stored = pickle.dumps(fitted)
+    assert SEED.to_bytes(4, "little") not in stored
+    assert SEED.to_bytes(4, "little") in pickle.dumps(meta.make(seeded))
+    assert pickle.loads(stored).privacy_loss_.seeded
+    # What is pickled is a copy.
+    assert all(
+        value == SEED
+        for key, value in fitted.get_params().items()
+        if key.endswith("synthesizer__random_state")
+    )
+
+
+def test_pickling_leaves_a_frozen_release_alone():
+    domain = SQUARE.with_attribute("label", skdp.Categorical(["high", "low"]))
+    frozen = FrozenEstimator(
+        release(1, domain=domain, target="label", random_state=SEED).fit(X, Y["classifier"])
+    )
+    model = skdp.PrivateClassifier(DecisionTreeClassifier(), frozen).fit(X, Y["classifier"])
+    stored = pickle.dumps(model)
+    assert SEED.to_bytes(4, "little") not in stored
+    assert frozen.estimator.random_state == SEED
+    assert pickle.loads(stored).synthesizer.estimator.random_state is None
+
+
+def test_seeds_in_a_grid_are_not_shown_and_stay_behind():
+    grid = {
+        "synthesizer__random_state": [SEED],
+        "synthesizer": [release(2, random_state=SEED + 1)],
+        "estimator__random_state": [7],
+    }
+    search = class_search(release(1), grid=grid, random_state=SEED + 2)
+    assert search.param_grid == grid
+    assert clone(search).param_grid["synthesizer__random_state"] == [SEED]
+    for one in (search, Pipeline([("search", search)]), clone(search)):
+        assert not any(str(SEED + i) in shown(one) for i in range(3))
+        # Training on the release is free to be repeated.
+        assert "'estimator__random_state': [7]" in repr(one).replace("\n", "")
+    search.fit(X, Y["classifier"])
+    stored = pickle.dumps(search)
+    assert not any((SEED + i).to_bytes(4, "little") in stored for i in range(3))
+    twin = pickle.loads(stored)
+    assert twin.best_params_["synthesizer__random_state"] is None
+    assert twin.best_params_["estimator__random_state"] == 7
+    assert twin.privacy_loss_.seeded and search.best_params_["synthesizer__random_state"] == SEED
+
+
+def test_folds_keep_their_seed_to_themselves():
+    folds = skdp.PrivateKFold(3, random_state=SEED)
+    assert str(SEED) not in repr(folds) and "no guarantee" in repr(folds)
+    twin = pickle.loads(pickle.dumps(folds))
+    for one, other in zip(folds.split(X), twin.split(X), strict=True):
+        np.testing.assert_array_equal(one[1], other[1])
+
+
+# --- what a fit will spend
+
+
+def test_a_notebook_says_what_a_fit_will_spend():
+    def says(estimator):
+        return estimator._repr_html_().split("<style")[0]
+
+    assert "a fit will spend \u03b5 = 0.25." in says(classifier(release(0.25)))
+    assert "a fit will spend \u03b5 = 0.25." in says(regressor(release(0.25)))
+    assert "a fit will spend \u03b5 = 0.75." in says(class_search(release(0.25), epsilon=0.5))
+    several = class_search(
+        release(0.25), grid={"synthesizer__epsilon": [1, 2, 3]}, epsilon=Fraction(1, 2)
+    )
+    assert "a fit will spend \u03b5 = 6.5." in says(several)
+    unknown = classifier(release([1, 2]))
+    assert "is not known" in says(unknown)
+    assert "a fit will refuse: epsilon" in says(class_search(release(1), epsilon="much"))
+    for estimator in (unknown, class_search(release([1])), class_search(release(1), grid=3)):
+        assert "= ?" not in says(estimator)
+    frozen = FrozenEstimator(release(1).fit(X))
+    assert "a fit will spend \u03b5 = 0." in says(skdp.PrivateClassifier(None, frozen))
+
+
+# --- skops
+
+
+def through_skops(estimator):
+    """Save and load, trusting only what skdp, scikit-learn and Fractions are made of."""
+    io = pytest.importorskip("skops.io")
+    data = io.dumps(estimator)
+    types = io.get_untrusted_types(data=data)
+    foreign = [t for t in types if not t.startswith(("skdp.", "sklearn.", "fractions.Fraction"))]
+    assert foreign == []
+    return io.loads(data, trusted=types)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_skops_restores_a_fitted_estimator(case):
+    ledger = skdp.PrivacyLedger(2, name="clinic")
+    estimator = fit_case(case.make(random_state=SEED, ledger=ledger))
+    twin = through_skops(estimator)
+    assert fingerprint(twin) == fingerprint(estimator)
+    assert twin.privacy_loss_ == estimator.privacy_loss_
+    assert twin.random_state is None
+    assert repr(twin.ledger) == "PrivacyLedger(detached, name='clinic')"
+    params = {"ledger": None, "random_state": None}
+    assert repr(twin.set_params(**params)) == repr(clone(estimator).set_params(**params))
+
+
+def test_skops_restores_a_fitted_meta_estimator(meta):
+    ledger = skdp.PrivacyLedger(5, name="clinic")
+    estimator = meta.fit(meta.make(release(1, ledger=ledger, random_state=SEED)))
+    twin = through_skops(estimator)
+    np.testing.assert_array_equal(twin.predict(X), estimator.predict(X))
+    assert twin.privacy_loss_ == estimator.privacy_loss_
+    with sklearn.config_context(print_changed_only=False):
+        assert str(SEED) not in repr(twin)
+    with pytest.raises(LedgerError, match="'clinic'"):
+        meta.fit(twin)
+
+
+def test_skops_keeps_a_seed_before_the_fit():
+    twin = through_skops(release(1, random_state=SEED))
+    assert twin.random_state == SEED and str(SEED) not in repr(twin)
