@@ -454,6 +454,15 @@ class _PrepaidStore:
                 return
         self.store.charge(entry)
 
+    def exhaust(self) -> None:
+        with self._lock:
+            self._left = Fraction(0)
+
+    @property
+    def base(self) -> _Store:
+        """What is charged in the end."""
+        return _base(self.store)
+
     @property
     def name(self) -> str | None:
         return self.store.name
@@ -478,6 +487,10 @@ class _PrepaidStore:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._lock = threading.Lock()
+
+
+def _base(store: _Store) -> _Store:
+    return store.base if isinstance(store, _PrepaidStore) else store
 
 
 def _for_travel(store: _Store) -> _Store:
@@ -1135,7 +1148,7 @@ class PrivacyLedger:
 
     def __repr__(self) -> str:
         fields: list[str] = []
-        if isinstance(self._store, _DetachedStore):
+        if isinstance(_base(self._store), _DetachedStore):
             named = "" if self.name is None else f", name={self.name!r}"
             return f"PrivacyLedger(detached{named})"
         if self.epsilon is not None:
@@ -1175,15 +1188,14 @@ def prepaid(ledger: PrivacyLedger, epsilon: Fraction) -> PrivacyLedger:
 def settle(handle: PrivacyLedger) -> None:
     """From now on ``handle`` charges as its ledger does, and so does whoever keeps it."""
     if isinstance(handle._store, _PrepaidStore):
-        handle._store = handle._store.store
+        # A search within this one may have made a handle on this handle.
+        handle._store.exhaust()
+        handle._store = handle._store.base
 
 
 def same_budget(first: PrivacyLedger, second: PrivacyLedger) -> bool:
     """Whether two ledgers are one: the same memory or the same file."""
-    mine, theirs = (
-        store.store if isinstance(store, _PrepaidStore) else store
-        for store in (first._store, second._store)
-    )
+    mine, theirs = (_base(ledger._store) for ledger in (first, second))
     if isinstance(mine, _FileStore) and isinstance(theirs, _FileStore):
         return mine.path == theirs.path
     return mine is theirs

@@ -519,7 +519,10 @@ def _prepaid(estimators, book, epsilon):
     for twin in twins:
         twin.set_params(**dict.fromkeys(ledgers(twin), handle))
         for step in walk(twin):
-            if step.verdict == PRIVATE and getattr(step.estimator, "ledger", handle) is None:
+            # A frozen release is the caller's own object, and not fitted again.
+            frozen = hasattr(step.estimator, "privacy_loss_")
+            bare = getattr(step.estimator, "ledger", handle) is None
+            if step.verdict == PRIVATE and bare and not frozen:
                 step.estimator.set_params(ledger=handle)
     return twins, handle
 

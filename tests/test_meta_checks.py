@@ -269,6 +269,28 @@ def test_a_second_ledger_in_the_grid_is_refused(grid):
     assert own.spent == same.privacy_loss_.epsilon
 
 
+def test_a_search_within_a_search_pays_and_so_does_its_winner():
+    ledger = skdp.PrivacyLedger(20)
+    inner = class_search(release(1, ledger=ledger), epsilon=0.5)
+    outer = skdp.PrivateGridSearchCV(inner, {"estimator__n_samples": [50, 60]}, epsilon=0.25)
+    outer.fit(X, Y["classifier"])
+    assert ledger.spent == outer.privacy_loss_.epsilon == Fraction(13, 4)
+    winner = outer.best_estimator_
+    for one, cost in ((winner, Fraction(3, 2)), (winner.best_estimator_, 1)):
+        before = ledger.spent
+        one.fit(X, Y["classifier"])
+        assert ledger.spent == before + cost
+
+
+def test_a_search_leaves_a_frozen_release_as_it_is():
+    ledger = skdp.PrivacyLedger(20)
+    domain = SQUARE.with_attribute("label", skdp.Categorical(["high", "low"]))
+    made = release(1, domain=domain, target="label").fit(X, Y["classifier"])
+    model = skdp.PrivateClassifier(DecisionTreeClassifier(), FrozenEstimator(made))
+    skdp.PrivateGridSearchCV(model, GRID, epsilon=0.5, ledger=ledger).fit(X, Y["classifier"])
+    assert made.ledger is None and ledger.spent == Fraction(1, 2)
+
+
 def test_a_grid_is_left_as_it_was():
     ledger = skdp.PrivacyLedger(20)
     inner = release(4, ledger=ledger)
