@@ -664,8 +664,9 @@ class PrivateGridSearchCV(HidesSeed, Published, ShowsPrivacy, MetaEstimatorMixin
     bounds : (low, high), default=None
         Public range of the target, for "mse".
     ledger : PrivacyLedger, default=None
-        Default the one in the estimator. It is charged once, for the whole search, before a
-        value is read.
+        Default the one in the estimator, or in ``param_grid``; there may be only one. It is charged
+        once, for the whole search, before a value is read. The winner keeps it: fitting
+        ``best_estimator_`` again is charged.
     random_state : None or int, default=None
         None: the operating system's entropy. An int is for experiments and protects nobody.
     verbose : int, default=0
