@@ -116,6 +116,19 @@ def for_travel(value: Any) -> Any:
     return value
 
 
+class _Kept:
+    """A parameter in the state of a fitted estimator: whole in memory, `for_travel` elsewhere."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __deepcopy__(self, memo):
+        return copy.deepcopy(self.value, memo)
+
+    def __getstate__(self):
+        return {"value": for_travel(self.value)}
+
+
 class Published:
     """Copies keep the ledger of a fitted estimator; its pickles, which may be published, do not.
 
@@ -127,22 +140,22 @@ class Published:
     _repeats: tuple[str, ...] = ()
 
     def __getstate__(self):
+        # Deep copies come here too: __deepcopy__ would be found through wrappers that pass
+        # attributes on, as FrozenEstimator does, and take the wrapper off.
         state = super().__getstate__()
         if "privacy_loss_" in state:
             names = {*self.get_params(deep=False), *self._repeats}
-            state = {k: for_travel(v) if k in names else v for k, v in state.items()}
+            state = {k: _Kept(v) if k in names else v for k, v in state.items()}
         return state
+
+    def __setstate__(self, state):
+        state = {k: v.value if isinstance(v, _Kept) else v for k, v in state.items()}
+        super().__setstate__(state)
 
     def __copy__(self):
         # Not through __getstate__, which is for travel.
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        return twin
-
-    def __deepcopy__(self, memo):
-        twin = object.__new__(type(self))
-        memo[id(self)] = twin
-        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return twin
 
 
@@ -194,7 +207,7 @@ class ShowsPrivacy:
 _PUBLIC_FACTS = {"privacy_loss_", "n_features_in_", "feature_names_in_", "domain_", "classes_"}
 
 
-class PrivateEstimator(HidesSeed, Published, ShowsPrivacy, BaseEstimator):
+class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
     """Base of the estimators that read private rows.
 
     A subclass stores its parameters in ``__init__`` (among them ``epsilon``, ``ledger`` and

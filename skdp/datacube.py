@@ -337,7 +337,7 @@ class CubePlan(TupleKeys):
             vars(self).pop(known, None)
 
 
-class DataCube(TupleKeys, PrivateEstimator):
+class DataCube(PrivateEstimator, TupleKeys):
     """All cuboids of a table: counts (or sums) over every set of dimensions, with standard errors.
 
     Noise goes into a few cuboids, the sources; everything else is computed from them. Which

@@ -643,7 +643,7 @@ def _offers(method):
     return check
 
 
-class PrivateGridSearchCV(HidesSeed, Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
+class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
     """Choose among candidates by one noisy maximum, whatever their number.
 
     Every candidate is fitted; the number of true rows that each predicts correctly (or the sum of

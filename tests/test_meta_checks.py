@@ -161,6 +161,20 @@ def test_copies_in_memory_pay_for_a_fit(meta):
         assert ledger.spent == number * cost
 
 
+def test_a_deep_copy_of_what_holds_it_pays_too_and_stays_what_it_is(meta):
+    ledger = skdp.PrivacyLedger(10)
+    estimator = meta.fit(meta.make(release(1, ledger=ledger)))
+    cost = ledger.spent
+    frozen = copy.deepcopy(FrozenEstimator(estimator))
+    assert type(frozen) is FrozenEstimator and type(frozen.estimator) is type(estimator)
+    meta.fit(frozen.estimator)
+    assert ledger.spent == 2 * cost
+    meta.fit(copy.deepcopy(make_pipeline(FunctionTransformer(), estimator)))
+    assert ledger.spent == 3 * cost
+    with pytest.raises(LedgerError):
+        meta.fit(pickle.loads(pickle.dumps(FrozenEstimator(estimator))).estimator)
+
+
 def test_what_comes_out_of_a_pickle_does_not_fit_for_free(meta):
     ledger = skdp.PrivacyLedger(4, name="clinic")
     estimator = meta.fit(meta.make(release(1, ledger=ledger)))
