@@ -271,6 +271,18 @@ class _GridRelease(PrivateEstimator):
             labels = pd.Series(labels, name=y.name)
         return build_frame(columns, like=self._library), labels
 
+    def _stand_in(self, domain, library):
+        """Look fitted, to a public grid of one or two predictors: to try out what is trained."""
+        self._library = library
+        self.domain_ = domain
+        self.target_ = self.target
+        self.classes_ = _classes(domain, self.target)[0]
+        used = [name for name in domain.names if name != self.target and domain[name].size > 1][:2]
+        groups = [2 * np.arange(domain[name].size) // domain[name].size for name in used]
+        self.grid_ = Grid(tuple(used), tuple(groups), (("low", "high"),) * len(used))
+        self.histogram_ = np.ones((*self.grid_.shape, len(self.classes_)))
+        return self
+
     def _sample_columns(self, n_samples, random_state):
         rng = sampling_generator(random_state)
         counts = self.histogram_.ravel()

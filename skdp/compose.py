@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import numbers
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -21,12 +23,16 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from ._base import ShowsPrivacy, declare_label, full_domain
 from ._random import sampling_generator
-from ._steps import Rows, child, for_travel, walk
+from ._steps import Rows, child, for_travel, walk, without_ledgers
 from .domain import Categorical, Numeric
-from .exceptions import DomainError
+from .exceptions import DomainError, TrainingError
 from .frames import as_frame, select_columns, take_rows
 
 __all__ = ["PrivateClassifier", "PrivateRegressor"]
+
+# Rows of the public domain that an estimator is tried on before the charge: at least so many, so
+# many for each label, and at most so many. The second row is for estimators that need many.
+_TRIALS = ((64, 10, 2_000), (2_000, 20, 20_000))
 
 
 def _offers_probabilities(self):
@@ -53,9 +59,15 @@ class _TrainedOnRelease(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
         ------
         DomainError
             If the schema does not fit or the label is not declared; nothing is spent.
+        ValueError
+            If ``estimator`` cannot be trained on a few rows drawn from the public domain, or
+            cannot predict them; nothing is spent.
         BudgetExceededError
             If the ledger cannot pay; no value has been read.
+        TrainingError
+            If ``estimator`` cannot be trained on the release; ``synthesizer_`` keeps it.
         """
+        self._check_sampling()
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
@@ -85,8 +97,11 @@ class _TrainedOnRelease(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
                 "No column is declared as the label: give the synthesizer a target= (a column of "
                 f"its domain), or {type(self).__name__} {self._shorthand}."
             )
-        self._check_label(full_domain(domain, rows)[target], target)
-        release.set_params(domain=domain, target=target).fit(X, y)
+        domain = full_domain(domain, rows)
+        self._check_label(domain[target], target)
+        release.set_params(domain=domain, target=target)
+        self._try_out(release, domain, rows.library)
+        release.fit(X, y)
         validate_data(self, X, skip_check_array=True)
         return self._train_release(release)
 
@@ -108,14 +123,74 @@ class _TrainedOnRelease(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
         return self._train_release(copy.copy(fitted.synthesizer_))
 
     def _train_release(self, release):
-        # Everything from here on is post-processing of the release.
-        rng = sampling_generator(self.random_state)
-        X, y, weight = release.make_training_set(self.n_samples, random_state=rng)
-        label = release.domain_[release.target]
-        self.estimator_ = self._train(X, y, weight, label, rng)
+        # Everything from here on is post-processing of the release, which was paid for: it is kept
+        # whatever training does, and an error of training tells of the release alone.
+        for name in ("estimator_", "classes_"):
+            vars(self).pop(name, None)
         self.synthesizer_ = release
         self.privacy_loss_ = release.privacy_loss_
+        try:
+            self.estimator_ = self._train_on_rows_of(release, self.n_samples, self.random_state)
+        except Exception as error:
+            raise TrainingError(
+                f"The release was made and paid for, but {type(self.estimator).__name__} could not "
+                f"be trained on it: {type(error).__name__}: {error}\nThe release is not lost: it "
+                "is synthesizer_, also of this error. Training on it again costs nothing: "
+                f"{type(self).__name__}(another_estimator, FrozenEstimator(release)).fit(X, y).",
+                release,
+            ) from error
         return self
+
+    def _train_on_rows_of(self, release, n_samples, random_state):
+        rng = sampling_generator(random_state)
+        X, y, weight = release.make_training_set(n_samples, random_state=rng)
+        return self._train(X, y, weight, release.domain_[release.target], rng)
+
+    def _try_out(self, release, domain, library):
+        """Train and predict on rows of the public domain, before anything is charged.
+
+        No row of anybody is read: what is refused here follows from the parameters and the domain.
+        """
+        if not hasattr(release, "_stand_in"):
+            return
+        public = clone(release)._stand_in(domain, library)
+        twin = copy.copy(self)
+        twin.estimator = without_ledgers(self.estimator)
+        n_labels = domain[release.target].n_values
+        failure = None
+        for least, each, most in _TRIALS:
+            n_rows = min(max(least, each * n_labels), most)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    trained = twin._train_on_rows_of(public, n_rows, 0)
+                    trained.predict(public.make_training_set(n_rows, random_state=0)[0])
+                return
+            except Exception as error:
+                failure = error
+        raise ValueError(
+            f"{type(self.estimator).__name__} cannot be trained on rows of this domain. Tried on "
+            f"{n_rows:,} rows drawn from the declared domain, with every label and, in nullable "
+            f"columns, with gaps, it raised {type(failure).__name__}: {failure}\nNothing was read "
+            "or spent. Text needs an encoder, and gaps an imputer, inside the estimator. If these "
+            "rows are not what it needs, fit the synthesizer first, and give it as "
+            "FrozenEstimator(synthesizer)."
+        ) from failure
+
+    def _check_sampling(self):
+        """Refuse parameters of the synthetic draw, before anything is spent."""
+        sampling_generator(self.random_state)
+        n_samples = self.n_samples
+        if n_samples is None:
+            return
+        if isinstance(n_samples, bool) or not isinstance(n_samples, numbers.Integral):
+            raise TypeError(f"n_samples must be an integer or None, got {n_samples!r}.")
+        if n_samples < 0:
+            raise ValueError(f"n_samples must not be negative, got {n_samples!r}.")
+
+    def __sklearn_is_fitted__(self):
+        # A release whose training failed is kept, but predicts nothing.
+        return hasattr(self, "estimator_")
 
     def predict(self, X):
         """Predict the label of each row.
