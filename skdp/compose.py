@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from ._base import ShowsPrivacy, declare_label, full_domain
 from ._random import sampling_generator
-from ._steps import Rows, child, for_travel, walk, without_ledgers
+from ._steps import Rows, child, for_travel, walk
 from .domain import Categorical, Numeric
 from .exceptions import DomainError, TrainingError
 from .frames import as_frame, select_columns, take_rows
@@ -101,7 +101,12 @@ class _TrainedOnRelease(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
         self._check_label(domain[target], target)
         release.set_params(domain=domain, target=target)
         self._try_out(release, domain, rows.library)
-        release.fit(X, y)
+        try:
+            release.fit(X, y)
+        finally:
+            # Also where a warning of the fit is made an error: the release was paid for.
+            if hasattr(release, "privacy_loss_"):
+                self._keep(release)
         validate_data(self, X, skip_check_array=True)
         return self._train_release(release)
 
@@ -125,10 +130,7 @@ class _TrainedOnRelease(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
     def _train_release(self, release):
         # Everything from here on is post-processing of the release, which was paid for: it is kept
         # whatever training does, and an error of training tells of the release alone.
-        for name in ("estimator_", "classes_"):
-            vars(self).pop(name, None)
-        self.synthesizer_ = release
-        self.privacy_loss_ = release.privacy_loss_
+        self._keep(release)
         try:
             self.estimator_ = self._train_on_rows_of(release, self.n_samples, self.random_state)
         except Exception as error:
@@ -140,6 +142,13 @@ class _TrainedOnRelease(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
                 release,
             ) from error
         return self
+
+    def _keep(self, release):
+        """Hold a fitted release, and nothing that was trained on another one."""
+        for name in ("estimator_", "classes_"):
+            vars(self).pop(name, None)
+        self.synthesizer_ = release
+        self.privacy_loss_ = release.privacy_loss_
 
     def _train_on_rows_of(self, release, n_samples, random_state):
         rng = sampling_generator(random_state)
@@ -155,7 +164,10 @@ class _TrainedOnRelease(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
             return
         public = clone(release)._stand_in(domain, library)
         twin = copy.copy(self)
-        twin.estimator = without_ledgers(self.estimator)
+        # Of private estimators, a ledger that a training on a release would charge.
+        inner = clone(self.estimator)
+        books = [key for key in inner.get_params() if key.rpartition("__")[2] == "ledger"]
+        twin.estimator = inner.set_params(**dict.fromkeys(books))
         n_labels = domain[release.target].n_values
         failure = None
         for least, each, most in _TRIALS:

@@ -154,7 +154,7 @@ class Column:
         return np.array([*table, -1], dtype=np.intp)[codes]
 
     def objects(self) -> list[Any]:
-        """Values as Python objects, exact and each by itself; what is missing as its library has it."""
+        """Values as Python objects, exact; a missing one is what its library has for it."""
         return list(self._objects())
 
     def values(self) -> tuple[NDArray, NDArray[np.bool_]]:

@@ -966,9 +966,7 @@ class PrivateGridSearchCV(ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
             if self.verbose:
                 print(f"[{i + 1}/{len(variants)}] {variant}")
             try:
-                fitted.append(
-                    variant._train_on(made, X) if shared and made else variant.fit(X, y)
-                )
+                fitted.append(variant._train_on(made, X) if shared and made else variant.fit(X, y))
             except TrainingError as error:
                 fitted.append(None)
                 failure = error

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._base import PrivateEstimator, declare_label, match_rows
+from ._base import PrivateEstimator, declare_label, match_rows, warn_of_emptiness
 from ._random import NoiseSource, noise_source
 from ._validation import as_epsilon, as_fraction, split_epsilon
 from .accounting import PrivacyLedger, PrivacyLoss
 from .domain import Categorical, Numeric
 from .exceptions import DomainError
 from .frames import as_column, as_frame, object_array
-from .mechanisms import discrete_laplace, top_k
+from .mechanisms import discrete_laplace, discrete_laplace_variance, top_k
 
 __all__ = ["DPTopKSelector", "most_frequent_items"]
 
@@ -202,6 +202,8 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
         self.label_counts_ = noisy
         self.selected_ = [features[place] for place in best]
         self.privacy_loss_ = loss
+        variance = len(noisy) * discrete_laplace_variance(loss.parts["label"])
+        warn_of_emptiness(self, float(noisy.sum()), math.sqrt(variance))
         return self
 
     def _get_support_mask(self) -> NDArray[np.bool_]:

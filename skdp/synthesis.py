@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import PrivateEstimator, match_rows
+from ._base import PrivateEstimator, match_rows, warn_of_emptiness
 from ._random import sampling_generator
 from ._validation import split_epsilon
 from .counts import count_rows
@@ -91,6 +91,7 @@ class _Synthesizer(PrivateEstimator):
         self.domain_ = domain
         self.synopsis_ = synopsis
         self.privacy_loss_ = loss
+        warn_of_emptiness(self, synopsis.total, synopsis.total_std)
         return self
 
     def count(self, query=None, *, return_interval=False, level=0.95):

@@ -96,9 +96,11 @@ def test_trains_on_nothing_but_the_release():
 
     rows = X.assign(age=np.random.default_rng(5).uniform(17, 90, len(X)))
     skdp.PrivateClassifier(Recorder(), RELEASE).fit(rows, Y)
-    (train,) = seen
+    trial, train = seen
     assert len(train) > 1000
     assert not set(train["age"]) & set(rows["age"])
+    # It was tried out on public rows before.
+    assert len(trial) == 64 and not set(trial["age"]) & set(rows["age"])
 
 
 def test_holds_no_raw_row():
