@@ -73,12 +73,14 @@ def _number(value: Any) -> float:
     try:
         # Durations count as integers in NumPy's class tree, but have a unit.
         if isinstance(value, _NUMBERS) and not isinstance(value, np.timedelta64):
-            return float(value)
-    except OverflowError:
-        # An integer too large for a float lies outside of every range, on the side of its sign.
-        return float("inf") if value > 0 else float("-inf")
+            try:
+                return float(value)
+            except OverflowError:
+                # An integer too large for a float lies outside of every range, on the side of its
+                # sign.
+                return float("inf") if value > 0 else float("-inf")
     except Exception:
-        return float("nan")
+        pass
     return float("nan")
 
 
@@ -650,9 +652,10 @@ def _entries(values: Iterable[Any]) -> NDArray[Any]:
     """Entries of a list, each by itself: a list of one value stands for that value."""
     entries = list(values)
     for position, entry in enumerate(entries):
-        if isinstance(entry, list | tuple) and len(entry) == 1:
+        # Exact types: what others do when they are looked into would depend on a value.
+        if type(entry) in (list, tuple) and len(entry) == 1:
             entries[position] = entry[0]
-        elif isinstance(entry, np.ndarray) and entry.shape in ((), (1,)):
+        elif type(entry) is np.ndarray and entry.shape in ((), (1,)):
             entries[position] = entry.reshape(-1)[0]
     return object_array(entries)
 

@@ -444,10 +444,10 @@ def _flat(baskets: list[Any]) -> tuple[list[Any], NDArray[np.int64]]:
 
 def _items(basket: Any) -> list[Any]:
     """What is in one basket; a single value is a basket of one. Never raises."""
-    if isinstance(basket, np.ndarray):
-        # Also of no dimension, and of several.
-        return basket.ravel().tolist()
     try:
+        if isinstance(basket, np.ndarray):
+            # Also of no dimension, and of several.
+            return basket.ravel().tolist()
         single = isinstance(basket, str | bytes) or not isinstance(basket, Iterable)
         return [basket] if single else list(basket)
     except Exception:  # a basket that cannot be looked through: an error would tell of it
