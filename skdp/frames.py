@@ -54,6 +54,10 @@ _NUMBERS = (int, float, str, np.integer, np.floating, np.bool_, Decimal, numbers
 _TELLING = (str, bytes, numbers.Real, Decimal, np.bool_, np.datetime64, datetime.date, uuid.UUID)
 
 
+# Types whose equal values are one value.
+_PLAIN = {str, bytes, int, float, bool, type(None), np.str_, np.bool_, np.float64, np.int64}
+
+
 def is_missing(value: Any) -> bool:
     """Whether one value stands for "no value": None, NaN, NaT, pandas.NA."""
     if value is None or value is pd.NA or value is pd.NaT:
@@ -134,10 +138,23 @@ class Column:
         The list may hold values that do not occur, and the same value twice.
         """
         try:
+            if self.kind == "object" and not set(map(type, self._objects())) <= _PLAIN:
+                return self._factorize_mixed()
             return self._factorize()
         except Exception:
             # Unhashable or otherwise unruly objects: each value stands for itself.
             return _list_factorize(self._objects())
+
+    def _factorize_mixed(self) -> tuple[NDArray[np.intp], list[Any]]:
+        # Objects of types that may say what they like of hash and equality stand for themselves: as
+        # one of several equal values, such an object would decide what the others are.
+        values = object_array(self._objects())
+        plain = np.fromiter((type(value) in _PLAIN for value in values), bool, len(values))
+        codes = np.empty(len(values), dtype=np.intp)
+        codes[plain], uniques = pd.factorize(values[plain])
+        alone, others = _list_factorize(values[~plain])
+        codes[~plain] = np.where(alone < 0, -1, alone + len(uniques))
+        return codes, [*uniques, *others]
 
     def identities(self) -> NDArray[np.intp]:
         """A number for each value, the same for equal values; -1 where there is none to tell.
