@@ -30,6 +30,8 @@ from .frames import as_frame, select_columns, take_rows
 
 __all__ = ["PrivateClassifier", "PrivateRegressor"]
 
+# A share of the synthetic rows below this part of an even share is hardly any.
+_HARDLY = 0.02
 # Rows of the public domain that an estimator is tried on before the charge: at least so many, so
 # many for each label, and at most so many. The second row is for estimators that need many.
 _TRIALS = ((64, 10, 2_000), (2_000, 20, 20_000))
@@ -335,6 +337,7 @@ class PrivateClassifier(ClassifierMixin, _TrainedOnRelease):
 
     def _train(self, X, y, weight, attribute, rng):
         classes = _declared_classes(attribute, self.__class__.__name__)
+        _warn_of_numbering(classes, y, weight)
         estimator = _train_classifier(self.estimator, X, y, weight, classes, rng)
         self.classes_ = classes
         return estimator
@@ -466,6 +469,29 @@ def _declared_classes(attribute, target):
         f"The label {target!r} is declared as a continuous Numeric. A classifier needs a "
         "Categorical, or a Numeric with integer=True."
     )
+
+
+def _warn_of_numbering(classes, y, weight):
+    """Say so if labels seem to have been numbered from 0 on the way; from RELEASED rows alone.
+
+    Nobody may look at y for it. But numbers from 0 never are some of the declared labels.
+    """
+    n = len(classes)
+    above = classes[(classes < 0) | (classes >= n)] if classes.dtype.kind in "iu" else []
+    if not len(above) or not len(y):
+        return
+    weight = np.ones(len(y)) if weight is None else weight
+    share = weight[pd.Series(y).isin(above).to_numpy()].sum() / weight.sum()
+    if share < _HARDLY * len(above) / n:
+        warnings.warn(
+            f"The release shows hardly a record of the labels {above.tolist()}. If y holds them, "
+            "a meta-estimator of scikit-learn has numbered the labels from 0 (voting, stacking, "
+            "bagging, one-vs-rest, cross_val_predict(method='predict_proba')). Turn it inside out, "
+            "PrivateClassifier(VotingClassifier(...), synthesizer), or declare the labels that it "
+            f"passes on, classes=range({n}) ([0, 1] within one-vs-rest).",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _train_classifier(estimator, X, y, weight, classes, rng):

@@ -82,7 +82,7 @@ def _number(value: Any) -> float:
             except OverflowError:
                 # An integer too large for a float lies outside of every range, on the side of its
                 # sign.
-                return float("inf") if value > 0 else float("-inf")
+                return float("inf") if value > 0 else float("-inf")  # type: ignore[operator]
     except Exception:
         pass
     return float("nan")
