@@ -307,6 +307,14 @@ class PrivateClassifier(ClassifierMixin, _TrainedOnRelease):
     private: it is for the eyes of the data's holder. Cross-validation fits k releases and
     charges each of them.
 
+    Before the charge ``estimator`` is trained on a few rows drawn from the declared domain, so that
+    what cannot be trained costs nothing. If training on the release fails, the release is kept in
+    ``synthesizer_``.
+
+    Meta-estimators of scikit-learn that number the labels (voting, stacking, bagging, one-vs-rest)
+    pass on 0, 1, ... in place of the declared labels. Put them inside, as ``estimator``, or declare
+    ``classes=range(k)``.
+
     Examples
     --------
     >>> import numpy as np
@@ -407,9 +415,10 @@ class PrivateRegressor(RegressorMixin, _TrainedOnRelease):
 
     Notes
     -----
-    Targets are clipped to the declared range before they are counted, and spread evenly in their
-    bin when rows are drawn. A score computed from true held-out rows is exact and not private;
-    `private_mse` releases one.
+    ``estimator`` is tried on public rows before the charge, and a release whose training fails is
+    kept, as by `PrivateClassifier`. Targets are clipped to the declared range before they are
+    counted, and spread evenly in their bin when rows are drawn. A score computed from true held-out
+    rows is exact and not private; `private_mse` releases one.
 
     Examples
     --------

@@ -36,6 +36,7 @@ __all__ = [
     "as_labels",
     "build_frame",
     "check_unique",
+    "column_names",
     "is_dask",
     "is_missing",
     "narwhals_kind",
@@ -876,6 +877,14 @@ def take_rows(data: Any, positions: NDArray[np.integer]) -> Any:
     if isinstance(frame, nw.DataFrame):
         return nw.to_native(frame[positions.tolist()])
     return as_array(data)[positions]
+
+
+def column_names(data: Any) -> list[str] | None:
+    """Names of the columns of a table; None for arrays and whatever else has none."""
+    frame = nw.from_native(data, pass_through=True, eager_only=True)
+    if not isinstance(frame, nw.DataFrame) or not all(isinstance(n, str) for n in frame.columns):
+        return None
+    return list(frame.columns)
 
 
 def row_taker(data: Any) -> tuple[int, Callable[[NDArray[np.integer]], Any]]:

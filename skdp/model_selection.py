@@ -34,7 +34,15 @@ from ._steps import (
 from ._validation import as_epsilon, as_fraction
 from .accounting import PrivacyLedger, PrivacyLoss
 from .exceptions import TrainingError
-from .frames import as_column, as_frame, as_labels, object_array, row_taker, take_rows
+from .frames import (
+    as_column,
+    as_frame,
+    as_labels,
+    column_names,
+    object_array,
+    row_taker,
+    take_rows,
+)
 from .mechanisms import (
     bounded_sum,
     discrete_laplace,
@@ -426,16 +434,14 @@ def _check_model(model, X):
         raise TypeError(f"{type(model).__name__} has no predict, so that nothing can be scored.")
     if type(model).__module__.partition(".")[0] in ("skdp", "sklearn"):
         check_is_fitted(model)
-    known = getattr(X, "columns", None)
+    given = column_names(X)
     names = getattr(model, "feature_names_in_", None)
-    if names is not None and known is not None and hasattr(X, "shape"):
-        given = {getattr(name, "_name", name) for name in known}
+    if names is not None and given is not None:
         missing = [name for name in names if name not in given]
-        if missing and all(isinstance(name, str) for name in given):
+        if missing:
             raise ValueError(f"X lacks columns that the model was fitted to: {missing[:8]}.")
-    width = getattr(model, "n_features_in_", None)
-    shape = getattr(X, "shape", ())
-    if known is None and width is not None and len(shape) == 2 and shape[1] != width:
+    width, shape = getattr(model, "n_features_in_", None), getattr(X, "shape", ())
+    if given is None and width is not None and len(shape) == 2 and shape[1] != width:
         raise ValueError(
             f"X has {shape[1]} features, but {type(model).__name__} was fitted to {width}."
         )
@@ -501,9 +507,9 @@ def make_private_scorer(metric="accuracy", *, epsilon, bounds=None, ledger=None)
     Notes
     -----
     The scorer charges, and then has the estimator predict in a guard. A row counts as wrong (for
-    "mse" as the largest error) if predicting it raises, or gives anything but one value: NaN, an
-    infinite number of "accuracy", a list, an array of several. No error and no warning of
-    ``predict`` leaves, since either would tell of a value.
+    "mse" as the largest error) if predicting it raises, or gives anything but one value for it: NaN,
+    a list, an array of several. An infinite number is clipped to the bounds of "mse". No error and
+    no warning of ``predict`` leaves, since either would tell of a value.
 
     A row that fails changes no other row's score. Rows are predicted in tables of 1,024 rows, in
     which each row has a place drawn for itself, and free places hold copies; a table that fails is

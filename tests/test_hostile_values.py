@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from estimators import CASES, DOMAIN, people
 from sklearn.base import BaseEstimator
 from sklearn.compose import make_column_transformer
@@ -19,7 +20,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import skdp
@@ -345,6 +346,27 @@ def test_odd_predictions_are_wrong(answer, right):
     # Text is read as numbers are; an infinite one is clipped to the largest.
     worst = 4 if not right and "'0'" not in repr(answer(X)) else 0
     assert loss(Answers(answer), X, y) == pytest.approx(-worst, abs=0.01)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "array", "list", "sparse"])
+def test_scorers_take_every_container(library):
+    frame = pd.DataFrame({"a": np.arange(50.0), "b": np.arange(50.0) % 3})
+    truth = np.arange(50) > 20
+    make = {
+        "pandas": lambda: frame.set_index(np.arange(50)[::-1] % 7),
+        "polars": lambda: pytest.importorskip("polars").from_pandas(frame),
+        "pyarrow": lambda: pytest.importorskip("pyarrow").Table.from_pandas(frame),
+        "array": lambda: frame.to_numpy(),
+        "list": lambda: frame.to_numpy().tolist(),
+        "sparse": lambda: scipy.sparse.coo_matrix(frame.to_numpy()),
+    }
+    X = make[library]()
+    tree = DecisionTreeClassifier(max_depth=1)
+    to_numpy = FunctionTransformer(lambda rows: rows if library == "sparse" else np.asarray(rows))
+    model = make_pipeline(to_numpy, tree).fit(X, truth)
+    scorer = skdp.make_private_scorer(epsilon=10_000)
+    y = pytest.importorskip("polars").Series(truth) if library == "polars" else list(truth)
+    assert scorer(model, X, y) == 1
 
 
 def test_no_truth_equals_the_answer_of_a_row_that_fails():
