@@ -37,6 +37,7 @@ __all__ = [
     "feature_bounds",
     "for_travel",
     "match_rows",
+    "warn_of_emptiness",
     "without_unit",
 ]
 
@@ -330,6 +331,31 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         return tags
 
 
+def warn_of_emptiness(estimator: Any, total: float, std: float) -> None:
+    """Say so where a release shows nearly nobody; from RELEASED numbers and public noise alone.
+
+    Parameters
+    ----------
+    estimator : estimator
+        That was fitted.
+    total : float
+        Released number of records.
+    std : float
+        Standard deviation of its noise.
+    """
+    if total > 3 * std:
+        return
+    warnings.warn(
+        f"{type(estimator).__name__} released a total of {total:.4g} records, with noise of "
+        f"standard deviation {std:.3g}: nearly no records fit the domain, or too few to show. "
+        "Records are skipped where a value is no number, an undeclared category or missing (text "
+        "in a Numeric column, labels of another type); Domain.check(rows) counts them, for the "
+        "data owner only.",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
 def feature_bounds(bounds: Any, n_features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Both ends of public bounds, one number for each feature.
 
@@ -452,8 +478,27 @@ def match_rows(
         rows = rows.with_names(expected)
     if labelled:
         rows = rows.with_column(target, y)
+        _check_label_type(domain[target], rows.kinds[target], rows.dtypes[target])
     domain.check_schema(without_unit(rows, unit))
     return rows, domain
+
+
+def _check_label_type(attribute: Attribute, kind: str, dtype: str) -> None:
+    """Refuse numbers where all labels are text, and say where they may come from."""
+    if not isinstance(attribute, Categorical) or kind not in ("numeric", "boolean"):
+        return
+    if all(isinstance(value, str) for value in attribute.categories):
+        numbers_ = list(range(attribute.n_values))
+        raise DomainError(
+            f"y holds numbers (type {dtype}), but all declared labels are text. Where y is text, a "
+            "meta-estimator of scikit-learn has encoded it: voting, stacking, bagging, "
+            "one-vs-rest and cross_val_predict(method='predict_proba') number the labels in their "
+            "order before they fit what they hold. Turn it inside out, "
+            "PrivateClassifier(VotingClassifier(...), synthesizer), which is private too; or "
+            "declare the labels that it passes on, "
+            f"classes={numbers_ if len(numbers_) < 5 else f'range({len(numbers_)})'} ([0, 1] "
+            "within one-vs-rest)."
+        )
 
 
 def without_unit(rows: Any, unit: str | None) -> Any:

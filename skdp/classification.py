@@ -11,7 +11,13 @@ from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._base import PrivateEstimator, declare_label, match_rows, without_unit
+from ._base import (
+    PrivateEstimator,
+    declare_label,
+    match_rows,
+    warn_of_emptiness,
+    without_unit,
+)
 from ._random import sampling_generator
 from ._validation import as_sample_size
 from .counts import count_rows
@@ -182,6 +188,13 @@ class _GridRelease(PrivateEstimator):
         self.noisy_counts_ = noisy
         self.histogram_ = histogram
         self.privacy_loss_ = loss
+        self._finish()
+        if n_records is None:
+            variance = noisy.size * discrete_laplace_variance(noise["counts"])
+            n_records = float(noisy.sum())
+        else:
+            variance = discrete_laplace_variance(noise["total"])
+        warn_of_emptiness(self, n_records, np.sqrt(variance))
         return self
 
     def sample(self, n_samples=None, random_state=None):
@@ -273,6 +286,18 @@ class _GridRelease(PrivateEstimator):
             labels = pd.Series(labels, name=y.name)
         return build_frame(columns, like=self._library), labels
 
+    def _stand_in(self, domain, library):
+        """Look fitted, to a public grid of one or two predictors: to try out what is trained."""
+        self._library = library
+        self.domain_ = domain
+        self.target_ = self.target
+        self.classes_ = _classes(domain, self.target)[0]
+        used = [name for name in domain.names if name != self.target and domain[name].size > 1][:2]
+        groups = [2 * np.arange(domain[name].size) // domain[name].size for name in used]
+        self.grid_ = Grid(tuple(used), tuple(groups), (("low", "high"),) * len(used))
+        self.histogram_ = np.ones((*self.grid_.shape, len(self.classes_)))
+        return self
+
     def _sample_columns(self, n_samples, random_state, most=False):
         rng = sampling_generator(random_state)
         counts = self.histogram_.ravel()
@@ -327,6 +352,9 @@ class _GridRelease(PrivateEstimator):
 
     def _check_parameters(self):
         """Refuse impossible parameters before anything is spent."""
+
+    def _finish(self):
+        """Compute what else a fitted one has, from the release alone."""
 
     def _parts(self, epsilon):
         """Divide epsilon, from public facts alone."""
@@ -715,8 +743,7 @@ class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
             result[mine] = cells / cells.sum(axis=-1, keepdims=True)
         return result
 
-    def fit(self, X, y=None):  # noqa: D102
-        super().fit(X, y)
+    def _finish(self):
         # Post-processing: it sees the release alone.
         noise = np.sqrt(discrete_laplace_variance(self.privacy_loss_.of_record.parts["counts"]))
         if self.selection == "paper":
@@ -725,7 +752,6 @@ class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
         else:
             weight, shares = max(_PRIOR * noise, 1e-9), _additive(*self.make_training_set(), self)
         self.smoothed_ = self.histogram_ + weight * shares
-        return self
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

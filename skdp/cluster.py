@@ -9,7 +9,13 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._base import PrivateEstimator, feature_bounds, match_rows, without_unit
+from ._base import (
+    PrivateEstimator,
+    feature_bounds,
+    match_rows,
+    warn_of_emptiness,
+    without_unit,
+)
 from ._random import sampling_generator
 from .counts import code_rows
 from .domain import Domain, Numeric
@@ -230,6 +236,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         self.validity_ = found.validity
         self.synopsis_ = synopsis
         self.privacy_loss_ = loss
+        if synopsis is not None and synopsis.model.noise_epsilon is not None:
+            warn_of_emptiness(self, synopsis.total, synopsis.total_std)
         return self
 
     def _limits(self, n_features):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import numbers
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -23,10 +25,16 @@ from ._base import Published, ShowsPrivacy, declare_label, full_domain
 from ._random import sampling_generator
 from ._steps import Rows, child, price, walk
 from .domain import Categorical, Numeric
-from .exceptions import DomainError
+from .exceptions import DomainError, TrainingError
 from .frames import as_frame, select_columns, take_rows
 
 __all__ = ["PrivateClassifier", "PrivateRegressor"]
+
+# A share of the synthetic rows below this part of an even share is hardly any.
+_HARDLY = 0.02
+# Rows of the public domain that an estimator is tried on before the charge: at least so many, so
+# many for each label, and at most so many. The second row is for estimators that need many.
+_TRIALS = ((64, 10, 2_000), (2_000, 20, 20_000))
 
 
 def _offers_probabilities(self):
@@ -53,9 +61,15 @@ class _TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimat
         ------
         DomainError
             If the schema does not fit or the label is not declared; nothing is spent.
+        ValueError
+            If ``estimator`` cannot be trained on a few rows drawn from the public domain, or
+            cannot predict them; nothing is spent.
         BudgetExceededError
             If the ledger cannot pay; no value has been read.
+        TrainingError
+            If ``estimator`` cannot be trained on the release; ``synthesizer_`` keeps it.
         """
+        self._check_sampling()
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
@@ -85,8 +99,16 @@ class _TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimat
                 "No column is declared as the label: give the synthesizer a target= (a column of "
                 f"its domain), or {type(self).__name__} {self._shorthand}."
             )
-        self._check_label(full_domain(domain, rows)[target], target)
-        release.set_params(domain=domain, target=target).fit(X, y)
+        domain = full_domain(domain, rows)
+        self._check_label(domain[target], target)
+        release.set_params(domain=domain, target=target)
+        self._try_out(release, domain, rows.library)
+        try:
+            release.fit(X, y)
+        finally:
+            # Also where a warning of the fit is made an error: the release was paid for.
+            if hasattr(release, "privacy_loss_"):
+                self._keep(release)
         validate_data(self, X, skip_check_array=True)
         return self._train_release(release)
 
@@ -108,14 +130,81 @@ class _TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimat
         return self._train_release(copy.copy(fitted.synthesizer_))
 
     def _train_release(self, release):
-        # Everything from here on is post-processing of the release.
-        rng = sampling_generator(self.random_state)
-        X, y, weight = release.make_training_set(self.n_samples, random_state=rng)
-        label = release.domain_[release.target]
-        self.estimator_ = self._train(X, y, weight, label, rng)
+        # Everything from here on is post-processing of the release, which was paid for: it is kept
+        # whatever training does, and an error of training tells of the release alone.
+        self._keep(release)
+        try:
+            self.estimator_ = self._train_on_rows_of(release, self.n_samples, self.random_state)
+        except Exception as error:
+            raise TrainingError(
+                f"The release was made and paid for, but {type(self.estimator).__name__} could not "
+                f"be trained on it: {type(error).__name__}: {error}\nThe release is not lost: it "
+                "is synthesizer_, also of this error. Training on it again costs nothing: "
+                f"{type(self).__name__}(another_estimator, FrozenEstimator(release)).fit(X, y).",
+                release,
+            ) from error
+        return self
+
+    def _keep(self, release):
+        """Hold a fitted release, and nothing that was trained on another one."""
+        for name in ("estimator_", "classes_"):
+            vars(self).pop(name, None)
         self.synthesizer_ = release
         self.privacy_loss_ = release.privacy_loss_
-        return self
+
+    def _train_on_rows_of(self, release, n_samples, random_state):
+        rng = sampling_generator(random_state)
+        X, y, weight = release.make_training_set(n_samples, random_state=rng)
+        return self._train(X, y, weight, release.domain_[release.target], rng)
+
+    def _try_out(self, release, domain, library):
+        """Train and predict on rows of the public domain, before anything is charged.
+
+        No row of anybody is read: what is refused here follows from the parameters and the domain.
+        """
+        if not hasattr(release, "_stand_in"):
+            return
+        public = clone(release)._stand_in(domain, library)
+        twin = copy.copy(self)
+        # Of private estimators, a ledger that a training on a release would charge.
+        inner = clone(self.estimator)
+        books = [key for key in inner.get_params() if key.rpartition("__")[2] == "ledger"]
+        twin.estimator = inner.set_params(**dict.fromkeys(books))
+        n_labels = domain[release.target].n_values
+        failure = None
+        for least, each, most in _TRIALS:
+            n_rows = min(max(least, each * n_labels), most)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    trained = twin._train_on_rows_of(public, n_rows, 0)
+                    trained.predict(public.make_training_set(n_rows, random_state=0)[0])
+                return
+            except Exception as error:
+                failure = error
+        raise ValueError(
+            f"{type(self.estimator).__name__} cannot be trained on rows of this domain. Tried on "
+            f"{n_rows:,} rows drawn from the declared domain, with every label and, in nullable "
+            f"columns, with gaps, it raised {type(failure).__name__}: {failure}\nNothing was read "
+            "or spent. Text needs an encoder, and gaps an imputer, inside the estimator. If these "
+            "rows are not what it needs, fit the synthesizer first, and give it as "
+            "FrozenEstimator(synthesizer)."
+        ) from failure
+
+    def _check_sampling(self):
+        """Refuse parameters of the synthetic draw, before anything is spent."""
+        sampling_generator(self.random_state)
+        n_samples = self.n_samples
+        if n_samples is None:
+            return
+        if isinstance(n_samples, bool) or not isinstance(n_samples, numbers.Integral):
+            raise TypeError(f"n_samples must be an integer or None, got {n_samples!r}.")
+        if n_samples < 0:
+            raise ValueError(f"n_samples must not be negative, got {n_samples!r}.")
+
+    def __sklearn_is_fitted__(self):
+        # A release whose training failed is kept, but predicts nothing.
+        return hasattr(self, "estimator_")
 
     def predict(self, X):
         """Predict the label of each row.
@@ -208,6 +297,14 @@ class PrivateClassifier(ClassifierMixin, _TrainedOnRelease):
     private: it is for the eyes of the data's holder. Cross-validation fits k releases and
     charges each of them.
 
+    Before the charge ``estimator`` is trained on a few rows drawn from the declared domain, so that
+    what cannot be trained costs nothing. If training on the release fails, the release is kept in
+    ``synthesizer_``.
+
+    Meta-estimators of scikit-learn that number the labels (voting, stacking, bagging, one-vs-rest)
+    pass on 0, 1, ... in place of the declared labels. Put them inside, as ``estimator``, or declare
+    ``classes=range(k)``.
+
     Examples
     --------
     >>> import numpy as np
@@ -238,6 +335,7 @@ class PrivateClassifier(ClassifierMixin, _TrainedOnRelease):
 
     def _train(self, X, y, weight, attribute, rng):
         classes = _declared_classes(attribute, self.__class__.__name__)
+        _warn_of_numbering(classes, y, weight)
         estimator = _train_classifier(self.estimator, X, y, weight, classes, rng)
         self.classes_ = classes
         return estimator
@@ -307,9 +405,10 @@ class PrivateRegressor(RegressorMixin, _TrainedOnRelease):
 
     Notes
     -----
-    Targets are clipped to the declared range before they are counted, and spread evenly in their
-    bin when rows are drawn. A score computed from true held-out rows is exact and not private;
-    `private_mse` releases one.
+    ``estimator`` is tried on public rows before the charge, and a release whose training fails is
+    kept, as by `PrivateClassifier`. Targets are clipped to the declared range before they are
+    counted, and spread evenly in their bin when rows are drawn. A score computed from true held-out
+    rows is exact and not private; `private_mse` releases one.
 
     Examples
     --------
@@ -369,6 +468,29 @@ def _declared_classes(attribute, target):
         f"The label {target!r} is declared as a continuous Numeric. A classifier needs a "
         "Categorical, or a Numeric with integer=True."
     )
+
+
+def _warn_of_numbering(classes, y, weight):
+    """Say so if labels seem to have been numbered from 0 on the way; from RELEASED rows alone.
+
+    Nobody may look at y for it. But numbers from 0 never are some of the declared labels.
+    """
+    n = len(classes)
+    above = classes[(classes < 0) | (classes >= n)] if classes.dtype.kind in "iu" else []
+    if not len(above) or not len(y):
+        return
+    weight = np.ones(len(y)) if weight is None else weight
+    share = weight[pd.Series(y).isin(above).to_numpy()].sum() / weight.sum()
+    if share < _HARDLY * len(above) / n:
+        warnings.warn(
+            f"The release shows hardly a record of the labels {above.tolist()}. If y holds them, "
+            "a meta-estimator of scikit-learn has numbered the labels from 0 (voting, stacking, "
+            "bagging, one-vs-rest, cross_val_predict(method='predict_proba')). Turn it inside out, "
+            "PrivateClassifier(VotingClassifier(...), synthesizer), or declare the labels that it "
+            f"passes on, classes=range({n}) ([0, 1] within one-vs-rest).",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _train_classifier(estimator, X, y, weight, classes, rng):

@@ -24,7 +24,7 @@ from ._archive import (
     read_archive,
     write_archive,
 )
-from ._base import PrivateEstimator, full_domain, match_rows
+from ._base import PrivateEstimator, full_domain, match_rows, warn_of_emptiness
 from ._validation import as_fraction
 from .counts import count_rows
 from .domain import Domain, Numeric
@@ -569,6 +569,9 @@ class DataCube(PrivateEstimator, TupleKeys):
         self._publish(plan, noisy)
         self._remember_columns(X, rows)
         self.privacy_loss_ = loss
+        if plan._grid is None:
+            total = self.cuboid().iloc[0]
+            warn_of_emptiness(self, total["count"], total["std_error"])
         return self
 
     def _publish(self, plan, noisy):

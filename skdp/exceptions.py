@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 __all__ = [
     "BudgetExceededError",
@@ -11,6 +12,7 @@ __all__ = [
     "InsecureSeedWarning",
     "PrivacyLeakWarning",
     "ReplayError",
+    "TrainingError",
 ]
 
 
@@ -61,3 +63,26 @@ class EngineError(RuntimeError):
 
 class ReplayError(RuntimeError):
     """A run cannot be replayed: draws escape the tape, or coins of records cannot be told apart."""
+
+
+class TrainingError(RuntimeError):
+    """A release was made and paid for, but an estimator could not be trained on it.
+
+    Nothing is lost: ``synthesizer_`` of the estimator that was to be fitted, and
+    ``synthesizer`` of this error, are the fitted release. Train on it as often as you like, as
+    ``FrozenEstimator(error.synthesizer)``.
+
+    Parameters
+    ----------
+    message : str
+    synthesizer : estimator, default=None
+        The fitted release.
+    """
+
+    def __init__(self, message: str, synthesizer: Any = None) -> None:
+        # Both go to args, so that the error survives pickling between processes.
+        super().__init__(message, synthesizer)
+        self.synthesizer = synthesizer
+
+    def __str__(self) -> str:
+        return str(self.args[0])

@@ -14,7 +14,7 @@ import sys
 import uuid
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -33,11 +33,15 @@ __all__ = [
     "as_array",
     "as_column",
     "as_frame",
+    "as_labels",
     "build_frame",
     "check_unique",
+    "column_names",
     "is_dask",
     "is_missing",
     "narwhals_kind",
+    "object_array",
+    "row_taker",
     "select_columns",
     "take_rows",
     "type_name",
@@ -52,18 +56,20 @@ _NUMBERS = (int, float, str, np.integer, np.floating, np.bool_, Decimal, numbers
 _TELLING = (str, bytes, numbers.Real, Decimal, np.bool_, np.datetime64, datetime.date, uuid.UUID)
 
 
+# Types whose equal values are one value.
+_PLAIN = {str, bytes, int, float, bool, type(None), np.str_, np.bool_, np.float64, np.int64}
+
+
 def is_missing(value: Any) -> bool:
     """Whether one value stands for "no value": None, NaN, NaT, pandas.NA."""
     if value is None or value is pd.NA or value is pd.NaT:
         return True
-    if isinstance(value, numbers.Number | np.generic):
-        try:
-            # NaN and NaT are the values that differ from themselves; a signalling decimal NaN
-            # refuses the comparison.
-            return not bool(value == value)
-        except Exception:
-            return True
-    return False
+    try:
+        # NaN and NaT are the values that differ from themselves; a signalling decimal NaN
+        # refuses the comparison.
+        return isinstance(value, numbers.Number | np.generic) and not bool(value == value)
+    except Exception:
+        return True
 
 
 def _number(value: Any) -> float:
@@ -73,12 +79,14 @@ def _number(value: Any) -> float:
     try:
         # Durations count as integers in NumPy's class tree, but have a unit.
         if isinstance(value, _NUMBERS) and not isinstance(value, np.timedelta64):
-            return float(value)
-    except OverflowError:
-        # An integer too large for a float lies outside of every range, on the side of its sign.
-        return float("inf") if value > 0 else float("-inf")
+            try:
+                return float(value)
+            except OverflowError:
+                # An integer too large for a float lies outside of every range, on the side of its
+                # sign.
+                return float("inf") if value > 0 else float("-inf")  # type: ignore[operator]
     except Exception:
-        return float("nan")
+        pass
     return float("nan")
 
 
@@ -132,10 +140,23 @@ class Column:
         The list may hold values that do not occur, and the same value twice.
         """
         try:
+            if self.kind == "object" and not set(map(type, self._objects())) <= _PLAIN:
+                return self._factorize_mixed()
             return self._factorize()
         except Exception:
             # Unhashable or otherwise unruly objects: each value stands for itself.
             return _list_factorize(self._objects())
+
+    def _factorize_mixed(self) -> tuple[NDArray[np.intp], list[Any]]:
+        # Objects of types that may say what they like of hash and equality stand for themselves: as
+        # one of several equal values, such an object would decide what the others are.
+        values = object_array(self._objects())
+        plain = np.fromiter((type(value) in _PLAIN for value in values), bool, len(values))
+        codes = np.empty(len(values), dtype=np.intp)
+        codes[plain], uniques = pd.factorize(values[plain])
+        alone, others = _list_factorize(values[~plain])
+        codes[~plain] = np.where(alone < 0, -1, alone + len(uniques))
+        return codes, [*uniques, *others]
 
     def identities(self) -> NDArray[np.intp]:
         """A number for each value, the same for equal values; -1 where there is none to tell.
@@ -143,16 +164,19 @@ class Column:
         Values that are neither text nor numbers nor dates, and may not know what equals them,
         count as missing.
         """
-        codes, uniques = self.factorize()
+        # Objects one by one and not by distinct values: complex(1) equals 1 and tells nobody, and
+        # whether a person is told apart may not depend on which of the two comes first.
+        codes, uniques = (
+            _list_factorize(self._objects()) if self.kind == "object" else self.factorize()
+        )
         numbers_: dict[Any, int] = {}
         # The list may hold a value twice, but a person must have one number.
-        table = [
-            numbers_.setdefault(value, len(numbers_))
-            if isinstance(value, _TELLING) and not is_missing(value)
-            else -1
-            for value in uniques
-        ]
+        table = [_identity(value, numbers_) for value in uniques]
         return np.array([*table, -1], dtype=np.intp)[codes]
+
+    def objects(self) -> list[Any]:
+        """Values as Python objects, exact; a missing one is what its library has for it."""
+        return list(self._objects())
 
     def values(self) -> tuple[NDArray, NDArray[np.bool_]]:
         """Values as a NumPy array, and a mask of the missing ones.
@@ -181,6 +205,16 @@ class Column:
 
     def _objects(self) -> Sequence[Any]:
         raise NotImplementedError
+
+
+def _identity(value: Any, known: dict[Any, int]) -> int:
+    """Number of a value that tells persons apart, a new one where it is new; else -1."""
+    try:
+        if isinstance(value, _TELLING) and not is_missing(value):
+            return known.setdefault(value, len(known))
+    except Exception:  # an unruly object: what it raises would depend on a value
+        pass
+    return -1
 
 
 def _list_factorize(values: Iterable[Any]) -> tuple[NDArray[np.intp], list[Any]]:
@@ -554,7 +588,9 @@ def as_column(values: Any, name: str) -> Column:
     Parameters
     ----------
     values : Series, 1-D array or list
-        An array of one column is taken with scikit-learn's ``DataConversionWarning``.
+        An array of one column is taken with scikit-learn's ``DataConversionWarning``. A list is
+        read entry by entry, whatever the others are: an entry that is a list of one value stands
+        for that value, and one of several is a value that no domain declares.
     name : str
         What messages call it.
 
@@ -579,7 +615,7 @@ def as_column(values: Any, name: str) -> Column:
         return frame.column(frame.names[0])
     if values is None or isinstance(values, str | bytes | Mapping):
         raise TypeError(f"{name!r} must be a Series, a 1-D array or a list, got {type(values)}.")
-    array = as_array(values)
+    array = _entries(values) if _is_list(values) else as_array(values)
     if array.ndim == 2 and array.shape[-1] == 1:
         _warn_column_vector()
         array = array.reshape(-1)
@@ -604,22 +640,80 @@ def as_array(data: Any) -> NDArray[Any]:
     among them, so that one record would change how the others compare. Masked arrays keep their
     mask.
     """
-    if isinstance(data, list | tuple):
-        return _list_array(data)
+    if _is_list(data):
+        return _list_array(list(data))
     array = data if isinstance(data, np.ndarray) else np.asarray(data)
     if isinstance(array, np.matrix):
         raise TypeError("np.matrix is not supported. Convert to a numpy array with np.asarray.")
     return array
 
 
+def as_labels(values: Any, name: str = "y") -> NDArray[Any]:
+    """Labels as a one-dimensional array, in which no label depends on another.
+
+    Parameters
+    ----------
+    values : Series, table or array of one column, 1-D array or list
+        As in :func:`as_column`.
+    name : str, default="y"
+        What messages call it.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Arrays keep their type, everything else becomes Python objects: a gap makes floats of
+        integers elsewhere, which are no longer exact.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For other containers and shapes; no value is looked at.
+    """
+    if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray | np.matrix):
+        if values.ndim == 2 and values.shape[1] == 1:
+            return values[:, 0]
+        if values.ndim == 1:
+            return values
+    dtype = getattr(values, "dtype", None)
+    if isinstance(values, pd.Series) and isinstance(dtype, np.dtype):
+        return values.to_numpy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataConversionWarning)
+        return object_array(as_column(values, name).objects())
+
+
+def object_array(values: Sequence[Any]) -> NDArray[Any]:
+    """A one-dimensional array of objects, also where they are lists or arrays themselves."""
+    array = np.empty(len(values), dtype=object)
+    for position, value in enumerate(values):
+        array[position] = value
+    return array
+
+
+def _is_list(data: Any) -> bool:
+    """Whether this is a plain sequence of Python, whose entries have no common type."""
+    return isinstance(data, Sequence) and not (
+        isinstance(data, str | bytes | memoryview) or hasattr(data, "__array__")
+    )
+
+
+def _entries(values: Iterable[Any]) -> NDArray[Any]:
+    """Entries of a list, each by itself: a list of one value stands for that value."""
+    entries = list(values)
+    for position, entry in enumerate(entries):
+        # Exact types: what others do when they are looked into would depend on a value.
+        if type(entry) in (list, tuple) and len(entry) == 1:
+            entries[position] = entry[0]
+        elif type(entry) is np.ndarray and entry.shape in ((), (1,)):
+            entries[position] = entry.reshape(-1)[0]
+    return object_array(entries)
+
+
 def _list_array(values: Sequence[Any]) -> NDArray[Any]:
     """A list of values, or of rows of equal length, as an array of objects."""
     rows = [row for row in values if isinstance(row, list | tuple | np.ndarray)]
     if not rows or len(rows) < len(values):
-        array = np.empty(len(values), dtype=object)
-        for position, value in enumerate(values):
-            array[position] = value
-        return array
+        return object_array(values)
     if any(isinstance(row, np.ndarray) and row.ndim != 1 for row in rows):
         return np.asarray(values)
     lengths = {len(row) for row in rows}
@@ -814,6 +908,46 @@ def take_rows(data: Any, positions: NDArray[np.integer]) -> Any:
     if isinstance(frame, nw.DataFrame):
         return nw.to_native(frame[positions.tolist()])
     return as_array(data)[positions]
+
+
+def column_names(data: Any) -> list[str] | None:
+    """Names of the columns of a table; None for arrays and whatever else has none."""
+    frame = nw.from_native(data, pass_through=True, eager_only=True)
+    if not isinstance(frame, nw.DataFrame) or not all(isinstance(n, str) for n in frame.columns):
+        return None
+    return list(frame.columns)
+
+
+def row_taker(data: Any) -> tuple[int, Callable[[NDArray[np.integer]], Any]]:
+    """How many rows a container has, and a function that takes some of them by position.
+
+    Parameters
+    ----------
+    data : table, Series, array, sparse matrix or list
+
+    Returns
+    -------
+    n_rows : int
+    take : callable (positions) -> container
+        Of the same library, for lists an array of objects. An index of pandas is numbered anew.
+
+    Raises
+    ------
+    TypeError
+        If rows cannot be taken by position.
+    """
+    native = nw.from_native(data, pass_through=True, eager_only=True, allow_series=True)
+    if isinstance(native, nw.DataFrame | nw.Series):
+
+        def take(positions: NDArray[np.integer]) -> Any:
+            taken = nw.to_native(native[positions.tolist()])
+            return taken.reset_index(drop=True) if hasattr(taken, "reset_index") else taken
+
+        return len(native), take
+    rows: Any = data.tocsr() if issparse(data) else as_array(data)
+    if rows.ndim < 1:
+        raise TypeError(f"Rows of a {type(data).__name__} cannot be taken by position.")
+    return rows.shape[0], lambda positions: rows[positions]
 
 
 def _build_array(series: Sequence[pd.Series]) -> NDArray:

@@ -13,7 +13,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from . import hierarchy
-from ._base import PrivateEstimator, match_rows
+from ._base import PrivateEstimator, match_rows, warn_of_emptiness
 from ._random import sampling_generator
 from ._validation import as_sample_size
 from .counts import count_rows
@@ -239,6 +239,8 @@ class RangeTreeHistogram(PrivateEstimator):
         self.node_counts_ = estimates
         self.blue_ = blue
         self.privacy_loss_ = loss
+        total = self.count(None, return_interval=True)
+        warn_of_emptiness(self, total.value, total.std)
         return self
 
     def __sklearn_tags__(self) -> Any:

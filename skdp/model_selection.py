@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
+import warnings
 from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 
@@ -16,7 +18,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._base import HidesSeed, Published, ShowsPrivacy, as_seed
+from ._base import HidesSeed, PrivateEstimator, Published, ShowsPrivacy, as_seed
 from ._random import noise_source
 from ._steps import (
     LEAKS,
@@ -30,8 +32,17 @@ from ._steps import (
     walk_all,
 )
 from ._validation import as_epsilon, as_fraction
-from .accounting import PrivacyLoss, charge, prepaid, same_budget, settle
-from .frames import as_array, as_column, as_frame, take_rows
+from .accounting import PrivacyLedger, PrivacyLoss, charge, prepaid, same_budget, settle
+from .exceptions import BudgetExceededError, TrainingError
+from .frames import (
+    as_column,
+    as_frame,
+    as_labels,
+    column_names,
+    object_array,
+    row_taker,
+    take_rows,
+)
 from .mechanisms import (
     bounded_sum,
     discrete_laplace,
@@ -53,6 +64,10 @@ __all__ = [
 
 # Squared errors are summed on a grid of this many steps from 0 to the largest.
 _STEPS = 2**20
+# Ranges of a target whose squares, and sums of many of them, are ordinary floats.
+_NARROWEST, _WIDEST = Fraction(1, 10**100), Fraction(10**100)
+# Rows of every table that a model is given to predict.
+_TABLE = 1024
 
 
 # --- scores
@@ -67,13 +82,9 @@ def _charge(name, epsilon, ledger, random_state):
 
 
 def _aligned(y_true, y_pred):
-    """Both as one-dimensional arrays; only their shapes are looked at."""
-    truth, guess = (as_array(values) for values in (y_true, y_pred))
-    if truth.ndim == 2 and truth.shape[1] == 1:
-        truth = truth[:, 0]
-    if guess.ndim == 2 and guess.shape[1] == 1:
-        guess = guess[:, 0]
-    if truth.ndim != 1 or truth.shape != guess.shape:
+    """Both as one-dimensional arrays; only their containers are looked at."""
+    truth, guess = as_labels(y_true, "y_true"), as_labels(y_pred, "y_pred")
+    if len(truth) != len(guess):
         raise ValueError(
             "y_true and y_pred must be one-dimensional and of the same length, got the shapes "
             f"{truth.shape} and {guess.shape}."
@@ -87,6 +98,23 @@ def _level(level):
     return float(level)
 
 
+def _range(bounds):
+    """Both ends of the public range of a target, exactly."""
+    try:
+        low, high = bounds
+    except (TypeError, ValueError):
+        raise ValueError(f"bounds must be a pair (low, high), got {bounds!r}.") from None
+    low, high = as_fraction(low, "bounds"), as_fraction(high, "bounds")
+    if low >= high:
+        raise ValueError(f"bounds must be (low, high) with low < high, got {bounds!r}.")
+    if max(abs(low), abs(high)) > _WIDEST or not float(high) - float(low) >= _NARROWEST:
+        raise ValueError(
+            f"bounds must be numbers between -1e100 and 1e100 that differ by at least 1e-100 as "
+            f"floats, got {bounds!r}: squared errors are computed in floats. Rescale the target."
+        )
+    return low, high
+
+
 def private_accuracy(y_true, y_pred, *, epsilon, level=0.95, ledger=None, random_state=None):
     """Release the share of correct predictions.
 
@@ -95,7 +123,8 @@ def private_accuracy(y_true, y_pred, *, epsilon, level=0.95, ledger=None, random
     y_true, y_pred : array-like of shape (n_rows,)
         True and predicted labels. ``y_pred`` must come from a model that is a release itself or
         was trained without these rows: what a prediction tells about *other* records is not
-        covered here.
+        covered here. Each row counts by itself: values that cannot be compared, and entries of
+        a list that hold several values, are a wrong answer.
     epsilon : number or Fraction
         Privacy parameter of the score.
     level : float, default=0.95
@@ -134,6 +163,10 @@ def private_accuracy(y_true, y_pred, *, epsilon, level=0.95, ledger=None, random
     truth, guess = _aligned(y_true, y_pred)
     level = _level(level)
     exact, source = _charge("private_accuracy", epsilon, ledger, random_state)
+    return _accuracy(truth, guess, exact, source, level)
+
+
+def _accuracy(truth, guess, exact, source, level, bounds=None):
     # Privacy. Released are two counts, of correct and of wrong rows. One record is in exactly one
     # of them: together they have L1 sensitivity 1 and cost epsilon, noise on both. The share and
     # its interval are computed from these two numbers and the public law of the noise.
@@ -147,10 +180,11 @@ def private_accuracy(y_true, y_pred, *, epsilon, level=0.95, ledger=None, random
 
 def _equal(truth, guess):
     """Row by row; what cannot be compared differs, and NaN differs from everything."""
-    if truth.dtype == object or guess.dtype == object or truth.dtype.kind != guess.dtype.kind:
-        pairs = zip(truth.tolist(), guess.tolist(), strict=True)
+    if truth.dtype == guess.dtype and truth.dtype.kind in "biufUS":
+        return truth == guess
+    pairs = zip(truth.tolist(), guess.tolist(), strict=True)
+    with _quietly():
         return np.fromiter((_same(a, b) for a, b in pairs), bool, truth.size)
-    return truth == guess
 
 
 def _same(a, b):
@@ -158,6 +192,14 @@ def _same(a, b):
         return bool(a == b)
     except Exception:  # a label with an odd __eq__ must not raise: that would depend on a value
         return False
+
+
+@contextmanager
+def _quietly():
+    """No warning leaves, and none becomes an error: either would depend on a value."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _share(part, rest, reach, variance, level):
@@ -247,11 +289,11 @@ def private_mse(y_true, y_pred, *, bounds, epsilon, level=0.95, ledger=None, ran
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
-        As in `private_accuracy`; numbers. Both are clipped to the bounds; a missing one counts as
-        the largest error.
+        As in `private_accuracy`; numbers. Both are clipped to the bounds; what is missing or no
+        number counts as the largest error.
     bounds : (low, high)
         Public range of the target. The noise grows with its square: take no wider one than is
-        needed.
+        needed. Both ends lie between -1e100 and 1e100.
     epsilon : number or Fraction
         A tenth goes to the number of rows, the rest to the sum of squares.
     level : float, default=0.95
@@ -266,7 +308,7 @@ def private_mse(y_true, y_pred, *, bounds, epsilon, level=0.95, ledger=None, ran
     Raises
     ------
     ValueError
-        If the bounds are reversed or lengths differ; nothing is spent.
+        If the bounds are reversed or too wide, or lengths differ; nothing is spent.
     BudgetExceededError
         If the ledger cannot pay.
 
@@ -279,10 +321,13 @@ def private_mse(y_true, y_pred, *, bounds, epsilon, level=0.95, ledger=None, ran
     """
     truth, guess = _aligned(y_true, y_pred)
     level = _level(level)
-    low, high = (as_fraction(bound, "bounds") for bound in bounds)
-    if low >= high:
-        raise ValueError(f"bounds must be (low, high) with low < high, got {bounds!r}.")
+    bounds = _range(bounds)
     exact, source = _charge("private_mse", epsilon, ledger, random_state)
+    return _mse(truth, guess, exact, source, level, bounds)
+
+
+def _mse(truth, guess, exact, source, level, bounds):
+    low, high = bounds
     # Privacy. Two releases in sequence: the number of rows (sensitivity 1) at epsilon/10, and the
     # sum of squared errors, each clipped to [0, (high - low)^2] by itself, at the rest.
     count_share, sum_share = exact / 10, exact * 9 / 10
@@ -321,7 +366,91 @@ def _squared_errors(truth, guess, low, high):
     return np.where(np.isnan(squares), (high - low) ** 2, squares)
 
 
-_METRICS = {"accuracy": private_accuracy, "mse": private_mse}
+_METRICS = {"accuracy": _accuracy, "mse": _mse}
+
+
+# --- predictions of true rows
+
+
+def _places(n_rows):
+    """A place in a table of predictions for each row, drawn for it alone."""
+    return noise_source().record_below(_TABLE, n_rows)
+
+
+def _predictions(model, take, rows, places):
+    """What ``model`` predicts for each row, NaN for a row that it cannot predict.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    take : callable (positions) -> table
+        Rows by position, as `row_taker` gives it.
+    rows : ndarray of int
+        Positions of the rows to predict.
+    places : ndarray of int
+        From `_places`, for these rows.
+
+    Returns
+    -------
+    ndarray of objects of shape (n_rows,)
+    """
+    # Privacy. Whether and what a row is answered may not depend on the other rows, not by one ulp
+    # of a sum, for then one record would change the scores of several. So every table that is
+    # predicted has the same number of rows, and each row a place in it that is drawn for this row
+    # alone: the arithmetic on it is the same whoever stands in the other places. A table that
+    # fails is divided, the free places being filled by rows of its part, until each row that fails
+    # stands alone, with copies of itself: its neighbours are then asked again in their old places.
+    # No exception and no warning leaves. Assumed of the model: it treats the rows of a table of
+    # this fixed size independently of each other, and repeats itself.
+    guesses = np.full(len(rows), np.nan, dtype=object)
+    order = np.argsort(places, kind="stable")
+    # One row of each place in a table.
+    turn = np.arange(len(rows)) - np.searchsorted(places[order], places[order])
+    parts = [order[turn == number] for number in range(turn.max(initial=-1) + 1)]
+    while parts:
+        part = parts.pop()
+        table = np.full(_TABLE, rows[part[0]])
+        table[places[part]] = rows[part]
+        answers = _answers(model, take, table)
+        if answers is not None:
+            guesses[part] = answers[places[part]]
+        elif len(part) > 1:
+            parts += [part[: len(part) // 2], part[len(part) // 2 :]]
+    return guesses
+
+
+def _answers(model, take, table):
+    """One prediction for each row of a table; None if there are none."""
+    with _quietly():
+        try:
+            answers = as_labels(model.predict(take(table)))
+            return object_array(answers.tolist()) if len(answers) == len(table) else None
+        except Exception:  # its text may hold values, and that it was raised depends on them
+            return None
+
+
+def _check_model(model, X):
+    """Refuse, by names and shapes alone, a model that could predict no row of ``X``."""
+    if not hasattr(model, "predict"):
+        raise TypeError(f"{type(model).__name__} has no predict, so that nothing can be scored.")
+    if type(model).__module__.partition(".")[0] in ("skdp", "sklearn"):
+        check_is_fitted(model)
+    given = column_names(X)
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None and given is not None:
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise ValueError(f"X lacks columns that the model was fitted to: {missing[:8]}.")
+    width, shape = getattr(model, "n_features_in_", None), getattr(X, "shape", ())
+    if given is None and width is not None and len(shape) == 2 and shape[1] != width:
+        raise ValueError(
+            f"X has {shape[1]} features, but {type(model).__name__} was fitted to {width}."
+        )
+
+
+def _check_length(n_rows, labels):
+    if n_rows != len(labels):
+        raise ValueError(f"X has {n_rows} rows, but y has {len(labels)} labels.")
 
 
 class _PrivateScorer:
@@ -337,9 +466,16 @@ class _PrivateScorer:
         return as_epsilon(self.epsilon)
 
     def __call__(self, estimator, X, y):
-        score = float(
-            _METRICS[self.metric](y, estimator.predict(X), epsilon=self.epsilon, **self.options)
-        )
+        _check_model(estimator, X)
+        truth = as_labels(y)
+        n_rows, take = row_taker(X)
+        _check_length(n_rows, truth)
+        bounds = self.options.get("bounds")
+        bounds = None if bounds is None else _range(bounds)
+        name = f"private_{self.metric}"
+        exact, source = _charge(name, self.epsilon, self.options["ledger"], None)
+        guess = _predictions(estimator, take, np.arange(n_rows), _places(n_rows))
+        score = float(_METRICS[self.metric](truth, guess, exact, source, 0.95, bounds))
         return -score if self.metric == "mse" else score
 
     def __repr__(self):
@@ -367,7 +503,22 @@ def make_private_scorer(metric="accuracy", *, epsilon, bounds=None, ledger=None)
     Raises
     ------
     ValueError
-        If the metric is unknown or its bounds are missing.
+        If the metric is unknown, or its bounds are missing or no range.
+
+    Notes
+    -----
+    The scorer charges, and then has the estimator predict in a guard. A row counts as wrong (for
+    "mse" as the largest error) if predicting it raises, or gives anything but one value: NaN, a
+    list, an array of several. An infinite number is clipped to the bounds of "mse". No error and
+    no warning of ``predict`` leaves, since either would tell of a value.
+
+    A row that fails changes no other row's score. Rows are predicted in tables of 1,024 rows, in
+    which each row has a place drawn for itself, and free places hold copies; a table that fails is
+    divided until the rows that fail are alone. *Assumed* of the estimator is that in tables of
+    this size it predicts each row independently of the others, and equal rows equally. A
+    ``predict`` that looks at the whole table (ranks it, standardises it by its own mean, draws at
+    random) breaks this, and the guarantee with it. An index of pandas is not passed on. Rows that
+    fail take time: some ten predictions each.
 
     Examples
     --------
@@ -390,6 +541,8 @@ def _check_metric(metric, bounds):
             if metric == "mse"
             else f"bounds= belongs to the metric 'mse', not to {metric!r}."
         )
+    if bounds is not None:
+        _range(bounds)
 
 
 # --- folds
@@ -489,6 +642,31 @@ def _per_fit(estimator):
     return total, bool(bad)
 
 
+# Less than any fit costs.
+_NOTHING = Fraction(1, 2**100)
+
+
+def _rehearse(estimator, X, y):
+    """Let a fit raise what it raises before its charge: errors of the schema and of parameters.
+
+    Nothing is read, since no fit of ours reads before it charges, and the ledger refuses. Pipelines
+    are left out, whose first steps read before a later one charges.
+    """
+    if not isinstance(estimator, PrivateEstimator) and not hasattr(estimator, "_train_on"):
+        return
+    twin = clone(estimator)
+    empty = PrivacyLedger(_NOTHING)
+    params = twin.get_params(deep=True)
+    twin.set_params(**{key: empty for key in params if key.rpartition("__")[2] == "ledger"})
+    with warnings.catch_warnings():
+        # The fit itself will give them.
+        warnings.simplefilter("ignore")
+        try:
+            twin.fit(X, y)
+        except BudgetExceededError:
+            pass
+
+
 def _one_ledger(estimators, ledger):
     """The ledger to charge: all of a search reads one data set.
 
@@ -564,7 +742,8 @@ def private_cross_val_score(
     Returns
     -------
     QueryResult
-        Of all folds together, each row predicted by the model that did not see it.
+        Of all folds together, each row predicted by the model that did not see it, in the guard
+        that `make_private_scorer` describes: a row that cannot be predicted counts as wrong.
 
     Raises
     ------
@@ -601,9 +780,11 @@ def private_cross_val_score(
     k = folds.get_n_splits()
     per_fit, seeded_fits = _per_fit(estimator)
     book = _one_ledger([estimator], ledger)
-    rows, labels = as_frame(X), as_array(y)
-    if labels.shape[:1] != (rows.n_rows,):
-        raise ValueError(f"X has {rows.n_rows} rows, but y has the shape {labels.shape}.")
+    labels = as_labels(y)
+    as_frame(X)
+    n_rows, take = row_taker(X)
+    _check_length(n_rows, labels)
+    _rehearse(estimator, X, labels)
     source = noise_source(random_state)
     seeded = source.seeded or seeded_fits or folds.random_state is not None
     # Privacy. Folds are independent of each other record (PrivateKFold). A record that drew fold
@@ -615,20 +796,17 @@ def private_cross_val_score(
     charge(book, "private_cross_val_score", loss)
     # That pays for all k fits.
     (paid,), _ = _prepaid([estimator], book, k * per_fit)
-    predicted, truth = [], []
+    guesses, places = np.full(n_rows, np.nan, dtype=object), _places(n_rows)
     for train, test in folds.split(X):
-        model = clone(paid).fit(take_rows(X, train), labels[train])
-        if len(test):
-            predicted.append(np.asarray(model.predict(take_rows(X, test))))
-            truth.append(labels[test])
-    options = {} if bounds is None else {"bounds": bounds}
+        try:
+            model = clone(paid).fit(take_rows(X, train), labels[train])
+        except TrainingError as error:
+            # It depends on the release of this fold alone, as its text does.
+            warnings.warn(f"{error} The rows of this fold count as wrong.", stacklevel=2)
+            continue
+        guesses[test] = _predictions(model, take, test, places[test])
     return _METRICS[metric](
-        np.concatenate(truth) if truth else labels[:0],
-        np.concatenate(predicted) if predicted else labels[:0],
-        epsilon=exact,
-        level=level,
-        random_state=source,
-        **options,
+        labels, guesses, exact, source, level, None if bounds is None else _range(bounds)
     )
 
 
@@ -688,7 +866,12 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
 
     Notes
     -----
-    No score is released: score the winner with `private_accuracy` where one is needed.
+    No score is released: score the winner with `private_accuracy` where one is needed. True rows
+    are predicted in the guard that `make_private_scorer` describes, under what is assumed there:
+    a row that a candidate cannot predict counts as wrong.
+
+    Candidates are tried on a few rows of the public domain before anything is charged. One that
+    cannot be trained on its release nevertheless is left out, with a warning.
 
     The rows that train the release also choose the winner. That is sound (the two costs add up),
     and candidates cannot fit the true rows more closely than the release lets them.
@@ -763,11 +946,12 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         shared = self._shares_a_release()
         prices = [_per_fit(variant) for variant in (variants[:1] if shared else variants)]
         book = _one_ledger([self.estimator, *variants], self.ledger)
-        rows, labels = as_frame(X), as_array(y)
-        if labels.ndim == 2 and labels.shape[1] == 1:
-            labels = labels[:, 0]
-        if labels.shape != (rows.n_rows,):
-            raise ValueError(f"X has {rows.n_rows} rows, but y has the shape {labels.shape}.")
+        labels = as_labels(y)
+        as_frame(X)
+        n_rows, take = row_taker(X)
+        _check_length(n_rows, labels)
+        for variant in variants:
+            _rehearse(variant, X, y)
         source = noise_source(self.random_state)
         parts = {"fits": sum((price for price, _ in prices), Fraction(0)), "choice": choice}
         loss = PrivacyLoss(
@@ -783,7 +967,9 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         charge(book, type(self).__name__, loss)
         variants, handle = _prepaid(variants, book, parts["fits"])
         fitted = self._fit_candidates(variants, X, y, shared)
-        best = self._choose(fitted, X, labels, choice, source)
+        # Which candidates could be trained follows from the releases alone.
+        able = [i for i, one in enumerate(fitted) if one is not None]
+        best = able[self._choose([fitted[i] for i in able], take, labels, choice, source)]
 
         if handle is not None:
             # Whoever fits the winner again pays for it.
@@ -806,22 +992,29 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         return inner
 
     def _fit_candidates(self, variants, X, y, shared):
-        fitted = []
+        """The fitted candidates; None for one that could not be trained on its release."""
+        fitted, made, failure = [], None, None
         for i, variant in enumerate(variants):
             if self.verbose:
                 print(f"[{i + 1}/{len(variants)}] {variant}")
-            if shared and fitted:
-                fitted.append(variant._train_on(fitted[0], X))
-            else:
-                fitted.append(variant.fit(X, y))
+            try:
+                fitted.append(variant._train_on(made, X) if shared and made else variant.fit(X, y))
+            except TrainingError as error:
+                fitted.append(None)
+                failure = error
+                warnings.warn(f"Candidate {i} is left out. {error}", stacklevel=3)
+            made = made or variant
+        if all(one is None for one in fitted):
+            raise failure
         return fitted
 
-    def _choose(self, fitted, X, labels, epsilon, source):
-        guesses = [np.asarray(model.predict(X)) for model in fitted]
+    def _choose(self, fitted, take, labels, epsilon, source):
+        everyone, places = np.arange(len(labels)), _places(len(labels))
+        guesses = [_predictions(model, take, everyone, places) for model in fitted]
         if self.metric == "accuracy":
             scores = [int(_equal(labels, guess).sum()) for guess in guesses]
             return int(noisy_max(scores, epsilon, 1, random_state=source))
-        low, high = (float(as_fraction(bound, "bounds")) for bound in self.bounds)
+        low, high = (float(bound) for bound in _range(self.bounds))
         # Each row is rounded to the grid by itself: integer sums.
         unit = (high - low) ** 2 / _STEPS
         scores = [

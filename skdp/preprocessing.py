@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._base import PrivateEstimator, feature_bounds, match_rows
+from ._base import PrivateEstimator, feature_bounds, match_rows, warn_of_emptiness
 from .domain import Domain, Numeric
 from .frames import as_frame
-from .mechanisms import discrete_laplace, noisy_max
+from .mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
 
 __all__ = ["PrivateQuantileClipper", "PrivateStandardScaler"]
 
@@ -155,6 +155,8 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         self.counts_ = counts
         self.scale_ = half * np.sqrt(variance)
         self.privacy_loss_ = loss
+        std = np.sqrt(discrete_laplace_variance(share["counts"]))
+        warn_of_emptiness(self, float(counts.min()), std)
         return self
 
     def transform(self, X):

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._base import PrivateEstimator, declare_label, match_rows
+from ._base import PrivateEstimator, declare_label, match_rows, warn_of_emptiness
 from ._random import NoiseSource, noise_source
 from ._validation import as_epsilon, as_fraction, split_epsilon
 from .accounting import PrivacyLedger, PrivacyLoss
 from .domain import Categorical, Numeric
 from .exceptions import DomainError
-from .frames import as_frame
-from .mechanisms import discrete_laplace, top_k
+from .frames import as_column, as_frame, object_array
+from .mechanisms import discrete_laplace, discrete_laplace_variance, top_k
 
 __all__ = ["DPTopKSelector", "most_frequent_items"]
 
@@ -202,6 +202,8 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
         self.label_counts_ = noisy
         self.selected_ = [features[place] for place in best]
         self.privacy_loss_ = loss
+        variance = len(noisy) * discrete_laplace_variance(loss.parts["label"])
+        warn_of_emptiness(self, float(noisy.sum()), math.sqrt(variance))
         return self
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
@@ -297,8 +299,9 @@ def most_frequent_items(
     Parameters
     ----------
     baskets : iterable of collections, or array-like of shape (n_rows,)
-        One collection of items for each person. With ``persons``: a column of items, each of
-        the person at the same place.
+        One collection of items for each person; a value that is no collection is a basket of
+        one, and a collection that cannot be looked through an empty one. With ``persons``: a
+        column of items, each of the person at the same place.
     k : int
         Number of items to find.
     items : sequence or Categorical
@@ -309,7 +312,7 @@ def most_frequent_items(
         Contribution bound: of a person with more different items so many count, drawn at
         random. A small bound needs less noise and counts less of large baskets.
     persons : array-like of shape (n_rows,), default=None
-        Numbers or text that say whose each row is. Rows without are skipped.
+        Numbers, text or dates that say whose each row is. Rows without are skipped.
     count_share : number, default=0.2
         Part of epsilon for noisy counts of the items found, where they are not free. 0 leaves
         them out.
@@ -373,11 +376,21 @@ def most_frequent_items(
         raise TypeError(
             f"ledger must be a skdp.PrivacyLedger or None, got {type(ledger).__name__}."
         )
-    values, owners = _flat(baskets) if persons is None else _long(baskets, persons)
+    entries = _plain_list(baskets, "baskets")
+    names = None if persons is None else _plain_list(persons, "persons")
+    if names is not None and len(entries) != len(names):
+        raise ValueError(
+            f"baskets has {len(entries)} items and persons {len(names)} names: give one person "
+            "for each item."
+        )
     if ledger is not None:
         ledger.charge("most_frequent_items", loss)
 
-    column = as_frame(pd.DataFrame({"item": pd.Series(values, dtype=object)})).column("item")
+    if names is None:
+        entries, owners = _flat(entries)
+    else:
+        owners = as_column(object_array(names), "persons").identities()
+    column = as_column(object_array(entries), "item")
     counts = _bounded_counts(catalogue.encode(column), owners, n_items, bound, source)
     if everything:
         noisy = discrete_laplace(counts, loss.parts["counts"], bound, random_state=source)
@@ -402,44 +415,43 @@ def most_frequent_items(
     return table
 
 
-def _flat(baskets: Any) -> tuple[list[Any], NDArray[np.int64]]:
-    """Items of all baskets one after the other, and the number of the basket of each."""
-    if isinstance(baskets, str | bytes) or hasattr(baskets, "columns"):
+def _plain_list(values: Any, name: str) -> list[Any]:
+    """Entries of a column or a list, none of which is looked into."""
+    if (
+        isinstance(values, str | bytes)
+        or not isinstance(values, Iterable)
+        or hasattr(values, "columns")
+        or getattr(values, "ndim", 1) == 0
+    ):
         raise TypeError(
-            "baskets must be a collection of collections of items, or with persons= a column of "
-            f"items; got {type(baskets).__name__}."
+            f"{name} must be a column or a list, got {type(values).__name__}. (baskets is a "
+            "collection of collections of items, or with persons= a column of items.)"
         )
+    # Arrow's own scalars are wrapped values.
+    return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
+
+
+def _flat(baskets: list[Any]) -> tuple[list[Any], NDArray[np.int64]]:
+    """Items of all baskets one after the other, and the number of the basket of each."""
     values: list[Any] = []
     sizes = []
-    for basket in _plain_list(baskets, "baskets"):
-        single = isinstance(basket, str | bytes) or not isinstance(basket, Iterable)
-        before = len(values)
-        values.extend([basket] if single else basket)
-        sizes.append(len(values) - before)
+    for basket in baskets:
+        items = _items(basket)
+        values.extend(items)
+        sizes.append(len(items))
     return values, np.repeat(np.arange(len(sizes)), np.array(sizes, dtype=np.int64))
 
 
-def _long(column: Any, persons: Any) -> tuple[list[Any], NDArray[np.int64]]:
-    """Items, and the number of the person of each: -1 where it is not known."""
-    values, names = _plain_list(column, "baskets"), _plain_list(persons, "persons")
-    if len(values) != len(names):
-        raise ValueError(
-            f"baskets has {len(values)} items and persons {len(names)} names: give one person "
-            "for each item."
-        )
-    # Each name by itself: how one person is told apart may not depend on the names of others.
-    known = np.array(
-        [name if isinstance(name, str | bytes | numbers.Real) else None for name in names] + [None],
-        dtype=object,
-    )
-    return values, pd.factorize(known)[0][:-1].astype(np.int64)
-
-
-def _plain_list(values: Any, name: str) -> list[Any]:
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise TypeError(f"{name} must be a column or a list, got {type(values).__name__}.")
-    # Arrow's own scalars are wrapped values.
-    return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
+def _items(basket: Any) -> list[Any]:
+    """What is in one basket; a single value is a basket of one. Never raises."""
+    try:
+        if isinstance(basket, np.ndarray):
+            # Also of no dimension, and of several.
+            return basket.ravel().tolist()
+        single = isinstance(basket, str | bytes) or not isinstance(basket, Iterable)
+        return [basket] if single else list(basket)
+    except Exception:  # a basket that cannot be looked through: an error would tell of it
+        return []
 
 
 def _bounded_counts(

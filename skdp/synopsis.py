@@ -993,6 +993,13 @@ class Synopsis:
         return self.model.total
 
     @property
+    def total_std(self) -> float:
+        """Standard deviation of the noise in ``total``; ValueError where its law is not known."""
+        if isinstance(self.model, BoxModel):
+            return math.sqrt(float(self.model._variances().sum()))
+        return self.model.error({}, 0.95).std
+
+    @property
     def epsilon(self) -> Fraction | None:
         """What the release cost, if it is known."""
         return None if self.privacy_loss is None else self.privacy_loss.epsilon

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import PrivateEstimator, match_rows
+from ._base import PrivateEstimator, match_rows, warn_of_emptiness
 from ._random import sampling_generator
 from ._validation import as_sample_size, split_epsilon
 from .counts import count_rows
@@ -91,6 +91,7 @@ class _Synthesizer(PrivateEstimator):
         self.domain_ = domain
         self.synopsis_ = synopsis
         self.privacy_loss_ = loss
+        warn_of_emptiness(self, synopsis.total, synopsis.total_std)
         return self
 
     def count(self, query=None, *, return_interval=False, level=0.95):
@@ -257,6 +258,13 @@ class _Synthesizer(PrivateEstimator):
         synthetic = self.synopsis_.sample_codes(max(len(records), 1), rng)
         return compare(records, synthetic, domain, predicted, rng)
 
+    def _stand_in(self, domain, library):
+        """Look fitted, to public rows of the domain: to try out what is to be trained."""
+        self._library = library
+        self.domain_ = domain
+        self.synopsis_ = _PublicRows(domain, self.target)
+        return self
+
     def _sample_columns(self, n_samples, random_state):
         rng = sampling_generator(random_state)
         codes = self.synopsis_.sample_codes(n_samples, rng)
@@ -273,6 +281,28 @@ class _Synthesizer(PrivateEstimator):
     def _release(self, table, domain, loss, source):
         """Measure the table within ``loss.parts``."""
         raise NotImplementedError
+
+
+class _PublicRows:
+    """Draws codes of a domain, in place of a synopsis; they come from no record."""
+
+    total = 0.0
+
+    def __init__(self, domain, target):
+        self._shape = domain.shape
+        self._label = None if target is None else domain.index(target)
+        self._n_labels = 0 if target is None else domain[target].n_values
+
+    def sample_codes(self, n_samples, rng):
+        """Every code equally often, and labels that follow from the other columns."""
+        positions = np.arange(n_samples)
+        codes = np.stack([rng.permutation(positions % size) for size in self._shape], axis=1)
+        if self._label is not None:
+            # Of what tells nothing, some estimators learn nothing, and raise.
+            score = np.delete(codes / self._shape, self._label, axis=1).sum(axis=1)
+            rank = np.argsort(np.argsort(score, kind="stable"), kind="stable")
+            codes[:, self._label] = rank * self._n_labels // max(n_samples, 1)
+        return codes
 
 
 def _label_array(column):

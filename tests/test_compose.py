@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import struct
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -12,11 +13,14 @@ import pytest
 from estimators import DOMAIN, people
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
 from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import cross_val_predict, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
@@ -64,9 +68,11 @@ def test_trains_on_nothing_but_the_release():
 
     rows = X.assign(age=np.random.default_rng(5).uniform(17, 90, len(X)))
     skdp.PrivateClassifier(Recorder(), RELEASE).fit(rows, Y)
-    (train,) = seen
+    trial, train = seen
     assert len(train) > 1000
     assert not set(train["age"]) & set(rows["age"])
+    # It was tried out on public rows before.
+    assert len(trial) == 64 and not set(trial["age"]) & set(rows["age"])
 
 
 def test_holds_no_raw_row():
@@ -303,3 +309,206 @@ def test_a_fitted_model_travels_without_ledger_and_seed():
     assert twin.synthesizer.random_state is None and twin.privacy_loss_.seeded
     # Before the fit both are needed where the fit will run.
     assert pickle.loads(pickle.dumps(clone(seeded))).synthesizer.random_state == 8
+
+
+# --- what could fail after the charge is tried before
+
+
+class Fails(DecisionTreeClassifier):
+    """Cannot be trained on more rows than a trial has."""
+
+    def fit(self, X, y, sample_weight=None):
+        if len(y) > 100:
+            raise MemoryError("too many rows")
+        return super().fit(X, y, sample_weight)
+
+
+def test_a_failed_training_loses_no_release():
+    ledger = skdp.PrivacyLedger(2)
+    release = clone(RELEASE).set_params(ledger=ledger)
+    model = skdp.PrivateClassifier(encoded(Fails()), release)
+    with pytest.raises(skdp.exceptions.TrainingError, match="too many rows") as error:
+        model.fit(X, Y)
+    assert ledger.spent == 2 and model.privacy_loss_.epsilon == 2
+    assert error.value.synthesizer is model.synthesizer_
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    # It goes on as the error says.
+    frozen = FrozenEstimator(model.synthesizer_)
+    again = skdp.PrivateClassifier(encoded(LogisticRegression()), frozen)
+    assert again.fit(X, Y).score(X, Y) > 0.7 and ledger.spent == 2
+    # A model that was fitted before forgets what it learned from another release.
+    fitted = skdp.PrivateClassifier(encoded(DecisionTreeClassifier()), RELEASE).fit(X, Y)
+    with pytest.raises(skdp.exceptions.TrainingError):
+        fitted.set_params(estimator=encoded(Fails())).fit(X, Y)
+    with pytest.raises(NotFittedError):
+        fitted.predict(X)
+
+
+def test_a_release_is_kept_where_warnings_are_errors():
+    ledger = skdp.PrivacyLedger(2)
+    model = skdp.PrivateClassifier(
+        encoded(DecisionTreeClassifier()), clone(RELEASE).set_params(ledger=ledger)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="nearly no records"):
+            model.fit(X.iloc[:0], Y.iloc[:0])
+    assert ledger.spent == model.synthesizer_.privacy_loss_.epsilon == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        # Text without an encoder, a parameter that is refused when it trains, no predict.
+        ({"estimator": LogisticRegression()}, ValueError, "declared domain.*could not convert"),
+        ({"estimator": encoded(DecisionTreeClassifier(max_depth=-1))}, ValueError, "max_depth"),
+        ({"estimator": OneHotEncoder()}, ValueError, "predict"),
+        ({"n_samples": -1}, ValueError, "n_samples"),
+        ({"n_samples": "all"}, TypeError, "n_samples"),
+        ({"random_state": "x"}, TypeError, "random_state"),
+    ],
+)
+@pytest.mark.parametrize("release", [RELEASE, skdp.PairViewSynthesizer(domain=DOMAIN)])
+def test_what_cannot_be_trained_is_refused_before_the_charge(changes, error, message, release):
+    ledger = skdp.PrivacyLedger()
+    model = skdp.PrivateClassifier(
+        encoded(DecisionTreeClassifier()),
+        clone(release).set_params(target="income", ledger=ledger),
+    )
+    with pytest.raises(error, match=f"(?s){message}"):
+        model.set_params(**changes).fit(X, Y)
+    # Not a row was read: the same of no rows, whose labels are none.
+    with pytest.raises(error, match=f"(?s){message}"):
+        model.fit(X.iloc[:0], Y.iloc[:0])
+    assert ledger.spent == 0
+    with pytest.raises(error, match=f"(?s){message}"):
+        skdp.PrivateGridSearchCV(model, {}, ledger=ledger).fit(X, Y)
+    with pytest.raises(error, match=f"(?s){message}"):
+        skdp.private_cross_val_score(model, X, Y, epsilon=1, ledger=ledger)
+    assert ledger.spent == 0
+
+
+def test_the_trial_depends_on_the_domain_alone():
+    seen = []
+
+    class Spy(DecisionTreeClassifier):
+        def fit(self, X, y, sample_weight=None):
+            seen.append((np.array(X), np.array(y)))
+            return super().fit(X, y, sample_weight)
+
+    release = skdp.HDPViewSynthesizer(1.0, domain=DOMAIN.select(["age", "income"]), target="income")
+    for rows in (X[["age"]], X[["age"]].iloc[:0]):
+        skdp.PrivateClassifier(Spy(), release).fit(rows, Y.iloc[: len(rows)])
+    # Each fit begins with a trial; of nobody there may be nothing to train on after it.
+    trials = [call for call in seen if len(call[1]) == 64]
+    assert len(trials) == 2 and set(trials[0][1]) == {"low", "high"}
+    np.testing.assert_array_equal(trials[0][0], trials[1][0])
+
+
+def test_estimators_that_need_many_rows_get_them_in_the_trial():
+    many = skdp.Domain({f"c{i}": skdp.Numeric(0, 1, bins=2) for i in range(80)})
+    rows = pd.DataFrame(np.random.default_rng(0).uniform(0, 1, (3_000, 80)), columns=many.names)
+    release = skdp.PairViewSynthesizer(1.0, domain=many)
+    model = skdp.PrivateClassifier(
+        make_pipeline(PCA(70), LogisticRegression()), release, classes=[0, 1]
+    )
+    model.fit(rows, np.arange(3_000) % 2)
+
+
+@pytest.mark.parametrize("selection", ["auto", "paper"])
+def test_grid_releases_are_tried_out_too(selection):
+    ledger = skdp.PrivacyLedger(1)
+    release = skdp.PrivPfCTransformer(
+        1.0, domain=DOMAIN, target="income", selection=selection, max_grids=50, ledger=ledger
+    )
+    with pytest.raises(ValueError, match="max_depth"):
+        skdp.PrivateClassifier(DecisionTreeClassifier(max_depth=-1), release).fit(X, Y)
+    assert ledger.spent == 0
+    skdp.PrivateClassifier(KNeighborsClassifier(), release).fit(X, Y)
+
+
+def test_a_trial_charges_no_ledger_of_a_private_estimator_inside():
+    ledger = skdp.PrivacyLedger()
+    inner = skdp.PrivPfCClassifier(1.0, domain=DOMAIN, target="income", max_grids=10, ledger=ledger)
+    skdp.PrivateClassifier(inner, RELEASE).fit(X, Y)
+    assert len(ledger.to_frame()) == 1
+
+
+def test_a_candidate_that_cannot_be_trained_is_left_out():
+    ledger = skdp.PrivacyLedger(3)
+    model = skdp.PrivateClassifier(
+        encoded(DecisionTreeClassifier()), clone(RELEASE).set_params(ledger=ledger)
+    )
+    grid = {"estimator": [encoded(Fails()), encoded(DecisionTreeClassifier(max_depth=3))]}
+    search = skdp.PrivateGridSearchCV(model, grid, epsilon=1)
+    with pytest.warns(UserWarning, match="Candidate 0 is left out.*too many rows"):
+        search.fit(X, Y)
+    assert search.best_index_ == 1 and ledger.spent == 3 and search.score(X, Y) > 0.7
+    with (
+        pytest.warns(UserWarning, match="left out"),
+        pytest.raises(skdp.exceptions.TrainingError) as error,
+    ):
+        skdp.PrivateGridSearchCV(
+            clone(model).set_params(synthesizer__ledger=None), {"estimator": [encoded(Fails())]}
+        ).fit(X, Y)
+    assert error.value.synthesizer.synopsis_ is not None
+
+
+# --- labels that were encoded on the way
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        skdp.PrivateClassifier(encoded(DecisionTreeClassifier()), RELEASE),
+        skdp.PrivPfCClassifier(2, domain=DOMAIN, target="income", max_grids=10),
+    ],
+)
+@pytest.mark.parametrize("encoded_y", [np.arange(len(X)) % 2, np.arange(len(X)) % 2 == 0])
+def test_encoded_labels_are_refused_with_the_remedy(model, encoded_y):
+    ledger = skdp.PrivacyLedger()
+    model = clone(model)
+    key = "ledger" if "ledger" in model.get_params() else "synthesizer__ledger"
+    with pytest.raises(skdp.DomainError, match=r"inside out(?s:.*)classes=\[0, 1\]"):
+        model.set_params(**{key: ledger}).fit(X, encoded_y)
+    assert ledger.spent == 0
+
+
+@pytest.mark.parametrize("kind", ["voting", "stacking", "bagging", "one-vs-rest", "predict"])
+def test_meta_estimators_that_encode_labels_work_as_the_remedy_says(kind):
+    numbers = X[["age"]]
+    domain = DOMAIN.select(["age"])
+    inner = skdp.PrivateClassifier(
+        DecisionTreeClassifier(max_depth=2),
+        skdp.GridSynthesizer(5, domain=domain, rule="identity"),
+        classes=[0, 1],
+    )
+    if kind == "predict":
+        shares = cross_val_predict(inner, numbers, Y, cv=2, method="predict_proba")
+        assert ((shares[:, 0] > 0.5) == (Y == "high")).mean() > 0.7
+        return
+    outer = {
+        "voting": VotingClassifier([("a", inner), ("b", clone(inner))]),
+        "stacking": StackingClassifier([("a", inner)], cv=2),
+        "bagging": BaggingClassifier(inner, n_estimators=2),
+        "one-vs-rest": OneVsRestClassifier(inner),
+    }[kind]
+    assert outer.fit(numbers, Y).score(numbers, Y) > 0.7
+
+
+def test_numbers_that_were_numbered_again_warn_from_the_release():
+    numbers = X[["age"]]
+    declared = np.where(Y == "high", 3, 2)
+    model = skdp.PrivateClassifier(
+        DecisionTreeClassifier(),
+        skdp.GridSynthesizer(5, domain=DOMAIN.select(["age"]), rule="identity"),
+        classes=[1, 2, 3],
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clone(model).fit(numbers, declared)
+    with pytest.warns(
+        UserWarning, match=r"hardly a record of the labels \[3\].*classes=range\(3\)"
+    ):
+        clone(model).fit(numbers, declared - 1)

@@ -288,7 +288,7 @@ def test_list_keeps_its_types():
     assert values_of(frame.column("y")) == ["a", 1]
 
 
-@pytest.mark.parametrize("y", [np.zeros((3, 1)), pd.DataFrame({"y": [0, 0, 0]}), [[0], [0], [0]]])
+@pytest.mark.parametrize("y", [np.zeros((3, 1)), pd.DataFrame({"y": [0, 0, 0]})])
 def test_column_vector_warns_as_scikit_learn(y):
     with pytest.warns(DataConversionWarning, match="column-vector y was passed when a 1d array"):
         frame = as_frame(np.zeros((3, 1))).with_column("y", y)

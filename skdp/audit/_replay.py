@@ -19,11 +19,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
+from sklearn.base import clone
 
 from .._random import Tape, recording
+from .._steps import ledgers
 from .._validation import as_epsilon
 from ..exceptions import ReplayError
-from ..model_selection import without_ledgers
 from ._released import first_difference, released
 from ._tapes import OUTPUTS, Alignment, Diverged, Follower, Recorder
 
@@ -386,7 +387,8 @@ def _takes_data(function: Any) -> bool:
 
 def _prepared(estimator: Any) -> Any:
     """A clone that charges nothing and uses no workers."""
-    fresh = without_ledgers(estimator)
+    fresh = clone(estimator)
+    fresh.set_params(**dict.fromkeys(ledgers(fresh)))
     for name, value in fresh.get_params(deep=True).items():
         if name.rpartition("__")[2] == "n_jobs" and value not in (None, 1):
             raise ReplayError(

@@ -1,0 +1,549 @@
+"""Values that raise, warn or deceive: each has its meaning, and no other record feels it."""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+import warnings
+from collections import deque
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from estimators import CASES, DOMAIN, people
+from sklearn.base import BaseEstimator
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
+
+import skdp
+from skdp.frames import as_column, as_labels, row_taker
+from skdp.model_selection import _TABLE, _places, _predictions
+
+SECRET = "the secret of one record"
+
+
+class Equal:
+    """Refuses to be compared."""
+
+    def __eq__(self, other):
+        raise RuntimeError(SECRET)
+
+    __hash__ = None
+
+
+class Hash:
+    def __hash__(self):
+        raise RuntimeError(SECRET)
+
+
+class Text(str):
+    def __hash__(self):
+        raise RuntimeError(SECRET)
+
+    def __eq__(self, other):
+        raise RuntimeError(SECRET)
+
+
+class Number(float):
+    def __float__(self):
+        raise RuntimeError(SECRET)
+
+    def __hash__(self):
+        raise RuntimeError(SECRET)
+
+
+class Huge(int):
+    """Too large for a float, and of no known sign."""
+
+    def __float__(self):
+        raise OverflowError(SECRET)
+
+    def __gt__(self, other):
+        raise RuntimeError(SECRET)
+
+
+class Class:
+    @property
+    def __class__(self):
+        raise RuntimeError(SECRET)
+
+
+class Length(list):
+    def __len__(self):
+        raise RuntimeError(SECRET)
+
+    def __iter__(self):
+        raise RuntimeError(SECRET)
+
+
+def hostile():
+    own = [Equal(), Hash(), Text("Male"), Number(1), Huge(5), Class(), Length()]
+    nested = [[1, 2], [[]], {"a": 1}, {1}, np.array([1, 2]), np.array(5), np.array([[1]]), (1,)]
+    numbers = [10**400, -(10**400), Decimal("sNaN"), Decimal("1e999999"), 1 + 2j, Fraction(1, 3)]
+    others = [b"x", "\ud800", pd.NaT, pd.NA, None, np.datetime64("NaT"), np.timedelta64(5, "D")]
+    return [*own, *nested, *numbers, *others, pd.Interval(0, 1), iter([1]), object(), range(3)]
+
+
+def objects(values):
+    array = np.empty(len(values), dtype=object)
+    for position, value in enumerate(values):
+        array[position] = value
+    return array
+
+
+# --- what is fitted
+
+
+@pytest.fixture(params=CASES, ids=lambda case: case.name)
+def case(request):
+    return request.param
+
+
+@pytest.mark.parametrize("column", ["age", "sex", "income"])
+def test_no_object_raises_in_a_fit(case, column):
+    if case.columns and column not in case.columns:
+        pytest.skip("reads another column")
+    odd = hostile()
+    rows = people(len(odd)).assign(**{column: pd.Series(objects(odd), dtype=object)})
+    ledger = skdp.PrivacyLedger()
+    case.make(ledger=ledger).fit(case.rows(rows))
+    assert ledger.spent == 1
+
+
+@pytest.mark.parametrize("column", ["age", "sex", "income"])
+def test_no_object_moves_another_record(column):
+    rows = people(40)
+    codes = DOMAIN.encode(rows)
+    for odd in hostile():
+        values = objects([odd, *rows[column]])
+        more = pd.concat([rows.iloc[:1], rows], ignore_index=True)
+        more[column] = pd.Series(values, dtype=object)
+        np.testing.assert_array_equal(DOMAIN.encode(more)[1:], codes)
+
+
+# By position: pytest would look into the objects.
+@pytest.mark.parametrize("position", range(len(hostile())))
+@pytest.mark.parametrize("container", [deque, objects])
+def test_labels_are_read_entry_by_entry(container, position):
+    labels = [*people(30)["income"].iloc[1:], hostile()[position]]
+    rows = people(30).drop(columns="income")
+    ledger = skdp.PrivacyLedger(3)
+    release = skdp.GridSynthesizer(1, domain=DOMAIN, target="income", rule=1, ledger=ledger)
+    release.fit(rows, container(labels))
+    truth = ["low"] * 30
+    skdp.private_accuracy(container(labels), container(labels), epsilon=0.5, ledger=ledger)
+    skdp.private_confusion_matrix(
+        container(labels), truth, labels=["low", "high"], epsilon=0.5, ledger=ledger
+    )
+    skdp.private_mse(container(labels), [1.0] * 30, bounds=(0, 1), epsilon=1, ledger=ledger)
+    assert ledger.spent == 3
+
+
+def test_one_nested_label_changes_no_other():
+    # All entries were lists: a column. One of another length was an error before the charge.
+    column = [["low"], ["high"]] * 50
+    assert as_labels(column).tolist() == ["low", "high"] * 50
+    for odd in (["low", "high"], [], [["low"]], None, "low"):
+        labels = as_labels([*column, odd])
+        assert labels[:100].tolist() == ["low", "high"] * 50
+    score = skdp.private_accuracy([*column, [1, 2]], ["low"] * 101, epsilon=10_000)
+    assert float(score) == pytest.approx(50 / 101)
+
+
+@pytest.mark.parametrize("y", [{"a": 1}, (x for x in "ab"), 5, np.array("a"), np.zeros((2, 2))])
+def test_containers_that_are_no_column_are_refused_before_the_charge(y):
+    ledger = skdp.PrivacyLedger()
+    with pytest.raises((TypeError, ValueError)):
+        skdp.private_accuracy(y, ["a", "b"], epsilon=1, ledger=ledger)
+    with pytest.raises((TypeError, ValueError)):
+        skdp.GridSynthesizer(1, domain=DOMAIN, target="income", ledger=ledger).fit(
+            people(2).drop(columns="income"), y
+        )
+    assert ledger.spent == 0
+
+
+def test_whose_a_row_is_depends_on_no_other_row():
+    # complex(1) equals 1, and tells nobody: whichever of the two came first was taken for both.
+    for odd in (1 + 0j, *hostile()):
+        first = as_column(objects([odd, 1, 2, 1]), "who").identities()[1:]
+        last = as_column(objects([1, 2, 1, odd]), "who").identities()[:3]
+        assert (first[0] == first[2]) and first[0] >= 0 and first[1] >= 0 and first[0] != first[1]
+        assert (last[0] == last[2]) and last[0] >= 0 and last[1] >= 0 and last[0] != last[1]
+
+
+# --- baskets
+
+
+class Watched(list):
+    """A basket that notes when it is looked into."""
+
+    looks = 0
+
+    def __iter__(self):
+        type(self).looks += 1
+        return super().__iter__()
+
+
+def test_baskets_are_read_after_the_charge():
+    Watched.looks = 0
+    ledger = skdp.PrivacyLedger(1)
+    baskets = [Watched(["a"])] * 3
+    with pytest.raises(skdp.BudgetExceededError):
+        skdp.most_frequent_items(baskets, 1, ["a", "b"], 2.0, max_items=1, ledger=ledger)
+    assert Watched.looks == 0
+    skdp.most_frequent_items(baskets, 1, ["a", "b"], 1.0, max_items=1, ledger=ledger)
+    assert Watched.looks == 3
+
+
+@pytest.mark.parametrize("persons", [False, True])
+def test_no_basket_raises(persons):
+    for odd in hostile():
+        ledger = skdp.PrivacyLedger()
+        found = skdp.most_frequent_items(
+            [odd, *["a"] * 50] if persons else [odd, *[["a"]] * 50, ["a", odd]],
+            1,
+            ["a", "b"],
+            1_000.0,
+            max_items=2,
+            ledger=ledger,
+            persons=[odd, *range(50)] if persons else None,
+        )
+        assert ledger.spent == 1_000
+        # A dict is a basket of its keys; with persons= it is an item, which nobody declared.
+        assert found["count"].tolist() == ([50] if persons else [51 + (type(odd) is dict)])
+
+
+def test_what_is_no_collection_of_baskets_is_refused():
+    ledger = skdp.PrivacyLedger()
+    for baskets in (np.array("a"), 5, "abc", pd.DataFrame({"a": [1]})):
+        with pytest.raises(TypeError, match="must be a column or a list"):
+            skdp.most_frequent_items(baskets, 1, ["a", "b"], 1.0, max_items=1, ledger=ledger)
+    assert ledger.spent == 0
+
+
+# --- scores of models: no row changes another's
+
+
+def fitted_models():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3_000, 37))
+    y = X @ rng.normal(size=37) > 0
+    yield LinearRegression().fit(X, X @ rng.normal(size=37))
+    yield _Scores(LogisticRegression().fit(X, y))
+    yield _Scores(MLPClassifier((16,), max_iter=5, random_state=0).fit(X, y))
+
+
+class _Scores(BaseEstimator):
+    """Predicts the probability itself, in which an ulp shows."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def predict(self, X):
+        return self.model.predict_proba(X)[:, 0]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("n_rows", [1, 500, 2_500])
+@pytest.mark.parametrize("odd", ["fails", "only more"])
+def test_a_row_changes_no_other_rows_prediction(n_rows, odd):
+    """Not by one ulp, whether it fails (NaN), or only fills one more table."""
+    rng = np.random.default_rng(n_rows)
+    X = rng.normal(size=(n_rows, 37))
+    places = rng.integers(0, _TABLE, n_rows)
+    row = np.full(37, np.nan) if odd == "fails" else rng.normal(size=37)
+    # A place that is taken, so that the tables are others too.
+    taken = places[-1]
+    for model in fitted_models():
+        _, take = row_taker(X)
+        before = _predictions(model, take, np.arange(n_rows), places)
+        for position in (0, n_rows // 2, n_rows):
+            more = np.insert(X, position, row, axis=0)
+            coins = np.insert(places, position, taken)
+            _, take = row_taker(more)
+            after = _predictions(model, take, np.arange(n_rows + 1), coins)
+            assert np.isnan(after[position]) == (odd == "fails")
+            assert np.delete(after, position).tolist() == before.tolist()
+        assert not np.isnan(before.astype(float)).any()
+
+
+def test_rows_are_answered_by_themselves_and_in_their_order():
+    class Echo(BaseEstimator):
+        def predict(self, X):
+            if (np.asarray(X)[:, 0] < 0).any():
+                raise ValueError(SECRET)
+            return np.asarray(X)[:, 0]
+
+    rng = np.random.default_rng(0)
+    values = np.arange(3_000.0)
+    values[rng.choice(3_000, 7, replace=False)] *= -1
+    values[0] = -1
+    frame = pd.DataFrame({"a": values}, index=np.arange(3_000)[::-1])
+    for X in (values[:, None], frame, values[:, None].tolist()):
+        n_rows, take = row_taker(X)
+        guesses = _predictions(Echo(), take, np.arange(n_rows), _places(n_rows)).astype(float)
+        np.testing.assert_array_equal(guesses, np.where(values < 0, np.nan, values))
+
+
+class Answers(BaseEstimator):
+    """Predicts what a function makes of the rows."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def predict(self, X):
+        return self.answer(X)
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        (lambda X: np.zeros(len(X)), 1),
+        (lambda X: np.zeros((len(X), 1)), 1),
+        (lambda X: [0] * len(X), 1),
+        (lambda X: pd.Series(np.zeros(len(X), dtype=int)), 1),
+        (lambda X: pd.DataFrame({"a": np.zeros(len(X))}), 1),
+        (lambda X: np.zeros((len(X), 2)), 0),
+        (lambda X: [[0, 0]] * len(X), 0),
+        (lambda X: np.zeros(len(X) - 1), 0),
+        (lambda X: np.float64(0), 0),
+        (lambda X: None, 0),
+        (lambda X: (0 for _ in X), 0),
+        (lambda X: np.full(len(X), np.nan), 0),
+        (lambda X: np.full(len(X), np.inf), 0),
+        (lambda X: np.array(["0"] * len(X)), 0),
+        (lambda X: objects([Equal()] * len(X)), 0),
+        (lambda X: objects([None] * len(X)), 0),
+    ],
+)
+def test_odd_predictions_are_wrong(answer, right):
+    X, y = np.zeros((3, 1)), np.zeros(3, dtype=int)
+    scorer = skdp.make_private_scorer("accuracy", epsilon=10_000)
+    assert scorer(Answers(answer), X, y) == right
+    loss = skdp.make_private_scorer("mse", epsilon=1e6, bounds=(0, 2))
+    # Text is read as numbers are; an infinite one is clipped to the largest.
+    worst = 4 if not right and "'0'" not in repr(answer(X)) else 0
+    assert loss(Answers(answer), X, y) == pytest.approx(-worst, abs=0.01)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "array", "list", "sparse"])
+def test_scorers_take_every_container(library):
+    frame = pd.DataFrame({"a": np.arange(50.0), "b": np.arange(50.0) % 3})
+    truth = np.arange(50) > 20
+    make = {
+        "pandas": lambda: frame.set_index(np.arange(50)[::-1] % 7),
+        "polars": lambda: pytest.importorskip("polars").from_pandas(frame),
+        "pyarrow": lambda: pytest.importorskip("pyarrow").Table.from_pandas(frame),
+        "array": lambda: frame.to_numpy(),
+        "list": lambda: frame.to_numpy().tolist(),
+        "sparse": lambda: scipy.sparse.coo_matrix(frame.to_numpy()),
+    }
+    X = make[library]()
+    tree = DecisionTreeClassifier(max_depth=1)
+    to_numpy = FunctionTransformer(lambda rows: rows if library == "sparse" else np.asarray(rows))
+    model = make_pipeline(to_numpy, tree).fit(X, truth)
+    scorer = skdp.make_private_scorer(epsilon=10_000)
+    y = pytest.importorskip("polars").Series(truth) if library == "polars" else list(truth)
+    assert scorer(model, X, y) == 1
+
+
+def test_no_truth_equals_the_answer_of_a_row_that_fails():
+    def fail(X):
+        raise ValueError(SECRET)
+
+    scorer = skdp.make_private_scorer("accuracy", epsilon=10_000)
+    for truth in ([None] * 4, [np.nan] * 4, objects([np.nan] * 4), pd.array([pd.NA] * 4)):
+        assert scorer(Answers(fail), np.zeros((4, 1)), truth) == 0
+
+
+# --- scores of models: nothing leaves
+
+
+ROWS = people(400).drop(columns="work")
+X, Y = ROWS.drop(columns="income"), ROWS["income"]
+SMALL = DOMAIN.select(["age", "sex", "income"])
+
+
+def strict():
+    """Raises at an unknown category, with the category in its text."""
+    encoder = make_column_transformer((OneHotEncoder(), ["sex"]), remainder="passthrough")
+    return make_pipeline(encoder, DecisionTreeClassifier(max_depth=2))
+
+
+def secretive(rows=X):
+    return pd.concat([rows, pd.DataFrame({"age": [30.0], "sex": [SECRET]})], ignore_index=True)
+
+
+def private(ledger=None):
+    release = skdp.GridSynthesizer(2, domain=SMALL, target="income", rule=8, ledger=ledger)
+    return skdp.PrivateClassifier(strict(), release)
+
+
+def test_the_inner_estimator_does_raise():
+    model = private().fit(X, Y)
+    with pytest.raises(ValueError, match=SECRET):
+        model.predict(secretive())
+
+
+@pytest.mark.parametrize("task", ["scorer", "search", "cross-validation", "GridSearchCV"])
+def test_no_exception_and_no_warning_tells_a_value(task, capfd):
+    rows, labels = secretive(), [*Y, "low"]
+    ledger = skdp.PrivacyLedger()
+    scorer = skdp.make_private_scorer(epsilon=100, ledger=ledger)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if task == "scorer":
+            result = scorer(private().fit(X, Y), rows, labels)
+        elif task == "search":
+            grid = {"estimator__decisiontreeclassifier__max_depth": [1, 2]}
+            skdp.PrivateGridSearchCV(private(), grid, ledger=ledger).fit(rows, labels)
+            result = 1.0
+        elif task == "cross-validation":
+            result = skdp.private_cross_val_score(
+                private(), rows, labels, epsilon=100, cv=2, ledger=ledger
+            ).value
+        else:
+            grid = {"estimator__decisiontreeclassifier__max_depth": [1, 2]}
+            search = GridSearchCV(private(), grid, cv=skdp.PrivateKFold(2), scoring=scorer)
+            result = search.fit(rows, labels).cv_results_["mean_test_score"]
+    assert np.isfinite(result).all() and np.all(np.asarray(result) > 0.5)
+    assert ledger.spent > 0
+    assert not any(SECRET in str(warning.message) for warning in caught)
+    assert SECRET not in "".join(capfd.readouterr())
+
+
+def test_a_failing_row_leaves_no_context():
+    ledger = skdp.PrivacyLedger(1)
+    scorer = skdp.make_private_scorer(epsilon=1, ledger=ledger)
+    model = private().fit(X, Y)
+    scorer(model, secretive(), [*Y, "low"])
+    with pytest.raises(skdp.BudgetExceededError) as error:
+        scorer(model, secretive(), [*Y, "low"])
+    assert error.value.__context__ is None and error.value.__cause__ is None
+    assert SECRET not in "".join(traceback.format_exception(error.value))
+
+
+def test_warnings_of_predict_stay_inside_even_where_they_are_errors():
+    def warn(X):
+        warnings.warn(SECRET, stacklevel=1)
+        np.float64(1) / np.zeros(len(X))
+        return np.zeros(len(X))
+
+    scorer = skdp.make_private_scorer(epsilon=10_000)
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        assert scorer(Answers(warn), np.zeros((3, 1)), np.zeros(3)) == 1
+
+
+def test_true_rows_are_predicted_after_the_charge():
+    called = []
+    model = Answers(lambda X: called.append(len(X)) or np.zeros(len(X)))
+    ledger = skdp.PrivacyLedger(1)
+    scorer = skdp.make_private_scorer(epsilon=2, ledger=ledger)
+    with pytest.raises(skdp.BudgetExceededError):
+        scorer(model, np.zeros((3, 1)), np.zeros(3))
+    assert called == []
+
+
+@pytest.mark.parametrize(
+    ("model", "rows", "labels", "message"),
+    [
+        (DecisionTreeClassifier(), X[["age"]], Y, "not fitted"),
+        (OneHotEncoder().fit(X), X, Y, "no predict"),
+        (DecisionTreeClassifier().fit(X[["age"]], Y), X[["sex"]], Y, r"lacks columns.*\['age'\]"),
+        (DecisionTreeClassifier().fit([[1]], [1]), np.zeros((3, 2)), [1] * 3, "2 features"),
+        (DecisionTreeClassifier().fit([[1]], [1]), np.zeros((3, 1)), [1] * 4, "4 labels"),
+    ],
+)
+def test_models_that_can_predict_nothing_are_refused_before_the_charge(
+    model, rows, labels, message
+):
+    ledger = skdp.PrivacyLedger()
+    with pytest.raises((ValueError, TypeError), match=message):
+        skdp.make_private_scorer(epsilon=1, ledger=ledger)(model, rows, labels)
+    assert ledger.spent == 0
+
+
+@pytest.mark.parametrize(
+    "bounds", [(0, 1e150), (0, 1e200), (0, 1e-200), (1e99, 1e99 + 1), (0,), 5, (0, 10**400)]
+)
+def test_bounds_of_no_use_are_refused_before_the_charge(bounds):
+    ledger = skdp.PrivacyLedger()
+    with pytest.raises(ValueError, match="bounds"):
+        skdp.private_mse([1.0], [1.0], bounds=bounds, epsilon=1, ledger=ledger)
+    with pytest.raises(ValueError, match="bounds"):
+        skdp.make_private_scorer("mse", bounds=bounds, epsilon=1, ledger=ledger)
+    search = skdp.PrivateGridSearchCV(
+        private(), {"n_samples": [5]}, metric="mse", bounds=bounds, ledger=ledger
+    )
+    with pytest.raises(ValueError, match="bounds"):
+        search.fit(X, Y)
+    assert ledger.spent == 0
+    float(skdp.private_mse([1.0], [1.0], bounds=(-1e99, 1e99), epsilon=1))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        private,
+        lambda: skdp.PrivPfCClassifier(1, domain=SMALL, target="income", max_grids=10),
+    ],
+)
+@pytest.mark.parametrize("rows", [X[["age"]], X.assign(more=1), X.assign(age="text")])
+def test_schema_errors_of_the_fits_cost_nothing(make, rows):
+    rows = rows.astype({"age": "string"}) if rows["age"].dtype.kind != "f" else rows
+    ledger = skdp.PrivacyLedger()
+    with pytest.raises(skdp.DomainError):
+        skdp.private_cross_val_score(make(), rows, Y, epsilon=1, ledger=ledger)
+    with pytest.raises(skdp.DomainError):
+        skdp.PrivateGridSearchCV(make(), {"ledger": [None]} if make is not private else {
+            "n_samples": [10]
+        }, ledger=ledger).fit(rows, Y)  # fmt: skip
+    assert ledger.spent == 0
+
+
+def test_training_errors_travel():
+    error = skdp.exceptions.TrainingError("why", 5)
+    twin = pickle.loads(pickle.dumps(error))
+    assert str(twin) == "why" and twin.synthesizer == 5
+
+
+# --- a release of nobody
+
+
+def unreadable(case):
+    """Rows of which none fits: text in the numbers, as pandas 2 keeps it in a column of objects."""
+    rows = case.rows(people(2_000))
+    text = pd.Series(["about 40"] * len(rows), dtype=object)
+    return rows.assign(age=text)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 20])
+def test_a_release_of_nobody_warns(case, epsilon):
+    if case.name == "PrivateQuantileClipper":
+        pytest.skip("releases no total")
+    more = {"algorithm": "uniform-grid"} if case.name == "DPKMeans" else {}
+    found = 0
+    for _ in range(5):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fitted = case.make(epsilon=epsilon, **more).fit(unreadable(case))
+        assert fitted.privacy_loss_ is not None
+        found += any("nearly no records fit" in str(one.message) for one in caught)
+    # Noise alone shows more than three standard deviations at most once in 100 releases (discrete
+    # Laplace): five times in a row 1e-10.
+    assert found >= 1
+
+
+def test_a_release_of_somebody_does_not_warn(case):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        case.make(epsilon=20).fit(case.rows(people(5_000)))
