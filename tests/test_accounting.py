@@ -513,7 +513,7 @@ def test_fork(tmp_path):
         print(results.get())
         print(memory.spent, file.spent)
     """)
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=300)
     refusal, shown, spent = output.splitlines()
     assert "path=" in refusal
     assert "spent=0.25" in shown
@@ -991,7 +991,7 @@ def test_a_full_disk(tmp_path):
         except LedgerError as error:
             print(done, ledger.spent, error)
     """)
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=300)
     assert process.returncode == 0
     done, spent, message = output.split(" ", 2)
     assert done == spent
