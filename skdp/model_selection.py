@@ -507,9 +507,9 @@ def make_private_scorer(metric="accuracy", *, epsilon, bounds=None, ledger=None)
     Notes
     -----
     The scorer charges, and then has the estimator predict in a guard. A row counts as wrong (for
-    "mse" as the largest error) if predicting it raises, or gives anything but one value for it: NaN,
-    a list, an array of several. An infinite number is clipped to the bounds of "mse". No error and
-    no warning of ``predict`` leaves, since either would tell of a value.
+    "mse" as the largest error) if predicting it raises, or gives anything but one value for it:
+    NaN, a list, an array of several. An infinite number is clipped to the bounds of "mse". No error
+    and no warning of ``predict`` leaves, since either would tell of a value.
 
     A row that fails changes no other row's score. Rows are predicted in tables of 1,024 rows, in
     which each row has a place drawn for itself, and free places hold copies; a table that fails is
