@@ -58,6 +58,7 @@ from sklearn.preprocessing import (
     Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
+    PolynomialFeatures,
     SplineTransformer,
     StandardScaler,
 )
@@ -112,6 +113,10 @@ class MysteryTransformer(TransformerMixin, BaseEstimator):
 
     def transform(self, X):
         return X
+
+
+def clip(low, high):
+    return FunctionTransformer(np.clip, kw_args={"a_min": low, "a_max": high})
 
 
 def centre(X):
@@ -173,21 +178,31 @@ CORPUS = [
     ("ten deep", nested, True, 1, {"private"}),
     (
         "a logarithm in front",
-        make_pipeline(FunctionTransformer(np.log1p), model()),
+        make_pipeline(clip(0, 100), FunctionTransformer(np.log1p), model()),
         True,
         1,
         {"public"},
     ),
-    ("row by row", make_pipeline(Normalizer(), model()), True, 1, {"public"}),
+    ("row by row", make_pipeline(FunctionTransformer(np.sign), model()), True, 1, {"public"}),
     ("declared categories", make_pipeline(declared, model()), True, 1, {"public"}),
     (
         "constant for missing",
-        make_pipeline(SimpleImputer(strategy="constant"), model()),
+        make_pipeline(
+            clip(0, 1), SimpleImputer(strategy="constant", keep_empty_features=True), model()
+        ),
         True,
         1,
         {"public"},
     ),
-    ("hashing", make_pipeline(HashingVectorizer(), model()), True, 1, {"public"}),
+    (
+        "squares of bounded numbers",
+        make_pipeline(
+            FunctionTransformer(np.nan_to_num), clip(0, 1), PolynomialFeatures(), model()
+        ),
+        True,
+        1,
+        {"public"},
+    ),
     (
         "columns chosen by name",
         make_pipeline(make_column_transformer(("passthrough", ["age"]), remainder="drop"), model()),
@@ -269,20 +284,19 @@ CORPUS = [
         {"private"},
     ),
     (
-        "a target transformed one by one",
-        TransformedTargetRegressor(regressor(), func=np.log1p, inverse_func=np.expm1),
-        True,
-        0.7,
-        {"public", "private"},
-    ),
-    (
         "a target scaled behind",
         regressor(TransformedTargetRegressor(LinearRegression(), transformer=StandardScaler())),
         True,
         0.7,
         {"post-processing"},
     ),
-    ("declared threshold", FixedThresholdClassifier(model(), threshold=0.3), True, 1, {"public"}),
+    (
+        "declared threshold behind",
+        model(1, FixedThresholdClassifier(LogisticRegression(), threshold=0.3)),
+        True,
+        1,
+        {"public"},
+    ),
     (
         "tuned and calibrated behind",
         model(1, TunedThresholdClassifierCV(CalibratedClassifierCV(LogisticRegression()))),
@@ -339,13 +353,6 @@ CORPUS = [
         1,
         {"post-processing"},
     ),
-    (
-        "a sampler that passes rows on",
-        make_sampling_pipeline(FunctionSampler(), model()),
-        True,
-        1,
-        {"public"},
-    ),
     ("a release of a release", model(1, model(2)), True, 1, {"post-processing"}),
     (
         "a release of a release, charged",
@@ -401,6 +408,44 @@ CORPUS = [
         {"private"},
     ),
     # bad
+    (
+        "a logarithm warns of what is not positive",
+        make_pipeline(FunctionTransformer(np.log1p), model()),
+        False,
+        1,
+        {"leaks"},
+    ),
+    ("a norm raises", make_pipeline(Normalizer(), model()), False, 1, {"leaks"}),
+    ("hashing raises", make_pipeline(HashingVectorizer(), model()), False, 1, {"leaks"}),
+    ("products raise", make_pipeline(PolynomialFeatures(), model()), False, 1, {"leaks"}),
+    (
+        "an empty column is dropped",
+        make_pipeline(clip(0, 1), SimpleImputer(strategy="constant"), model()),
+        False,
+        1,
+        {"leaks"},
+    ),
+    (
+        "a target transformed one by one raises",
+        TransformedTargetRegressor(regressor(), func=np.cbrt, inverse_func=np.positive),
+        False,
+        0.7,
+        {"public", "private", "leaks"},
+    ),
+    (
+        "a threshold raises on a third label",
+        FixedThresholdClassifier(model(), threshold=0.3),
+        False,
+        1,
+        {"leaks"},
+    ),
+    (
+        "a sampler raises on one label",
+        make_sampling_pipeline(FunctionSampler(), model()),
+        False,
+        1,
+        {"leaks"},
+    ),
     (
         "no private step",
         make_pipeline(FunctionTransformer(), FunctionTransformer()),
@@ -498,15 +543,17 @@ CORPUS = [
         2,
         {"leaks"},
     ),
-    ("one against the rest", OneVsRestClassifier(model()), False, None, {"leaks"}),
-    ("feature elimination", RFECV(model(), cv=3), False, None, {"leaks"}),
+    # Two labels are declared, so that there is one fit.
+    ("one against the rest", OneVsRestClassifier(model()), False, 1, {"leaks"}),
+    # Three columns: 3 fits to each of 3 folds, 3 to all rows, and a last one.
+    ("feature elimination", RFECV(model(), cv=3), False, 13, {"leaks"}),
     ("several outputs", MultiOutputClassifier(model()), False, None, {"leaks"}),
     ("bagging of samplers", BalancedBaggingClassifier(model()), False, 10, {"unknown"}),
     (
         "halving",
         HalvingGridSearchCV(model(), {"estimator__C": [1, 2]}),
         False,
-        None,
+        11,
         {"leaks"},
     ),
     ("a process needs no fit but learns", GaussianProcessRegressor(), False, 0, {"leaks"}),
@@ -650,6 +697,13 @@ CORPUS = [
         False,
         1,
         {"unknown"},
+    ),
+    (
+        "a threshold around a leak",
+        FixedThresholdClassifier(make_pipeline(StandardScaler(), model())),
+        False,
+        1,
+        {"leaks"},
     ),
     (
         "the rest scaled",
