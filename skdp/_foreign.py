@@ -186,14 +186,13 @@ def _indicator(indicator: Any, given: Range) -> Range | Refusal:
 def _splines(splines: Any, given: Range) -> Range | Refusal:
     if isinstance(splines.knots, str):
         return _LEARNS
-    if splines.extrapolation != "constant":
-        return _raises("a number is outside the knots", True)
-    return _ANY if _finite(given) else _NOT_FINITE
+    return Refusal("raises where there is one row only.", "Put it behind the release.")
 
 
 def _polynomial(features: Any, given: Range) -> Range | Refusal:
     degree = features.degree if isinstance(features.degree, int) else max(features.degree)
-    if not _finite(given) or max(abs(given.low), abs(given.high), 1.0) ** min(degree, 999) > 1e30:
+    largest = max(abs(given.low), abs(given.high), 1.0)
+    if not _finite(given) or degree * math.log10(largest) > 30:
         return _raises("a number is missing, infinite or large", True)
     return _ANY
 
@@ -449,6 +448,8 @@ def _carried(thing: Any, paid: Callable[[Any], bool], seen: set[int]) -> Iterato
         yield from _carried([thing.__self__, thing.__func__], paid, seen)
     elif isinstance(thing, types.FunctionType):
         yield from _function_carries(thing, paid, seen)
+    elif isinstance(thing, types.MethodDescriptorType | types.WrapperDescriptorType):
+        return
     elif isinstance(thing, types.BuiltinFunctionType):
         if not isinstance(thing.__self__, types.ModuleType | type | None):
             yield from _carried(thing.__self__, paid, seen)
