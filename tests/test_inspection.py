@@ -1084,7 +1084,7 @@ def most(estimator, X, y):
             True,
         ),
         (lambda m: SequentialFeatureSelector(m, cv=2), True),
-        (lambda m: SequentialFeatureSelector(m, cv=2, tol=0.9), False),
+        (lambda m: SequentialFeatureSelector(m, cv=2, tol=0.9), True),
         (lambda m: MultiOutputClassifier(m), True),
         (lambda m: ClassifierChain(m), True),
         (lambda m: ClassifierChain(m, cv=2, order=[1, 2, 0]), True),
