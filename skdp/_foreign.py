@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
+from sklearn.base import BaseEstimator
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
@@ -40,6 +40,7 @@ from sklearn.preprocessing import (
     SplineTransformer,
 )
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 __all__ = ["Range", "Refusal", "call_name", "carries", "library", "replaced", "row_by_row"]
@@ -190,7 +191,8 @@ def _splines(splines: Any, given: Range) -> Range | Refusal:
 
 
 def _polynomial(features: Any, given: Range) -> Range | Refusal:
-    degree = features.degree if isinstance(features.degree, int) else max(features.degree)
+    degree = features.degree
+    degree = int(degree if isinstance(degree, numbers.Integral) else max(degree))
     largest = max(abs(given.low), abs(given.high), 1.0)
     if not _finite(given) or degree * math.log10(largest) > 30:
         return _raises("a number is missing, infinite or large", True)
@@ -241,7 +243,8 @@ _UFUNCS: dict[Any, tuple[float, float]] = {
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and math.isfinite(value)
+    plain = type(value) in (int, float) or isinstance(value, np.integer | np.floating)
+    return plain and math.isfinite(value)
 
 
 def _apply(func: Any, options: dict[str, Any], given: Range) -> Range | Refusal:
@@ -249,6 +252,8 @@ def _apply(func: Any, options: dict[str, Any], given: Range) -> Range | Refusal:
     if func is None:
         return given
     # By identity: equality of functions can be anything.
+    if type(options) is not dict:
+        return _calls(func)
     ends = next((ends for known, ends in _UFUNCS.items() if known is func), None)
     if ends is not None and not options:
         if ends[0] <= given.low and given.high <= ends[1]:
@@ -381,19 +386,60 @@ _PLAIN = (
     np.dtype,
     slice,
     range,
-    enum.Enum,
     re.Pattern,
     pathlib.PurePath,
 )
 # Names by which a function reads files, or finds what it does not name.
 _READERS = re.compile(
-    r"^(read_|scan_|fetch_|load(s|txt|_.*)?$|open$|fromfile$|genfromtxt$|memmap$)"
+    r"^(read_|scan_|fetch_|load(s|txt|_.*)?$|open$|open_|fromfile$|genfromtxt$|memmap$)"
 )
 _FINDERS = {"open", "eval", "exec", "compile", "globals", "locals", "vars", "__import__", "input"}
 _TRUSTED = {
-    "numpy", "scipy", "sklearn", "imblearn", "pandas", "polars", "skdp",
-    "xgboost", "lightgbm", "catboost",
-}  # fmt: skip
+    "catboost",
+    "imblearn",
+    "lightgbm",
+    "numpy",
+    "pandas",
+    "polars",
+    "scipy",
+    "skdp",
+    "sklearn",
+    "xgboost",
+}
+# Modules of the standard library that reach nothing but their arguments.
+_PURE = {
+    "_collections",
+    "_functools",
+    "_operator",
+    "_random",
+    "_statistics",
+    "_thread",
+    "abc",
+    "builtins",
+    "cmath",
+    "collections",
+    "copy",
+    "dataclasses",
+    "datetime",
+    "decimal",
+    "enum",
+    "fractions",
+    "functools",
+    "itertools",
+    "logging",
+    "math",
+    "numbers",
+    "operator",
+    "random",
+    "re",
+    "reprlib",
+    "statistics",
+    "string",
+    "time",
+    "typing",
+    "unicodedata",
+    "warnings",
+}
 
 
 def _never(estimator: Any) -> bool:
@@ -410,37 +456,50 @@ def carries(thing: Any, paid: Callable[[Any], bool]) -> str:
     paid : callable
         Whether what a frozen estimator learned is private.
     """
-    return next(_carried(thing, paid, set()), "")
+    return next(_carried(thing, paid, {}, cloned=True), "")
 
 
-def _carried(thing: Any, paid: Callable[[Any], bool], seen: set[int]) -> Iterator[str]:
-    if isinstance(thing, _PLAIN) and not isinstance(thing, np.ndarray):
+_Paid = Callable[[Any], bool]
+# By identity; the objects themselves, so that none goes and another gets its number.
+_Seen = dict[int, Any]
+_DESCRIPTORS = (
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+)
+
+
+def _carried(thing: Any, paid: _Paid, seen: _Seen, *, cloned: bool = False) -> Iterator[str]:
+    """As `carries`, one by one; ``cloned`` where a fitted estimator is not used as it is."""
+    kind = type(thing)
+    if isinstance(thing, _PLAIN) and _is_library(kind.__module__):
         return
     if id(thing) in seen:
         return
-    seen.add(id(thing))
+    seen[id(thing)] = thing
     if isinstance(thing, type):
         yield from _class_carries(thing, paid, seen)
-    elif isinstance(thing, list | tuple | set | frozenset):
+    elif isinstance(thing, enum.Enum):
+        yield from _carried(thing.value, paid, seen)
+    elif kind in (list, tuple, set, frozenset):
         for value in thing:
-            yield from _carried(value, paid, seen)
-    elif isinstance(thing, dict | types.MappingProxyType):
-        for pair in thing.items():
+            yield from _carried(value, paid, seen, cloned=cloned)
+    elif isinstance(thing, dict) and _is_library(kind.__module__):
+        for pair in dict.items(thing):
             yield from _carried(pair, paid, seen)
     elif isinstance(thing, np.ndarray):
-        if thing.ndim > 1:
-            yield "a table (an array of two or more dimensions)"
+        if thing.ndim > 1 or thing.dtype.kind == "V":
+            yield "a table (an array)"
         elif thing.dtype.kind == "O":
             yield from _carried(thing.tolist(), paid, seen)
-        elif thing.dtype.kind == "V":
-            yield "a table (an array of records)"
     elif isinstance(thing, FrozenEstimator):
         if not paid(thing.estimator):
-            yield (
-                f"what a frozen {call_name(type(thing.estimator))} learned, from rows that "
-                "nobody here knows"
-            )
+            inner = call_name(type(thing.estimator))
+            yield f"what a frozen {inner} learned, from rows that nobody here knows"
     elif hasattr(thing, "get_params"):
+        if not cloned and _is_fitted(thing) and not paid(thing):
+            yield f"what a fitted {call_name(kind)} learned, from rows that nobody here knows"
         yield from _estimator_carries(thing, paid, seen)
     elif isinstance(thing, functools.partial):
         yield from _carried([thing.func, thing.args, thing.keywords], paid, seen)
@@ -448,30 +507,40 @@ def _carried(thing: Any, paid: Callable[[Any], bool], seen: set[int]) -> Iterato
         yield from _carried([thing.__self__, thing.__func__], paid, seen)
     elif isinstance(thing, types.FunctionType):
         yield from _function_carries(thing, paid, seen)
-    elif isinstance(thing, types.MethodDescriptorType | types.WrapperDescriptorType):
+    elif isinstance(thing, _DESCRIPTORS):
         return
     elif isinstance(thing, types.BuiltinFunctionType):
         if not isinstance(thing.__self__, types.ModuleType | type | None):
             yield from _carried(thing.__self__, paid, seen)
+        elif not _is_pure(thing.__module__ or "builtins"):
+            yield f"what {call_name(thing)} finds"
     elif isinstance(thing, types.ModuleType):
-        if not _is_library(thing.__name__):
+        if _is_library(thing.__name__) and not _is_pure(thing.__name__):
             yield f"the module {thing.__name__}, which may hold anything"
+        elif not _is_pure(thing.__name__):
+            held = {name: value for name, value in vars(thing).items() if name[:2] != "__"}
+            yield from _carried(held, paid, seen)
     elif isinstance(thing, np.ufunc):
-        if not any(
-            getattr(sys.modules.get(place), thing.__name__, None) is thing
-            for place in ("numpy", "scipy.special")
-        ):
+        places = [sys.modules.get(place) for place in ("numpy", "scipy.special")]
+        if not any(getattr(place, thing.__name__, None) is thing for place in places):
             yield f"the function {thing.__name__}, which may hold anything"
-    elif hasattr(thing, "shape"):
-        yield f"a table ({call_name(type(thing))})"
-    elif library(thing) in ("skdp", "joblib") or type(thing).__module__.startswith("numpy.random"):
-        # Ledgers, domains, caches, generators.
+    elif library(thing) in ("skdp", "joblib", "logging") or kind.__module__.startswith(
+        "numpy.random"
+    ):
+        # Ledgers, domains, caches, loggers, generators.
         return
+    elif hasattr(thing, "shape"):
+        yield f"a table ({call_name(kind)})"
     elif library(thing) in _TRUSTED and hasattr(thing, "__dict__"):
         # Kernels, splitters, scorers, distributions.
         yield from _carried(list(vars(thing).values()), paid, seen)
-    elif not (_is_library(getattr(thing, "__module__", None)) and _is_held(thing)):
-        yield f"an object of {call_name(type(thing))}, which may hold anything"
+    elif not (_is_pure(getattr(thing, "__module__", None)) and _is_held(thing)):
+        yield f"an object of {call_name(kind)}, which may hold anything"
+
+
+def _is_pure(module: str | None) -> bool:
+    """Whether functions of a module reach nothing but their arguments, files apart."""
+    return (module or "").partition(".")[0] in _TRUSTED | _PURE
 
 
 def _is_library(module: str | None) -> bool:
@@ -483,53 +552,73 @@ def _is_library(module: str | None) -> bool:
     return any(file.startswith(sysconfig.get_path(key) + os.sep) for key in ("purelib", "platlib"))
 
 
-def _class_carries(kind: type, paid: Callable[[Any], bool], seen: set[int]) -> Iterator[str]:
+def _class_carries(kind: type, paid: _Paid, seen: _Seen) -> Iterator[str]:
     """Methods and attributes of a class of the user's, and of its bases."""
     for base in kind.__mro__:
         if _is_library(base.__module__) and _is_held(base):
             continue
-        seen.add(id(base))
+        seen[id(base)] = base
         for name, value in vars(base).items():
             if isinstance(value, property):
                 value = [value.fget, value.fset]
             if isinstance(value, staticmethod | classmethod):
                 value = value.__func__
+            if isinstance(value, functools.cached_property):
+                value = value.func
             if name not in _NAMES_OF_CLASSES:
                 yield from _carried(value, paid, seen)
 
 
-_NAMES_OF_CLASSES = {"__dict__", "__weakref__", "__annotations__", "_abc_impl"}
+_NAMES_OF_CLASSES = {
+    "__annotations__",
+    "__dataclass_fields__",
+    "__dataclass_params__",
+    "__dict__",
+    "__weakref__",
+    "_abc_impl",
+}
 
 
-def _estimator_carries(
-    estimator: Any, paid: Callable[[Any], bool], seen: set[int]
-) -> Iterator[str]:
+def _estimator_carries(estimator: Any, paid: _Paid, seen: _Seen) -> Iterator[str]:
+    kind = type(estimator)
+    ours = _is_library(kind.__module__) and _is_held(kind)
     if replaced(estimator):
         yield f"a {replaced(estimator)} of its own, on the instance"
-    yield from _class_carries(type(estimator), paid, seen)
+    if not ours and kind.__sklearn_clone__ is not BaseEstimator.__sklearn_clone__:
+        yield f"what a {call_name(kind)} keeps when it is cloned"
+    yield from _class_carries(kind, paid, seen)
     try:
         params = estimator.get_params(deep=False)
     except Exception:  # an estimator of somebody's
-        yield f"parameters of {call_name(type(estimator))} that cannot be listed"
+        yield f"parameters of {call_name(kind)} that cannot be listed"
         return
     if params.get("warm_start") and _is_fitted(estimator):
-        yield f"what {call_name(type(estimator))} learned before, since warm_start goes on from it"
-    yield from _carried(list(params.values()), paid, seen)
+        yield f"what {call_name(kind)} learned before, since warm_start goes on from it"
+    # Libraries fit clones of what they hold, unless they are told that it was fitted.
+    cloned = ours and not params.get("prefit") and not _is_text(params.get("cv"), "prefit")
+    yield from _carried(list(params.values()), paid, seen, cloned=cloned)
+    if not ours:
+        more = [value for name, value in vars(estimator).items() if not name.endswith("_")]
+        yield from _carried(more, paid, seen)
+
+
+def _is_text(value: Any, text: str) -> bool:
+    return isinstance(value, str) and value == text
 
 
 def _is_fitted(estimator: Any) -> bool:
     try:
         check_is_fitted(estimator)
-    except (NotFittedError, TypeError):
+        return bool(get_tags(estimator).requires_fit)
+    except Exception:  # not fitted, or an estimator of somebody's
         return False
-    return True
 
 
-def _function_carries(
-    func: types.FunctionType, paid: Callable[[Any], bool], seen: set[int]
-) -> Iterator[str]:
+def _function_carries(func: types.FunctionType, paid: _Paid, seen: _Seen) -> Iterator[str]:
     """Defaults, closure and global variables of a function of the user's."""
     if _is_library(func.__module__) and _is_held(func):
+        if not _is_pure(func.__module__) or _READERS.match(func.__name__):
+            yield f"what {call_name(func)} finds"
         return
     reached = [func.__defaults__, func.__kwdefaults__, func.__dict__]
     reached += [cell.cell_contents for cell in func.__closure__ or () if _is_filled(cell)]
@@ -539,7 +628,7 @@ def _function_carries(
         elif name in _FINDERS:
             yield f"whatever {name} finds, in {call_name(func)}"
     for name, imports in _attribute_names(func.__code__):
-        if _READERS.match(name) or (imports and not _is_library(name)):
+        if _READERS.match(name) or (imports and not _is_pure(name)):
             yield f"what {call_name(func)} reads by {name}"
     for value in reached:
         for what in _carried(value, paid, seen):

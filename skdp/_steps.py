@@ -310,6 +310,9 @@ def _visit(estimator: Any, name: str, rows: Rows) -> _Result:
     for kind, visit in _COMPOSITES:
         if isinstance(estimator, kind):
             steps, behind = visit(estimator, name, rows)
+            if kind not in (Pipeline, ColumnTransformer, FeatureUnion):
+                # What it hands on are predictions.
+                behind = replace(behind, range=Range())
             return [*steps, *_brought(estimator, name, rows)], behind
     if _is_halving(estimator):
         return _halving(estimator, name, rows)
@@ -531,6 +534,9 @@ def _column_transformer(estimator: ColumnTransformer, name: str, rows: Rows) -> 
         remedy = "Name the columns, or take make_column_selector."
         steps.append(Step(path, kind, "raw rows", UNKNOWN, why, remedy))
         behind = replace(behind, doubtful=behind.doubtful or path)
+    names = estimator.verbose_feature_names_out
+    if not rows.released and callable(names) and carries(names, _is_paid):
+        steps += _unknown(estimator, name, rows, f"names its columns by {call_name(names)}")[0]
     if not rows.released and estimator.sparse_threshold and any(_sparse(e) for _, e in parts):
         why = "decides by the share of zeros, an exact number, whether what it hands on is sparse."
         remedy = "sparse_threshold=0, or sparse_output=False in the encoder."
@@ -554,7 +560,7 @@ def _sparse(estimator: Any) -> bool:
 
 def _weighted(estimator: Any, name: str, rows: Rows) -> list[Step]:
     weights = estimator.transformer_weights
-    small = isinstance(weights, Mapping) and all(
+    small = type(weights) is dict and all(
         isinstance(weight, int | float) and abs(weight) <= 1 for weight in weights.values()
     )
     if rows.released or weights is None or small:
@@ -643,6 +649,8 @@ def _transformed_target(estimator: TransformedTargetRegressor, name: str, rows: 
         "one back: an answer about one record.",
         "Turn it inside out: PrivateRegressor(TransformedTargetRegressor(...), synthesizer).",
     )
+    # What holds of targets says nothing of the rows.
+    behind = replace(behind, range=rows.range)
     inner = _visit(estimator.regressor, child(name, "regressor"), behind)[0]
     return [*steps, *inner, own], rows
 
@@ -672,16 +680,15 @@ def _threshold(estimator: FixedThresholdClassifier, name: str, rows: Rows) -> _R
 def _search(search: Any, name: str, rows: Rows) -> _Result:
     """Grid and random search: every candidate is fitted to every fold, and scored on true rows."""
     path, kind = child(name, "estimator"), _kind(search)
-    k, candidates = n_folds(search.cv), _candidates(search)
+    k, variants = n_folds(search.cv), _variants(search)
     n_candidates = _n_candidates(search)
     n_fits = None if k is None else k * n_candidates + bool(search.refit)
-    if candidates is None:
+    if variants is None:
         # Too many, or drawn from distributions: looked at as it is, its price perhaps not known.
         fixed = _are_behind(search)
         steps = walk_all([search.estimator], path, rows, times=n_fits if fixed else None)
     else:
         fixed = True
-        variants = [clone(search.estimator).set_params(**each) for each in candidates]
         if isinstance(search, GridSearchCV):
             steps = walk_all(variants, path, rows, times=k, again=int(bool(search.refit)))
         else:
@@ -718,7 +725,7 @@ def _search(search: Any, name: str, rows: Rows) -> _Result:
             why=f"{fits}; {why}.",
             remedy="cv=PrivateKFold(...), without a seed.",
         )
-    elif not fixed or not (candidates or _are_numbers(_space(search))):
+    elif not fixed or not (variants or _are_numbers(_space(search))):
         own = replace(
             own,
             verdict=UNKNOWN,
@@ -760,12 +767,17 @@ def _n_candidates(search: Any) -> int:
     return drawn if listed is None else min(drawn, listed)
 
 
-def _candidates(search: Any) -> list[dict[str, Any]] | None:
-    """All that a search may try; None where they are too many, or cannot be listed."""
+def _variants(search: Any) -> list[Any] | None:
+    """All that a search may fit; None where they are too many, or cannot be listed or cloned."""
     if not _is_listed(_space(search)):
         return None
     grid = ParameterGrid(_space(search))
-    return list(grid) if len(grid) <= _MAX_CANDIDATES else None
+    if len(grid) > _MAX_CANDIDATES:
+        return None
+    try:
+        return [clone(search.estimator).set_params(**each) for each in grid]
+    except TypeError:  # it holds a generator, say: the fit will refuse, too
+        return None
 
 
 def _parts_of(space: Any) -> list[Any]:
@@ -816,28 +828,26 @@ def _halving(search: Any, name: str, rows: Rows) -> _Result:
     """
     if rows.released:
         return _foreign(search, name, rows)
-    path, k, candidates = child(name, "estimator"), n_folds(search.cv), _candidates(search)
+    path, k, variants = child(name, "estimator"), n_folds(search.cv), _variants(search)
     known = search.resource == "n_samples" or _is_behind(search.estimator, search.resource)
     n_candidates = _n_candidates(search)
-    steps, fits = [], None
+    fits = None
     if k is not None and known and isinstance(n_candidates, numbers.Integral) and n_candidates:
         rounds = [int(n_candidates)]
         for _ in range(floor(log(n_candidates, search.factor))):
             rounds.append(ceil(rounds[-1] / search.factor))
         fits = k * sum(rounds) + bool(search.refit)
-    if candidates is None:
+    if variants is None:
         steps = walk_all(
             [search.estimator], path, rows, times=fits if _are_behind(search) else None
         )
+    elif fits is None or k is None:
+        steps = walk_all(variants, path, rows, times=None)
+    elif hasattr(search, "param_grid"):
+        again = fits - k * len(variants)
+        steps = walk_all(variants, path, rows, times=k, again=again)
     else:
-        variants = [clone(search.estimator).set_params(**each) for each in candidates]
-        if fits is None or k is None:
-            steps = walk_all(variants, path, rows, times=None)
-        elif hasattr(search, "param_grid"):
-            again = fits - k * len(variants)
-            steps = walk_all(variants, path, rows, times=k, again=again)
-        else:
-            steps = _drawn(variants, path, rows, fits)
+        steps = _drawn(variants, path, rows, fits)
     own = Step(
         name,
         _kind(search),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
+import logging
 import math
 import pickle
 import random
+import sys
 import types
 import warnings
+from numbers import Integral
 
 import numpy as np
 import pandas as pd
@@ -18,7 +22,12 @@ from scipy.stats import uniform
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
-from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
+from sklearn.compose import (
+    ColumnTransformer,
+    TransformedTargetRegressor,
+    make_column_selector,
+    make_column_transformer,
+)
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -26,6 +35,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     StackingClassifier,
     VotingClassifier,
+    VotingRegressor,
 )
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -34,7 +44,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.linear_model import LogisticRegression, RidgeClassifierCV, SGDClassifier
+from sklearn.linear_model import (
+    LinearRegression,
+    LogisticRegression,
+    RidgeClassifierCV,
+    SGDClassifier,
+)
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
@@ -59,6 +74,8 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.metaestimators import available_if
 
 import skdp
 from skdp._foreign import Range, Refusal, carries, library, replaced, row_by_row
@@ -147,6 +164,35 @@ class Honest(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.classes_[0])
 
 
+@dataclasses.dataclass
+class Usual(TransformerMixin, BaseEstimator):
+    """All that classes of users have."""
+
+    depth: int = 2
+    _parameter_constraints = {"depth": [Interval(Integral, 1, None, closed="left")]}
+    __slots__ = ()
+
+    @staticmethod
+    def twice(X):
+        return 2 * X
+
+    @classmethod
+    def default(cls):
+        return cls()
+
+    @functools.cached_property
+    def root(self):
+        return math.sqrt(self.depth)
+
+    @available_if(lambda self: self.depth > 1)
+    def transform(self, X):
+        LOGGER.debug("transforms")
+        return honest_module.shifted(self.twice(X))
+
+    def fit(self, X, y=None):
+        return self
+
+
 class HonestTransformer(TransformerMixin, BaseEstimator):
     def fit(self, X, y=None):
         self.mean_ = np.mean(X, axis=0)
@@ -169,6 +215,24 @@ class Repeats(type(skdp._random.noise_source(None))):
 
 class Tricky(list):
     """A list of candidates that is another one at the second reading."""
+
+
+class Hides(dict):
+    def items(self):
+        return []
+
+
+class KeepsItself(ClassifierMixin, BaseEstimator):
+    def __sklearn_clone__(self):
+        return self
+
+    def fit(self, X, y):
+        return self
+
+
+def with_rows(estimator):
+    estimator.rows = X
+    return estimator
 
 
 def shifted(X):
@@ -223,6 +287,11 @@ marked = skdp.Domain({name: DOMAIN[name] for name in DOMAIN.names}, inferred=Tru
 refitted = model(DummyClassifier(), domain=marked).fit(X, Y)
 refitted.set_params(synthesizer__domain=DOMAIN)
 
+honest_module, hostile_module = types.ModuleType("honest"), types.ModuleType("hostile")
+honest_module.shifted, honest_module.SCALE = shifted, [1, 2]
+hostile_module.shifted, hostile_module.TABLE = shifted, X
+LOGGER = logging.getLogger("honest")
+
 # None of these may pass.
 HOSTILE = {
     # models of raw rows, carried behind the release
@@ -250,6 +319,31 @@ HOSTILE = {
     ),
     "goes on from what it learned": make_sampling_pipeline(
         release(), SGDClassifier(warm_start=True).fit(NUMBERS, Y)
+    ),
+    "prefit, not frozen": make_sampling_pipeline(
+        release(), SelectFromModel(RAW, prefit=True), LogisticRegression()
+    ),
+    "prefit stack, not frozen": make_sampling_pipeline(
+        release(), StackingClassifier([("a", RAW)], cv="prefit")
+    ),
+    "predictions by a method": model(make_pipeline(named(RAW.predict_proba), SVC())),
+    "predictions by a function": model(make_pipeline(named(lambda Z: RAW.predict(Z)), SVC())),
+    "fitted among options": model(make_pipeline(named(shifted, kw_args={"m": RAW}), SVC())),
+    "fitted, in a class of one's own": make_sampling_pipeline(release(), Honest(depth=RAW)),
+    "a dict that hides": model(SGDClassifier(class_weight=Hides(a=X))),
+    "a list that hides": model(SGDClassifier(class_weight=Tricky([1]))),
+    "keeps itself": model(KeepsItself()),
+    "an attribute of the instance": make_sampling_pipeline(release(), with_rows(Honest())),
+    "modules": model(make_pipeline(named(lambda Z: sys.modules["x"].TABLE), SVC())),
+    "a module of rows": model(make_pipeline(named(lambda Z: hostile_module.TABLE), SVC())),
+    "an import": model(make_pipeline(named(lambda Z: __import__("x").TABLE), SVC())),
+    "a vectorised function behind": model(make_pipeline(named(np.vectorize(of_the_raw)), SVC())),
+    "remembered results": model(make_pipeline(named(functools.lru_cache(of_the_raw)), SVC())),
+    "a helper of the raw": model(make_pipeline(named(lambda Z: of_the_raw(Z)), SVC())),
+    "a helper inside": model(make_pipeline(named(lambda Z: [NUMBERS for _ in Z]), SVC())),
+    "a generator in a search in a search": GridSearchCV(
+        GridSearchCV(model(), {"estimator__C": [1]}, cv=(i for i in ())),
+        {"estimator__estimator__C": [1]},
     ),
     "rows as a starting point": model(KMeans(2, init=NUMBERS[:2])),
     "a metric of the raw": model(KNeighborsClassifier(metric=lambda a, b: NUMBERS.sum())),
@@ -317,6 +411,41 @@ HOSTILE = {
         ),
         named(np.log1p),
         model(),
+    ),
+    "a clip of bounds that hide": front(named(np.clip, kw_args=Hides(a_min=0, a_max=1))),
+    "bounds the wrong way round": make_pipeline(
+        named(np.clip, kw_args={"a_min": 5, "a_max": 1}), named(np.log1p), model()
+    ),
+    "a fill below the bounds": make_pipeline(
+        named(np.clip, kw_args={"a_min": 0, "a_max": 1}),
+        named(np.nan_to_num, kw_args={"nan": -5}),
+        named(np.log1p),
+        model(),
+    ),
+    "weights turn bounds round": make_pipeline(
+        named(np.clip, kw_args={"a_min": 0, "a_max": 1}),
+        FeatureUnion([("a", "passthrough")], transformer_weights={"a": -1}),
+        named(np.log1p),
+        model(),
+    ),
+    "predictions are not bounded": make_pipeline(
+        named(np.clip, kw_args={"a_min": 0, "a_max": 1}),
+        VotingRegressor(
+            [
+                (
+                    "a",
+                    skdp.PrivateRegressor(
+                        LinearRegression(), skdp.PairViewSynthesizer(1, domain=DOMAIN, target="age")
+                    ),
+                )
+            ]
+        ),
+        named(np.log1p),
+        model(),
+    ),
+    "bounds of targets": TransformedTargetRegressor(
+        make_pipeline(named(np.log1p), model()),
+        transformer=named(np.clip, kw_args={"a_min": 0, "a_max": 1}),
     ),
     "missing after a clip": make_pipeline(
         named(np.clip, kw_args={"a_min": 0, "a_max": 1}), PolynomialFeatures(), model()
@@ -459,6 +588,7 @@ def test_hostile(name):
         assert_private(HOSTILE[name])
 
 
+MADE = model(DummyClassifier()).fit(X, Y)
 private_scaler = skdp.PrivateStandardScaler(0.5, bounds=(0, 100))
 splitter = StratifiedKFold(3, shuffle=True, random_state=0)
 
@@ -518,6 +648,16 @@ HONEST = {
         1,
     ),
     "a class of one's own behind": (model(Honest()), 1),
+    "usual classes behind": (model(make_pipeline(Usual(3), SVC())), 1),
+    "usual classes behind a sampler": (
+        make_sampling_pipeline(release(), Usual(3), Honest().fit(NUMBERS, Y)),
+        1,
+    ),
+    "fitted before, cloned": (model(BaggingClassifier(LogisticRegression().fit(NUMBERS, Y))), 1),
+    "a private model in a function": (
+        model(make_pipeline(named(lambda Z: MADE.predict(Z)), SVC())),
+        1,
+    ),
     "a transformer of one's own behind": (model(make_pipeline(HonestTransformer(), SVC())), 1),
     "a stack behind": (
         model(StackingClassifier([("a", SVC()), ("b", Honest(3))], final_estimator=SVC())),
@@ -723,7 +863,8 @@ def test_what_is_carried_is_named():
     assert not what(np.arange(3)) and not what({"a": [1, "b", None, 2.5, (3, range(4))]})
     assert "RAW" not in what(HIDDEN) and "LogisticRegression" in what(HIDDEN)
     assert "of_the_raw" in what(of_the_raw)
-    assert what(types.ModuleType("mine")) and not what(np) and not what(math)
+    assert what(hostile_module) and not what(honest_module)
+    assert what(sys) and not what(np) and not what(math)
     assert "read_csv" in what(reads_a_file)
     assert what(lambda Z: globals()["X"]) and what(iter([1]))
     assert not what(shifted) and not what(np.mean) and not what(np.log) and not what(len)
