@@ -10,7 +10,6 @@ from __future__ import annotations
 import dis
 import enum
 import functools
-import inspect
 import math
 import numbers
 import os
@@ -66,8 +65,10 @@ def _is_held(thing: Any) -> bool:
 
 def replaced(thing: Any) -> str:
     """The first method or property of the class that the instance overrides, or ""."""
+    classes = [vars(kind) for kind in type(thing).__mro__]
     for name in getattr(thing, "__dict__", {}):
-        if hasattr(inspect.getattr_static(type(thing), name, None), "__get__"):
+        held = next((names[name] for names in classes if name in names), None)
+        if hasattr(held, "__get__"):
             return name
     return ""
 

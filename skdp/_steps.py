@@ -693,6 +693,9 @@ def _search(search: Any, name: str, rows: Rows) -> _Result:
             steps = walk_all(variants, path, rows, times=k, again=int(bool(search.refit)))
         else:
             steps = _drawn(variants, path, rows, n_fits)
+    # Candidates that were not listed have been seen by nobody.
+    what = carries(_space(search), _is_paid) if variants is None else ""
+    steps += _brings(search, name, what) if what else []
     if callable(search.refit) and carries(search.refit, _is_paid):
         steps += _unknown(search, name, rows, f"lets {call_name(search.refit)} choose")[0]
     if rows.released:

@@ -74,7 +74,6 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 
 import skdp
@@ -169,7 +168,7 @@ class Usual(TransformerMixin, BaseEstimator):
     """All that classes of users have."""
 
     depth: int = 2
-    _parameter_constraints = {"depth": [Interval(Integral, 1, None, closed="left")]}
+    _parameter_constraints = {"depth": [Integral, None]}
     __slots__ = ()
 
     @staticmethod
@@ -308,6 +307,18 @@ HOSTILE = {
     "frozen, among candidates": model(GridSearchCV(Pipeline([("a", SVC())]), {"a": [HIDDEN]})),
     "frozen, among candidates of a random search": model(
         RandomizedSearchCV(Pipeline([("a", SVC())]), {"a": [HIDDEN, SVC()]})
+    ),
+    "frozen, among many candidates": model(
+        GridSearchCV(Pipeline([("a", SVC())]), {"a": [HIDDEN], "a__C": range(1, 20_000)})
+    ),
+    "frozen, among many candidates for true rows": GridSearchCV(
+        model(Pipeline([("a", SVC())])),
+        {"estimator__a": [HIDDEN], "estimator__a__C": range(1, 20_000)},
+        cv=skdp.PrivateKFold(2),
+        scoring=skdp.make_private_scorer("accuracy", epsilon=0.1),
+    ),
+    "drawn by nobody knows what": model(
+        RandomizedSearchCV(SVC(), {"C": type("Draws", (), {"rvs": lambda *_, **__: HIDDEN})()})
     ),
     "frozen, halved": model(HalvingGridSearchCV(Pipeline([("a", SVC())]), {"a": [HIDDEN]})),
     "frozen, in a union": model(make_pipeline(make_union(HIDDEN, "passthrough"), SVC())),
