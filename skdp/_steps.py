@@ -1108,6 +1108,10 @@ def _foreign(estimator: Any, name: str, rows: Rows) -> _Result:
         done = f"fits {', '.join(inner)} an unknown number of times to parts of the rows"
         if times is not None:
             done = done.replace("an unknown number of", f"{times:,}")
+            if isinstance(
+                estimator, OneVsRestClassifier | OneVsOneClassifier | OutputCodeClassifier
+            ):
+                done += ", if y has no label that is not declared"
         twin = "PrivateRegressor" if is_regressor(estimator) else "PrivateClassifier"
         step = Step(
             name,

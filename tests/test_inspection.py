@@ -1210,6 +1210,7 @@ def test_labels_that_are_not_declared_price_nothing():
     for labels in ([0, 1], [False, True], None, skdp.Numeric(0, 1)):
         assert privacy_report(wrapped(labels)).epsilon is None
     assert privacy_report(wrapped(["a", "b"])).epsilon == 1
+    assert "no label that is not declared" in privacy_report(wrapped(["a", "b"])).reasons[0]
     assert privacy_report(wrapped(skdp.Categorical("abcd"[i] for i in range(4)))).epsilon == 4
     assert privacy_report(wrapped(skdp.Numeric(1, 5, integer=True))).epsilon == 5
     assert privacy_report(OneVsOneClassifier(wrapped(["a", "b", "c"]).estimator)).epsilon == 3
