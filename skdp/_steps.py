@@ -7,16 +7,19 @@ skdp's meta-estimators by a method, ``_privacy_steps``. Nothing is fitted and no
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import ceil, floor, log
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone, is_regressor
+from sklearn.base import clone, is_regressor
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.ensemble import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
     BaggingClassifier,
     BaggingRegressor,
     StackingClassifier,
@@ -25,6 +28,7 @@ from sklearn.ensemble import (
     VotingRegressor,
 )
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFeatureSelector
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import (
     FixedThresholdClassifier,
@@ -34,14 +38,24 @@ from sklearn.model_selection import (
     TunedThresholdClassifierCV,
     check_cv,
 )
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
+from sklearn.multioutput import (
+    ClassifierChain,
+    MultiOutputClassifier,
+    MultiOutputRegressor,
+    RegressorChain,
+)
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ._base import PrivateEstimator
+from ._foreign import Range, Refusal, call_name, carries, library, replaced, row_by_row
+from ._random import NoiseSource
 from ._validation import as_epsilon
 from .accounting import PrivacyLedger
-from .domain import Domain
+from .domain import Attribute, Categorical, Domain
 
 __all__ = [
     "LEAKS",
@@ -50,6 +64,8 @@ __all__ = [
     "Rows",
     "Step",
     "child",
+    "has_secret_folds",
+    "is_inferred",
     "ledgers",
     "n_folds",
     "price",
@@ -80,11 +96,14 @@ class Rows:
         The step before that let every row depend on the others.
     doubtful : str or None
         The step before of which that is not known.
+    range : Range
+        What the steps before have made sure of, for every number.
     """
 
     released: bool = False
     mixed_by: str | None = None
     doubtful: str | None = None
+    range: Range = field(default_factory=Range)
 
 
 @dataclass(frozen=True)
@@ -110,6 +129,8 @@ class Step:
         How often the step is fitted in one fit of the whole.
     estimator : object
         The step itself.
+    seeded : bool
+        Whether a seed that draws noise is all that is wrong with it.
     """
 
     name: str
@@ -121,6 +142,7 @@ class Step:
     epsilon: Fraction | None = Fraction(0)
     n_fits: int = 1
     estimator: Any = None
+    seeded: bool = False
 
     @property
     def sound(self) -> bool:
@@ -149,7 +171,7 @@ def walk_all(
     rows: Rows | None = None,
     *,
     times: int | None = 1,
-    again: bool = False,
+    again: int = 0,
     shared: bool = False,
 ) -> list[Step]:
     """Steps of estimators that are all fitted to the same rows, as in a search.
@@ -162,8 +184,8 @@ def walk_all(
     rows : Rows, optional
     times : int or None, default=1
         Number of fits of each; None where it is not known.
-    again : bool, default=False
-        Whether one of them, nobody knows which, is fitted once more: the dearest, for safety.
+    again : int, default=0
+        How many further fits there are, of nobody knows which of them: of the dearest, for safety.
     shared : bool, default=False
         Whether all use the release of the first.
 
@@ -177,7 +199,7 @@ def walk_all(
     dearest = max(range(len(walks)), key=lambda i: totals[i] or 0, default=0)
     found: dict[tuple[str, str], list[tuple[Step, int | None]]] = {}
     for i, steps in enumerate(walks):
-        fits = None if times is None else times + (again and i == dearest)
+        fits = None if times is None else times + again * (i == dearest)
         for step in steps:
             if shared and i:
                 spends = step.epsilon != 0
@@ -213,12 +235,33 @@ def price(estimator: Any) -> Fraction | None:
 
 
 def n_folds(cv: Any) -> int | None:
-    """Number of folds of a splitter, or None where it depends on the rows."""
+    """Number of folds of a splitter, or None where it is not known or depends on the rows."""
+    if isinstance(cv, list | tuple):
+        return len(cv)
+    if not (cv is None or isinstance(cv, numbers.Integral) or hasattr(cv, "get_n_splits")):
+        # An iterable may be read once only: counting would leave nothing to fit.
+        return None
     try:
         return int(check_cv(cv).get_n_splits())
-    except (TypeError, ValueError):
-        # Leave-one-out and the like ask for the rows.
+    except Exception:  # leave-one-out and the like ask for the rows; others may ask for anything
         return None
+
+
+def has_secret_folds(cv: Any) -> bool:
+    """Whether the fold of each record is drawn by itself, and nobody knows it."""
+    ours = library(cv) == "skdp" and not replaced(cv) and getattr(cv, "_secret_folds", False)
+    return ours and cv.random_state is None
+
+
+def is_inferred(value: Any) -> bool:
+    """Whether a declaration was read from records: a domain, an attribute or several of them."""
+    if isinstance(value, Domain | Attribute):
+        return value.inferred
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    return isinstance(value, list | tuple) and any(
+        isinstance(one, Attribute) and one.inferred for one in value
+    )
 
 
 # --- the walk. Each visitor returns the steps, and what the step behind is given.
@@ -230,18 +273,80 @@ def _visit(estimator: Any, name: str, rows: Rows) -> _Result:
     if estimator is None or isinstance(estimator, str):
         why = "passes the rows on" if estimator != "drop" else "drops the columns"
         kind = "passthrough" if estimator is None else estimator
+        if kind not in ("passthrough", "drop"):
+            return _unknown(estimator, name, rows, f"is {kind!r}, which is no step")
         return [Step(name, kind, "nothing", PUBLIC, why + ".")], rows
-    if _family(estimator) not in ("skdp", "sklearn", "imblearn"):
+    if replaced(estimator):
+        why = f"has a {replaced(estimator)} of its own, on the instance: it may do anything"
+        return _unknown(estimator, name, rows, why)
+    if library(estimator) not in ("skdp", "sklearn", "imblearn"):
         # Also a subclass of what is known: it may do anything.
         return _foreign(estimator, name, rows)
     if isinstance(estimator, PrivateEstimator):
-        return _private(estimator, name, rows), rows
+        return _private(estimator, name, rows), replace(rows, range=Range())
+    if library(estimator) == "skdp" and hasattr(estimator, "_privacy_steps"):
+        steps = estimator._privacy_steps(name, rows)
+        if any(is_inferred(value) for value in estimator.get_params(deep=False).values()):
+            steps.append(_of_records(Step(name, _kind(estimator), "nothing", PRIVATE, "")))
+        if not _is_listed(getattr(estimator, "param_grid", {})):
+            steps += _unknown(estimator, name, rows, "has candidates that cannot be listed")[0]
+        return steps, replace(rows, range=Range())
     for kind, visit in _COMPOSITES:
         if isinstance(estimator, kind):
-            return visit(estimator, name, rows)
-    if hasattr(estimator, "_privacy_steps"):
-        return estimator._privacy_steps(name, rows), rows
+            steps, behind = visit(estimator, name, rows)
+            if kind not in (Pipeline, ColumnTransformer, FeatureUnion):
+                # What it hands on are predictions.
+                behind = replace(behind, range=Range())
+            return [*steps, *_brought(estimator, name, rows)], behind
+    if _is_halving(estimator):
+        return _halving(estimator, name, rows)
     return _foreign(estimator, name, rows)
+
+
+# Parameters of composites that are visited, each by itself.
+_PARTS = {
+    "estimator",
+    "estimators",
+    "param_distributions",
+    "param_grid",
+    "regressor",
+    "remainder",
+    "steps",
+    "transformer",
+    "transformer_list",
+    "transformers",
+}
+
+
+def _brought(composite: Any, name: str, rows: Rows) -> list[Step]:
+    """A step, where parameters of a composite behind a release bring true rows along."""
+    if not rows.released or isinstance(composite, FrozenEstimator):
+        return []
+    params = composite.get_params(deep=False)
+    what = carries([value for key, value in params.items() if key not in _PARTS], _is_paid)
+    return _brings(composite, name, what) if what else []
+
+
+def _brings(estimator: Any, name: str, what: str) -> list[Step]:
+    why = f"reads a release, but brings along {what}."
+    remedy = (
+        "Freeze fitted private estimators only; give functions that name nothing but their "
+        "arguments and libraries, and lists of public values in place of tables."
+    )
+    return [Step(name, _kind(estimator), "a release", UNKNOWN, why, remedy)]
+
+
+def _unknown(estimator: Any, name: str, rows: Rows, why: str) -> _Result:
+    step = Step(
+        name,
+        _kind(estimator),
+        "a release" if rows.released else "raw rows and labels",
+        UNKNOWN,
+        why + ".",
+        "Train it on a release, or make sure that it learns nothing.",
+        epsilon=None if isinstance(estimator, PrivateEstimator) else Fraction(0),
+    )
+    return [step], replace(rows, doubtful=rows.doubtful or name or _kind(estimator), range=Range())
 
 
 def child(name: str, part: str) -> str:
@@ -251,11 +356,6 @@ def child(name: str, part: str) -> str:
 
 def _kind(estimator: Any) -> str:
     return type(estimator).__name__
-
-
-def _family(estimator: Any) -> str:
-    """The library that an estimator is of."""
-    return type(estimator).__module__.partition(".")[0]
 
 
 def _private(estimator: PrivateEstimator, name: str, rows: Rows) -> list[Step]:
@@ -276,36 +376,20 @@ def _private(estimator: PrivateEstimator, name: str, rows: Rows) -> list[Step]:
         epsilon=epsilon,
         estimator=estimator,
     )
-    loss = getattr(estimator, "privacy_loss_", None)
     if rows.released and getattr(estimator, "ledger", None) is None:
         why = "reads a release, which is free."
         return [replace(step, verdict=RELEASE, why=why, epsilon=Fraction(0))]
     if rows.released:
         why = "reads a release, which is free; its ledger is charged all the same."
         return [replace(step, verdict=RELEASE, why=why, remedy="ledger=None.")]
+    loss = getattr(estimator, "privacy_loss_", None)
     given = estimator.random_state
-    if (
-        isinstance(given, numbers.Integral)
-        or getattr(given, "seeded", False)
-        or (loss is not None and loss.seeded)
-    ):
-        return [
-            replace(
-                step,
-                verdict=LEAKS,
-                why="its noise comes from a seed: who knows or guesses it takes the noise off.",
-                remedy="random_state=None, the operating system's entropy.",
-            )
-        ]
-    if _inferred(estimator):
-        return [
-            replace(
-                step,
-                verdict=LEAKS,
-                why="its domain was inferred from the records, exactly and for free.",
-                remedy="Declare the domain from public knowledge.",
-            )
-        ]
+    # Anything but the system's source: a source of somebody's may repeat its words.
+    if not (given is None or type(given) is NoiseSource) or (loss is not None and loss.seeded):
+        return [_seeded(step)]
+    declared = [*estimator.get_params(deep=False).values(), getattr(estimator, "domain_", None)]
+    if any(is_inferred(value) for value in declared):
+        return [_of_records(step)]
     if rows.mixed_by is not None:
         return [
             replace(
@@ -330,9 +414,28 @@ def _private(estimator: PrivateEstimator, name: str, rows: Rows) -> list[Step]:
     return [step]
 
 
-def _inferred(estimator: Any) -> bool:
-    domains = [getattr(estimator, "domain", None), getattr(estimator, "domain_", None)]
-    return any(isinstance(domain, Domain) and domain.inferred for domain in domains)
+def _seeded(step: Step, by: str = "") -> Step:
+    why = "its noise comes from a seed"
+    if by:
+        why += f" that {by} sets, whatever random_state says"
+    return replace(
+        step,
+        verdict=LEAKS,
+        why=f"{why}: who knows or guesses it takes the noise off.",
+        remedy="Turn it inside out: the ensemble inside, on a release."
+        if by
+        else "random_state=None, the operating system's entropy.",
+        seeded=True,
+    )
+
+
+def _of_records(step: Step) -> Step:
+    return replace(
+        step,
+        verdict=LEAKS,
+        why="its domain was inferred from the records, exactly and for free.",
+        remedy="Declare the domain from public knowledge.",
+    )
 
 
 def _pipeline(pipeline: Pipeline, name: str, rows: Rows) -> _Result:
@@ -354,7 +457,8 @@ def _pipeline(pipeline: Pipeline, name: str, rows: Rows) -> _Result:
         # Freezing stops fit and fit_transform, but not fit_resample: it releases anew.
         thawed = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
         resamples = hasattr(thawed, "fit_resample")
-        if i < last and isinstance(thawed, PrivateEstimator) and resamples:
+        known = library(thawed) == "skdp" and not replaced(thawed)
+        if i < last and isinstance(thawed, PrivateEstimator) and resamples and known:
             steps += _private(thawed, path, rows)
             if type(pipeline) is Pipeline:
                 steps[-1] = replace(
@@ -374,37 +478,85 @@ def _pipeline(pipeline: Pipeline, name: str, rows: Rows) -> _Result:
 def _parallel(parts: Iterable[tuple[str, Any]], name: str, rows: Rows) -> _Result:
     # All parts read the same people, whichever columns: what they spend adds up.
     steps: list[Step] = []
-    given = rows
+    given, ranges = rows, []
     for part, estimator in parts:
         more, behind = _visit(estimator, child(name, part), given)
         steps += more
+        if estimator != "drop":
+            ranges.append(behind.range)
         rows = replace(
             rows,
             mixed_by=rows.mixed_by or behind.mixed_by,
             doubtful=rows.doubtful or behind.doubtful,
         )
-    return steps, rows
+    known = ranges[0] if ranges else Range()
+    for other in ranges:
+        known = known.joined(other)
+    return steps, replace(rows, range=known)
 
 
 def _column_transformer(estimator: ColumnTransformer, name: str, rows: Rows) -> _Result:
+    kind = _kind(estimator)
     parts = [(part, inner) for part, inner, _ in estimator.transformers]
     if not isinstance(estimator.remainder, str):
         parts.append(("remainder", estimator.remainder))
     steps, behind = _parallel(parts, name, rows)
+    if estimator.remainder == "passthrough":
+        behind = replace(behind, range=behind.range.joined(rows.range) if parts else rows.range)
+    if estimator.transformer_weights is not None:
+        behind = replace(behind, range=Range())
     for part, _, columns in estimator.transformers:
         # A selector of scikit-learn reads names and types only.
-        if rows.released or not callable(columns) or isinstance(columns, make_column_selector):
+        if not callable(columns) or (type(columns) is make_column_selector):
             continue
         path = child(name, part)
-        why = f"has its columns chosen by {_called(columns)}, which may look at the values."
+        if rows.released:
+            what = carries(columns, _is_paid)
+            steps += _brings(estimator, path, what) if what else []
+            continue
+        why = f"has its columns chosen by {call_name(columns)}, which may look at the values."
         remedy = "Name the columns, or take make_column_selector."
-        steps.append(Step(path, _kind(estimator), "raw rows", UNKNOWN, why, remedy))
+        steps.append(Step(path, kind, "raw rows", UNKNOWN, why, remedy))
         behind = replace(behind, doubtful=behind.doubtful or path)
+    names = estimator.verbose_feature_names_out
+    if not rows.released and callable(names) and carries(names, _is_paid):
+        steps += _unknown(estimator, name, rows, f"names its columns by {call_name(names)}")[0]
+    if not rows.released and estimator.sparse_threshold and any(_sparse(e) for _, e in parts):
+        why = "decides by the share of zeros, an exact number, whether what it hands on is sparse."
+        remedy = "sparse_threshold=0, or sparse_output=False in the encoder."
+        steps.append(Step(name, kind, "raw rows", LEAKS, why, remedy))
+    steps += _weighted(estimator, name, rows)
     return steps, behind
 
 
+def _sparse(estimator: Any) -> bool:
+    """Whether a step of a column transformer may hand on sparse columns."""
+    if estimator is None or isinstance(estimator, str):
+        return False
+    if isinstance(estimator, Pipeline):
+        return any(_sparse(step) for _, step in estimator.steps)
+    if isinstance(estimator, FeatureUnion | ColumnTransformer):
+        several = getattr(estimator, "transformer_list", None) or estimator.transformers
+        return any(_sparse(part[1]) for part in several)
+    # Of all that is known to be public.
+    return any(getattr(estimator, option, 0) is True for option in ("sparse_output", "sparse"))
+
+
+def _weighted(estimator: Any, name: str, rows: Rows) -> list[Step]:
+    weights = estimator.transformer_weights
+    small = type(weights) is dict and all(
+        isinstance(weight, int | float) and abs(weight) <= 1 for weight in weights.values()
+    )
+    if rows.released or weights is None or small:
+        return []
+    why = "warns where a number times its weight is too large."
+    remedy = "Weights of at most 1, or none."
+    return [Step(name, _kind(estimator), "raw rows", UNKNOWN, why, remedy)]
+
+
 def _feature_union(estimator: FeatureUnion, name: str, rows: Rows) -> _Result:
-    return _parallel(estimator.transformer_list, name, rows)
+    steps, behind = _parallel(estimator.transformer_list, name, rows)
+    return [*steps, *_weighted(estimator, name, rows)], replace(behind, range=Range())
 
 
 def _frozen(estimator: FrozenEstimator, name: str, rows: Rows) -> _Result:
@@ -422,8 +574,10 @@ def _frozen(estimator: FrozenEstimator, name: str, rows: Rows) -> _Result:
         "" if paid else "Freeze a fitted private estimator, or look at its own report.",
         estimator=inner,
     )
-    mixed = replace(rows, doubtful=rows.doubtful or (None if paid else name or _kind(inner)))
-    return [step], mixed if not rows.released else rows
+    if rows.released:
+        return [step], rows
+    doubtful = rows.doubtful or (None if paid else name or _kind(inner))
+    return [step], replace(rows, doubtful=doubtful, range=Range())
 
 
 def _is_paid(fitted: Any) -> bool:
@@ -467,33 +621,67 @@ def _transformed_target(estimator: TransformedTargetRegressor, name: str, rows: 
     if estimator.transformer is not None:
         steps, behind = _visit(estimator.transformer, child(name, "transformer"), rows)
     else:
-        steps, behind = _function(estimator, child(name, "func"), rows)
-    return [*steps, *_visit(estimator.regressor, child(name, "regressor"), behind)[0]], rows
+        outcome = row_by_row(_as_transformer(estimator), rows.range)
+        path = child(name, "func")
+        steps, behind = _judged(outcome, path, _kind(estimator), rows, path)
+    own = Step(
+        name,
+        _kind(estimator),
+        "raw labels",
+        LEAKS,
+        "raises where a target is missing or infinite, and warns where the inverse does not give "
+        "one back: an answer about one record.",
+        "Turn it inside out: PrivateRegressor(TransformedTargetRegressor(...), synthesizer).",
+    )
+    # What holds of targets says nothing of the rows.
+    behind = replace(behind, range=rows.range)
+    inner = _visit(estimator.regressor, child(name, "regressor"), behind)[0]
+    return [*steps, *inner, own], rows
+
+
+def _as_transformer(estimator: TransformedTargetRegressor) -> FunctionTransformer:
+    return FunctionTransformer(
+        estimator.func, inverse_func=estimator.inverse_func, check_inverse=False
+    )
 
 
 def _threshold(estimator: FixedThresholdClassifier, name: str, rows: Rows) -> _Result:
     steps = _visit(estimator.estimator, child(name, "estimator"), rows)[0]
-    why = "compares with a threshold that was declared."
-    return [*steps, Step(name, _kind(estimator), "nothing", PUBLIC, why)], rows
+    if rows.released:
+        why = "compares with a threshold that was declared."
+        return [*steps, Step(name, _kind(estimator), "nothing", PUBLIC, why)], rows
+    own = Step(
+        name,
+        _kind(estimator),
+        "raw labels",
+        LEAKS,
+        "raises unless exactly two labels occur in the raw data.",
+        f"PrivateClassifier({_kind(estimator)}(...), synthesizer).",
+    )
+    return [*steps, own], rows
 
 
 def _search(search: Any, name: str, rows: Rows) -> _Result:
     """Grid and random search: every candidate is fitted to every fold, and scored on true rows."""
     path, kind = child(name, "estimator"), _kind(search)
-    k, candidates = n_folds(search.cv), _candidates(search)
+    k, variants = n_folds(search.cv), _variants(search)
     n_candidates = _n_candidates(search)
     n_fits = None if k is None else k * n_candidates + bool(search.refit)
-    if candidates is None:
+    if variants is None:
         # Too many, or drawn from distributions: looked at as it is, its price perhaps not known.
-        fixed = not _touches_price(search)
+        fixed = _are_behind(search)
         steps = walk_all([search.estimator], path, rows, times=n_fits if fixed else None)
     else:
         fixed = True
-        variants = [clone(search.estimator).set_params(**each) for each in candidates]
         if isinstance(search, GridSearchCV):
-            steps = walk_all(variants, path, rows, times=k, again=bool(search.refit))
+            steps = walk_all(variants, path, rows, times=k, again=int(bool(search.refit)))
         else:
             steps = _drawn(variants, path, rows, n_fits)
+    # Candidates that were not listed have been seen by nobody.
+    what = carries(_space(search), _is_paid) if variants is None else ""
+    steps += _brings(search, name, what) if what else []
+    if callable(search.refit) and carries(search.refit, _is_paid):
+        steps += _unknown(search, name, rows, f"lets {call_name(search.refit)} choose")[0]
     if rows.released:
         why = "searches on a release, which is free however long it takes."
         return [*steps, Step(name, kind, "a release", RELEASE, why)], rows
@@ -510,15 +698,21 @@ def _search(search: Any, name: str, rows: Rows) -> _Result:
         return [*steps, own], rows
     n_scores = None if k is None else k * n_candidates * (1 + bool(search.return_train_score))
     own = replace(own, epsilon=None if n_scores is None else n_scores * price)
-    if not getattr(search.cv, "_secret_folds", False):
+    if not has_secret_folds(search.cv):
+        seed = getattr(search.cv, "_secret_folds", False)
+        why = "everybody who knows the seed of its folds knows the fold of every record"
+        if not seed:
+            why = (
+                "its folds divide the rows by position: one record more moves others from fold to "
+                "fold, and the noise is made for one"
+            )
         own = replace(
             own,
             verdict=LEAKS,
-            why=f"{fits}; its folds divide the rows by position: one record more moves others "
-            "from fold to fold, and the noise is made for one.",
-            remedy="cv=PrivateKFold(...).",
+            why=f"{fits}; {why}.",
+            remedy="cv=PrivateKFold(...), without a seed.",
         )
-    elif not fixed:
+    elif not fixed or not (variants or _are_numbers(_space(search))):
         own = replace(
             own,
             verdict=UNKNOWN,
@@ -531,37 +725,126 @@ def _search(search: Any, name: str, rows: Rows) -> _Result:
 def _score_price(scoring: Any) -> Fraction | None:
     """What one scoring of one model spends; None where a score is exact."""
     scorers = list(scoring.values()) if isinstance(scoring, dict) else [scoring]
-    if not scorers or not all(hasattr(scorer, "_score_epsilon") for scorer in scorers):
+    ours = [library(scorer) == "skdp" and hasattr(scorer, "_score_epsilon") for scorer in scorers]
+    if not ours or not all(ours):
         return None
     return sum((scorer._score_epsilon for scorer in scorers), Fraction(0))
 
 
-def _spaces(search: Any) -> list[dict[str, Any]]:
-    space = search.param_distributions
-    return space if isinstance(space, list) else [space]
+def _space(search: Any) -> Any:
+    return search.param_grid if hasattr(search, "param_grid") else search.param_distributions
 
 
-def _lists_only(search: Any) -> bool:
-    return all(hasattr(values, "__len__") for part in _spaces(search) for values in part.values())
+def _is_listed(space: Any) -> bool:
+    """Whether all candidates of a search can be listed, today and at the fit."""
+    return all(
+        type(part) is dict
+        and all(type(values) in (list, tuple, range, np.ndarray) for values in part.values())
+        for part in _parts_of(space)
+    )
 
 
 def _n_candidates(search: Any) -> int:
-    if isinstance(search, GridSearchCV):
-        return len(ParameterGrid(search.param_grid))
-    if not _lists_only(search):
-        return search.n_iter
-    return min(search.n_iter, len(ParameterGrid(search.param_distributions)))
+    drawn = getattr(search, "n_iter", None)
+    if drawn is None:
+        drawn = getattr(search, "n_candidates", None)
+    listed = len(ParameterGrid(_space(search))) if _is_listed(_space(search)) else None
+    if drawn is None:
+        return len(ParameterGrid(_space(search)))
+    return drawn if listed is None else min(drawn, listed)
 
 
-def _candidates(search: Any) -> list[dict[str, Any]] | None:
-    """All that a search may try; None where they are too many, or cannot be listed."""
-    if isinstance(search, GridSearchCV):
-        grid = ParameterGrid(search.param_grid)
-    elif _lists_only(search):
-        grid = ParameterGrid(search.param_distributions)
-    else:
+def _variants(search: Any) -> list[Any] | None:
+    """All that a search may fit; None where they are too many, or cannot be listed or cloned."""
+    if not _is_listed(_space(search)):
         return None
-    return list(grid) if len(grid) <= _MAX_CANDIDATES else None
+    grid = ParameterGrid(_space(search))
+    if len(grid) > _MAX_CANDIDATES:
+        return None
+    try:
+        return [clone(search.estimator).set_params(**each) for each in grid]
+    except TypeError:  # it holds a generator, say: the fit will refuse, too
+        return None
+
+
+def _parts_of(space: Any) -> list[Any]:
+    return list(space) if isinstance(space, list | tuple) else [space]
+
+
+def _are_behind(search: Any) -> bool:
+    """Whether candidates that are not listed change only what is trained on a release.
+
+    Then they change neither the price of a fit nor what it reads.
+    """
+    return all(
+        _is_behind(search.estimator, key) for part in _parts_of(_space(search)) for key in part
+    )
+
+
+def _are_numbers(space: Any) -> bool:
+    """Whether what a search draws holds numbers, or can be listed."""
+    return all(
+        library(values) == "scipy" or _is_listed({"": values})
+        for part in _parts_of(space)
+        for values in part.values()
+    )
+
+
+def _is_behind(estimator: Any, key: str) -> bool:
+    """Whether a parameter belongs to what is trained on a release."""
+    first, _, rest = key.partition("__")
+    if library(estimator) == "skdp" and hasattr(estimator, "_train_on"):
+        return first == "estimator" and bool(rest)
+    inner = estimator.get_params(deep=True).get(first)
+    return bool(rest) and hasattr(inner, "get_params") and _is_behind(inner, rest)
+
+
+def _is_halving(estimator: Any) -> bool:
+    # Known by name: the classes are there only for whoever enabled them.
+    kinds = ("HalvingGridSearchCV", "HalvingRandomSearchCV")
+    return library(estimator) == "sklearn" and _kind(estimator) in kinds
+
+
+def _halving(search: Any, name: str, rows: Rows) -> _Result:
+    """Successive halving: of each round's candidates one in ``factor`` comes to the next.
+
+    How many rounds there are depends on the number of rows, which is private. There are never more
+    than are needed to leave fewer than ``factor`` candidates: fits of all those rounds are an
+    upper bound that is public, and exact where the rows suffice. Which candidates come further
+    depends on scores: each further fit is priced as the dearest.
+    """
+    if rows.released:
+        return _foreign(search, name, rows)
+    path, k, variants = child(name, "estimator"), n_folds(search.cv), _variants(search)
+    known = search.resource == "n_samples" or _is_behind(search.estimator, search.resource)
+    n_candidates = _n_candidates(search)
+    fits = None
+    if k is not None and known and isinstance(n_candidates, numbers.Integral) and n_candidates:
+        rounds = [int(n_candidates)]
+        for _ in range(floor(log(n_candidates, search.factor))):
+            rounds.append(ceil(rounds[-1] / search.factor))
+        fits = k * sum(rounds) + bool(search.refit)
+    if variants is None:
+        steps = walk_all(
+            [search.estimator], path, rows, times=fits if _are_behind(search) else None
+        )
+    elif fits is None or k is None:
+        steps = walk_all(variants, path, rows, times=None)
+    elif hasattr(search, "param_grid"):
+        again = fits - k * len(variants)
+        steps = walk_all(variants, path, rows, times=k, again=again)
+    else:
+        steps = _drawn(variants, path, rows, fits)
+    own = Step(
+        name,
+        _kind(search),
+        "raw rows and labels",
+        LEAKS,
+        "fits to parts of the rows by position, keeps how many rows there are, and its scores "
+        "choose best_params_.",
+        "PrivateGridSearchCV, or search on the synthetic rows of one release.",
+    )
+    return [*steps, own], rows
 
 
 def _drawn(variants: list[Any], path: str, rows: Rows, n_fits: int | None) -> list[Step]:
@@ -585,17 +868,67 @@ def _total(steps: Iterable[Step]) -> Fraction | None:
     return sum(known, Fraction(0)) if len(known) == len(prices) else None
 
 
-def _touches_price(search: Any) -> bool:
-    """Whether candidates that are not listed may change what a fit spends, or its noise."""
-    if isinstance(search, GridSearchCV):
-        return True
-    inner = search.estimator.get_params(deep=True)
-    return any(
-        key.rpartition("__")[2] in ("epsilon", "random_state")
-        or isinstance(inner.get(key), BaseEstimator)
-        for part in _spaces(search)
-        for key in part
-    )
+def _private_inside(estimator: Any) -> Any:
+    """The private model that a pipeline, a search or the like ends in, and its release."""
+    while True:
+        if isinstance(estimator, Pipeline) and estimator.steps:
+            estimator = estimator.steps[-1][1]
+        elif isinstance(getattr(estimator, "synthesizer", None), PrivateEstimator):
+            return estimator, estimator.synthesizer
+        elif isinstance(estimator, PrivateEstimator):
+            return estimator, estimator
+        elif hasattr(estimator, "estimator"):
+            estimator = estimator.estimator
+        else:
+            return None, None
+
+
+def _n_labels(meta: Any) -> int | None:
+    """How many labels ``y`` may have, as declared inside; None where that is not declared.
+
+    Labels that occur in ``y`` without being declared are not counted: nobody knows of them.
+    """
+    model, release = _private_inside(_inner(meta))
+    declared = getattr(model, "classes", None)
+    declared = getattr(release, "classes", None) if declared is None else declared
+    target: Any = getattr(release, "target", None)
+    domain = getattr(release, "domain", None)
+    if declared is None and isinstance(domain, Domain | Mapping) and target in domain:
+        declared = domain[target]
+    if isinstance(declared, Categorical):
+        declared = declared.categories
+    if isinstance(declared, Attribute):
+        return declared.n_values if getattr(declared, "integer", False) else None
+    labels = None if declared is None else set(np.asarray(declared).ravel().tolist())
+    # 0 and 1 are what each inner model is given, and tell nothing of the labels outside.
+    return None if labels is None or labels <= {0, 1} else len(labels)
+
+
+def _n_features(meta: Any) -> int | None:
+    """How many columns ``X`` has: as seen by a fit, which is part of the schema, or declared."""
+    seen = getattr(meta, "n_features_in_", None)
+    if isinstance(seen, numbers.Integral):
+        return int(seen)
+    release = _private_inside(_inner(meta))[1]
+    domain = getattr(release, "domain", None)
+    if isinstance(domain, Domain | Mapping):
+        return len(domain) - (getattr(release, "target", None) in domain)
+    return len(domain) if isinstance(domain, list | tuple) else None
+
+
+def _n_outputs(meta: Any) -> int | None:
+    """How many columns ``y`` has: as seen by a fit, which is part of the schema, or declared."""
+    order = getattr(meta, "order", None)
+    if order is not None and not isinstance(order, str):
+        return len(order)
+    seen = getattr(meta, "estimators_", None)
+    return None if seen is None else len(seen)
+
+
+def _inner(meta: Any) -> Any:
+    inner = getattr(meta, "estimator", None)
+    # Chains called it so before scikit-learn 1.7.
+    return inner if hasattr(inner, "fit") else getattr(meta, "base_estimator", None)
 
 
 def _times(cv: Any, refit: bool) -> int | None:
@@ -605,14 +938,92 @@ def _times(cv: Any, refit: bool) -> int | None:
     return None if k is None else k + refit
 
 
-# How often meta-estimators of scikit-learn that keep exact numbers fit what they hold, where the
-# rows do not decide it.
+def _chain_times(chain: Any) -> int | None:
+    """One fit for each output, and cross-validation for all but the last where cv is given."""
+    n, k = _n_outputs(chain), 0 if chain.cv is None else n_folds(chain.cv)
+    return None if n is None or k is None else n + (n - 1) * k
+
+
+def _pair_times(meta: Any) -> int | None:
+    """One fit for each pair of labels."""
+    n = _n_labels(meta)
+    return None if n is None else n * (n - 1) // 2
+
+
+def _rest_times(meta: Any) -> int | None:
+    """One fit for each label, but one in all for two labels."""
+    n = _n_labels(meta)
+    return None if n is None else (n if n > 2 else 1)
+
+
+def _code_times(meta: Any) -> int | None:
+    n = _n_labels(meta)
+    return None if n is None else int(n * meta.code_size)
+
+
+def _elimination_times(n: int, keep: Any, step: Any) -> int:
+    """Fits of an elimination from ``n`` columns to ``keep``: one before each step, and a last."""
+    if keep is None:
+        keep = n // 2
+    elif not isinstance(keep, numbers.Integral):
+        keep = int(n * keep)
+    size = int(max(1, step * n)) if 0 < step < 1 else int(step)
+    return ceil(max(n - keep, 0) / size) + 1
+
+
+def _rfe_times(rfe: Any) -> int | None:
+    n = _n_features(rfe)
+    return None if n is None else _elimination_times(n, rfe.n_features_to_select, rfe.step)
+
+
+def _rfecv_times(rfe: Any) -> int | None:
+    """An elimination in each fold, one on all rows, and a last fit.
+
+    Where the elimination on all rows stops depends on scores: at the latest at the fewest.
+    """
+    n, k = _n_features(rfe), n_folds(rfe.cv)
+    if n is None or k is None:
+        return None
+    return (k + 1) * _elimination_times(n, rfe.min_features_to_select, rfe.step) + 1
+
+
+def _sequential_times(selector: Any) -> int | None:
+    """Cross-validation of each column that is left, in each round.
+
+    With a tolerance the rounds end by scores: at the latest with one column left.
+    """
+    n, k, keep = _n_features(selector), n_folds(selector.cv), selector.n_features_to_select
+    if n is None or k is None:
+        return None
+    if isinstance(keep, str):
+        rounds = n // 2 if selector.tol is None else n - 1
+    else:
+        keep = int(keep if isinstance(keep, numbers.Integral) else n * keep)
+        rounds = keep if selector.direction == "forward" else n - keep
+    return k * sum(n - i for i in range(max(min(rounds, n), 0)))
+
+
+# How often meta-estimators of scikit-learn that keep exact numbers fit what they hold: from
+# parameters, the schema and declarations. All fits read the same people, or parts of them: by
+# sequential composition their prices add up. Where scores or rows decide how many there are, the
+# largest number that they can decide for.
 _WRAPPERS: list[tuple[Any, Callable[[Any], int | None]]] = [
     ((BaggingClassifier, BaggingRegressor), lambda e: e.n_estimators),
     ((StackingClassifier, StackingRegressor), lambda e: _times(e.cv, True)),
     (CalibratedClassifierCV, lambda e: _times(e.cv, e.ensemble is False)),
     (TunedThresholdClassifierCV, lambda e: _times(e.cv, True)),
+    (OneVsRestClassifier, _rest_times),
+    (OneVsOneClassifier, _pair_times),
+    (OutputCodeClassifier, _code_times),
+    ((MultiOutputClassifier, MultiOutputRegressor), _n_outputs),
+    ((ClassifierChain, RegressorChain), _chain_times),
+    (RFECV, _rfecv_times),
+    (RFE, _rfe_times),
+    (SequentialFeatureSelector, _sequential_times),
+    (SelectFromModel, lambda e: 0 if e.prefit else 1),
 ]
+# Those that set every random_state inside what they hold, that of the noise too.
+_SEEDERS = (BaggingClassifier, BaggingRegressor, AdaBoostClassifier, AdaBoostRegressor)
 
 
 def _held(estimator: Any) -> tuple[list[tuple[str, Any]], int | None]:
@@ -627,7 +1038,7 @@ def _held(estimator: Any) -> tuple[list[tuple[str, Any]], int | None]:
         known = top is None or not (_inner_private(top) or hasattr(top, "_privacy_steps"))
         parts = [(part, inner) for part, inner in several if not isinstance(inner, str)]
         return parts, times if known else None
-    return [("estimator", getattr(estimator, "estimator", None))], times
+    return [("estimator", _inner(estimator))], times
 
 
 _COMPOSITES: list[tuple[Any, Callable[[Any, str, Rows], _Result]]] = [
@@ -645,55 +1056,23 @@ _COMPOSITES: list[tuple[Any, Callable[[Any, str, Rows], _Result]]] = [
 # --- estimators of others
 
 
-def _declared(value: Any) -> bool:
-    return not isinstance(value, str) and value is not None
-
-
-# Transformers of scikit-learn that learn nothing from the rows under these parameters.
-_FIXED: dict[str, Callable[[Any], bool]] = {
-    "OneHotEncoder": lambda e: (
-        _declared(e.categories)
-        and e.handle_unknown != "error"
-        and e.min_frequency is None
-        and e.max_categories is None
-    ),
-    "OrdinalEncoder": lambda e: (
-        _declared(e.categories)
-        and e.handle_unknown != "error"
-        and e.min_frequency is None
-        and e.max_categories is None
-    ),
-    "SimpleImputer": lambda e: e.strategy == "constant" and not e.add_indicator,
-    "PolynomialFeatures": lambda e: True,
-    "SplineTransformer": lambda e: _declared(e.knots) and e.extrapolation != "error",
-    "HashingVectorizer": lambda e: True,
-    "FeatureHasher": lambda e: True,
-    "MissingIndicator": lambda e: e.features == "all",
-    "AdditiveChi2Sampler": lambda e: True,
-    # Learn the number of columns, and random directions.
-    "GaussianRandomProjection": lambda e: isinstance(e.n_components, numbers.Integral),
-    "SparseRandomProjection": lambda e: isinstance(e.n_components, numbers.Integral),
-    "RBFSampler": lambda e: e.gamma != "scale",
-    # Makes many rows of one.
-    "PatchExtractor": lambda e: False,
-}
-# Functions of NumPy that change each number by itself, besides its ufuncs.
-_ELEMENTWISE = (np.clip, np.nan_to_num, np.round, np.around)
-
-
 def _foreign(estimator: Any, name: str, rows: Rows) -> _Result:
-    kind = _kind(estimator)
-    reads = "raw rows and labels"
-    family = _family(estimator)
+    kind, family, label = _kind(estimator), library(estimator), name or _kind(estimator)
     if rows.released:
+        what = carries(estimator, _is_paid)
+        if what:
+            return _brings(estimator, name, what), rows
         why = "learns from a release only, which is free."
         return [Step(name, kind, "a release", RELEASE, why)], rows
-    if (kind, family) in (("FunctionTransformer", "sklearn"), ("FunctionSampler", "imblearn")):
-        return _function(estimator, name, rows)
-    if family == "sklearn" and _learns_nothing(estimator):
-        why = "treats each row by itself and learns nothing from them."
-        return [Step(name, kind, "nothing", PUBLIC, why)], rows
-    label = name or kind
+    outcome = row_by_row(estimator, rows.range)
+    if (kind, family) == ("FunctionSampler", "imblearn"):
+        why = "raises unless two labels occur in the raw data"
+        func = estimator.func
+        if func is not None:
+            why += f", and calls {call_name(func)}, which may let a row depend on the others"
+        outcome = Refusal(f"{why}.", "Put it behind the release.", alone=func is None)
+    if outcome is not None:
+        return _judged(outcome, name, kind, rows, label)
     inner = _inner_private(estimator)
     if inner:
         # Bagging, stacking, calibration, boosting: several fits to parts of the rows, and labels,
@@ -703,82 +1082,71 @@ def _foreign(estimator: Any, name: str, rows: Rows) -> _Result:
         if times is not None:
             for part, held in parts:
                 steps += walk_all([held], child(name, part), rows, times=times)
+        if isinstance(estimator, _SEEDERS):
+            steps = [
+                _seeded(step, kind)
+                if step.sound and "random_state" in _params(step.estimator)
+                else step
+                for step in steps
+            ]
         done = f"fits {', '.join(inner)} an unknown number of times to parts of the rows"
         if times is not None:
             done = done.replace("an unknown number of", f"{times:,}")
+            if isinstance(
+                estimator, OneVsRestClassifier | OneVsOneClassifier | OutputCodeClassifier
+            ):
+                done += ", if y has no label that is not declared"
         twin = "PrivateRegressor" if is_regressor(estimator) else "PrivateClassifier"
         step = Step(
             name,
             kind,
-            reads,
+            "raw rows and labels",
             LEAKS if family == "sklearn" else UNKNOWN,
             f"{done}, and keeps what it reads of the true rows and labels beside it.",
             f"Turn it inside out: {twin}({kind}(...), synthesizer).",
             epsilon=None if times is None else Fraction(0),
         )
-        return [*steps, step], replace(rows, mixed_by=rows.mixed_by or label)
+        return [*steps, step], replace(rows, mixed_by=rows.mixed_by or label, range=Range())
     if family in ("sklearn", "imblearn", "xgboost", "lightgbm", "catboost"):
         step = Step(
             name,
             kind,
-            reads,
+            "raw rows and labels",
             LEAKS,
             "is fitted to the true rows and keeps what it learned, exactly.",
             _remedy(estimator),
         )
-        return [step], replace(rows, mixed_by=rows.mixed_by or label)
-    step = Step(
-        name,
-        kind,
-        reads,
-        UNKNOWN,
-        "is not known: it may keep anything of the true rows.",
-        "Train it on a release, or make sure that it learns nothing.",
-        epsilon=None if isinstance(estimator, PrivateEstimator) else Fraction(0),
-    )
-    return [step], replace(rows, doubtful=rows.doubtful or label)
+        return [step], replace(rows, mixed_by=rows.mixed_by or label, range=Range())
+    return _unknown(estimator, name, rows, "is not known: it may keep anything of the true rows")
 
 
-def _function(estimator: Any, name: str, rows: Rows) -> _Result:
-    func = estimator.func
-    if func is None or isinstance(func, np.ufunc) or any(func is one for one in _ELEMENTWISE):
-        why = "passes the rows on." if func is None else "changes each number by itself."
-        return [Step(name, _kind(estimator), "nothing", PUBLIC, why)], rows
-    called = _called(func)
-    step = Step(
-        name,
-        _kind(estimator),
-        "raw rows",
-        UNKNOWN,
-        f"calls {called}, which may let a row depend on the others (their mean, their order, how "
-        "many there are).",
-        "Make sure that it treats each row by itself; apply it before the pipeline.",
-    )
-    return [step], replace(rows, doubtful=rows.doubtful or name or called)
+def _judged(
+    outcome: Range | Refusal | None, name: str, kind: str, rows: Rows, label: str
+) -> _Result:
+    """The step of a transformer whose class is known, and what the step behind is given."""
+    if isinstance(outcome, Range):
+        why = "treats each row by itself and learns nothing from them."
+        return [Step(name, kind, "nothing", PUBLIC, why)], replace(rows, range=outcome)
+    assert outcome is not None
+    behind = replace(rows, range=Range())
+    if outcome.learns:
+        behind = replace(behind, mixed_by=rows.mixed_by or label)
+    elif not outcome.alone:
+        behind = replace(behind, doubtful=rows.doubtful or label)
+    verdict = LEAKS if outcome.alone or outcome.learns else UNKNOWN
+    return [Step(name, kind, "raw rows", verdict, outcome.why, outcome.remedy)], behind
 
 
-def _called(func: Any) -> str:
-    return getattr(func, "__name__", repr(func))
-
-
-def _learns_nothing(estimator: Any) -> bool:
-    # Some predictors need no fit either (a Gaussian process has its prior), but do learn.
-    if not hasattr(estimator, "transform") and not hasattr(estimator, "fit_resample"):
-        return False
-    rule = _FIXED.get(_kind(estimator))
-    if rule is not None:
-        return rule(estimator)
-    try:
-        return not get_tags(estimator).requires_fit
-    except Exception:  # an estimator of somebody's, with tags of somebody's
-        return False
+def _params(estimator: Any) -> dict[str, Any]:
+    return estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
 
 
 def _inner_private(estimator: Any) -> list[str]:
     """Names of the private estimators that a meta-estimator holds, and fits."""
-    if not hasattr(estimator, "get_params"):
+    try:
+        params = estimator.get_params(deep=True)
+    except Exception:  # an estimator of somebody's, or none
         return []
-    params = estimator.get_params(deep=True)
     frozen = [key for key, value in params.items() if isinstance(value, FrozenEstimator)]
     return sorted(
         {

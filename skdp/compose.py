@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from ._base import Published, ShowsPrivacy, declare_label, full_domain
 from ._random import sampling_generator
-from ._steps import Rows, child, price, walk
+from ._steps import Rows, child, is_inferred, price, walk
 from .domain import Categorical, Numeric
 from .exceptions import DomainError, TrainingError
 from .frames import as_frame, select_columns, take_rows
@@ -231,10 +231,13 @@ class _TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimat
     def _privacy_steps(self, name, rows):
         # The true rows meet the release only; what is trained sees the release only.
         made = getattr(self, "synthesizer_", None)
-        # A seed stays behind when a fitted model travels; that there was one does not.
-        seeded = made is not None and made.privacy_loss_.seeded
+        # A seed stays behind when a fitted model travels; that there was one does not. Nor does a
+        # domain that was declared after the fit take back what was released before.
+        flawed = made is not None and (
+            made.privacy_loss_.seeded or is_inferred(getattr(made, "domain_", None))
+        )
         return [
-            *walk(made if seeded else self.synthesizer, child(name, "synthesizer"), rows),
+            *walk(made if flawed else self.synthesizer, child(name, "synthesizer"), rows),
             *walk(self.estimator, child(name, "estimator"), Rows(released=True)),
         ]
 

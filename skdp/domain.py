@@ -10,6 +10,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import numbers
@@ -389,9 +390,22 @@ class Attribute:
         Number of codes, the missing cell included.
     nullable : bool
         Whether the last code is the missing cell.
+    inferred : bool
+        Whether it was read from data, as `Domain.infer` does. The mark goes along into every domain
+        that is made of it, and makes no difference to equality.
     """
 
     nullable: bool
+    # Of the class, so that attributes that were pickled before there was a mark have one.
+    inferred: bool = False
+
+    def _marked(self) -> Any:
+        """The same attribute, inferred."""
+        if self.inferred:
+            return self
+        twin = copy.copy(self)
+        twin._set(inferred=True)
+        return twin
 
     @property
     def n_values(self) -> int:
@@ -1215,7 +1229,7 @@ class Domain:
         The columns in order. They decide columns, order and types of everything released.
     inferred : bool, default=False
         Whether the domain was read from data, as :meth:`infer` does: then nothing released over
-        it is private.
+        it is private. It marks every attribute; an attribute that has the mark brings it along.
 
     Attributes
     ----------
@@ -1285,14 +1299,18 @@ class Domain:
                     f"Column {name!r} must be declared by Numeric or Categorical, got "
                     f"{type(attribute).__name__}."
                 )
+        attributes = tuple(attribute for _, attribute in pairs)
+        if inferred:
+            attributes = tuple(attribute._marked() for attribute in attributes)
         names = tuple(str(name) for name, _ in pairs)
         if len(set(names)) != len(names):
             repeated = sorted({name for name in names if names.count(name) > 1})
             raise DomainError(f"Column names must be unique, but {_some(repeated)} are repeated.")
         fields = {
             "names": names,
-            "attributes": tuple(attribute for _, attribute in pairs),
-            "inferred": inferred,
+            "attributes": attributes,
+            # The mark lives on the attributes: whatever is built of them keeps it.
+            "inferred": any(attribute.inferred for attribute in attributes),
             "_positions": {name: position for position, name in enumerate(names)},
         }
         for field, value in fields.items():
@@ -1300,6 +1318,12 @@ class Domain:
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("A Domain cannot be changed; declare a new one.")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # A pickle from before attributes were marked has the mark on the whole only.
+        marked = any(attribute.inferred for attribute in state["attributes"])
+        pairs = list(zip(state["names"], state["attributes"], strict=True))
+        self._init(pairs, state["inferred"] and not marked)
 
     @classmethod
     def _trusted(cls, pairs: Sequence[Any], inferred: bool) -> Domain:
@@ -1390,7 +1414,7 @@ class Domain:
 
     def select(self, names: Sequence[str]) -> Domain:
         """The domain of some of the columns, in the order given."""
-        return self._trusted([(name, self[name]) for name in names], self.inferred)
+        return self._trusted([(name, self[name]) for name in names], False)
 
     def with_attribute(self, name: str, attribute: Numeric | Categorical) -> Domain:
         """The domain with one more column at the end.
@@ -1404,7 +1428,7 @@ class Domain:
             raise DomainError(
                 f"Column {name!r} is declared twice: in the domain and separately. Declare it once."
             )
-        return Domain([*self.items(), (name, attribute)], inferred=self.inferred)
+        return Domain([*self.items(), (name, attribute)])
 
     def check_schema(self, data: Any) -> Any:
         """Check columns and declared types, and nothing that depends on a value.

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pandas as pd
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
-from ._steps import n_folds, walk
+from ._steps import has_secret_folds, n_folds, walk
 from .accounting import neighbours
 from .model_selection import PrivateKFold
 
@@ -102,14 +102,14 @@ class PrivacyReport:
                 "cross-validation: give a number of folds."
             )
             return
-        if isinstance(cv, PrivateKFold) and any(
+        if has_secret_folds(cv) and any(
             getattr(step.estimator, "unit", None) is not None for step in self.steps
         ):
             self.cv_epsilon = None if self.epsilon is None else k * self.epsilon
             self.notes.append(
                 f"The rows of a person lie in any of the {k} folds: all {k} fits read the person."
             )
-        elif isinstance(cv, PrivateKFold):
+        elif has_secret_folds(cv):
             self.cv_epsilon = None if self.epsilon is None else (k - 1) * self.epsilon
             self.notes.append(
                 f"{k} secret folds cost ({k} - 1) times a fit in all: private_cross_val_score "
@@ -119,8 +119,14 @@ class PrivacyReport:
         else:
             self.cv_epsilon = None if self.epsilon is None else k * self.epsilon
             self.notes.append(
-                f"{k} folds are {k} fits. The sum holds fold by fold only: one record more "
-                "moves others between folds. PrivateKFold costs one fit less and holds for all."
+                f"{k} folds are {k} fits. The sum holds fold by fold only: "
+                + (
+                    "the folds come from a seed, and who knows it knows the fold of every record. "
+                    "PrivateKFold without random_state costs one fit less and holds for all."
+                    if isinstance(cv, PrivateKFold)
+                    else "one record more moves others between folds. PrivateKFold costs one fit "
+                    "less and holds for all."
+                )
             )
         self.notes.append(
             "Scores on true held-out rows (cross_val_score, score) are exact and not private: for "

@@ -624,7 +624,7 @@ def _per_fit(estimator):
     """Epsilon of one fit, or an error where it is not private or has no known price."""
     steps = walk(estimator)
     bad = [step for step in steps if not step.sound]
-    seeded_only = all("seed" in step.why for step in bad)
+    seeded_only = all(step.seeded for step in bad)
     if bad and not seeded_only:
         step = bad[0]
         raise ValueError(
@@ -1102,6 +1102,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
                 verdict=LEAKS,
                 why="its choice comes from a seed: who knows or guesses it takes the noise off.",
                 remedy="random_state=None, the operating system's entropy.",
+                seeded=True,
             )
         return [*steps, own]
 

@@ -1002,6 +1002,50 @@ def test_infer():
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+def test_what_is_built_of_an_inferred_domain_is_inferred():
+    frame = pd.DataFrame({"a": [1, 2, 3], "s": ["x", "y", None]})
+    with pytest.warns(PrivacyLeakWarning):
+        domain = Domain.infer(frame)
+    declared = Numeric(0, 1)
+    mixed = Domain({"b": declared, "s": domain["s"]})
+    for built in (
+        Domain(domain),
+        Domain(dict(domain.items())),
+        Domain([*PEOPLE.items(), ("s", domain["s"])]),
+        Domain({"t": Domain({"s": domain["s"]})["s"]}),
+        Domain.for_array(domain["a"], 2),
+        Domain.for_array(list(domain.attributes), 2),
+        domain.with_attribute("y", declared),
+        Domain({"y": declared}).with_attribute("s", domain["s"]),
+        domain.select(["s"]),
+        mixed,
+        mixed.select(["s"]),
+        Domain.from_json(domain.to_json()),
+        Domain.from_json(mixed.to_json()),
+        Domain({"a": Domain.from_json(domain.to_json())["a"], "s": PEOPLE["sex"]}),
+        pickle.loads(pickle.dumps(domain)),
+        Domain(pickle.loads(pickle.dumps(dict(domain.items())))),
+        copy.deepcopy(domain),
+        Domain({"a": copy.copy(domain["a"])}),
+        Domain({"a": Domain({"a": declared}, inferred=True)["a"]}),
+    ):
+        assert built.inferred, built
+    assert not mixed.select(["b"]).inferred and not declared.inferred
+    # The mark makes no other difference.
+    assert domain["a"] == Numeric(1, 3, integer=True)
+    assert hash(domain["a"]) == hash(Numeric(1, 3, integer=True))
+    again = pickle.loads(pickle.dumps(mixed))
+    assert again == mixed and not again["b"].inferred and again["s"].inferred
+
+
+def test_a_pickle_from_before_attributes_were_marked():
+    domain = Domain({"a": Numeric(0, 1)}, inferred=True)
+    old = Domain.__new__(Domain)
+    state = {**vars(domain), "attributes": (Numeric(0, 1),)}
+    old.__setstate__(state)
+    assert old.inferred and Domain({"b": old["a"]}).inferred
+
+
 @pytest.mark.parametrize(
     ("column", "message"),
     [

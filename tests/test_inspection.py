@@ -32,7 +32,13 @@ from sklearn.ensemble import (
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_extraction.image import PatchExtractor
 from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.feature_selection import RFECV, SelectKBest
+from sklearn.feature_selection import (
+    RFE,
+    RFECV,
+    SelectFromModel,
+    SelectKBest,
+    SequentialFeatureSelector,
+)
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.impute import SimpleImputer
@@ -41,6 +47,7 @@ from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
     HalvingGridSearchCV,
+    HalvingRandomSearchCV,
     KFold,
     LeaveOneOut,
     RandomizedSearchCV,
@@ -48,8 +55,8 @@ from sklearn.model_selection import (
     cross_val_predict,
     cross_val_score,
 )
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.multioutput import MultiOutputClassifier
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -58,6 +65,7 @@ from sklearn.preprocessing import (
     Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
+    PolynomialFeatures,
     SplineTransformer,
     StandardScaler,
 )
@@ -112,6 +120,10 @@ class MysteryTransformer(TransformerMixin, BaseEstimator):
 
     def transform(self, X):
         return X
+
+
+def clip(low, high):
+    return FunctionTransformer(np.clip, kw_args={"a_min": low, "a_max": high})
 
 
 def centre(X):
@@ -173,21 +185,31 @@ CORPUS = [
     ("ten deep", nested, True, 1, {"private"}),
     (
         "a logarithm in front",
-        make_pipeline(FunctionTransformer(np.log1p), model()),
+        make_pipeline(clip(0, 100), FunctionTransformer(np.log1p), model()),
         True,
         1,
         {"public"},
     ),
-    ("row by row", make_pipeline(Normalizer(), model()), True, 1, {"public"}),
+    ("row by row", make_pipeline(FunctionTransformer(np.sign), model()), True, 1, {"public"}),
     ("declared categories", make_pipeline(declared, model()), True, 1, {"public"}),
     (
         "constant for missing",
-        make_pipeline(SimpleImputer(strategy="constant"), model()),
+        make_pipeline(
+            clip(0, 1), SimpleImputer(strategy="constant", keep_empty_features=True), model()
+        ),
         True,
         1,
         {"public"},
     ),
-    ("hashing", make_pipeline(HashingVectorizer(), model()), True, 1, {"public"}),
+    (
+        "squares of bounded numbers",
+        make_pipeline(
+            FunctionTransformer(np.nan_to_num), clip(0, 1), PolynomialFeatures(), model()
+        ),
+        True,
+        1,
+        {"public"},
+    ),
     (
         "columns chosen by name",
         make_pipeline(make_column_transformer(("passthrough", ["age"]), remainder="drop"), model()),
@@ -269,20 +291,19 @@ CORPUS = [
         {"private"},
     ),
     (
-        "a target transformed one by one",
-        TransformedTargetRegressor(regressor(), func=np.log1p, inverse_func=np.expm1),
-        True,
-        0.7,
-        {"public", "private"},
-    ),
-    (
         "a target scaled behind",
         regressor(TransformedTargetRegressor(LinearRegression(), transformer=StandardScaler())),
         True,
         0.7,
         {"post-processing"},
     ),
-    ("declared threshold", FixedThresholdClassifier(model(), threshold=0.3), True, 1, {"public"}),
+    (
+        "declared threshold behind",
+        model(1, FixedThresholdClassifier(LogisticRegression(), threshold=0.3)),
+        True,
+        1,
+        {"public"},
+    ),
     (
         "tuned and calibrated behind",
         model(1, TunedThresholdClassifierCV(CalibratedClassifierCV(LogisticRegression()))),
@@ -339,13 +360,6 @@ CORPUS = [
         1,
         {"post-processing"},
     ),
-    (
-        "a sampler that passes rows on",
-        make_sampling_pipeline(FunctionSampler(), model()),
-        True,
-        1,
-        {"public"},
-    ),
     ("a release of a release", model(1, model(2)), True, 1, {"post-processing"}),
     (
         "a release of a release, charged",
@@ -401,6 +415,44 @@ CORPUS = [
         {"private"},
     ),
     # bad
+    (
+        "a logarithm warns of what is not positive",
+        make_pipeline(FunctionTransformer(np.log1p), model()),
+        False,
+        1,
+        {"leaks"},
+    ),
+    ("a norm raises", make_pipeline(Normalizer(), model()), False, 1, {"leaks"}),
+    ("hashing raises", make_pipeline(HashingVectorizer(), model()), False, 1, {"leaks"}),
+    ("products raise", make_pipeline(PolynomialFeatures(), model()), False, 1, {"leaks"}),
+    (
+        "an empty column is dropped",
+        make_pipeline(clip(0, 1), SimpleImputer(strategy="constant"), model()),
+        False,
+        1,
+        {"leaks"},
+    ),
+    (
+        "a target transformed one by one raises",
+        TransformedTargetRegressor(regressor(), func=np.cbrt, inverse_func=np.positive),
+        False,
+        0.7,
+        {"public", "private", "leaks"},
+    ),
+    (
+        "a threshold raises on a third label",
+        FixedThresholdClassifier(model(), threshold=0.3),
+        False,
+        1,
+        {"leaks"},
+    ),
+    (
+        "a sampler raises on one label",
+        make_sampling_pipeline(FunctionSampler(), model()),
+        False,
+        1,
+        {"leaks"},
+    ),
     (
         "no private step",
         make_pipeline(FunctionTransformer(), FunctionTransformer()),
@@ -498,15 +550,17 @@ CORPUS = [
         2,
         {"leaks"},
     ),
-    ("one against the rest", OneVsRestClassifier(model()), False, None, {"leaks"}),
-    ("feature elimination", RFECV(model(), cv=3), False, None, {"leaks"}),
+    # Two labels are declared, so that there is one fit.
+    ("one against the rest", OneVsRestClassifier(model()), False, 1, {"leaks"}),
+    # Three columns: 3 fits to each of 3 folds, 3 to all rows, and a last one.
+    ("feature elimination", RFECV(model(), cv=3), False, 13, {"leaks"}),
     ("several outputs", MultiOutputClassifier(model()), False, None, {"leaks"}),
     ("bagging of samplers", BalancedBaggingClassifier(model()), False, 10, {"unknown"}),
     (
         "halving",
         HalvingGridSearchCV(model(), {"estimator__C": [1, 2]}),
         False,
-        None,
+        11,
         {"leaks"},
     ),
     ("a process needs no fit but learns", GaussianProcessRegressor(), False, 0, {"leaks"}),
@@ -650,6 +704,13 @@ CORPUS = [
         False,
         1,
         {"unknown"},
+    ),
+    (
+        "a threshold around a leak",
+        FixedThresholdClassifier(make_pipeline(StandardScaler(), model())),
+        False,
+        1,
+        {"leaks"},
     ),
     (
         "the rest scaled",
@@ -980,6 +1041,192 @@ def test_meta_estimators_cost_what_was_forecast(wrap):
     labels = (NUMBERS["a"] > 0.5).astype(int)
     estimator.fit(NUMBERS, labels)
     assert report.epsilon == ledger.spent > 0
+
+
+# Few columns first: the score tells all of an elimination to go on to the end.
+def fewest(estimator, X, y):
+    return -X.shape[1]
+
+
+def most(estimator, X, y):
+    return X.shape[1]
+
+
+@pytest.mark.parametrize(
+    ("wrap", "exact"),
+    [
+        (lambda m: OneVsRestClassifier(m), True),
+        (lambda m: OneVsOneClassifier(m), True),
+        (lambda m: OutputCodeClassifier(m, code_size=1.7, random_state=3), True),
+        (lambda m: SelectFromModel(m, importance_getter=importances), True),
+        (lambda m: RFE(m, importance_getter=importances), True),
+        (lambda m: RFE(m, importance_getter=importances, n_features_to_select=1, step=2), True),
+        (lambda m: RFE(m, importance_getter=importances, n_features_to_select=0.4, step=0.5), True),
+        (lambda m: RFE(m, importance_getter=importances, n_features_to_select=9), True),
+        (lambda m: RFECV(m, importance_getter=importances, cv=2, scoring=fewest), True),
+        (lambda m: RFECV(m, importance_getter=importances, cv=3, scoring=most), False),
+        (
+            lambda m: RFECV(
+                m,
+                importance_getter=importances,
+                cv=2,
+                scoring=fewest,
+                step=2,
+                min_features_to_select=2,
+            ),
+            True,
+        ),
+        (lambda m: SequentialFeatureSelector(m, n_features_to_select=2, cv=2), True),
+        (
+            lambda m: SequentialFeatureSelector(
+                m, n_features_to_select=0.5, cv=2, direction="backward"
+            ),
+            True,
+        ),
+        (lambda m: SequentialFeatureSelector(m, cv=2), True),
+        (lambda m: SequentialFeatureSelector(m, cv=2, tol=0.9), True),
+        (lambda m: MultiOutputClassifier(m), True),
+        (lambda m: ClassifierChain(m), True),
+        (lambda m: ClassifierChain(m, cv=2, order=[1, 2, 0]), True),
+        (
+            lambda m: HalvingGridSearchCV(
+                m, {"estimator__max_depth": [1, 2, 3, 4]}, cv=2, factor=2, min_resources=40
+            ),
+            True,
+        ),
+        (
+            lambda m: HalvingGridSearchCV(
+                m,
+                {"synthesizer__epsilon": [200, 100, 50, 25]},
+                cv=2,
+                factor=2,
+                refit=False,
+                min_resources=40,
+            ),
+            False,
+        ),
+        # Rows for one round only.
+        (
+            lambda m: HalvingGridSearchCV(
+                m, {"estimator__max_depth": [1, 2, 3, 4]}, cv=2, factor=2, min_resources=200
+            ),
+            False,
+        ),
+        (
+            lambda m: HalvingGridSearchCV(
+                m,
+                {"estimator__max_depth": [1, 2, 3, 4]},
+                cv=2,
+                factor=2,
+                min_resources=200,
+                aggressive_elimination=True,
+            ),
+            True,
+        ),
+        (
+            lambda m: HalvingGridSearchCV(
+                m,
+                {"n_samples": [50, 60, 70, 80]},
+                resource="estimator__max_depth",
+                max_resources=8,
+                cv=2,
+                factor=2,
+            ),
+            True,
+        ),
+        (
+            lambda m: HalvingRandomSearchCV(
+                m,
+                {"estimator__max_depth": randint(1, 9)},
+                n_candidates=5,
+                cv=2,
+                factor=2,
+                min_resources=40,
+            ),
+            True,
+        ),
+        (
+            lambda m: HalvingRandomSearchCV(
+                m,
+                {"estimator__max_depth": [1, 2, 3]},
+                n_candidates=2,
+                cv=2,
+                factor=2,
+                min_resources=40,
+            ),
+            True,
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_prices_that_were_unknown(wrap, exact):
+    """What the ledger sees is at most what was forecast, and mostly all of it."""
+    rng = np.random.default_rng(0)
+    features = rng.random((200, 3))
+    labels = (3 * features[:, 0]).astype(int)
+    ledger = skdp.PrivacyLedger()
+    estimator = wrap(None)
+    several = isinstance(estimator, MultiOutputClassifier | ClassifierChain)
+    elimination = isinstance(estimator, RFE | RFECV | SequentialFeatureSelector)
+    numbers = skdp.Numeric(0, 1, bins=2)
+    inner = skdp.HDPViewSynthesizer(100, domain=numbers, ledger=ledger)
+    m = skdp.PrivateClassifier(
+        DecisionTreeClassifier(), inner, classes=[0, 1, 2], n_samples=100, random_state=0
+    )
+    estimator = wrap(m)
+    before = privacy_report(estimator)
+    assert not before.private
+    if elimination or (several and getattr(estimator, "order", None) is None):
+        # One attribute for every column does not say how many there are; nor do labels.
+        assert before.epsilon is None
+    else:
+        assert before.epsilon is not None
+    y = np.stack([labels % 2] * 3, axis=1) if several else labels
+    estimator.fit(features, y)
+    after = privacy_report(estimator)
+    assert 0 < ledger.spent <= after.epsilon
+    assert before.epsilon in (None, after.epsilon)
+    assert (ledger.spent == after.epsilon) == exact
+
+
+def importances(fitted):
+    return np.arange(fitted.n_features_in_) + 1.0
+
+
+def test_columns_that_are_declared_price_an_elimination():
+    assert privacy_report(RFE(model(), n_features_to_select=1)).epsilon == 3
+    assert privacy_report(SequentialFeatureSelector(model(), cv=2)).epsilon == 6
+    several = skdp.PairViewSynthesizer(1, domain=[skdp.Numeric(0, 1)] * 5)
+    inner = skdp.PrivateClassifier(DummyClassifier(), several, classes=[0, 1])
+    assert privacy_report(RFE(make_pipeline(inner), n_features_to_select=1)).epsilon == 5
+
+
+def test_labels_that_are_not_declared_price_nothing():
+    def wrapped(labels):
+        inner = skdp.PairViewSynthesizer(1, domain=SQUARE)
+        return OneVsRestClassifier(skdp.PrivateClassifier(DummyClassifier(), inner, classes=labels))
+
+    # 0 and 1 are what each of the inner models is asked; how many of them there are is in y.
+    for labels in ([0, 1], [False, True], None, skdp.Numeric(0, 1)):
+        assert privacy_report(wrapped(labels)).epsilon is None
+    assert privacy_report(wrapped(["a", "b"])).epsilon == 1
+    assert "no label that is not declared" in privacy_report(wrapped(["a", "b"])).reasons[0]
+    assert privacy_report(wrapped(skdp.Categorical("abcd"[i] for i in range(4)))).epsilon == 4
+    assert privacy_report(wrapped(skdp.Numeric(1, 5, integer=True))).epsilon == 5
+    assert privacy_report(OneVsOneClassifier(wrapped(["a", "b", "c"]).estimator)).epsilon == 3
+    assert privacy_report(MultiOutputClassifier(model())).epsilon is None
+    folds = KFold(2).split(NUMBERS)
+    assert privacy_report(ClassifierChain(model(), order=[0, 1], cv=folds)).epsilon is None
+    assert privacy_report(RFECV(model(), cv=LeaveOneOut())).epsilon is None
+    grid = {"estimator__C": [1]}
+    assert privacy_report(HalvingGridSearchCV(model(), grid, cv=LeaveOneOut())).epsilon is None
+    drawn = HalvingRandomSearchCV(model(), {"estimator__C": randint(1, 9)})
+    assert privacy_report(drawn).epsilon is None
+    dear = {"synthesizer__epsilon": randint(1, 9)}
+    drawn = HalvingRandomSearchCV(model(), dear, n_candidates=3)
+    assert privacy_report(drawn).epsilon is None
+    resource = HalvingGridSearchCV(model(), grid, resource="synthesizer__epsilon", max_resources=8)
+    assert privacy_report(resource).epsilon is None
 
 
 def test_reports_of_models_that_travelled():

@@ -1,0 +1,951 @@
+"""Hostile pipelines, honest pipelines, and what is known of the objects of others."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import logging
+import math
+import pickle
+import random
+import sys
+import types
+import warnings
+from numbers import Integral
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import DOMAIN, people
+from scipy.stats import uniform
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import KMeans
+from sklearn.compose import (
+    ColumnTransformer,
+    TransformedTargetRegressor,
+    make_column_selector,
+    make_column_transformer,
+)
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
+    VotingRegressor,
+)
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_selection import RFE, SelectFromModel
+from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.linear_model import (
+    LinearRegression,
+    LogisticRegression,
+    RidgeClassifierCV,
+    SGDClassifier,
+)
+from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    KFold,
+    RandomizedSearchCV,
+    StratifiedKFold,
+)
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    SplineTransformer,
+    StandardScaler,
+)
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.metaestimators import available_if
+
+import skdp
+from skdp._foreign import Range, Refusal, carries, library, replaced, row_by_row
+from skdp.inspection import assert_private, privacy_report
+
+imblearn = pytest.importorskip("imblearn")
+from imblearn.pipeline import make_pipeline as make_sampling_pipeline  # noqa: E402
+
+ROWS = people(200)
+X, Y = ROWS.drop(columns="income"), ROWS["income"]
+NUMBERS = X[["age"]].to_numpy()
+RAW = LogisticRegression().fit(NUMBERS, Y)
+HIDDEN = FrozenEstimator(RAW)
+
+
+def release(epsilon=1.0, **changes):
+    return skdp.HDPViewSynthesizer(epsilon, **{"domain": DOMAIN, "target": "income", **changes})
+
+
+def model(estimator=None, **changes):
+    inner = LogisticRegression() if estimator is None else estimator
+    return skdp.PrivateClassifier(inner, release(**changes))
+
+
+def patched(estimator, name="fit"):
+    setattr(estimator, name, lambda *args, **kwargs: estimator)
+    return estimator
+
+
+class Subclass(OneHotEncoder):
+    def fit(self, X, y=None):
+        self.rows_ = X
+        return super().fit(X, y)
+
+
+class Borrowed(StandardScaler):
+    """It says that it is scikit-learn's."""
+
+
+Borrowed.__module__, Borrowed.__qualname__ = "sklearn.preprocessing", "Binarizer"
+
+
+class Named(SimpleImputer):
+    """It has the name of a transformer that is known."""
+
+
+Named.__name__ = Named.__qualname__ = "OneHotEncoder"
+
+
+class LyingParams(ClassifierMixin, BaseEstimator):
+    def get_params(self, deep=True):
+        raise RuntimeError("no")
+
+    def fit(self, X, y):
+        return self
+
+
+class Carrier(ClassifierMixin, BaseEstimator):
+    rows = NUMBERS
+
+    def fit(self, X, y):
+        return self
+
+
+class Reaches(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        self.mean_ = NUMBERS.mean()
+        return self
+
+
+class Honest(ClassifierMixin, BaseEstimator):
+    """A classifier of a user's own, which knows its arguments only."""
+
+    def __init__(self, depth=2):
+        self.depth = depth
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    @property
+    def size(self):
+        return math.sqrt(self.depth)
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+@dataclasses.dataclass
+class Usual(TransformerMixin, BaseEstimator):
+    """All that classes of users have."""
+
+    depth: int = 2
+    _parameter_constraints = {"depth": [Integral, None]}
+    __slots__ = ()
+
+    @staticmethod
+    def twice(X):
+        return 2 * X
+
+    @classmethod
+    def default(cls):
+        return cls()
+
+    @functools.cached_property
+    def root(self):
+        return math.sqrt(self.depth)
+
+    @available_if(lambda self: self.depth > 1)
+    def transform(self, X):
+        LOGGER.debug("transforms")
+        return honest_module.shifted(self.twice(X))
+
+    def fit(self, X, y=None):
+        return self
+
+
+class HonestTransformer(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        self.mean_ = np.mean(X, axis=0)
+        return self
+
+    def transform(self, X):
+        return shifted(X) - self.mean_
+
+
+class Loud(skdp.HDPViewSynthesizer):
+    """A sampler that keeps what it reads."""
+
+
+class Repeats(type(skdp._random.noise_source(None))):
+    """A source of somebody's, which says that it is not seeded."""
+
+    def _take(self, count):
+        return np.zeros(count, dtype=np.uint64)
+
+
+class Tricky(list):
+    """A list of candidates that is another one at the second reading."""
+
+
+class Hides(dict):
+    def items(self):
+        return []
+
+
+class KeepsItself(ClassifierMixin, BaseEstimator):
+    def __sklearn_clone__(self):
+        return self
+
+    def fit(self, X, y):
+        return self
+
+
+def with_rows(estimator):
+    estimator.rows = X
+    return estimator
+
+
+def shifted(X):
+    return X + 1
+
+
+def of_the_raw(X):
+    return X - NUMBERS.mean()
+
+
+def reads_a_file(X):
+    return pd.read_csv("people.csv")
+
+
+def closes_over(table):
+    def inner(X):
+        return X - table.mean()
+
+    return inner
+
+
+class Callable:
+    def __call__(self, X):
+        return X
+
+
+def named(function, **changes):
+    return FunctionTransformer(function, **changes)
+
+
+def front(step):
+    return make_pipeline(step, model())
+
+
+def bounded(*steps, low=0, high=1):
+    clip = named(np.clip, kw_args={"a_min": low, "a_max": high})
+    return make_pipeline(named(np.nan_to_num), clip, *steps, model())
+
+
+def encode(**changes):
+    options = {"categories": [["a", "b"]], "handle_unknown": "ignore", **changes}
+    return OneHotEncoder(**options)
+
+
+def ordinal():
+    return OrdinalEncoder(
+        categories=[["a", "b"]], handle_unknown="use_encoded_value", unknown_value=-1
+    )
+
+
+marked = skdp.Domain({name: DOMAIN[name] for name in DOMAIN.names}, inferred=True)
+refitted = model(DummyClassifier(), domain=marked).fit(X, Y)
+refitted.set_params(synthesizer__domain=DOMAIN)
+
+honest_module, hostile_module = types.ModuleType("honest"), types.ModuleType("hostile")
+honest_module.shifted, honest_module.SCALE = shifted, [1, 2]
+hostile_module.shifted, hostile_module.TABLE = shifted, X
+LOGGER = logging.getLogger("honest")
+
+# None of these may pass.
+HOSTILE = {
+    # models of raw rows, carried behind the release
+    "frozen, one against the rest": model(OneVsRestClassifier(HIDDEN)),
+    "frozen, calibrated": model(CalibratedClassifierCV(HIDDEN)),
+    "frozen, bagged": model(BaggingClassifier(HIDDEN)),
+    "frozen, stacked": model(StackingClassifier([("a", HIDDEN)], cv="prefit")),
+    "frozen, on top of a stack": model(
+        StackingClassifier([("a", LogisticRegression())], final_estimator=HIDDEN)
+    ),
+    "frozen, voting": model(VotingClassifier([("a", HIDDEN)])),
+    "frozen, selects": model(make_pipeline(SelectFromModel(HIDDEN, prefit=True), SVC())),
+    "frozen, in a pipeline in a bag": model(BaggingClassifier(make_pipeline(HIDDEN))),
+    "frozen, among candidates": model(GridSearchCV(Pipeline([("a", SVC())]), {"a": [HIDDEN]})),
+    "frozen, among candidates of a random search": model(
+        RandomizedSearchCV(Pipeline([("a", SVC())]), {"a": [HIDDEN, SVC()]})
+    ),
+    "frozen, among many candidates": model(
+        GridSearchCV(Pipeline([("a", SVC())]), {"a": [HIDDEN], "a__C": range(1, 20_000)})
+    ),
+    "frozen, among many candidates for true rows": GridSearchCV(
+        model(Pipeline([("a", SVC())])),
+        {"estimator__a": [HIDDEN], "estimator__a__C": range(1, 20_000)},
+        cv=skdp.PrivateKFold(2),
+        scoring=skdp.make_private_scorer("accuracy", epsilon=0.1),
+    ),
+    "drawn by nobody knows what": model(
+        RandomizedSearchCV(SVC(), {"C": type("Draws", (), {"rvs": lambda *_, **__: HIDDEN})()})
+    ),
+    "frozen, halved": model(HalvingGridSearchCV(Pipeline([("a", SVC())]), {"a": [HIDDEN]})),
+    "frozen, in a union": model(make_pipeline(make_union(HIDDEN, "passthrough"), SVC())),
+    "frozen, among columns": model(
+        make_pipeline(make_column_transformer((HIDDEN, ["age"])), SVC())
+    ),
+    "frozen, in a threshold": model(
+        make_pipeline(StandardScaler(), RFE(BaggingClassifier(HIDDEN)))
+    ),
+    "goes on from what it learned": make_sampling_pipeline(
+        release(), SGDClassifier(warm_start=True).fit(NUMBERS, Y)
+    ),
+    "prefit, not frozen": make_sampling_pipeline(
+        release(), SelectFromModel(RAW, prefit=True), LogisticRegression()
+    ),
+    "prefit stack, not frozen": make_sampling_pipeline(
+        release(), StackingClassifier([("a", RAW)], cv="prefit")
+    ),
+    "predictions by a method": model(make_pipeline(named(RAW.predict_proba), SVC())),
+    "predictions by a function": model(make_pipeline(named(lambda Z: RAW.predict(Z)), SVC())),
+    "fitted among options": model(make_pipeline(named(shifted, kw_args={"m": RAW}), SVC())),
+    "fitted, in a class of one's own": make_sampling_pipeline(release(), Honest(depth=RAW)),
+    "a dict that hides": model(SGDClassifier(class_weight=Hides(a=X))),
+    "a list that hides": model(SGDClassifier(class_weight=Tricky([1]))),
+    "keeps itself": model(KeepsItself()),
+    "an attribute of the instance": make_sampling_pipeline(release(), with_rows(Honest())),
+    "modules": model(make_pipeline(named(lambda Z: sys.modules["x"].TABLE), SVC())),
+    "a module of rows": model(make_pipeline(named(lambda Z: hostile_module.TABLE), SVC())),
+    "an import": model(make_pipeline(named(lambda Z: __import__("x").TABLE), SVC())),
+    "a vectorised function behind": model(make_pipeline(named(np.vectorize(of_the_raw)), SVC())),
+    "remembered results": model(make_pipeline(named(functools.lru_cache(of_the_raw)), SVC())),
+    "a helper of the raw": model(make_pipeline(named(lambda Z: of_the_raw(Z)), SVC())),
+    "a helper inside": model(make_pipeline(named(lambda Z: [NUMBERS for _ in Z]), SVC())),
+    "a generator in a search in a search": GridSearchCV(
+        GridSearchCV(model(), {"estimator__C": [1]}, cv=(i for i in ())),
+        {"estimator__estimator__C": [1]},
+    ),
+    "rows as a starting point": model(KMeans(2, init=NUMBERS[:2])),
+    "a metric of the raw": model(KNeighborsClassifier(metric=lambda a, b: NUMBERS.sum())),
+    "a kernel that closes over rows": model(SVC(kernel=closes_over(NUMBERS))),
+    "a tokenizer of a method": model(TfidfVectorizer(tokenizer=Callable().__call__)),
+    "a score on raw rows": model(
+        GridSearchCV(SVC(), {"C": [1]}, scoring=lambda e, A, b: e.score(NUMBERS, Y))
+    ),
+    "a scorer of a closure": model(
+        GridSearchCV(SVC(), {"C": [1]}, scoring=make_scorer(closes_over(Y)))
+    ),
+    "a choice by raw rows": model(
+        GridSearchCV(SVC(), {"C": [1]}, refit=functools.partial(max, NUMBERS))
+    ),
+    "columns by a closure behind": model(
+        make_pipeline(make_column_transformer(("passthrough", closes_over(NUMBERS))), SVC())
+    ),
+    "a function of the raw behind": model(make_pipeline(named(of_the_raw), SVC())),
+    "a function of a file behind": model(make_pipeline(named(reads_a_file), SVC())),
+    "a default of the raw behind": model(make_pipeline(named(lambda Z, W=NUMBERS: W), SVC())),
+    "a partial behind": model(make_pipeline(named(functools.partial(np.add, NUMBERS)), SVC())),
+    "options behind": model(make_pipeline(named(shifted, kw_args={"a": NUMBERS}), SVC())),
+    "a generator behind": model(GridSearchCV(SVC(), {"C": [1]}, cv=(x for x in [(0, 1)]))),
+    "a class that holds rows": model(Carrier()),
+    "a class that reaches rows": model(Reaches()),
+    "parameters that cannot be listed": model(LyingParams()),
+    "a patched estimator behind": make_sampling_pipeline(release(), patched(SVC())),
+    "a frame among parameters": model(SGDClassifier(class_weight=X)),
+    # functions in front
+    "a mean": front(named(lambda Z: Z - Z.mean())),
+    "a function of one's own": front(named(shifted)),
+    "a ufunc of one's own": front(named(np.frompyfunc(shifted, 1, 1))),
+    "a partial": front(named(functools.partial(np.clip, a_min=NUMBERS, a_max=None))),
+    "a bound method": front(named(Callable().__call__)),
+    "a callable object": front(named(Callable())),
+    "a vectorised function": front(named(np.vectorize(shifted))),
+    "an array as a bound": front(named(np.clip, kw_args={"a_min": NUMBERS, "a_max": 90})),
+    "where": front(named(np.sign, kw_args={"where": NUMBERS > 0})),
+    "out": front(named(np.sign, kw_args={"out": NUMBERS})),
+    "out of a clip": front(named(np.clip, kw_args={"a_min": 0, "a_max": 1, "out": NUMBERS})),
+    "a fill of arrays": front(named(np.nan_to_num, kw_args={"nan": NUMBERS})),
+    "sums": front(named(np.cumsum)),
+    "order": front(named(np.sort)),
+    "two numbers": front(named(np.add)),
+    "an inverse that is tried": front(named(np.cbrt, inverse_func=np.positive, check_inverse=True)),
+    "an inverse that closes over rows": front(
+        named(np.cbrt, inverse_func=closes_over(NUMBERS), check_inverse=False)
+    ),
+    "names by a function": front(named(np.cbrt, feature_names_out=lambda self, names: names)),
+    "validated": front(named(np.cbrt, validate=True)),
+    "an overflow": front(named(np.exp)),
+    "a root of what may be negative": front(named(np.sqrt)),
+    "a logarithm of zero": bounded(named(np.log)),
+    "digits": front(named(np.round, kw_args={"decimals": 2})),
+    "a clip of one side": make_pipeline(
+        named(np.clip, kw_args={"a_min": 0, "a_max": None}), PolynomialFeatures(), model()
+    ),
+    "bounds lost": make_pipeline(
+        named(np.clip, kw_args={"a_min": 0, "a_max": 1}), named(np.cbrt), Binarizer(), model()
+    ),
+    "bounds of one column": make_pipeline(
+        ColumnTransformer(
+            [("a", named(np.clip, kw_args={"a_min": 0, "a_max": 1}), ["age"])],
+            remainder="passthrough",
+        ),
+        named(np.log1p),
+        model(),
+    ),
+    "a clip of bounds that hide": front(named(np.clip, kw_args=Hides(a_min=0, a_max=1))),
+    "bounds the wrong way round": make_pipeline(
+        named(np.clip, kw_args={"a_min": 5, "a_max": 1}), named(np.log1p), model()
+    ),
+    "a fill below the bounds": make_pipeline(
+        named(np.clip, kw_args={"a_min": 0, "a_max": 1}),
+        named(np.nan_to_num, kw_args={"nan": -5}),
+        named(np.log1p),
+        model(),
+    ),
+    "weights turn bounds round": make_pipeline(
+        named(np.clip, kw_args={"a_min": 0, "a_max": 1}),
+        FeatureUnion([("a", "passthrough")], transformer_weights={"a": -1}),
+        named(np.log1p),
+        model(),
+    ),
+    "predictions are not bounded": make_pipeline(
+        named(np.clip, kw_args={"a_min": 0, "a_max": 1}),
+        VotingRegressor(
+            [
+                (
+                    "a",
+                    skdp.PrivateRegressor(
+                        LinearRegression(), skdp.PairViewSynthesizer(1, domain=DOMAIN, target="age")
+                    ),
+                )
+            ]
+        ),
+        named(np.log1p),
+        model(),
+    ),
+    "bounds of targets": TransformedTargetRegressor(
+        make_pipeline(named(np.log1p), model()),
+        transformer=named(np.clip, kw_args={"a_min": 0, "a_max": 1}),
+    ),
+    "missing after a clip": make_pipeline(
+        named(np.clip, kw_args={"a_min": 0, "a_max": 1}), PolynomialFeatures(), model()
+    ),
+    "very high powers": bounded(PolynomialFeatures(400), high=10),
+    # steps that warn or raise on a value
+    "warns of an unknown category": front(encode(handle_unknown="warn")),
+    "raises on an unknown category": front(encode(handle_unknown="error")),
+    "warns where a category is dropped": front(encode(drop="first")),
+    "raises on infinity": front(encode(categories=[[1, 2]])),
+    "rare categories": front(encode(min_frequency=3)),
+    "at most so many categories": front(encode(max_categories=3)),
+    "learned categories": front(encode(categories="auto")),
+    "names of categories by a function": front(
+        encode(feature_name_combiner=lambda name, value: name)
+    ),
+    "ordinal, raises": front(OrdinalEncoder(categories=[["a"]])),
+    "a constant raises on infinity": front(
+        SimpleImputer(strategy="constant", keep_empty_features=True)
+    ),
+    "text raises on missing cells": front(
+        SimpleImputer(strategy="constant", fill_value="x", keep_empty_features=True)
+    ),
+    "an empty column": bounded(SimpleImputer(strategy="constant")),
+    "an indicator": bounded(
+        SimpleImputer(strategy="constant", keep_empty_features=True, add_indicator=True)
+    ),
+    "missing where": bounded(MissingIndicator(features="missing-only")),
+    "missing or infinite": front(MissingIndicator(features="all")),
+    "squares": front(PolynomialFeatures()),
+    "bits": front(Binarizer()),
+    "bins": front(KBinsDiscretizer(strategy="uniform")),
+    "knots of the data": bounded(SplineTransformer()),
+    "splines of one row": bounded(SplineTransformer(knots=np.array([[0.0], [1.0]]))),
+    # composites
+    "sparse or not": front(make_column_transformer((encode(), ["sex"]))),
+    "sparse or not, deeper": front(
+        make_column_transformer((make_pipeline("passthrough", encode()), ["sex"]))
+    ),
+    "sparse or not, the rest": front(
+        make_column_transformer(("passthrough", ["age"]), remainder=encode())
+    ),
+    "sparse or not, in a union": front(make_column_transformer((make_union(encode()), ["sex"]))),
+    "large weights": front(FeatureUnion([("a", "passthrough")], transformer_weights={"a": 1e300})),
+    "columns by a function": front(make_column_transformer(("passthrough", lambda Z: ["age"]))),
+    "columns by a changed selector": front(
+        make_column_transformer(
+            ("passthrough", type("S", (make_column_selector,), {"__call__": lambda s, Z: []})())
+        )
+    ),
+    "a scaler called remainder": front(
+        ColumnTransformer([("remainder", StandardScaler(), ["age"])], remainder="passthrough")
+    ),
+    "a cache, deeper": front(Pipeline([("a", FunctionTransformer())], memory="/tmp/x")),
+    "no such step": Pipeline([("a", "nothing"), ("m", model())]),
+    "a scaler ten deep": functools.reduce(
+        lambda inner, _: make_pipeline(inner), range(10), front(StandardScaler())
+    ),
+    # classes and instances that are not what they seem
+    "a subclass": front(Subclass(categories=[["a"]], handle_unknown="ignore")),
+    "a borrowed name": front(Borrowed()),
+    "a name that is known": front(Named(strategy="mean")),
+    "a patched fit": front(patched(encode())),
+    "a patched transform": front(patched(FunctionTransformer(), "transform")),
+    "a patched release": skdp.PrivateClassifier(LogisticRegression(), patched(release())),
+    "a patched charge": patched(release(), "_spend"),
+    "a patched model": patched(model()),
+    "a patched pipeline": patched(make_pipeline(model())),
+    "parameters that lie": patched(front(StandardScaler()), "get_params"),
+    "a changed sampler": make_sampling_pipeline(
+        Loud(1, domain=DOMAIN, target="income"), LogisticRegression()
+    ),
+    "a patched sampler": make_sampling_pipeline(
+        patched(release(), "fit_resample"), LogisticRegression()
+    ),
+    "a frozen changed sampler": make_sampling_pipeline(
+        FrozenEstimator(Loud(1, domain=DOMAIN, target="income").fit(X, Y)), LogisticRegression()
+    ),
+    # seeds
+    "a source that repeats": release(random_state=Repeats()),
+    "a bag sets seeds": BaggingClassifier(model()),
+    "boosting sets seeds": AdaBoostClassifier(model()),
+    "seeded folds": GridSearchCV(
+        model(),
+        {"estimator__C": [1, 2]},
+        cv=skdp.PrivateKFold(3, random_state=0),
+        scoring=skdp.make_private_scorer("accuracy", epsilon=0.1),
+    ),
+    "scores that say they are private": GridSearchCV(
+        model(),
+        {"estimator__C": [1, 2]},
+        cv=skdp.PrivateKFold(3),
+        scoring=types.SimpleNamespace(_score_epsilon=0),
+    ),
+    "folds that say they are secret": GridSearchCV(
+        model(),
+        {"estimator__C": [1, 2]},
+        cv=types.SimpleNamespace(_secret_folds=True, random_state=None, get_n_splits=lambda: 3),
+        scoring=skdp.make_private_scorer("accuracy", epsilon=0.1),
+    ),
+    "a choice by a closure": GridSearchCV(
+        model(),
+        {"estimator__C": [1, 2]},
+        cv=skdp.PrivateKFold(3),
+        scoring=skdp.make_private_scorer("accuracy", epsilon=0.1),
+        refit=closes_over(NUMBERS),
+    ),
+    "candidates that change": skdp.PrivateGridSearchCV(
+        model(), {"estimator__C": Tricky([1, 2])}, epsilon=0.1
+    ),
+    "a domain drawn by a search": RandomizedSearchCV(
+        model(),
+        {"synthesizer__domain": uniform()},
+        cv=skdp.PrivateKFold(3),
+        scoring=skdp.make_private_scorer("accuracy", epsilon=0.1),
+    ),
+    # inferred domains, rebuilt
+    "inferred": release(domain=marked),
+    "inferred, copied": release(domain=skdp.Domain(marked)),
+    "inferred, as a dict": release(domain=dict(marked.items())),
+    "inferred, one attribute": skdp.PairViewSynthesizer(1, domain=marked["age"]),
+    "inferred, a list": skdp.PairViewSynthesizer(1, domain=[marked["age"], DOMAIN["age"]]),
+    "inferred, among declared": release(
+        domain=skdp.Domain({**dict(DOMAIN.items()), "sex": marked["sex"]})
+    ),
+    "inferred labels": skdp.PrivateClassifier(
+        LogisticRegression(),
+        skdp.HDPViewSynthesizer(1, domain=DOMAIN.select(["age", "sex", "work"])),
+        classes=marked["income"],
+    ),
+    "inferred when it was fitted": refitted,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile(name):
+    report = privacy_report(HOSTILE[name])
+    assert not report.private, report
+    with pytest.raises(AssertionError, match="is not private"):
+        assert_private(HOSTILE[name])
+
+
+MADE = model(DummyClassifier()).fit(X, Y)
+private_scaler = skdp.PrivateStandardScaler(0.5, bounds=(0, 100))
+splitter = StratifiedKFold(3, shuffle=True, random_state=0)
+
+# All of these must pass, and what they cost.
+HONEST = {
+    "a forest": (model(RandomForestClassifier(random_state=0)), 1),
+    "scaled, searched": (
+        model(
+            GridSearchCV(
+                make_pipeline(StandardScaler(), SVC()),
+                {"svc__C": np.logspace(-3, 3, 4)},
+                cv=splitter,
+            )
+        ),
+        1,
+    ),
+    "drawn behind": (model(RandomizedSearchCV(SVC(), {"C": uniform(0, 1)}, n_iter=3)), 1),
+    "scored behind": (
+        model(GridSearchCV(SVC(), {"C": [1]}, scoring=make_scorer(accuracy_score))),
+        1,
+    ),
+    "scored by name behind": (model(GridSearchCV(SVC(), {"C": [1]}, scoring="roc_auc")), 1),
+    "estimators as candidates behind": (
+        model(GridSearchCV(Pipeline([("a", SVC())]), {"a": [SVC(), DecisionTreeClassifier()]})),
+        1,
+    ),
+    "given folds behind": (
+        model(GridSearchCV(SVC(), {"C": [1]}, cv=list(KFold(2).split(NUMBERS)))),
+        1,
+    ),
+    "alphas behind": (model(RidgeClassifierCV(alphas=np.logspace(-3, 3, 7))), 1),
+    "a kernel behind": (model(GaussianProcessClassifier(1.0 * RBF(1.0))), 1),
+    "columns behind": (
+        model(
+            make_pipeline(
+                ColumnTransformer(
+                    [
+                        ("n", make_pipeline(SimpleImputer(), MinMaxScaler()), ["age"]),
+                        ("c", OneHotEncoder(handle_unknown="ignore"), ["sex", "work"]),
+                        ("t", "drop", make_column_selector(dtype_include="number")),
+                    ]
+                ),
+                LogisticRegression(class_weight={"low": 1, "high": 2}),
+            )
+        ),
+        1,
+    ),
+    "columns by a function behind": (
+        model(make_pipeline(make_column_transformer(("drop", lambda Z: Z.columns[:1])), SVC())),
+        1,
+    ),
+    "a function behind": (model(make_pipeline(named(shifted), SVC())), 1),
+    "a lambda behind": (model(make_pipeline(named(lambda Z: np.log1p(np.abs(Z))), SVC())), 1),
+    "a library's function behind": (model(make_pipeline(named(np.cumsum), SVC())), 1),
+    "a partial behind": (
+        model(make_pipeline(named(functools.partial(np.clip, a_min=0)), SVC())),
+        1,
+    ),
+    "a class of one's own behind": (model(Honest()), 1),
+    "usual classes behind": (model(make_pipeline(Usual(3), SVC())), 1),
+    "usual classes behind a sampler": (
+        make_sampling_pipeline(release(), Usual(3), Honest().fit(NUMBERS, Y)),
+        1,
+    ),
+    "fitted before, cloned": (model(BaggingClassifier(LogisticRegression().fit(NUMBERS, Y))), 1),
+    "a private model in a function": (
+        model(make_pipeline(named(lambda Z: MADE.predict(Z)), SVC())),
+        1,
+    ),
+    "a transformer of one's own behind": (model(make_pipeline(HonestTransformer(), SVC())), 1),
+    "a stack behind": (
+        model(StackingClassifier([("a", SVC()), ("b", Honest(3))], final_estimator=SVC())),
+        1,
+    ),
+    "one against the rest behind": (model(OneVsRestClassifier(SVC())), 1),
+    "a private model, frozen, calibrated behind": (
+        model(CalibratedClassifierCV(FrozenEstimator(model(DummyClassifier()).fit(X, Y)))),
+        1,
+    ),
+    "goes on, not fitted": (model(SGDClassifier(warm_start=True)), 1),
+    "text behind": (model(TfidfVectorizer(ngram_range=(1, 2), tokenizer=str.split)), 1),
+    "frames": (
+        model().set_params(
+            estimator=make_pipeline(StandardScaler().set_output(transform="pandas"), SVC())
+        ),
+        1,
+    ),
+    "the identity": (front(FunctionTransformer()), 1),
+    "passed through": (front("passthrough"), 1),
+    "in frames": (
+        front(named(np.cbrt, feature_names_out="one-to-one").set_output(transform="pandas")),
+        1,
+    ),
+    "clipped": (front(named(np.clip, kw_args={"a_min": 0, "a_max": 120})), 1),
+    "clipped, in NumPy's newer words": (front(named(np.clip, kw_args={"min": 0, "max": 120})), 1),
+    "a logarithm of what is clipped": (bounded(named(np.log1p)), 1),
+    "a logarithm and its inverse": (
+        bounded(named(np.log1p, inverse_func=np.expm1, check_inverse=False)),
+        1,
+    ),
+    "whole numbers": (front(named(np.floor)), 1),
+    "two digits": (bounded(named(np.round, kw_args={"decimals": 2})), 1),
+    "squares": (bounded(PolynomialFeatures(2)), 1),
+    "bits": (bounded(Binarizer(threshold=0.5)), 1),
+    "declared categories": (front(encode(sparse_output=False)), 1),
+    "declared order": (front(ordinal()), 1),
+    "columns, each in its way": (
+        front(
+            ColumnTransformer(
+                [
+                    ("n", named(np.clip, kw_args={"a_min": 0, "a_max": 120}), ["age"]),
+                    ("c", encode(sparse_output=False), ["sex"]),
+                ],
+                remainder="passthrough",
+            )
+        ),
+        1,
+    ),
+    "always dense": (front(make_column_transformer((encode(), ["sex"]), sparse_threshold=0)), 1),
+    "columns by type": (
+        front(make_column_transformer(("passthrough", make_column_selector(dtype_include=float)))),
+        1,
+    ),
+    "small weights": (
+        front(FeatureUnion([("a", "passthrough")], transformer_weights={"a": 0.5})),
+        1,
+    ),
+    "a constant for what is missing": (
+        bounded(SimpleImputer(strategy="constant", keep_empty_features=True)),
+        1,
+    ),
+    "privately scaled": (front(private_scaler), 1.5),
+    "sampled": (make_sampling_pipeline(release(), StandardScaler(), SVC()), 1),
+    "a private search": (
+        skdp.PrivateGridSearchCV(
+            model(SVC()), {"estimator__C": np.logspace(-2, 2, 3)}, epsilon=0.5
+        ),
+        1.5,
+    ),
+    "a search with private scores": (
+        RandomizedSearchCV(
+            model(SVC()),
+            {"estimator__C": uniform(0, 1)},
+            n_iter=2,
+            cv=skdp.PrivateKFold(2),
+            scoring=skdp.make_private_scorer("accuracy", epsilon=0.5),
+        ),
+        5 + 2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_honest(name):
+    estimator, epsilon = HONEST[name]
+    assert_private(estimator)
+    assert float(privacy_report(estimator).epsilon) == epsilon
+    # Nor does a look change anything.
+    assert_private(copy.deepcopy(estimator))
+
+
+# --- what passes is silent, and treats each row by itself
+
+VALUES = [0.0, -0.0, 1.5, -3.0, 1e-320, 1e30, -1e300, 1e308, math.inf, -math.inf, math.nan]
+TEXTS = ["a", "b", "", "c" * 99, None, math.nan, 3, 2.5, True, pd.NA]
+SAFE = [
+    *(named(function) for function in (np.absolute, np.arcsinh, np.arctan, np.cbrt, np.ceil,
+      np.fabs, np.floor, np.isfinite, np.isinf, np.isnan, np.negative, np.positive, np.radians,
+      np.rint, np.sign, np.signbit, np.tanh, np.trunc, np.nan_to_num)),
+    named(np.round),
+    named(np.clip, kw_args={"a_min": -1, "a_max": 1}),
+    *(
+        make_pipeline(named(np.clip, kw_args={"a_min": low, "a_max": high}), step)
+        for low, high, step in (
+            (0, 1e30, named(np.sqrt)),
+            (-0.9, 1e30, named(np.log1p)),
+            (1e-3, 1e30, named(np.log)),
+            (1e-3, 1e30, named(np.log2)),
+            (1e-3, 1e30, named(np.log10)),
+            (-1e30, 10, named(np.exp)),
+            (-1e30, 10, named(np.expm1)),
+            (-100, 100, named(np.square)),
+            (-1e30, 1e30, named(np.round, kw_args={"decimals": 3})),
+            (-1e30, 1e30, SimpleImputer(strategy="constant", keep_empty_features=True)),
+            (-1e30, 1e30, MissingIndicator(features="all")),
+            (-1e30, 1e30, encode(categories=[[1, 2]], sparse_output=False)),
+        )
+    ),
+    *(
+        make_pipeline(
+            named(np.nan_to_num), named(np.clip, kw_args={"a_min": -9, "a_max": 1e10}), step
+        )
+        for step in (
+            PolynomialFeatures(3),
+            Binarizer(),
+        )
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("step", SAFE, ids=str)
+def test_what_passes_is_silent_and_treats_each_row_by_itself(step):
+    assert privacy_report(make_pipeline(step, model())).private
+    rng = random.Random(0)
+    column = np.array(VALUES + [rng.uniform(-2, 2) for _ in range(60)])[:, None]
+    with warnings.catch_warnings(), np.errstate(all="warn", under="ignore"):
+        warnings.simplefilter("error")
+        together = np.asarray(step.fit_transform(column))
+        for n_rows in (1, 2, 7, 33, len(column) - 1):
+            for part in (slice(n_rows), slice(-n_rows, None)):
+                alone = np.asarray(step.fit_transform(np.asfortranarray(column[part])))
+                assert alone.dtype == together.dtype
+                assert alone.tobytes() == together[part].tobytes()
+        # 3e38 is near the end of single precision.
+        single = np.clip(column, -3e38, 3e38).astype(np.float32)
+        step.fit_transform(np.vstack([single, [[np.inf], [-np.inf]]]))
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        encode(sparse_output=False),
+        ordinal(),
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["object", "category", "string"])
+def test_encoders_that_pass_are_silent(encoder, dtype):
+    assert privacy_report(make_pipeline(encoder, model())).private
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        usual = encoder.fit_transform(pd.DataFrame({"s": pd.Series(["a", "b"]).astype(dtype)}))
+        for value in TEXTS:
+            cells = pd.Series(["a", "b", value], dtype=object)
+            if dtype != "object":
+                cells = cells.map(lambda cell: cell if pd.isna(cell) else str(cell)).astype(dtype)
+            more = encoder.fit_transform(pd.DataFrame({"s": cells}))
+            assert np.array_equal(more[:2], usual) and more.dtype == usual.dtype
+
+
+def test_ranges():
+    clip = named(np.clip, kw_args={"a_min": 0, "a_max": 5})
+    known = row_by_row(clip, Range())
+    assert known == Range(0, 5, True)
+    assert row_by_row(clip, Range(3, 9, False)) == Range(3, 5, False)
+    assert row_by_row(named(np.nan_to_num, kw_args={"nan": -1.0}), known) == Range(-1, 5, False)
+    assert row_by_row(named(np.nan_to_num), Range()).missing is False
+    assert not row_by_row(named(np.nan_to_num), Range()).bounded
+    assert Range(0, 1, False).joined(Range(-1, 0.5, True)) == Range(-1, 1, True)
+    assert row_by_row(StandardScaler(), known) is None
+    refused = row_by_row(named(np.log), known)
+    assert isinstance(refused, Refusal) and refused.alone and "between" in refused.why
+
+
+def test_libraries_and_instances():
+    assert library(StandardScaler()) == "sklearn" and library(release()) == "skdp"
+    assert library(Borrowed()) == "" and library(Subclass()) == __name__
+    assert (
+        replaced(StandardScaler().fit(NUMBERS))
+        == ""
+        == replaced(model(DummyClassifier()).fit(X, Y))
+    )
+    assert replaced(patched(SVC())) == "fit" and replaced(patched(model(), "classes_")) == ""
+
+
+def test_what_is_carried_is_named():
+    def what(thing):
+        return carries(thing, lambda frozen: False)
+
+    assert what(NUMBERS).startswith("a table") and what(X).startswith("a table")
+    assert what(Y) and what([{"a": (1, [X])}]) and what(np.array([X, 1], dtype=object)[:1])
+    assert not what(np.arange(3)) and not what({"a": [1, "b", None, 2.5, (3, range(4))]})
+    assert "RAW" not in what(HIDDEN) and "LogisticRegression" in what(HIDDEN)
+    assert "of_the_raw" in what(of_the_raw)
+    assert what(hostile_module) and not what(honest_module)
+    assert what(sys) and not what(np) and not what(math)
+    assert "read_csv" in what(reads_a_file)
+    assert what(lambda Z: globals()["X"]) and what(iter([1]))
+    assert not what(shifted) and not what(np.mean) and not what(np.log) and not what(len)
+    assert what(np.frompyfunc(shifted, 1, 1)) and what([].append) == ""
+    nest = []
+    nest.append(nest)
+    assert not what(nest)
+
+
+def test_a_report_of_a_frozen_model_behind_says_which():
+    (reason,) = privacy_report(model(OneVsRestClassifier(HIDDEN))).reasons
+    assert "brings along what a frozen LogisticRegression learned" in reason
+    assert privacy_report(model(OneVsRestClassifier(HIDDEN))).epsilon == 1
+
+
+# --- seeds and folds
+
+
+def test_a_bag_seeds_the_noise_and_the_report_says_so():
+    bag = BaggingClassifier(model(DummyClassifier()), n_estimators=2)
+    (step,) = (step for step in privacy_report(bag).steps if step.epsilon)
+    assert step.verdict == "leaks" and step.seeded and "BaggingClassifier sets" in step.why
+    ledger = skdp.PrivacyLedger()
+    square = skdp.PairViewSynthesizer(1, domain=skdp.Numeric(0, 100), ledger=ledger)
+    inner = skdp.PrivateClassifier(DummyClassifier(), square, classes=[0, 1])
+    with pytest.warns(skdp.exceptions.InsecureSeedWarning):
+        BaggingClassifier(inner, n_estimators=2).fit(NUMBERS, Y == "low")
+    assert ledger.to_frame()["seeded"].all() and ledger.spent == 2
+
+
+def seed_of_the_mean(X):
+    return X - X.mean()
+
+
+def test_a_name_is_no_seed():
+    steps = [("seed", named(seed_of_the_mean)), ("m", model(DummyClassifier()))]
+    with pytest.raises(ValueError, match="is not private"):
+        skdp.private_cross_val_score(Pipeline(steps), NUMBERS, Y, epsilon=1)
+    search = skdp.PrivateGridSearchCV(Pipeline(steps), {"m__estimator__strategy": ["prior"]})
+    with pytest.raises(ValueError, match="is not private"):
+        search.fit(NUMBERS, Y)
+
+
+def test_seeded_folds_are_no_secret():
+    secret = privacy_report(model(), cv=skdp.PrivateKFold(4))
+    known = privacy_report(model(), cv=skdp.PrivateKFold(4, random_state=0))
+    assert (secret.cv_epsilon, known.cv_epsilon) == (3, 4)
+    assert any("come from a seed" in note for note in known.notes)
+
+
+def test_a_generator_of_folds_is_not_used_up():
+    folds = KFold(3).split(NUMBERS)
+    report = privacy_report(model(), cv=folds)
+    assert report.cv_epsilon is None and len(list(folds)) == 3
+    folds = KFold(3).split(NUMBERS)
+    report = privacy_report(GridSearchCV(model(), {"estimator__C": [1]}, cv=folds))
+    assert report.epsilon is None and len(list(folds)) == 3
+    assert privacy_report(model(), cv=list(KFold(3).split(NUMBERS))).cv_epsilon == 3
+
+    class Asks:
+        def split(self, X, y=None, groups=None):
+            yield from KFold(2).split(X)
+
+        def get_n_splits(self, X=None, y=None, groups=None):
+            return len(X)
+
+    assert privacy_report(model(), cv=Asks()).cv_epsilon is None
+
+
+def test_pickled_releases_pass_as_before():
+    made = model(DummyClassifier()).fit(X, Y)
+    assert_private(pickle.loads(pickle.dumps(made)))
+    assert_private(FrozenEstimator(pickle.loads(pickle.dumps(made))))
