@@ -347,6 +347,11 @@ def _rule(calibration: str | Calibration) -> Calibration:
 # The converge test: how much it loses, and how to set it up.
 
 
+# Noise of this rate is never seen. Of much more the loss cannot be certified: exp(-rate) is then
+# zero in floats, and the loss not a number.
+_NO_NOISE = Fraction(512)
+
+
 class _Test(NamedTuple):
     rate: Fraction
     delta: int
@@ -504,6 +509,7 @@ def _certified_test(epsilon: Fraction, rule: Calibration) -> _Test:
     most = epsilon / _SENSITIVITY
     if rule.published:
         most *= (alpha - 1) / (3 * alpha - 2)
+    most = min(most, _NO_NOISE)
 
     def test(rate: float) -> tuple[int, int]:
         return (_paper_test if rule.published else _tight_test)(rate, alpha)
