@@ -214,7 +214,6 @@ class PrivateEstimator(ShowsPrivacy, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
-        tags.non_deterministic = True
         return tags
 
     def __repr__(self, N_CHAR_MAX=700):

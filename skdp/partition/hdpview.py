@@ -456,7 +456,7 @@ def certified_rate(
     ----------
     epsilon : Fraction
     most : Fraction
-        Rates above this are not looked at.
+        Rates above this, or above 512, are not looked at.
     test : callable
         Bias and floor, in grid steps, for a rate; see `converge_loss`.
     sensitivity : int
@@ -471,7 +471,7 @@ def certified_rate(
         return converge_loss(float(rate), sensitivity, *test(float(rate)))
 
     # The noise is drawn at the dyadic floor of a rate, so only such rates are looked at.
-    high = low = dyadic_floor(most)
+    high = low = dyadic_floor(min(most, _NO_NOISE))
     while loss(low) > epsilon:
         high, low = low, dyadic_floor(low / 2)
     while (middle := dyadic_floor((low + high) / 2)) > low:
@@ -509,7 +509,6 @@ def _certified_test(epsilon: Fraction, rule: Calibration) -> _Test:
     most = epsilon / _SENSITIVITY
     if rule.published:
         most *= (alpha - 1) / (3 * alpha - 2)
-    most = min(most, _NO_NOISE)
 
     def test(rate: float) -> tuple[int, int]:
         return (_paper_test if rule.published else _tight_test)(rate, alpha)
