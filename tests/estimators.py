@@ -198,6 +198,8 @@ CASES = [
         branches={
             **{name: {"algorithm": name} for name in ALGORITHMS if name != "auto"},
             "known size": {"n_samples": 300},
+            "given start": {"algorithm": "lloyd", "init": [[20], [50], [80]]},
+            "given start, improved": {"algorithm": "lloyd-improved", "init": [[20], [50], [80]]},
             "choose k": {"n_clusters": (2, 3, 4)},
         },
         expected_failures={
@@ -326,7 +328,9 @@ def released_arrays(estimator: Any) -> dict[str, np.ndarray]:
         elif isinstance(value, list | tuple):
             items = [(f"{path}[{i}]", part) for i, part in enumerate(value)]
         elif type(value).__module__.startswith("skdp"):
-            slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+            slots = [
+                name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())
+            ]
             names = [*getattr(value, "__dict__", {}), *slots]
             items = [(f"{path}.{name}", getattr(value, name)) for name in dict.fromkeys(names)]
         else:

@@ -1,4 +1,4 @@
-"""Hardly any noise, and hardly any signal: what every estimator releases at both ends of epsilon."""
+"""Hardly any noise, and hardly any signal: what is released at both ends of epsilon."""
 
 from __future__ import annotations
 
