@@ -592,8 +592,7 @@ def test_the_errors_of_all_simulations_count():
 @pytest.mark.parametrize("epsilon", ["0.03", "0.06"])
 def test_intervals_on_two_columns_cover_where_records_are_few(shape, epsilon):
     # n epsilon is 30 or 60: a release has a handful of boxes, and all its errors follow a handful
-    # of draws. With one simulation for a release the mean over the correlated columns is 0.926 and
-    # 0.920, with eight 0.964 and 0.951. The seeds are fixed, so that nothing fails by chance.
+    # of draws. The seeds are fixed, so that nothing fails by chance.
     rng = np.random.default_rng(7)
     n, size = 1000, 64
     x, y = rng.normal(0.4 * size, 0.08 * size, n), rng.integers(0, size, n)
