@@ -327,7 +327,6 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
-        tags.non_deterministic = True
         return tags
 
 

@@ -750,7 +750,7 @@ class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
             # The largest count decides; the overall shares where all counts are zero.
             weight, shares = 1e-9, _overall(self.histogram_)
         else:
-            weight, shares = max(_PRIOR * noise, 1e-9), _additive(*self.make_training_set(), self)
+            weight, shares = _PRIOR * noise, _additive(*self.make_training_set(), self)
         self.smoothed_ = self.histogram_ + weight * shares
 
     def __sklearn_tags__(self):

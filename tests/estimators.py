@@ -5,13 +5,19 @@ A new estimator is added here (test_common.py fails until it is).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import skdp
+from skdp.datacube import CubePlan
+from skdp.domain import Categorical, Numeric
+from skdp.hierarchy import Tree
+from skdp.partition.kmeans_algorithms import ALGORITHMS
 
 SEX = ["Female", "Male"]
 DOMAIN = skdp.Domain(
@@ -22,6 +28,11 @@ DOMAIN = skdp.Domain(
         "income": skdp.Categorical(["low", "high"]),
     }
 )
+
+# So many codes that they are measured by trees.
+WIDE = skdp.Domain({"age": skdp.Numeric(17, 90, bins=64), "work": DOMAIN["work"]})
+# What estimators publish that was public before.
+PUBLIC = (skdp.Domain, skdp.PrivacyLoss, CubePlan, Tree, Numeric, Categorical, Fraction)
 
 
 def people(n_rows: int, seed: int = 0) -> pd.DataFrame:
@@ -48,6 +59,8 @@ class Case:
     array_params: dict[str, Any] = field(default_factory=dict)
     # Columns of the people that it reads; none: all of them.
     columns: tuple[str, ...] = ()
+    # Changes of the parameters that take another way through the code, by a name for each.
+    branches: dict[str, dict[str, Any]] = field(default_factory=dict)
     # Checks of scikit-learn that fail, and why that is right.
     expected_failures: dict[str, str] = field(default_factory=dict)
 
@@ -64,6 +77,17 @@ class Case:
 
     def make_for_arrays(self) -> Any:
         return self.estimator(**{**self.params, **self.array_params})
+
+    def fit(self, estimator: Any, frame: pd.DataFrame) -> Any:
+        """Fit with the labels where the estimator wants them by themselves."""
+        rows = self.rows(frame)
+        params = estimator.get_params(deep=False)
+        domain, target = params.get("domain"), params.get("target")
+        if isinstance(domain, skdp.Domain):
+            rows = rows[[name for name in domain.names if name in rows]]
+        if target:
+            return estimator.fit(rows.drop(columns=target), rows[target])
+        return estimator.fit(rows)
 
 
 EMPTY_IS_LEGAL = {
@@ -94,12 +118,21 @@ CASES = [
         skdp.HDPViewSynthesizer,
         params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
         array_params={"domain": skdp.Numeric(-10, 10, bins=4), "target": None},
+        branches={
+            "paper": {"calibration": "paper"},
+            "no target": {"target": None},
+        },
         expected_failures=EMPTY_IS_LEGAL,
     ),
     Case(
         skdp.PrivTreeSynthesizer,
         params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
         array_params={"domain": skdp.Numeric(-10, 10, bins=4), "target": None},
+        branches={
+            "paper": {"calibration": "paper"},
+            "no target": {"target": None},
+            "two attributes at a time": {"split_attributes": 2},
+        },
         expected_failures=EMPTY_IS_LEGAL,
     ),
     Case(
@@ -110,30 +143,65 @@ CASES = [
             "target": None,
             "strategy": "hierarchical",
         },
+        branches={
+            "cells": {"strategy": "cell"},
+            "hierarchical": {"strategy": "hierarchical"},
+            "no correction": {"noise_correction": False},
+            "no target": {"target": None},
+        },
         expected_failures=EMPTY_IS_LEGAL,
     ),
     Case(
         skdp.GridSynthesizer,
         params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
         array_params={"domain": skdp.Numeric(-10, 10, bins=4), "target": None, "rule": "uniform"},
+        branches={
+            **{rule: {"rule": rule} for rule in ("identity", "uniform", "m-estimator")},
+            "sides": {"rule": 3},
+            "no target": {"target": None},
+        },
         expected_failures=EMPTY_IS_LEGAL,
     ),
     Case(
         skdp.PairViewSynthesizer,
         params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
         array_params={"domain": skdp.Numeric(-10, 10, bins=4), "target": None},
+        branches={
+            "no target": {"target": None},
+            "no error bars": {"error_share": 0},
+            "two columns": {"target": None, "domain": DOMAIN.select(["age", "work"])},
+            "one column": {"target": None, "domain": DOMAIN.select(["age"])},
+            "wide columns": {"target": None, "domain": WIDE},
+        },
         expected_failures=EMPTY_IS_LEGAL,
     ),
     Case(
         skdp.RangeTreeHistogram,
         params={"epsilon": 1.0, "domain": skdp.Domain({"age": skdp.Numeric(17, 90, bins=8)})},
         columns=("age",),
+        branches={
+            "iterative": {"consistency": "iterative"},
+            "no consistency": {"consistency": None},
+            "not negative": {"non_negative": True},
+            "levels alike": {"budget": "uniform", "branching": 2},
+            "geometric": {"budget": "geometric", "branching": 2},
+            "cube root": {"budget": "cube-root", "branching": 2},
+            "all ranges": {"workload": "all"},
+            "quantiles": {"workload": "quantiles"},
+        },
     ),
     Case(
         skdp.DPKMeans,
         params={"n_clusters": 3, "epsilon": 1.0, "bounds": (17, 90), "n_init": 6},
         array_params={"bounds": (-10, 10)},
         columns=("age",),
+        branches={
+            **{name: {"algorithm": name} for name in ALGORITHMS if name != "auto"},
+            "known size": {"n_samples": 300},
+            "given start": {"algorithm": "lloyd", "init": [[20], [50], [80]]},
+            "given start, improved": {"algorithm": "lloyd-improved", "init": [[20], [50], [80]]},
+            "choose k": {"n_clusters": (2, 3, 4)},
+        },
         expected_failures={
             **EMPTY_IS_LEGAL,
             "check_clustering": "asks for labels_, one exact value for each row",
@@ -143,24 +211,37 @@ CASES = [
         skdp.PrivPfCTransformer,
         params={"epsilon": 1.0, "domain": DOMAIN, "target": "income", "max_grids": 500},
         array_params=GRID_ARRAYS,
+        branches={
+            "paper": {"selection": "paper"},
+            "one hot": {"encoding": "onehot"},
+        },
         expected_failures=EMPTY_IS_LEGAL,
     ),
     Case(
         skdp.PrivPfCClassifier,
         params={"epsilon": 1.0, "domain": DOMAIN, "target": "income", "max_grids": 500},
         array_params=GRID_ARRAYS,
+        branches={
+            "paper": {"selection": "paper"},
+        },
         expected_failures=EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED,
     ),
     Case(
         skdp.DiffGenTransformer,
         params={"epsilon": 1.0, "domain": DOMAIN, "target": "income", "n_specializations": 3},
         array_params=GRID_ARRAYS,
+        branches={
+            "one hot": {"encoding": "onehot"},
+        },
         expected_failures=EMPTY_IS_LEGAL,
     ),
     Case(
         skdp.ProjectedHistogramTransformer,
         params={"epsilon": 1.0, "domain": DOMAIN, "target": "income", "n_attributes": 2},
         array_params=GRID_ARRAYS,
+        branches={
+            "one hot": {"encoding": "onehot"},
+        },
         expected_failures=EMPTY_IS_LEGAL,
     ),
     Case(
@@ -172,12 +253,25 @@ CASES = [
             "target": None,
             "classes": [0, 1, 2],
         },
+        branches={
+            "numbers": {"target": "age"},
+        },
         expected_failures=EMPTY_IS_LEGAL,
     ),
     Case(
         skdp.DataCube,
         params={"epsilon": 1.0, "domain": DOMAIN},
         array_params={"domain": skdp.Numeric(-10, 10, bins=4), "max_order": 2},
+        branches={
+            **{name: {"strategy": name} for name in ("all", "base", "optimized")},
+            "pmost": {"strategy": "pmost", "max_variance": 1e13},
+            "mean": {"objective": "mean"},
+            "l1": {"consistency": "l1", "strategy": "all"},
+            "linf": {"consistency": "linf", "strategy": "all"},
+            "no consistency": {"consistency": None, "strategy": "all"},
+            "sums": {"measure": "sum", "value": "age", "dimensions": ["sex", "work"]},
+            "low order": {"max_order": 1},
+        },
         expected_failures=EMPTY_IS_LEGAL,
     ),
     Case(
@@ -195,3 +289,56 @@ CASES = [
         expected_failures=EMPTY_IS_LEGAL,
     ),
 ]
+
+
+def ways() -> list[tuple[Case, dict[str, Any], str]]:
+    """Every estimator in each of its branches, and a name for it."""
+    return [
+        (case, changes, f"{case.name}, {branch}" if branch else case.name)
+        for case in CASES
+        for branch, changes in {"": {}, **case.branches}.items()
+    ]
+
+
+def released_arrays(estimator: Any) -> dict[str, np.ndarray]:
+    """All numbers that a fit has published, by where they stand.
+
+    What is public (the domain, the plan of a cube, the tree of a histogram, what was spent) is
+    left out, and so is what holds no numbers.
+    """
+    found: dict[str, np.ndarray] = {}
+    seen: set[int] = set()
+
+    def visit(value: Any, path: str) -> None:
+        if isinstance(value, bool | str | bytes | type(None)) or id(value) in seen:
+            return
+        if isinstance(value, int | float | np.number | np.ndarray):
+            array = np.asarray(value)
+            if array.dtype.kind in "iuf" and array.size:
+                found[path] = array
+            return
+        if isinstance(value, pd.DataFrame | pd.Series):
+            visit(value.select_dtypes("number").to_numpy(), path)
+            return
+        if isinstance(value, PUBLIC):
+            return
+        seen.add(id(value))
+        if isinstance(value, Mapping):
+            items = [(f"{path}[{key}]", part) for key, part in value.items()]
+        elif isinstance(value, list | tuple):
+            items = [(f"{path}[{i}]", part) for i, part in enumerate(value)]
+        elif type(value).__module__.startswith("skdp"):
+            slots = [
+                name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())
+            ]
+            names = [*getattr(value, "__dict__", {}), *slots]
+            items = [(f"{path}.{name}", getattr(value, name)) for name in dict.fromkeys(names)]
+        else:
+            return
+        for name, part in items:
+            visit(part, name)
+
+    for name, value in vars(estimator).items():
+        if name.endswith("_"):
+            visit(value, name)
+    return found

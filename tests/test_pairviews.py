@@ -571,6 +571,50 @@ def test_intervals_on_two_columns_cover_and_are_not_wide(epsilon):
     assert "noise alone" in model.error_bars.guarantee(0.95)
 
 
+def test_the_errors_of_all_simulations_count():
+    """One simulation whose noise is small by luck does not make intervals narrow."""
+    rng = np.random.default_rng(0)
+    table = random_table(rng, (6, 6), 3000)
+    model = released(table, 10)
+    lucky, other = released(table, 10), ForestModel(model.forest, model.total + 900)
+    reach = [
+        publish_errors(
+            table, model, Fraction(1, 100), [True, True], simulated=(table, models), random_state=0
+        ).reach
+        for models in ([lucky], [lucky, other], [other])
+    ]
+    assert reach[0] < 20 and reach[1] > 300
+    assert reach[1] == pytest.approx(reach[2], rel=0.2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["correlated", "one cell", "three spikes", "even", "a line"])
+@pytest.mark.parametrize("epsilon", ["0.03", "0.06"])
+def test_intervals_on_two_columns_cover_where_records_are_few(shape, epsilon):
+    # n epsilon is 30 or 60: a release has a handful of boxes, and all its errors follow a handful
+    # of draws. The seeds are fixed, so that nothing fails by chance.
+    rng = np.random.default_rng(7)
+    n, size = 1000, 64
+    x, y = rng.normal(0.4 * size, 0.08 * size, n), rng.integers(0, size, n)
+    codes = {
+        "correlated": np.stack([x, x + rng.normal(0, 0.03 * size, n)], axis=1),
+        "one cell": np.tile([40, 11], (n, 1)),
+        "three spikes": np.array([[5, 50], [33, 20], [60, 61]])[rng.integers(0, 3, n)],
+        "even": np.stack([y, rng.integers(0, size, n)], axis=1),
+        "a line": np.stack([y, y], axis=1),
+    }[shape]
+    table = CountTable.from_codes(np.clip(codes, 0, size - 1).astype(int), (size, size))
+    rng = np.random.default_rng(99)
+    queries = [{a: pairviews._random_weights(size, True, rng) for a in (0, 1)} for _ in range(300)]
+    exact = pairviews._exact_answers(table, (0, 1), queries)
+    covered = []
+    for seed in range(60):
+        model = released(table, epsilon, seed)
+        half = model.error_bars.half_width(0.0, model.total, 0.95)
+        covered.append((np.abs(model.answer(queries) - exact) <= half).mean())
+    assert np.mean(covered) >= 0.93
+
+
 def test_the_published_quantile_overrules_the_simulation(monkeypatch):
     """A model that is wrong by more than noise gets intervals that say so."""
     rng = np.random.default_rng(0)
@@ -580,7 +624,7 @@ def test_the_published_quantile_overrules_the_simulation(monkeypatch):
     wrong = ForestModel(model.forest, model.total + 9000)
     for which, reach in ((model, (0, 200)), (wrong, (4000, 9500))):
         bars = publish_errors(
-            table, which, ONE, [True, True], simulated=(drawn, released(drawn)), random_state=0
+            table, which, ONE, [True, True], simulated=(drawn, [released(drawn)]), random_state=0
         )
         assert reach[0] <= bars.reach <= reach[1]
 

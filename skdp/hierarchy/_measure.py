@@ -176,7 +176,12 @@ def noise_quantile(weights: ArrayLike, variances: ArrayLike, level: float) -> fl
         raise ValueError(f"level must be between 0 and 1, got {level!r}.")
     w, v = np.abs(np.asarray(weights, dtype=np.float64)), np.asarray(variances, dtype=np.float64)
     used = (w > 0) & (v > 0) & np.isfinite(v)
-    w, v, times, rest = _grouped(w[used], v[used])
+    w, v = w[used], v[used]
+    # The noise is integer, so that it is not zero with probability v at most. Of hardly any noise
+    # the sum is so zero almost always; the inversion below would take forever to find that out.
+    if float(v.sum()) <= 1.0 - level:
+        return 0.0
+    w, v, times, rest = _grouped(w, v)
     std = math.sqrt(float((times * w**2) @ v) + rest)
     if std == 0:
         return 0.0

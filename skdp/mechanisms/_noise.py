@@ -52,6 +52,9 @@ _REACH = 2**60
 # From this many draws on, building tables of 65,536 buckets pays.
 _MANY = 2**12
 _CHUNK = 2**16
+# Variances are at least this, for weights by precision: far below one record squared, and far
+# enough above the smallest float for products and quotients.
+_LEAST_VARIANCE = 1e-12
 # The sentinel of a bucket that cannot decide; codes stay far from it.
 _UNDECIDED = np.iinfo(np.int16).min
 
@@ -647,7 +650,7 @@ def discrete_laplace_variance(epsilon: Any, sensitivity: Any = 1) -> float:
     -------
     float
         2 r / (1 - r)**2 with r = exp(-epsilon / sensitivity), about 2 (sensitivity / epsilon)**2
-        for small epsilon.
+        for small epsilon; at least 2e-12.
 
     Examples
     --------
@@ -671,7 +674,10 @@ def geometric_variance(epsilon: Any, sensitivity: Any = 1) -> float:
     Returns
     -------
     float
-        r / (1 - r)**2 with r = exp(-epsilon / sensitivity): half that of `discrete_laplace`.
+        r / (1 - r)**2 with r = exp(-epsilon / sensitivity): half that of `discrete_laplace`. At
+        least 1e-12, so that measurements can be weighted by their precision at any epsilon: where
+        the formula gives less (epsilon / sensitivity above 27.6) the noise is zero but for one
+        draw in 10**12, and from 745 on the floating-point exponential is zero itself.
 
     Examples
     --------
@@ -680,7 +686,7 @@ def geometric_variance(epsilon: Any, sensitivity: Any = 1) -> float:
     0.9207
     """
     rate = float(_rate(epsilon, sensitivity))
-    return math.exp(-rate) / math.expm1(-rate) ** 2
+    return max(math.exp(-rate) / math.expm1(-rate) ** 2, _LEAST_VARIANCE)
 
 
 def discrete_laplace_quantile(p: float, epsilon: Any, sensitivity: Any = 1) -> int:

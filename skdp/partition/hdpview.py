@@ -347,6 +347,11 @@ def _rule(calibration: str | Calibration) -> Calibration:
 # The converge test: how much it loses, and how to set it up.
 
 
+# Noise of this rate is never seen. Of much more the loss cannot be certified: exp(-rate) is then
+# zero in floats, and the loss not a number.
+_NO_NOISE = Fraction(512)
+
+
 class _Test(NamedTuple):
     rate: Fraction
     delta: int
@@ -451,7 +456,7 @@ def certified_rate(
     ----------
     epsilon : Fraction
     most : Fraction
-        Rates above this are not looked at.
+        Rates above this, or above 512, are not looked at.
     test : callable
         Bias and floor, in grid steps, for a rate; see `converge_loss`.
     sensitivity : int
@@ -466,7 +471,7 @@ def certified_rate(
         return converge_loss(float(rate), sensitivity, *test(float(rate)))
 
     # The noise is drawn at the dyadic floor of a rate, so only such rates are looked at.
-    high = low = dyadic_floor(most)
+    high = low = dyadic_floor(min(most, _NO_NOISE))
     while loss(low) > epsilon:
         high, low = low, dyadic_floor(low / 2)
     while (middle := dyadic_floor((low + high) / 2)) > low:

@@ -345,10 +345,9 @@ def _round(task: Task, cloud: _Cloud, centroids: FloatArray, budget: Fraction) -
     released = noisy_round(task.points, frozen, reach, epsilon_count, epsilon_sum, task.source)
 
     # Two views of the same count, weighted by their precision; that of the cloud is guessed.
-    count_variance = max(released.count_variance, 1e-12)
     guess = (0.3 * mass) ** 2 + (0.01 * n / k) ** 2
-    precision = 1 / count_variance + 1 / guess
-    counts = (released.counts / count_variance + mass / guess) / precision
+    precision = 1 / released.count_variance + 1 / guess
+    counts = (released.counts / released.count_variance + mass / guess) / precision
     sure = counts > 3 / np.sqrt(precision)
     size = np.maximum(counts, 1.0)
     expected = _sums(residual, cloud.weights, labels, k) / np.maximum(mass, 1e-9)[:, None]

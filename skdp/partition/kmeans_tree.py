@@ -215,8 +215,7 @@ def measure_tree(
         for these, budget in ((final, sum(_LEVELS[depth:]) * epsilon), (~final, part * epsilon)):
             if these.any():
                 values[these] = discrete_laplace(exact[these], budget, random_state=source)
-                # Of hardly any noise the variance may round to zero, which weighs nothing.
-                variances[these] = max(discrete_laplace_variance(budget), 1e-12)
+                variances[these] = discrete_laplace_variance(budget)
         levels.append(_Level(lower, upper, parent, final, values, variances))
         open_boxes = np.flatnonzero(~final)
         if not len(open_boxes):

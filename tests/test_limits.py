@@ -1,0 +1,186 @@
+"""Hardly any noise, and hardly any signal: what is released at both ends of epsilon."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import DOMAIN, people, released_arrays, ways
+
+from skdp.queries import parse
+
+ROWS = people(300)
+# From 745 on the float of exp(-epsilon) is zero, from 700 on nearly so; estimators divide epsilon.
+MUCH = [700, 745, 1500, 1e4, 1e6]
+LITTLE = [1e-4, 1e-6]
+# Unmeasured nodes of a histogram have no finite variance, coinciding centroids no validity.
+MAY_BE_INFINITE = {"blue_.noise_variances", "blue_._subtree", "blue_._known", "validity_"}
+
+
+def fits(epsilons):
+    for case, changes, name in ways():
+        for epsilon in epsilons:
+            # Planning takes seconds and depends on epsilon hardly at all.
+            slow = changes.get("strategy") == "optimized" or changes.get("consistency") in {
+                "l1",
+                "linf",
+            }
+            marks = [pytest.mark.slow] if slow and epsilon != epsilons[-1] else []
+            yield pytest.param(case, changes, epsilon, id=f"{name}, {epsilon:g}", marks=marks)
+
+
+def fit(case, changes, epsilon, rows=ROWS):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return case.fit(case.make(**changes, epsilon=epsilon), rows)
+
+
+@pytest.mark.parametrize(("case", "changes", "epsilon"), list(fits(LITTLE + MUCH)))
+def test_every_release_is_finite_and_nothing_warns(case, changes, epsilon):
+    estimator = fit(case, changes, epsilon)
+    for path, array in released_arrays(estimator).items():
+        assert not np.isnan(array).any(), path
+        path = path.split("[")[0]
+        assert path in MAY_BE_INFINITE or np.isfinite(array).all(), path
+
+
+# --- without noise
+
+
+def exact_table(domain, rows=ROWS):
+    codes = domain.encode(rows[list(domain.names)])
+    table = np.zeros(domain.shape, dtype=np.int64)
+    np.add.at(table, tuple(codes.T), 1)
+    return table
+
+
+def exact_view(table, axes):
+    others = tuple(axis for axis in range(table.ndim) if axis not in axes)
+    return table.sum(axis=others)
+
+
+def noiseless(*names):
+    """Every way through the estimators of these names, at much epsilon."""
+    return [
+        pytest.param(case, changes, epsilon, id=f"{label}, {epsilon:g}")
+        for case, changes, label in ways()
+        for epsilon in (1500, 1e6)
+        if case.name in names and changes.get("strategy") != "optimized"
+    ]
+
+
+# Their boxes may hold several cells whatever epsilon is: what they know exactly is the total.
+COARSE = ({"rule": 3}, {"rule": "uniform"}, {"strategy": "hierarchical"})
+SYNTHESIZERS = ("GridSynthesizer", "KDTreeSynthesizer", "PairViewSynthesizer")
+
+
+@pytest.mark.parametrize(
+    ("case", "changes", "epsilon"),
+    noiseless(*SYNTHESIZERS, "HDPViewSynthesizer", "PrivTreeSynthesizer"),
+)
+def test_without_noise_views_are_exact_and_intervals_hold_the_truth(case, changes, epsilon):
+    release = fit(case, changes, epsilon).synopsis_
+    exact = exact_table(release.domain)
+    names = release.domain.names
+    assert release.count() == pytest.approx(len(ROWS), abs=1e-6)
+    if case.name in SYNTHESIZERS and changes not in COARSE:
+        pairs = list(itertools.combinations(range(len(names)), 2))
+        if case.name == "PairViewSynthesizer":
+            parts = getattr(release.model, "models", [release.model])
+            pairs = [pair for pair in pairs if all(pair in part.pairs for part in parts)]
+        for axes in [*pairs, *((axis,) for axis in range(len(names)))]:
+            found = release.view([names[axis] for axis in axes])
+            np.testing.assert_allclose(found, exact_view(exact, axes), atol=1e-6)
+    if case.name in ("HDPViewSynthesizer", "GridSynthesizer") and changes in COARSE:
+        return  # the intervals cover the noise, and the guarantee says that it is that alone
+    if changes == {"error_share": 0}:
+        return
+    for low, high in ((17, 40), (30, 35), (60, 90)):
+        query = {"age": (low, high)}
+        answer = release.count(query, return_interval=True)
+        weights = parse(query, release.domain)[0]
+        truth = weights @ exact_view(exact, (0,))
+        assert answer.lower - 1e-6 <= truth <= answer.upper + 1e-6
+
+
+@pytest.mark.parametrize(("case", "changes", "epsilon"), noiseless("RangeTreeHistogram"))
+def test_without_noise_histograms_are_exact(case, changes, epsilon):
+    release = fit(case, changes, epsilon)
+    exact = exact_table(release.domain_)[release.codes_]
+    counts = release.tree_.node_counts(exact)
+    np.testing.assert_allclose(release.node_counts_, counts, atol=1e-6)
+    measured = release.blue_.measured
+    np.testing.assert_array_equal(release.noisy_counts_[measured], counts[measured])
+    answer = release.count((17, 90), return_interval=True)
+    assert answer.lower - 1e-6 <= len(ROWS) <= answer.upper + 1e-6
+    assert answer.upper - answer.lower < 1e-3
+
+
+@pytest.mark.parametrize(("case", "changes", "epsilon"), noiseless("DataCube"))
+def test_without_noise_cubes_are_exact(case, changes, epsilon):
+    cube = fit(case, changes, epsilon)
+    exact = exact_table(DOMAIN)
+    if changes.get("measure") == "sum":
+        # One record counts up to 90: there is some noise left, at half of epsilon, and rounding.
+        # Forty scales of it are exceeded with a probability of exp(-40).
+        reach = 40 * 90 / (epsilon / 2) + 0.1
+        ages = pd.Series(np.clip(ROWS["age"], 17, 90))
+        total = cube.tables_[()]
+        assert total == pytest.approx(ages.sum(), abs=reach)
+        np.testing.assert_allclose(cube.tables_[("sex",)].sum(), total, atol=1e-3)
+        return
+    for names, table in cube.tables_.items():
+        axes = [DOMAIN.index(name) for name in names]
+        np.testing.assert_allclose(table, exact_view(exact, axes), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("case", "changes", "epsilon"),
+    noiseless(
+        "PrivPfCTransformer",
+        "PrivPfCClassifier",
+        "DiffGenTransformer",
+        "ProjectedHistogramTransformer",
+    ),
+)
+def test_without_noise_grids_for_classification_are_exact(case, changes, epsilon):
+    release = fit(case, changes, epsilon)
+    assert release.noisy_counts_.sum() == len(ROWS)
+    by_class = release.noisy_counts_.sum(axis=tuple(range(release.noisy_counts_.ndim - 1)))
+    exact = ROWS["income"].value_counts()
+    np.testing.assert_array_equal(by_class, [exact[label] for label in release.classes_])
+    np.testing.assert_allclose(release.histogram_, release.noisy_counts_, atol=1e-6)
+
+
+@pytest.mark.parametrize(("case", "changes", "epsilon"), noiseless("DPKMeans"))
+def test_without_noise_clusters_hold_all_records(case, changes, epsilon):
+    release = fit(case, changes, epsilon)
+    assert ((release.cluster_centers_ >= 17) & (release.cluster_centers_ <= 90)).all()
+    if release.cluster_counts_ is not None:
+        assert release.cluster_counts_.sum() == pytest.approx(len(ROWS), rel=0.01)
+    if release.synopsis_ is not None:
+        assert release.synopsis_.count() == pytest.approx(len(ROWS), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("case", "changes", "epsilon"),
+    noiseless("DPTopKSelector", "PrivateStandardScaler", "PrivateQuantileClipper"),
+)
+def test_without_noise_the_rest_is_exact(case, changes, epsilon):
+    release = fit(case, changes, epsilon)
+    age = ROWS["age"].to_numpy()
+    if case.name == "DPTopKSelector":
+        axis = DOMAIN.index(changes.get("target", "income"))
+        np.testing.assert_array_equal(
+            release.label_counts_, exact_view(exact_table(DOMAIN), (axis,))
+        )
+    elif case.name == "PrivateStandardScaler":
+        np.testing.assert_array_equal(release.counts_, [len(ROWS)])
+        np.testing.assert_allclose(release.mean_, age.mean(), rtol=1e-3)
+        np.testing.assert_allclose(release.scale_, age.std(), rtol=1e-3)
+    else:
+        ends = np.quantile(age, [0.01, 0.99], method="inverted_cdf")
+        np.testing.assert_allclose([release.lower_[0], release.upper_[0]], ends, atol=1.5)
