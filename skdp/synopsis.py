@@ -994,10 +994,17 @@ class Synopsis:
 
     @property
     def total_std(self) -> float:
-        """Standard deviation of the noise in ``total``; ValueError where its law is not known."""
+        """Standard deviation of the noise in ``total``; ValueError where its law is not known.
+
+        Of pair views it is that of the count by itself, before it is combined with the views.
+        """
         if isinstance(self.model, BoxModel):
             return math.sqrt(float(self.model._variances().sum()))
-        return self.model.error({}, 0.95).std
+        if self.privacy_loss is None or "total" not in self.privacy_loss.parts:
+            raise ValueError("The noise of the total is not known: this release does not say it.")
+        n_counts = len(self.model.models) if isinstance(self.model, MixtureModel) else 1
+        budget = self.privacy_loss.of_record.parts["total"]
+        return math.sqrt(n_counts * discrete_laplace_variance(budget))
 
     @property
     def epsilon(self) -> Fraction | None:

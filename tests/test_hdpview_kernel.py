@@ -611,7 +611,7 @@ def test_exactly_kappa_private_cuts_on_a_path(monkeypatch, calibration):
     monkeypatch.setattr(kernel, "_choose_cuts", choose)
     # Everything splits, down to single cells, always cutting off the last code.
     monkeypatch.setattr(
-        kernel, "discrete_laplace", lambda values, *_, **__: np.full(len(values), 10**6)
+        kernel, "above_threshold", lambda values, *_, **__: np.ones(len(values), dtype=bool)
     )
     monkeypatch.setattr(
         kernel,

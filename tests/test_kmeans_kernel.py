@@ -556,8 +556,8 @@ def test_a_record_changes_one_block():
         def __init__(self, blocks):
             self.blocks = blocks
 
-        def below(self, bound, size):
-            assert bound == 6
+        def record_below(self, bound, size, records):
+            assert bound == 6 and len(records) == size
             return self.blocks[:size]
 
     points = points_in((500, 500), 120, 8)

@@ -27,6 +27,7 @@ from ..domain import Categorical, Domain, Numeric
 from ..histogram import RangeTreeHistogram
 from ..mechanisms import (
     SparseVector,
+    above_threshold,
     bounded_sum,
     discrete_laplace,
     exponential,
@@ -170,6 +171,14 @@ def _() -> AuditCase:
 
     options = {"vectorised": True, "sensitivity": 10**6}
     return AuditCase(mechanism, 0, 10**6, 1.0, **_ARRAYS, options=options)
+
+
+@audited("above_threshold")
+def _() -> AuditCase:
+    def mechanism(count: int, n: int) -> Any:
+        return above_threshold(np.full(n, count), 1.0, 0)
+
+    return AuditCase(mechanism, 0, 1, 1.0, **_ARRAYS, options={"vectorised": True})
 
 
 @audited("geometric")

@@ -232,8 +232,8 @@ def replay(
     >>> def count(records):
     ...     epsilon = 1.0 if len(records) > 2 else 0.5
     ...     return int(discrete_laplace(len(records), epsilon))
-    >>> print(replay(count, rows, rows[:2], epsilon=1.0).diverged_at)
-    call 1, discrete_laplace in count: rate 1 and 1/2
+    >>> print(replay(count, rows, rows[:2], epsilon=1.0).diverged_at)  # doctest: +ELLIPSIS
+    call 1, discrete_laplace in ...count: rate 1 and 1/2
     """
     modes = _modes(outputs)
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
