@@ -7,13 +7,15 @@ export MPLBACKEND ?= agg
 # On a busy machine the threads of OpenMP wait for each other, ten times as long as they work.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-oldest lint format docs site-check dist clean
+.PHONY: help demo test test-oldest audit mutants lint format docs site-check dist clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make demo         release a private view of real records, query it, train on it'
 	@echo 'make test         lint, types and tests with the newest dependencies'
 	@echo 'make test-oldest  tests with the oldest dependencies that are supported'
+	@echo 'make audit        replay and audit every mechanism and estimator, quickly'
+	@echo 'make mutants      break every call of a mechanism; the tests must notice (an hour)'
 	@echo 'make docs         build the documentation; warnings and broken links are errors'
 	@echo 'make site-check   open every page of it in Chromium, if there is one'
 	@echo 'make dist         build wheel and sdist, check them, install and try the wheel'
@@ -60,6 +62,13 @@ test: lint
 
 test-oldest: .venv-oldest/complete
 	.venv-oldest/bin/python -m pytest -n $(JOBS)
+
+audit: .venv/complete
+	.venv/bin/python -m skdp audit --replay --out build/audit
+	.venv/bin/python -m skdp audit --quick --out build/audit
+
+mutants: .venv/complete
+	.venv/bin/python tests/mutants.py
 
 docs: .venv-docs/complete
 	.venv-docs/bin/python -m sphinx -W --keep-going -b html docs docs/_build/html

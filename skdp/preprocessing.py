@@ -171,7 +171,9 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         ndarray of shape (n_rows, n_features)
             Missing values stay missing.
         """
-        return (self._values(X) - self.mean_) / self.scale_
+        # A huge value becomes infinite, without a warning that would tell of it.
+        with np.errstate(over="ignore"):
+            return (self._values(X) - self.mean_) / self.scale_
 
     def inverse_transform(self, X):
         """Undo `transform`.
@@ -185,7 +187,8 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         ndarray of shape (n_rows, n_features)
         """
         check_is_fitted(self)
-        return _matrix(as_frame(X)) * self.scale_ + self.mean_
+        with np.errstate(over="ignore"):
+            return _matrix(as_frame(X)) * self.scale_ + self.mean_
 
 
 class PrivateQuantileClipper(_ColumnTransformerBase):

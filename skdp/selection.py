@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._base import PrivateEstimator, declare_label, match_rows, warn_of_emptiness
 from ._random import NoiseSource, noise_source
 from ._validation import as_epsilon, as_fraction, split_epsilon
-from .accounting import PrivacyLedger, PrivacyLoss
+from .accounting import PrivacyLoss, charge
 from .domain import Categorical, Numeric
 from .exceptions import DomainError
 from .frames import as_column, as_frame, object_array
@@ -371,11 +371,13 @@ def most_frequent_items(
     exact = as_epsilon(epsilon)
     parts = {"counts": 1} if everything else {"selection": 1 - share, "counts": share}
     source = noise_source(random_state)
-    loss = PrivacyLoss(exact, split_epsilon(exact, parts), seeded=source.seeded)
-    if ledger is not None and not isinstance(ledger, PrivacyLedger):
-        raise TypeError(
-            f"ledger must be a skdp.PrivacyLedger or None, got {type(ledger).__name__}."
-        )
+    # A basket is a record. In long form a person has several, of which so many count.
+    loss = PrivacyLoss(
+        exact,
+        split_epsilon(exact, parts),
+        seeded=source.seeded,
+        max_contributions=None if persons is None else bound,
+    )
     entries = _plain_list(baskets, "baskets")
     names = None if persons is None else _plain_list(persons, "persons")
     if names is not None and len(entries) != len(names):
@@ -383,8 +385,7 @@ def most_frequent_items(
             f"baskets has {len(entries)} items and persons {len(names)} names: give one person "
             "for each item."
         )
-    if ledger is not None:
-        ledger.charge("most_frequent_items", loss)
+    charge(ledger, "most_frequent_items", loss)
 
     if names is None:
         entries, owners = _flat(entries)

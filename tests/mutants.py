@@ -3,6 +3,7 @@
     python tests/mutants.py                     # all mutants, some of an hour
     python tests/mutants.py skdp/cluster.py     # those of some files
     python tests/mutants.py --list              # what there is, without running it
+    python tests/mutants.py --near              # replays and nearest tests only
 
 Three mutants for each call site outside `skdp.mechanisms`:
 
@@ -240,8 +241,8 @@ def run_tests(folder: Path, *arguments: str) -> bool:
     return done.returncode in (0, 5)
 
 
-def killed_by(mutant: Mutant, folder: Path) -> str | None:
-    """The first ring of tests that notices a mutant, or None."""
+def killed_by(mutant: Mutant, folder: Path, near: bool = False) -> str | None:
+    """The first ring that notices a mutant, or None; ``near`` tries the first two rings only."""
     path = folder / mutant.file
     original = path.read_text(encoding="utf-8")
     path.write_text(mutated(original, mutant), encoding="utf-8")
@@ -252,6 +253,8 @@ def killed_by(mutant: Mutant, folder: Path) -> str | None:
         "common checks": ["tests/test_common.py"],
         "the rest": ["-n", "2", "tests", *(f"--ignore={name}" for name in nearest)],
     }
+    if near:
+        del rings["common checks"], rings["the rest"]
     try:
         return next(
             (ring for ring, choice in rings.items() if not run_tests(folder, *choice)), None
@@ -264,6 +267,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("files", nargs="*", help="files of skdp; default: all")
     parser.add_argument("--list", action="store_true", help="name the mutants and stop")
+    parser.add_argument("--near", action="store_true", help="replays and nearest tests only")
     parser.add_argument("--part", default="1/1", help="such as 2/4: the second quarter")
     options = parser.parse_args()
     mutants = [m for m in all_mutants() if not options.files or m.file in options.files]
@@ -279,12 +283,17 @@ def main() -> int:
             ".venv*", ".git", "_build", "__pycache__", "dist", ".*cache"
         )
         shutil.copytree(ROOT, folder, ignore=ignore)
+        words = " or ".join(sorted({REPLAYS[mutant.file] for mutant in mutants}))
+        if not run_tests(
+            folder, "tests/test_replay.py", "-n", "2", "-k", f"certified and ({words})"
+        ):
+            sys.exit("The replays fail without any mutant.")
         for number, mutant in enumerate(mutants, 1):
             begin = time.perf_counter()
             key = (mutant.file, mutant.function, mutant.mechanism, mutant.kind)
             verdict = f"equivalent: {EQUIVALENT[key]}" if key in EQUIVALENT else None
             if verdict is None:
-                ring = killed_by(mutant, folder)
+                ring = killed_by(mutant, folder, options.near)
                 verdict = "SURVIVED" if ring is None else f"killed by {ring}"
                 survivors += [mutant] if ring is None else []
             seconds = time.perf_counter() - begin

@@ -148,3 +148,13 @@ def test_bad_bounds_cost_nothing(bounds):
     with pytest.raises(skdp.DomainError, match="bounds"):
         skdp.PrivateStandardScaler(bounds=bounds, ledger=ledger).fit(X)
     assert ledger.spent == 0
+
+
+@pytest.mark.filterwarnings("error")
+def test_huge_values_are_silent():
+    rows = np.array([[0.5], [0.25], [0.75]] * 200)
+    with pytest.warns(skdp.InsecureSeedWarning):
+        scaler = skdp.PrivateStandardScaler(5.0, bounds=(0, 1), random_state=0).fit(rows)
+    huge = np.array([[1.7e308], [-1.7e308], [np.inf], [np.nan]])
+    assert np.isinf(scaler.transform(huge)[:3]).all()
+    scaler.inverse_transform(huge)

@@ -384,3 +384,14 @@ def test_the_ledger_pays_for_items():
         most_frequent_items([["i0"]], 1, ITEMS, 0.75, max_items=2, ledger=ledger)
     with pytest.raises(TypeError, match="PrivacyLedger"):
         most_frequent_items([["i0"]], 1, ITEMS, 0.75, max_items=2, ledger=1)
+
+
+def test_items_in_long_form_are_charged_to_the_person():
+    ledger = skdp.PrivacyLedger(2.0)
+    column, persons = ["i0", "i1", "i1"], [1, 1, 2]
+    most_frequent_items(column, 1, ITEMS, 1.0, max_items=2, persons=persons, ledger=ledger)
+    charge = ledger.to_frame().iloc[0]
+    assert charge["unit"] == "person" and charge["max_contributions"] == 2
+    baskets = skdp.PrivacyLedger(2.0)
+    most_frequent_items([["i0", "i1"], ["i1"]], 1, ITEMS, 1.0, max_items=2, ledger=baskets)
+    assert baskets.to_frame().iloc[0]["unit"] == "record"
