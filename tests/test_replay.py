@@ -7,13 +7,14 @@ import math
 import os
 import threading
 import warnings
+from collections import defaultdict
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 from estimators import CASES
-from replays import BRANCHES, LINE, PLANE, Branch, pairs_of, spread
+from replays import BRANCHES, LINE, PARTS, PLANE, Branch, pairs_of, spread
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -41,29 +42,41 @@ MODES = list(OUTPUTS)
 # --- every estimator
 
 
-def certify(branch: Branch, n: int | None = None, all_epsilons: bool = False):
+def certify(branch: Branch, everything: bool = False):
     """Replay all pairs of a branch; the largest part of epsilon that a run has cost."""
     tightest = 0.0
     for place, (pair, (data, neighbour)) in enumerate(branch.pairs().items()):
-        epsilons = branch.epsilons
-        if not all_epsilons:
-            # One for each pair: together the pairs see all of them.
-            epsilons = [epsilons[place % len(epsilons)]]
-        for epsilon in epsilons:
-            modes = [MODES[(place + turn) % len(MODES)] for turn in range(len(MODES))]
+        if everything:
+            turns = list(itertools.product(branch.epsilons, MODES, (False, True)))
+        else:
+            # Together the pairs see all epsilons and all ways to make up outputs.
+            epsilon = branch.epsilons[place % len(branch.epsilons)]
+            mode = MODES[place % len(MODES)]
+            turns = [(epsilon, mode, turn % 2 == 1) for turn in range(branch.runs)]
+        for epsilon, mode, backward in turns:
             result = replay(
                 branch.make(epsilon),
-                data,
-                neighbour,
-                outputs=modes if n else modes[: max(branch.runs // 2, 1)],
-                n=n or branch.runs,
+                *((neighbour, data) if backward else (data, neighbour)),
+                outputs=mode,
+                n=1,
                 epsilon=None if branch.claim is None else branch.claim(epsilon),
+                random_state=place,
                 name=f"{branch.name}, {pair}, epsilon {epsilon:g}",
             )
-            assert result.passed, str(result)
-            assert not result.n_errors, str(result)
+            assert result.passed and not result.n_errors, str(result)
+            assert_parts(result)
             tightest = max(tightest, result.loss / result.epsilon)
     return tightest
+
+
+def assert_parts(result):
+    """What the steps of a part cost together is within its budget."""
+    spent = defaultdict(float)
+    for step, loss in result.by_part.items():
+        spent[PARTS.get(step)] += loss
+    for part, loss in spent.items():
+        if part in result.declared:
+            assert loss <= result.declared[part] * (1 + 1e-9) + 1e-9, (part, str(result))
 
 
 def parameters(branches):
@@ -91,7 +104,7 @@ def test_every_branch_is_certified(branch):
 @pytest.mark.slow
 @pytest.mark.parametrize("branch", list(parameters(BRANCHES)))
 def test_every_branch_is_certified_with_all_outputs(branch):
-    certify(branch, n=2 * len(MODES), all_epsilons=True)
+    certify(branch, everything=True)
 
 
 def test_every_estimator_has_a_branch():

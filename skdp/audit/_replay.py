@@ -47,7 +47,10 @@ class ReplayResult:
         as likely on one data set as on the other. Infinite if the runs diverged.
     by_part : dict of str to float
         Loss of each step of the algorithm in the run with the largest loss, by the function that
-        called the mechanism. One part may exceed its budget where another spends less.
+        called a mechanism and the mechanism. A step may exceed its budget where another one spends
+        less.
+    declared : dict of str to float
+        Parts of the claim by name, from ``privacy_loss_``; empty for functions.
     diverged_at : str or None
         The first call at which the runs on the two data sets went different ways.
     differs : str or None
@@ -66,6 +69,7 @@ class ReplayResult:
     epsilon: float
     loss: float
     by_part: dict[str, float] = field(repr=False)
+    declared: dict[str, float] = field(repr=False)
     diverged_at: str | None
     differs: str | None
     violations: tuple[str, ...]
@@ -240,7 +244,7 @@ def replay(
         raise ValueError(f"n must be a positive integer, got {n!r}.")
     run = _runner(estimator_factory)
     claimed = None if epsilon is None else float(as_epsilon(epsilon))
-    worst, parts = -math.inf, {}
+    worst, parts, declared = -math.inf, {}, {}
     diverged = differs = None
     violations: dict[str, None] = {}
     n_calls = n_errors = 0
@@ -276,6 +280,8 @@ def replay(
             worst, parts = follower.loss, follower.by_part()
         if claimed is None and loss is not None:
             claimed = float(loss.epsilon)
+        if loss is not None:
+            declared = {part: float(budget) for part, budget in loss.parts.items()}
     if n_errors == n and differs is None:
         # Otherwise a misspelt parameter would look like a certificate.
         kind, text = seen["error"]
@@ -288,6 +294,7 @@ def replay(
         claimed,
         worst if diverged is None else math.inf,
         parts,
+        declared,
         diverged,
         differs,
         tuple(violations),

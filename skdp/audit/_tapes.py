@@ -110,6 +110,11 @@ class _Entry:
     values: NDArray[np.int64] | None = None
     answer: Any = None
 
+    @property
+    def step(self) -> str:
+        """Name of the call in reports."""
+        return f"{self.site}, {self.mechanism}"
+
     def __str__(self) -> str:
         return f"{self.mechanism} in {self.site}"
 
@@ -282,13 +287,13 @@ class Follower(_Tape):
             return
         rate = float(entry.public[0])
         if entry.mechanism == "discrete_laplace":
-            self._bound[entry.site] += rate * float(np.abs(change).sum(dtype=np.float64))
+            self._bound[entry.step] += rate * float(np.abs(change).sum(dtype=np.float64))
         elif entry.mechanism == "threshold":
             level = entry.public[1]
             here, there = (
                 _log_side(each, level, rate, told.answer) for each in (told.values, entry.values)
             )
-            self._signed[entry.site] += float((here - there).sum())
+            self._signed[entry.step] += float((here - there).sum())
         elif entry.mechanism == "stream":
             self._follow_stream(told, entry, change)
         else:
@@ -303,7 +308,7 @@ class Follower(_Tape):
             spread = np.maximum.reduceat(change, starts) - np.minimum.reduceat(change, starts)
             self._compare_with_declared(int(spread.max()), width, entry, "scores move {} apart")
             times = entry.public[2] if entry.mechanism == "top_k" else 1
-            self._bound[entry.site] += times * rate * float(spread.sum())
+            self._bound[entry.step] += times * rate * float(spread.sum())
 
     def _compare_with_declared(self, moved: int, declared: Any, entry: _Entry, what: str) -> None:
         if moved > declared:
@@ -324,7 +329,7 @@ class Follower(_Tape):
             self.excesses.append((math.inf, text))
         positive = np.zeros(answered, dtype=bool)
         positive[places] = True
-        self._stream[entry.site, serial].append(_Comparisons(change, positive, entry.public))
+        self._stream[entry.step, serial].append(_Comparisons(change, positive, entry.public))
 
     @property
     def loss(self) -> float:
@@ -333,12 +338,12 @@ class Follower(_Tape):
         return total + sum(_stream_loss(chunks) for chunks in self._stream.values())
 
     def by_part(self) -> dict[str, float]:
-        """Loss of each calling function."""
+        """Loss of each step: a mechanism, and the function that called it."""
         parts = defaultdict(float, self._bound)
-        for site, loss in self._signed.items():
-            parts[site] += abs(loss)
-        for (site, _), chunks in self._stream.items():
-            parts[site] += _stream_loss(chunks)
+        for step, loss in self._signed.items():
+            parts[step] += abs(loss)
+        for (step, _), chunks in self._stream.items():
+            parts[step] += _stream_loss(chunks)
         return dict(parts)
 
 
