@@ -46,13 +46,12 @@ def certify(branch: Branch, everything: bool = False):
     """Replay all pairs of a branch; the largest part of epsilon that a run has cost."""
     tightest = 0.0
     for place, (pair, (data, neighbour)) in enumerate(branch.pairs().items()):
+        # Together the pairs see all epsilons and all ways to make up outputs.
+        epsilon = branch.epsilons[place % len(branch.epsilons)]
+        turns = [(epsilon, MODES[place % len(MODES)], turn == 1) for turn in range(branch.runs)]
         if everything:
-            turns = list(itertools.product(branch.epsilons, MODES, (False, True)))
-        else:
-            # Together the pairs see all epsilons and all ways to make up outputs.
-            epsilon = branch.epsilons[place % len(branch.epsilons)]
-            mode = MODES[place % len(MODES)]
-            turns = [(epsilon, mode, turn % 2 == 1) for turn in range(branch.runs)]
+            turns += [(epsilon, mode, True) for mode in MODES]
+            turns += [(each, MODES[(place + 1) % len(MODES)], False) for each in branch.epsilons]
         for epsilon, mode, backward in turns:
             result = replay(
                 branch.make(epsilon),
