@@ -552,6 +552,7 @@ def scores() -> list[Branch]:
             lambda epsilon: lambda data: skdp.private_accuracy(*data, epsilon=epsilon),
             pairs,
             claim=same,
+            runs=12,
         ),
         Branch(
             "private_confusion_matrix",
@@ -560,19 +561,22 @@ def scores() -> list[Branch]:
             ),
             pairs,
             claim=same,
+            runs=12,
         ),
         Branch(
             "private_mse",
             lambda epsilon: lambda data: skdp.private_mse(*data, bounds=(0, 1), epsilon=epsilon),
             numbers,
             claim=same,
+            runs=12,
         ),
-        Branch("most_frequent_items", items, baskets, claim=same),
+        Branch("most_frequent_items", items, baskets, claim=same, runs=12),
         Branch(
             "most_frequent_items, no counts",
             lambda epsilon: items(epsilon, count_share=0),
             baskets,
             claim=same,
+            runs=12,
         ),
     ]
 

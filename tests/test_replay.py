@@ -48,7 +48,10 @@ def certify(branch: Branch, everything: bool = False):
     for place, (pair, (data, neighbour)) in enumerate(branch.pairs().items()):
         # Together the pairs see all epsilons and all ways to make up outputs.
         epsilon = branch.epsilons[place % len(branch.epsilons)]
-        turns = [(epsilon, MODES[place % len(MODES)], turn == 1) for turn in range(branch.runs)]
+        turns = [
+            (epsilon, MODES[(place + turn // 2) % len(MODES)], turn % 2 == 1)
+            for turn in range(branch.runs)
+        ]
         if everything:
             turns += [(epsilon, mode, True) for mode in MODES]
             turns += [(each, MODES[(place + 1) % len(MODES)], False) for each in branch.epsilons]
