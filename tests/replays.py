@@ -524,9 +524,9 @@ def scores() -> list[Branch]:
         x, y = np.array([0.1, 0.5, 1.0, 0.0]), np.array([0.1, 0.7, 0.0, 1e300])
         odd = np.array([0.1, NAN, INF])
         return {
+            "nobody": ((x[:1], y[:1]), (x[:0], y[:0])),
             "worst": ((x[:3], y[:3]), (x[:2], y[:2])),
             "huge": ((x, y), (x[:3], y[:3])),
-            "nobody": ((x[:1], y[:1]), (x[:0], y[:0])),
             "missing": ((odd[:2], y[:2]), (odd[:1], y[:1])),
             "infinite": ((odd[[0, 2]], y[:2]), (odd[:1], y[:1])),
         }
