@@ -6,6 +6,8 @@ import itertools
 import logging
 import math
 import os
+import subprocess
+import sys
 import threading
 import warnings
 from collections import defaultdict
@@ -483,7 +485,8 @@ def test_a_forked_process_is_refused():
         os.waitpid(child, 0)
         return os.read(read, 10)
 
-    assert replay(forked, RECORDS, RECORDS[:-1], epsilon=1.0, n=1).n_calls == 0
+    with pytest.raises(ReplayError, match="thread or process"):
+        replay(forked, RECORDS, RECORDS[:-1], epsilon=1.0, n=1)
     from skdp._random import recording
     from skdp.audit._tapes import Recorder
 
@@ -511,6 +514,8 @@ def test_runs_that_all_fail_certify_nothing():
 
 
 def test_parameters_are_checked():
+    with pytest.raises(TypeError, match="empty after the first run"):
+        replay(len, iter([1, 2]), [1], epsilon=1.0)
     with pytest.raises(TypeError, match="estimator"):
         replay(3, RECORDS, RECORDS[:-1])
     with pytest.raises(ValueError, match="outputs"):
@@ -757,6 +762,8 @@ def test_what_is_hidden_in_a_result_is_found(make):
         lambda: pd.Series(["x", "y"], name="a"),
         lambda: pd.DataFrame([[1, "x"], [2, None]], columns=["a", "a"])["a"],
         lambda: pd.Series([1.5, 2.5], index=["x", "y"]),
+        lambda: pd.Categorical(["x", None]),
+        lambda: pd.MultiIndex.from_tuples([(1, "x"), (2, "y")]),
         lambda: pytest.importorskip("polars").Series("a", ["x", "y"]),
         lambda: pytest.importorskip("polars").DataFrame({"a": ["x", "y"]}),
         lambda: pytest.importorskip("pyarrow").table({"a": ["x", "y"]}),
@@ -851,6 +858,27 @@ def test_what_is_logged_is_released():
         return int(discrete_laplace(len(rows), 1.0))
 
     assert "3 rows" in replay(logs, ROWS, ROWS[:2], epsilon=1.0).differs
+
+
+@pytest.mark.parametrize("noise", ["one-sided", "two-sided"])
+def test_a_sparse_vector_of_another_run_is_refused(noise):
+    vector = SparseVector(1.0, 10, 2, noise=noise)
+    with pytest.raises(ReplayError, match="made before"):
+        replay(lambda rows: vector.query(len(rows)), ROWS, ROWS[:2], epsilon=0.1)
+
+
+DRAW = "from skdp.mechanisms import discrete_laplace as d; print(int(d({}, 50.0)) > -100)"
+
+
+def test_draws_of_other_interpreters_are_noticed():
+    def elsewhere(rows):
+        command = [sys.executable, "-c", DRAW.format(len(rows))]
+        return subprocess.run(command, capture_output=True, check=True).stdout
+
+    with pytest.raises(ReplayError, match="thread or process"):
+        replay(elsewhere, ROWS, ROWS[:2], epsilon=0.1, n=1)
+    # It goes on where nothing is recorded.
+    assert elsewhere(ROWS).strip() == b"True"
 
 
 def test_changes_beyond_64_bits():

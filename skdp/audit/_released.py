@@ -165,9 +165,9 @@ def _contents(here: Any, there: Any, path: str, memo: dict) -> str | None:
     if isinstance(here, weakref.ref):
         return first_difference(here(), there(), path, memo)
     if hasattr(here, "to_list") and hasattr(here, "dtype"):
-        parts = [[each.dtype, each.name, each.to_list()] for each in (here, there)]
+        parts = [[each.dtype, getattr(each, "name", ""), each.to_list()] for each in (here, there)]
         return _sequences(*parts, path, memo)
-    if hasattr(here, "collect") and hasattr(here, "columns"):
+    if hasattr(type(here), "collect") and hasattr(type(here), "columns"):
         return f"{path}: {type(here).__name__} cannot be compared before it is collected"
     if hasattr(here, "columns") and hasattr(here, "dtypes"):
         return _frames(here, there, path, memo)

@@ -215,7 +215,11 @@ def replay(
 
     Replay takes the law of the mechanisms on trust, and shows nothing about pairs and outputs that
     were not tried; `audit` needs neither the law nor the source, but sees only what is frequent.
-    Time is not compared. The outputs that a tape makes up are not private: use made-up data.
+    Every run gets a copy of its data set, and what it returns, prints, warns of, logs or raises is
+    compared. Time and files are not, nor what is kept outside the result and its class: a cache
+    that outlives a run hands the second run what the first has read, and hides it. A seed given as
+    ``random_state`` is not used, and not held against an estimator. The outputs that a tape makes
+    up are not private: use made-up data.
 
     Examples
     --------
@@ -238,6 +242,11 @@ def replay(
     call 1, discrete_laplace in ...count: rate 1 and 1/2
     """
     modes = _modes(outputs)
+    for each in (data, neighbour):
+        if hasattr(each, "__next__"):
+            raise TypeError(
+                f"A {type(each).__name__} is empty after the first run. Give a list or an array."
+            )
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise ValueError(f"n must be a positive integer, got {n!r}.")
     run = _runner(estimator_factory)
@@ -260,7 +269,7 @@ def replay(
         for each in (tape, follower):
             if each.missed:
                 raise ReplayError(
-                    "Another thread drew noise or coins while the run was recorded. Set "
+                    "Another thread or process drew noise or coins while the run was recorded. Set "
                     "n_jobs=None everywhere, and replay while nothing else uses skdp."
                 )
             if each.refused is not None:

@@ -18,7 +18,15 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from .._random import WORKERS, Call, Tape, process_mark, sampling_generator, seeded_bits
+from .._random import (
+    WORKERS,
+    Call,
+    Tape,
+    process_mark,
+    report_draw,
+    sampling_generator,
+    seeded_bits,
+)
 from ..exceptions import ReplayError
 from ._neighbours import records
 from ._released import first_difference
@@ -136,6 +144,7 @@ class _Tape(Tape):
 
     def _check(self) -> None:
         if process_mark() != self._process:
+            report_draw()
             self.refuse(WORKERS)
 
     def answer(self, call: Call) -> Any:
