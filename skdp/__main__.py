@@ -24,6 +24,7 @@ import os
 import runpy
 import sys
 import tempfile
+import warnings
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -310,7 +311,10 @@ def _release(options):
         epsilon = _number(options.epsilon, "--epsilon")
         estimator = _METHODS[options.method](epsilon, domain=domain, target=options.target)
         # What can be refused is refused where there are no records, in words that may be shown.
-        estimator.fit(_records([], width, places, domain))
+        with warnings.catch_warnings():
+            # That nearly no records fit the domain is not news here.
+            warnings.simplefilter("ignore")
+            estimator.fit(_records([], width, places, domain))
         ledger = None
         if options.ledger is not None:
             ledger = PrivacyLedger(_number(options.budget, "--budget"), path=options.ledger)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Iterator
@@ -34,6 +35,7 @@ __all__ = [
     "noise_source",
     "process_mark",
     "recording",
+    "report_draw",
     "sampling_generator",
     "seeded_bits",
 ]
@@ -298,7 +300,8 @@ class Tape(NoiseSource):
     Attributes
     ----------
     missed : int
-        Sources that were made outside the recorded context while it was open, by other threads.
+        Sources that were made outside the recorded context while it was open: by other threads, or
+        by processes that were started meanwhile.
     """
 
     missed = 0
@@ -320,6 +323,9 @@ class Tape(NoiseSource):
 
 
 _GLOBAL_SEED = 0
+# Names a file that is there while a run is recorded, for processes that are started meanwhile: they
+# inherit the environment, if nothing else.
+_MARK = "SKDP_RECORDING"
 _current: ContextVar[Tape | None] = ContextVar("skdp_tape", default=None)
 # Tapes that are recording in any thread. A thread started meanwhile does not see the tape, and what
 # it draws must not go unnoticed.
@@ -333,6 +339,10 @@ def recording(tape: Tape) -> Iterator[None]:
     NumPy's global generator, which seeds scikit-learn's estimators, gives public coins too.
     """
     state = np.random.get_state()  # noqa: NPY002
+    outer = os.environ.get(_MARK)
+    handle, drawn = tempfile.mkstemp(prefix="skdp-recording-")
+    os.close(handle)
+    os.environ[_MARK] = drawn
     token = _current.set(tape)
     _recording.append(tape)
     try:
@@ -340,6 +350,12 @@ def recording(tape: Tape) -> Iterator[None]:
         yield
     finally:
         np.random.set_state(state)  # noqa: NPY002
+        os.environ.pop(_MARK, None)
+        if outer is not None:
+            os.environ[_MARK] = outer
+        with contextlib.suppress(OSError):
+            tape.missed += os.path.getsize(drawn)
+            os.unlink(drawn)
         _recording.remove(tape)
         _current.reset(token)
 
@@ -349,7 +365,17 @@ def _tape() -> Tape | None:
     if tape is None:
         for other in _recording:
             other.missed += 1
+        if not _recording:
+            report_draw()
     return tape
+
+
+def report_draw() -> None:
+    """Tell the process that has started this one, if it records, of a draw that it cannot see."""
+    path = os.environ.get(_MARK)
+    if path is not None:
+        with contextlib.suppress(OSError), open(path, "r+b") as file:
+            file.write(b"1")
 
 
 def seeded_bits(seed: int) -> np.random.Philox:

@@ -336,6 +336,8 @@ class RangeTreeHistogram(PrivateEstimator):
             tree = hierarchy.level_tree(n, hierarchy.plan_levels(n, self._workload(n)).counts)
         else:
             tree = hierarchy.balanced_tree(n, _DEFAULT_BRANCHING)
+        if (np.sort(codes) != np.arange(n)).any():
+            raise ValueError("The leaves of the taxonomy must be the categories, each once.")
         if tree.n_bins != n:
             raise ValueError(
                 f"The tree has {tree.n_bins} bins, but the attribute has {n} values (without the "

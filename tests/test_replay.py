@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import math
 import os
+import subprocess
+import sys
 import threading
 import warnings
 from collections import defaultdict
+from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -494,7 +499,8 @@ def test_a_forked_process_is_refused():
         os.waitpid(child, 0)
         return os.read(read, 10)
 
-    assert replay(forked, RECORDS, RECORDS[:-1], epsilon=1.0, n=1).n_calls == 0
+    with pytest.raises(ReplayError, match="thread or process"):
+        replay(forked, RECORDS, RECORDS[:-1], epsilon=1.0, n=1)
     from skdp._random import recording
     from skdp.audit._tapes import Recorder
 
@@ -522,6 +528,8 @@ def test_runs_that_all_fail_certify_nothing():
 
 
 def test_parameters_are_checked():
+    with pytest.raises(TypeError, match="empty after the first run"):
+        replay(len, iter([1, 2]), [1], epsilon=1.0)
     with pytest.raises(TypeError, match="estimator"):
         replay(3, RECORDS, RECORDS[:-1])
     with pytest.raises(ValueError, match="outputs"):
@@ -673,3 +681,235 @@ def test_the_library_is_replayed(tmp_path):
     assert [name for name, make in AUDITS.items() if not make().replays] == ["geometric"]
     with pytest.raises(ValueError, match="Bare noise"):
         replay_library(None, names=["geometric"])
+
+
+# --- ways around it
+
+ROWS = np.array([[0.5], [0.5], [1.5]])
+
+
+class Slotted:
+    """Two slots, one of them with a private name."""
+
+    __slots__ = ("__exact", "shown")
+
+    def __init__(self, exact):
+        self.shown = 0
+        self.__exact = exact
+
+
+class Whole(int):
+    """An integer that may hold more than its value."""
+
+
+class Table(dict):
+    """A dictionary that may hold more than its items."""
+
+
+class Cells(np.ndarray):
+    """An array that may hold more than its elements."""
+
+
+def _with(item, size):
+    item.size_seen = size
+    return item
+
+
+def _function(size):
+    return lambda row, shift=size: row - shift
+
+
+def _local(size):
+    return _with(threading.local(), size)
+
+
+HIDDEN = {
+    "the same ids again": lambda n: [Decimal(1), Decimal(2), Decimal(n)],
+    "a private slot": Slotted,
+    "a default of a function": _function,
+    "an attribute of a function": lambda n: _labelled(n),
+    "an attribute of an integer": lambda n: _with(Whole(1), n),
+    "an attribute of a dictionary": lambda n: _with(Table(), n),
+    "an attribute of an array": lambda n: _with(np.zeros(2).view(Cells), n),
+    "a default of a dictionary": lambda n: defaultdict(partial(int, n)),
+    "a mask": lambda n: np.ma.array([1, 1], mask=[False, n > 2]),
+    "the index of a frame": lambda n: pd.DataFrame({"a": [1]}, index=[n]),
+    "the name of the columns": lambda n: pd.DataFrame({"a": [1]}).rename_axis(columns=str(n)),
+    "categories": lambda n: pd.DataFrame({"a": pd.Categorical(["x"], ["x", "y", "z"][:n])}),
+    "metadata of a type": lambda n: np.zeros(1, np.dtype("i8", metadata={"n": n})),
+    "the layout of an array": lambda n: np.zeros((2, 2), order="CF"[n > 2]),
+    "the type of a key": lambda n: {1 if n > 2 else True: 0},
+    "the sign of a key": lambda n: {0.0 if n > 2 else -0.0: 0},
+    "the type in a set": lambda n: {1 if n > 2 else True},
+    "the order of a set": lambda n: {0, 8} if n > 2 else {8, 0},
+    "an empty range": lambda n: range(n, n),
+    "the sign of an imaginary part": lambda n: complex(0.0, 0.0 if n > 2 else -0.0),
+    "a local of the thread": _local,
+}
+if hasattr(np.dtypes, "StringDType"):
+    HIDDEN["long text"] = lambda n: np.array([f"text of {n} letters"], np.dtypes.StringDType())
+
+
+def _labelled(size):
+    def shown():
+        return 0
+
+    shown.size = size
+    return shown
+
+
+@pytest.mark.parametrize("make", [pytest.param(v, id=k) for k, v in HIDDEN.items()])
+def test_what_is_hidden_in_a_result_is_found(make):
+    def hides(rows):
+        discrete_laplace(len(rows), 1.0)
+        return make(len(rows))
+
+    result = replay(hides, ROWS, ROWS[:2], epsilon=1.0, n=2)
+    assert not result.passed and result.loss == 1.0
+    # The same of equal data is the same.
+    assert first_difference(make(3), make(3)) is None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: pd.Series(["x", "y"], name="a"),
+        lambda: pd.DataFrame([[1, "x"], [2, None]], columns=["a", "a"])["a"],
+        lambda: pd.Series([1.5, 2.5], index=["x", "y"]),
+        lambda: pd.Categorical(["x", None]),
+        lambda: pd.MultiIndex.from_tuples([(1, "x"), (2, "y")]),
+        lambda: pytest.importorskip("polars").Series("a", ["x", "y"]),
+        lambda: pytest.importorskip("polars").DataFrame({"a": ["x", "y"]}),
+        lambda: pytest.importorskip("pyarrow").table({"a": ["x", "y"]}),
+    ],
+)
+def test_equal_columns_are_equal(make):
+    assert first_difference(make(), make(), "x") is None
+
+
+SHARED = {}
+
+
+def test_what_later_runs_change_is_seen():
+    def keeps_one_object(rows):
+        discrete_laplace(len(rows), 1.0)
+        SHARED["size"] = len(rows)
+        return SHARED
+
+    assert "size" in replay(keeps_one_object, ROWS, ROWS[:2], epsilon=1.0).differs
+
+    class Counts(skdp.GridSynthesizer):
+        sizes = ()
+
+        def fit(self, X, y=None):
+            type(self).sizes = (len(X),)
+            return super().fit(X, y)
+
+    result = replay(Counts(domain=LINE), spread(LINE, 9), spread(LINE, 9)[:-1])
+    assert "sizes" in result.differs
+
+
+def test_every_run_has_its_own_data():
+    def overwrites(rows):
+        size = len(rows)
+        discrete_laplace(size, 1.0)
+        if rows[0, 0] < 5:
+            rows[:] = 10 + size
+        return float(rows[0, 0])
+
+    def looks_behind_a_view(rows):
+        discrete_laplace(len(rows), 1.0)
+        return len(rows if rows.base is None else rows.base) // 3
+
+    rows = ROWS.copy()
+    assert not replay(overwrites, rows, rows[:2], epsilon=1.0).passed
+    assert (rows == ROWS).all()
+    assert not replay(looks_behind_a_view, rows, rows[:2], epsilon=1.0).passed
+
+
+def test_a_divergence_that_is_handled_counts():
+    def swallows(rows):
+        try:
+            return int(discrete_laplace(0, 1.0 if len(rows) > 2 else 0.5))
+        except BaseException:
+            return 0
+
+    result = replay(swallows, ROWS, ROWS[:2], epsilon=1.0)
+    assert result.diverged_at is not None and result.loss == math.inf
+
+
+def test_what_an_exception_carries_is_released():
+    class Carries(skdp.GridSynthesizer):
+        def fit(self, X, y=None):
+            super().fit(X, y)
+            if self.synopsis_.total < 9:
+                error = ValueError("too few")
+                error.size = len(X)
+                raise error
+            return self
+
+    class LeavesBehind(skdp.GridSynthesizer):
+        def fit(self, X, y=None):
+            super().fit(X, y)
+            if self.synopsis_.total < 9:
+                self.size_ = len(X)
+                raise ValueError("too few")
+            return self
+
+    pair = spread(LINE, 9), spread(LINE, 9)[:-1]
+    for each in (Carries, LeavesBehind):
+        result = replay(each(domain=LINE), *pair, n=24)
+        assert result.n_errors and "size" in result.differs, str(result)
+        assert f"{result.n_errors} pairs ended in an exception" in str(result)
+
+
+def test_what_is_logged_is_released():
+    log = logging.getLogger("skdp.tests")
+    log.setLevel(logging.INFO)
+
+    def logs(rows):
+        log.info("%d rows", len(rows))
+        return int(discrete_laplace(len(rows), 1.0))
+
+    assert "3 rows" in replay(logs, ROWS, ROWS[:2], epsilon=1.0).differs
+
+
+@pytest.mark.parametrize("noise", ["one-sided", "two-sided"])
+def test_a_sparse_vector_of_another_run_is_refused(noise):
+    vector = SparseVector(1.0, 10, 2, noise=noise)
+    with pytest.raises(ReplayError, match="made before"):
+        replay(lambda rows: vector.query(len(rows)), ROWS, ROWS[:2], epsilon=0.1)
+
+
+DRAW = "from skdp.mechanisms import discrete_laplace as d; print(int(d({}, 50.0)) > -100)"
+
+
+def test_draws_of_other_interpreters_are_noticed():
+    def elsewhere(rows):
+        command = [sys.executable, "-c", DRAW.format(len(rows))]
+        return subprocess.run(command, capture_output=True, check=True).stdout
+
+    with pytest.raises(ReplayError, match="thread or process"):
+        replay(elsewhere, ROWS, ROWS[:2], epsilon=0.1, n=1)
+    # It goes on where nothing is recorded.
+    assert elsewhere(ROWS).strip() == b"True"
+
+
+def test_changes_beyond_64_bits():
+    def apart(rows):
+        up = len(rows) > 2
+        return noisy_max(np.array([2**62 * up, 2**62 * (not up) - 2**62 * up]), 1.0, 1)
+
+    def around(rows):
+        return noisy_max(np.array([2**63 - 1 if len(rows) > 2 else -(2**63), 0]), 1.0, 1)
+
+    def unsigned(rows):
+        lead = np.array([9, 0] if len(rows) > 2 else [0, 9], dtype=np.uint64)
+        return noisy_max(np.uint64(2**63) + lead, 1.0, 1)
+
+    def far_out(rows):
+        return bool(above_threshold(2**58 + 20 * len(rows), 1.0, 2**58 + 50))
+
+    for each, loss in ((apart, 2.0**62), (around, 2.0**60), (unsigned, 18.0), (far_out, 5.0)):
+        result = replay(each, ROWS, ROWS[:2], epsilon=1.0)
+        assert result.verdict == "convicted" and result.loss >= loss, str(result)

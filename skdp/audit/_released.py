@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import re
 import struct
 import tempfile
 import threading
 import types
+import weakref
 from collections.abc import Mapping
 from contextvars import ContextVar
 from fractions import Fraction
@@ -14,31 +17,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from pandas.arrays import NumpyExtensionArray
 
 from ..frames import as_frame
 
-__all__ = ["first_difference", "released"]
+__all__ = ["first_difference", "independent", "raised", "released"]
 
+# Exceptions shown of a chain of causes.
+_CHAIN = 8
+# Values of class attributes that may have been left there by a run.
+_HELD = (int, float, complex, str, bytes, list, tuple, dict, set, frozenset, np.ndarray)
 # Rows and codes drawn from a release, by a public coin.
 _SAMPLE = 40
-_ATOMS = (
-    type(None),
-    bool,
-    int,
-    str,
-    bytes,
-    complex,
-    Fraction,
-    type,
-    types.ModuleType,
-    range,
-    slice,
-)
+_ATOMS = (type(None), bool, int, str, bytes, Fraction)
+_NAMED = (type, types.ModuleType)
+# What NumPy holds in place; other arrays (objects, text of any length) hold addresses.
+_PLAIN_KINDS = "biufcSUmMV"
 _BY_IDENTITY = (types.BuiltinFunctionType, types.MethodDescriptorType, np.ufunc)
 
 
 # Nothing can be read from these.
-_WITHOUT_VALUE = (type(threading.Lock()), type(threading.RLock()), threading.local, ContextVar)
+_WITHOUT_VALUE = (type(threading.Lock()), type(threading.RLock()))
 
 
 def released(result: Any) -> dict[str, Any]:
@@ -59,6 +59,12 @@ def released(result: Any) -> dict[str, Any]:
     if not hasattr(result, "fit"):
         return seen
     seen["repr"] = _shown(result)
+    seen["classes"] = {
+        f"{kind.__qualname__}.{name}": value
+        for kind in type(result).__mro__
+        for name, value in vars(kind).items()
+        if isinstance(value, _HELD) and not name.startswith("__")
+    }
     for name, holder in (("estimator", result), ("synopsis_", getattr(result, "synopsis_", None))):
         if hasattr(holder, "save"):
             with tempfile.TemporaryDirectory() as folder:
@@ -69,43 +75,100 @@ def released(result: Any) -> dict[str, Any]:
     return seen
 
 
+def raised(error: BaseException) -> list[Any]:
+    """What an exception shows, and those that it came from."""
+    parts: list[Any] = []
+    each: BaseException | None = error
+    while each is not None and len(parts) < _CHAIN:
+        parts.append((type(each), str(each), each.args, vars(each)))
+        each = each.__cause__ or each.__context__
+    return parts
+
+
+def independent(value: Any) -> Any:
+    """A copy that later runs do not change; what cannot be copied stays as it is."""
+    try:
+        return copy.deepcopy(value)
+    except Exception:
+        if type(value) in (dict, list, tuple):
+            parts = value.items() if isinstance(value, dict) else enumerate(value)
+            copies = {name: independent(part) for name, part in parts}
+            return copies if isinstance(value, dict) else type(value)(copies.values())
+        return value
+
+
 def _shown(result: Any) -> str:
     """The text that stands for an object, without addresses in memory."""
     return re.sub(r"0x[0-9a-f]+", "0x", repr(result))
 
 
-def first_difference(here: Any, there: Any, path: str = "", memo: set | None = None) -> str | None:
+def first_difference(here: Any, there: Any, path: str = "", memo: dict | None = None) -> str | None:
     """Name the first place in which two objects differ, or None if they are alike in every bit.
 
     Objects are compared by type and by all that they hold, through attributes, containers and the
     pickle protocol. Locks have no value; what cannot be compared counts as different.
     """
-    memo = set() if memo is None else memo
+    memo = {} if memo is None else memo
     if here is there:
         return None
     if type(here) is not type(there):
         return f"{path}: {type(here).__name__} and {type(there).__name__}"
-    if isinstance(here, _ATOMS):
+    if type(here) in _ATOMS or isinstance(here, _NAMED):
         return None if here == there else _differ(path, here, there)
-    if isinstance(here, float):
-        same = struct.pack("d", here) == struct.pack("d", there)
-        return None if same else _differ(path, here, there)
-    if isinstance(here, np.ndarray) or isinstance(here, np.generic):
-        return _arrays(np.asarray(here), np.asarray(there), path, memo)
     key = (id(here), id(there))
     if key in memo:
         return None
-    memo.add(key)
-    if isinstance(here, Mapping):
-        return _pairs(list(here.items()), list(there.items()), path, memo)
-    if isinstance(here, list | tuple):
-        return _sequences(here, there, path, memo)
-    if isinstance(here, set | frozenset):
+    # The objects are kept with their ids: another object may get the id of one that is gone.
+    memo[key] = (here, there)
+    found = _contents(here, there, path, memo)
+    if found is not None or not isinstance(here, _CONTAINERS) or type(here) in _CONTAINERS:
+        return found
+    # Classes made from a built-in one may hold more than it does.
+    return _dotted(_attributes(here), _attributes(there), path, memo)
+
+
+_CONTAINERS = (*_ATOMS, float, complex, np.ndarray, list, tuple, set, frozenset, Mapping)
+
+
+def _contents(here: Any, there: Any, path: str, memo: dict) -> str | None:
+    """As `first_difference`, for objects of the same type, without attributes of containers."""
+    if isinstance(here, _ATOMS):
         return None if here == there else _differ(path, here, there)
+    if isinstance(here, float | complex):
+        one, other = (struct.pack("dd", each.real, each.imag) for each in (here, there))
+        return None if one == other else _differ(path, here, there)
+    if isinstance(here, range | slice):
+        one, other = ((each.start, each.stop, each.step) for each in (here, there))
+        return _sequences(one, other, path, memo)
+    if isinstance(here, np.ndarray | np.generic):
+        return _arrays(np.asarray(here), np.asarray(there), path, memo)
+    if isinstance(here, Mapping):
+        found = _pairs(list(here.items()), list(there.items()), path, memo)
+        makers = [getattr(each, "default_factory", None) for each in (here, there)]
+        return found or first_difference(*makers, f"{path} (default)", memo)
+    if isinstance(here, list | tuple | set | frozenset):
+        # The order of a set is seen too, and may tell in which order it was filled.
+        return _sequences(list(here), list(there), path, memo)
     if isinstance(here, types.FunctionType | types.MethodType):
         return _functions(here, there, path, memo)
     if isinstance(here, _BY_IDENTITY):
         return None if here == there else _differ(path, here, there)
+    if isinstance(here, threading.local):
+        return _dotted(vars(here), vars(there), path, memo)
+    if isinstance(here, ContextVar):
+        return first_difference(here.get(None), there.get(None), path, memo)
+    if isinstance(here, pd.DataFrame | pd.Series):
+        return _sequences(_pandas(here), _pandas(there), path, memo)
+    if isinstance(here, pd.Index):
+        parts = [[each.dtype, list(each.names), each.tolist()] for each in (here, there)]
+        return _sequences(*parts, f"{path} (index)", memo)
+    if isinstance(here, weakref.ref):
+        return first_difference(here(), there(), path, memo)
+    if hasattr(here, "to_list") and hasattr(here, "dtype"):
+        parts = [[each.dtype, getattr(each, "name", ""), each.to_list()] for each in (here, there)]
+        return _sequences(*parts, path, memo)
+    if hasattr(type(here), "collect") and hasattr(type(here), "columns"):
+        return f"{path}: {type(here).__name__} cannot be compared before it is collected"
     if hasattr(here, "columns") and hasattr(here, "dtypes"):
         return _frames(here, there, path, memo)
     return _objects(here, there, path, memo)
@@ -120,10 +183,22 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _arrays(here: np.ndarray, there: np.ndarray, path: str, memo: set) -> str | None:
+def _arrays(here: np.ndarray, there: np.ndarray, path: str, memo: dict) -> str | None:
     if here.dtype != there.dtype or here.shape != there.shape:
         return f"{path}: {here.dtype}{list(here.shape)} and {there.dtype}{list(there.shape)}"
-    if here.dtype.kind == "O":
+    layouts = [(each.flags.c_contiguous, each.flags.f_contiguous) for each in (here, there)]
+    notes = [dict(each.dtype.metadata or {}) for each in (here, there)]
+    if layouts[0] != layouts[1]:
+        return f"{path}: another layout in memory"
+    if notes[0] or notes[1]:
+        found = first_difference(*notes, f"{path}.dtype.metadata", memo)
+        if found is not None:
+            return found
+    if here.dtype.names:
+        # Field by field: the bytes between them are whatever was there.
+        fields = [[each[name] for name in each.dtype.names] for each in (here, there)]
+        return _sequences(*fields, path, memo)
+    if here.dtype.kind not in _PLAIN_KINDS or here.dtype.hasobject:
         return _sequences(here.ravel().tolist(), there.ravel().tolist(), path, memo)
     if here.tobytes() == there.tobytes():
         return None
@@ -134,11 +209,11 @@ def _arrays(here: np.ndarray, there: np.ndarray, path: str, memo: set) -> str | 
     return _differ(f"{path}[{place}]" if place else path, flat[at].item(), other[at].item())
 
 
-def _pairs(here: list, there: list, path: str, memo: set) -> str | None:
+def _pairs(here: list, there: list, path: str, memo: dict) -> str | None:
     if len(here) != len(there):
         return f"{path}: {len(here)} and {len(there)} entries"
     for (key, value), (other_key, other) in zip(here, there, strict=True):
-        if key is not other_key and key != other_key:
+        if first_difference(key, other_key, path, memo) is not None:
             return f"{path}: the keys {_short(key)} and {_short(other_key)}"
         found = first_difference(value, other, f"{path}[{_short(key)}]" if path else str(key), memo)
         if found is not None:
@@ -146,7 +221,7 @@ def _pairs(here: list, there: list, path: str, memo: set) -> str | None:
     return None
 
 
-def _sequences(here: Any, there: Any, path: str, memo: set) -> str | None:
+def _sequences(here: Any, there: Any, path: str, memo: dict) -> str | None:
     if len(here) != len(there):
         return f"{path}: {len(here)} and {len(there)} items"
     for i, (value, other) in enumerate(zip(here, there, strict=True)):
@@ -156,7 +231,7 @@ def _sequences(here: Any, there: Any, path: str, memo: set) -> str | None:
     return None
 
 
-def _functions(here: Any, there: Any, path: str, memo: set) -> str | None:
+def _functions(here: Any, there: Any, path: str, memo: dict) -> str | None:
     if isinstance(here, types.MethodType):
         same = here.__func__ is there.__func__
         return (
@@ -166,11 +241,21 @@ def _functions(here: Any, there: Any, path: str, memo: set) -> str | None:
         )
     if here.__code__ is not there.__code__:
         return f"{path}: two functions"
-    cells = [[cell.cell_contents for cell in f.__closure__ or ()] for f in (here, there)]
-    return _sequences(cells[0], cells[1], f"{path} (closure)", memo)
+    held = [
+        [[_cell(cell) for cell in f.__closure__ or ()], f.__defaults__, f.__kwdefaults__, vars(f)]
+        for f in (here, there)
+    ]
+    return _sequences(*held, f"{path} (closure, defaults, attributes)", memo)
 
 
-def _frames(here: Any, there: Any, path: str, memo: set) -> str | None:
+def _cell(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return "empty"
+
+
+def _frames(here: Any, there: Any, path: str, memo: dict) -> str | None:
     first, second = as_frame(here), as_frame(there)
     if first.names != second.names or first.dtypes != second.dtypes:
         return f"{path}: columns {first.dtypes} and {second.dtypes}"
@@ -179,12 +264,21 @@ def _frames(here: Any, there: Any, path: str, memo: set) -> str | None:
         found = _sequences(one, other, f"{path}[{name!r}]", memo)
         if found is not None:
             return found
-    return first_difference(
-        getattr(here, "attrs", None), getattr(there, "attrs", None), f"{path}.attrs", memo
-    )
+    return None
 
 
-def _objects(here: Any, there: Any, path: str, memo: set) -> str | None:
+def _pandas(data: Any) -> list[Any]:
+    """What a frame or series of pandas holds, but not what it has cached."""
+    if isinstance(data, pd.Series):
+        values = data.array
+        plain = isinstance(values, NumpyExtensionArray)
+        held = np.ascontiguousarray(values.to_numpy()) if plain else values.tolist()
+        return [held, data.dtype, data.name, data.index, data.attrs]
+    columns = [_pandas(data.iloc[:, i])[0] for i in range(data.shape[1])]
+    return [columns, list(data.dtypes), data.columns, data.index, data.attrs]
+
+
+def _objects(here: Any, there: Any, path: str, memo: dict) -> str | None:
     if isinstance(here, _WITHOUT_VALUE):
         return None
     attributes = [_attributes(each) for each in (here, there)]
@@ -211,21 +305,21 @@ def _pickles_itself(kind: type) -> bool:
 
 
 def _attributes(item: Any) -> dict[str, Any]:
-    names = [
-        name
-        for kind in type(item).__mro__
-        for name in _slots(kind)
-        if name not in ("__dict__", "__weakref__") and hasattr(item, name)
-    ]
-    return {**{name: getattr(item, name) for name in names}, **getattr(item, "__dict__", {})}
+    slots = {}
+    for kind in type(item).__mro__:
+        if "__slots__" not in kind.__dict__:
+            continue
+        # The descriptors have the names that the compiler gave, also to private slots.
+        for name, slot in kind.__dict__.items():
+            if isinstance(slot, types.MemberDescriptorType):
+                with contextlib.suppress(AttributeError):  # nothing in it
+                    slots[name if name not in slots else f"{kind.__name__}.{name}"] = slot.__get__(
+                        item, kind
+                    )
+    return {**slots, **getattr(item, "__dict__", {})}
 
 
-def _slots(kind: type) -> tuple[str, ...]:
-    slots = kind.__dict__.get("__slots__", ())
-    return (slots,) if isinstance(slots, str) else tuple(slots)
-
-
-def _dotted(here: dict, there: dict, path: str, memo: set) -> str | None:
+def _dotted(here: dict, there: dict, path: str, memo: dict) -> str | None:
     if list(here) != list(there):
         odd = sorted(set(here) ^ set(there))
         return f"{path}: attributes {odd}" if odd else f"{path}: attributes in another order"

@@ -12,6 +12,7 @@ import contextlib
 import html
 import inspect
 import io
+import logging
 import math
 import warnings
 from collections.abc import Callable, Sequence
@@ -25,7 +26,7 @@ from .._random import Tape, recording
 from .._steps import ledgers
 from .._validation import as_epsilon
 from ..exceptions import ReplayError
-from ._released import first_difference, released
+from ._released import first_difference, independent, raised, released
 from ._tapes import OUTPUTS, Alignment, Diverged, Follower, Recorder
 
 __all__ = ["OUTPUTS", "ReplayResult", "replay"]
@@ -123,7 +124,8 @@ class ReplayResult:
     def __str__(self) -> str:
         lines = [
             f"{self.name}: {self.verdict}. Loss {self.loss:.6g} of {self.epsilon:g} claimed "
-            f"({self.n_runs} pairs of runs, {self.n_calls:,} calls of mechanisms)."
+            f"({self.n_runs} pairs of runs, {self.n_calls:,} calls of mechanisms"
+            + (f"; {self.n_errors} pairs ended in an exception)." if self.n_errors else ").")
         ]
         lines += [f"  {reason}" for reason in self.reasons]
         lines += [f"  {loss:10.6g}  {part}" for part, loss in self.by_part.items()]
@@ -183,7 +185,7 @@ def replay(
         Pairs of runs. The data sets take turns in being the first: every other run makes its
         outputs from ``neighbour``.
     epsilon : number, optional
-        The claim. Default: that of the fitted estimator's ``privacy_loss_``.
+        The claim. Default: that of the fitted estimator's ``privacy_loss_``, the least of all runs.
     random_state : int, default=0
         Seeds the outputs and all coins, so that a replay repeats.
     name : str, optional
@@ -217,7 +219,11 @@ def replay(
 
     Replay takes the law of the mechanisms on trust, and shows nothing about pairs and outputs that
     were not tried; `audit` needs neither the law nor the source, but sees only what is frequent.
-    Time is not compared. The outputs that a tape makes up are not private: use made-up data.
+    Every run gets a copy of its data set, and what it returns, prints, warns of, logs or raises is
+    compared. Time and files are not, nor what is kept outside the result and its class: a cache
+    that outlives a run hands the second run what the first has read, and hides it. A seed given as
+    ``random_state`` is not used, and not held against an estimator. The outputs that a tape makes
+    up are not private: use made-up data.
 
     Examples
     --------
@@ -240,6 +246,11 @@ def replay(
     call 1, discrete_laplace in ...count: rate 1 and 1/2
     """
     modes = _modes(outputs)
+    for each in (data, neighbour):
+        if hasattr(each, "__next__"):
+            raise TypeError(
+                f"A {type(each).__name__} is empty after the first run. Give a list or an array."
+            )
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise ValueError(f"n must be a positive integer, got {n!r}.")
     run = _runner(estimator_factory)
@@ -255,20 +266,20 @@ def replay(
         same = Alignment(first, second)
         seed = int(random_state) * 1_000_003 + turn
         tape = Recorder(seed, mode, same)
-        seen = run(first, tape)
+        seen = run(independent(first), tape)
         follower = Follower(seed, tape.calls, same)
-        other = run(second, follower)
+        other = run(independent(second), follower)
         n_calls += len(tape.calls)
         for each in (tape, follower):
             if each.missed:
                 raise ReplayError(
-                    "Another thread drew noise or coins while the run was recorded. Set "
+                    "Another thread or process drew noise or coins while the run was recorded. Set "
                     "n_jobs=None everywhere, and replay while nothing else uses skdp."
                 )
             if each.refused is not None:
                 raise each.refused
-        if isinstance(other, Diverged) or follower.position < len(tape.calls):
-            diverged = diverged or (str(other) if isinstance(other, Diverged) else follower.rest())
+        if follower.diverged is not None or follower.position < len(tape.calls):
+            diverged = diverged or str(follower.diverged or follower.rest())
             continue
         n_errors += "error" in seen
         differs = differs or first_difference(seen, other)
@@ -278,8 +289,8 @@ def replay(
         violations.update((text, None) for times, text in follower.excesses if times > most)
         if follower.loss > worst:
             worst, parts = follower.loss, follower.by_part()
-        if claimed is None and loss is not None:
-            claimed = float(loss.epsilon)
+        if epsilon is None and loss is not None:
+            claimed = min(claimed or math.inf, float(loss.epsilon))
         if loss is not None:
             declared = {part: float(budget) for part, budget in loss.parts.items()}
     if n_errors == n and differs is None:
@@ -343,7 +354,7 @@ def _runner(factory: Any) -> Callable[[Any, Tape], Any]:
         )
     takes_data = not _is_estimator(factory) and _takes_data(factory)
 
-    def act(data: Any) -> Any:
+    def act(data: Any, made: list[Any]) -> Any:
         if takes_data:
             return factory(data)
         estimator = factory if _is_estimator(factory) else factory()
@@ -353,31 +364,57 @@ def _runner(factory: Any) -> Callable[[Any, Tape], Any]:
                 f"{type(estimator).__name__}."
             )
         estimator = _prepared(estimator)
+        made.append(estimator)
         return estimator.fit(*data) if isinstance(data, tuple) else estimator.fit(data)
 
     def run(data: Any, tape: Tape) -> Any:
         printed = io.StringIO()
+        logged = _Log()
+        made: list[Any] = []
         with (
             contextlib.redirect_stdout(printed),
             contextlib.redirect_stderr(printed),
             warnings.catch_warnings(record=True) as warned,
+            logged,
             recording(tape),
         ):
             warnings.simplefilter("always")
             try:
-                result = act(data)
+                result = act(data, made)
             except ReplayError:
                 raise
             except Diverged as divergence:
                 return divergence
             except Exception as error:
-                outcome = {"error": (type(error), str(error))}
+                outcome = {"error": (type(error), str(error)), "raised": raised(error)}
+                # Whoever caught it still has the estimator.
+                outcome["left behind"] = [vars(each) for each in made]
             else:
                 outcome = released(result)
         messages = [(each.category, str(each.message)) for each in warned]
-        return {**outcome, "printed": printed.getvalue(), "warnings": messages}
+        outcome |= {"printed": printed.getvalue(), "warnings": messages, "logged": logged.lines}
+        # Compared last: what a later run has changed is still there, though not every attribute.
+        outcome["when it was released"] = independent(outcome)
+        return outcome
 
     return run
+
+
+class _Log(logging.Handler):
+    """Keeps what is logged while it is open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[tuple[str, str]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append((record.name, self.format(record)))
+
+    def __enter__(self) -> None:
+        logging.getLogger().addHandler(self)
+
+    def __exit__(self, *exc: object) -> None:
+        logging.getLogger().removeHandler(self)
 
 
 def _takes_data(function: Any) -> bool:

@@ -18,7 +18,15 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from .._random import WORKERS, Call, Tape, process_mark, sampling_generator, seeded_bits
+from .._random import (
+    WORKERS,
+    Call,
+    Tape,
+    process_mark,
+    report_draw,
+    sampling_generator,
+    seeded_bits,
+)
 from ..exceptions import ReplayError
 from ._neighbours import records
 from ._released import first_difference
@@ -141,6 +149,7 @@ class _Tape(Tape):
 
     def _check(self) -> None:
         if process_mark() != self._process:
+            report_draw()
             self.refuse(WORKERS)
 
     def answer(self, call: Call) -> Any:
@@ -251,6 +260,8 @@ class Follower(_Tape):
     def __init__(self, seed: int, calls: list[_Entry], alignment: Alignment) -> None:
         super().__init__(seed, alignment, 1)
         self.position = 0
+        # Kept, because the code that runs may handle every exception.
+        self.diverged: Diverged | None = None
         # Calls whose values change by more than was declared for one record, and how many times.
         self.excesses: list[tuple[float, str]] = []
         self._calls = calls
@@ -261,20 +272,24 @@ class Follower(_Tape):
 
     def _enter(self, entry: _Entry) -> Any:
         if self.position >= len(self._calls):
-            raise Diverged(f"call {self.position + 1}, {entry}: on one data set only")
+            self._diverge(f"call {self.position + 1}, {entry}: on one data set only")
         told = self._calls[self.position]
         self.position += 1
         if (told.mechanism, told.shape) != (entry.mechanism, entry.shape):
-            raise Diverged(
+            self._diverge(
                 f"call {self.position}: {told} of shape {told.shape} and {entry} of shape "
                 f"{entry.shape}"
             )
         odd = _difference_of_public(told, entry)
         if odd is not None:
-            raise Diverged(f"call {self.position}, {entry}: {odd}")
+            self._diverge(f"call {self.position}, {entry}: {odd}")
         if entry.values is not None:
             self._count(told, entry)
         return _copied(told.answer)
+
+    def _diverge(self, where: str) -> NoReturn:
+        self.diverged = self.diverged or Diverged(where)
+        raise self.diverged
 
     def rest(self) -> str:
         """Where the first run went on and this one stopped."""
@@ -282,7 +297,7 @@ class Follower(_Tape):
 
     def _count(self, told: _Entry, entry: _Entry) -> None:
         assert told.values is not None and entry.values is not None
-        change = entry.values - told.values
+        change = _change(told.values, entry.values)
         if not change.size:
             return
         rate = float(entry.public[0])
@@ -347,6 +362,14 @@ class Follower(_Tape):
         return dict(parts)
 
 
+def _change(here: NDArray[np.int64], there: NDArray[np.int64]) -> NDArray[Any]:
+    """By how much values change, exactly: as Python integers where 64 bits may not do."""
+    extremes = [int(f(each)) for f in (np.min, np.max) for each in (here, there) if each.size]
+    if any(abs(each) > 2**60 for each in extremes):
+        return there.astype(object) - here.astype(object)
+    return there - here
+
+
 def _copied(answer: Any) -> Any:
     if isinstance(answer, np.ndarray):
         return answer.copy()
@@ -396,7 +419,8 @@ def _log_side(
 
     With r = exp(-rate): P(noise > m) is r**(m + 1) / (1 + r) for m >= 0, and the law is symmetric.
     """
-    margin = threshold - values.astype(np.float64)
+    # Far beyond the values, which are clamped, a threshold is as good as any other.
+    margin = max(-(2**61), min(threshold, 2**61)) - values.astype(np.int64)
     # P(noise > margin), or P(noise <= margin) = P(noise > -margin - 1).
     margin = np.where(above, margin, -margin - 1)
     log_tail = -rate * (np.abs(np.where(margin >= 0, margin, -margin - 1)) + 1)

@@ -572,7 +572,7 @@ def above_threshold(
         array = _as_integers(values, "values", "Round them to a grid.")
         exact = _clamped(array).astype(np.int64)
         return source.answer(
-            Call("threshold", exact, _rate(epsilon, sensitivity), (int(threshold),))
+            Call("threshold", exact, _rate(epsilon, sensitivity), (math.floor(threshold),))
         )
     noisy = discrete_laplace(values, epsilon, sensitivity, random_state=source)
     sides: NDArray[np.bool_] = np.asarray(noisy > threshold)

@@ -151,8 +151,10 @@ def _recorded(
 
 
 def _exact(scores: NDArray[np.integer]) -> NDArray[np.int64]:
-    # Unsigned scores beyond the signed range would wrap; no noise reaches so far.
-    return np.minimum(scores, np.iinfo(np.int64).max).astype(np.int64)
+    # Unsigned scores beyond the signed range are all lowered by 2**63: only differences matter.
+    if int(scores.max()) > np.iinfo(np.int64).max:
+        return (scores ^ np.uint64(2**63)).view(np.int64)
+    return scores.astype(np.int64)
 
 
 def _as_starts(starts: ArrayLike, size: int) -> NDArray[np.int64]:

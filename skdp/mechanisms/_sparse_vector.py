@@ -359,6 +359,12 @@ class SparseVector:
             call = Call("stream", noisy, rates[1], (self._serial, rates[0], self.remaining, *kind))
             forced: tuple[list[int], NDArray[np.int64]] = self._source.answer(call)
             return forced
+        current = noise_source(self._source)
+        if isinstance(current, Tape):
+            current.refuse(
+                "A SparseVector that was made before the recorded run answers in it, and the law "
+                "of its answers cannot be seen. Make it in the run."
+            )
         noisy += self._draw(len(noisy), self._query_noise)
         if not self._refreshing:
             noisy -= self._noisy
