@@ -593,7 +593,7 @@ def _is_paid(fitted: Any) -> bool:
         all(step.sound for step in steps)
         and any(step.verdict == PRIVATE for step in steps)
         and not (loss is not None and loss.seeded)
-        and all(step.sound for one in _fitted_parts(fitted) for step in walk(one, rows=_TAME))
+        and all(step.sound for one, on in _fitted_parts(fitted) for step in walk(one, rows=on))
     )
 
 
@@ -601,11 +601,20 @@ def _is_paid(fitted: Any) -> bool:
 _TAME = Rows(range=Range(0, 1, False))
 
 
-def _fitted_parts(estimator: Any) -> list[Any]:
-    """What the composites of others fitted: their parameters may have been set anew since."""
-    parts = []
+def _fitted_parts(estimator: Any) -> list[tuple[Any, Rows]]:
+    """What composites fitted, and on what: their parameters may have been set anew since."""
+    parts: list[tuple[Any, Rows]] = []
     for one in [estimator, *_deep(estimator)]:
-        if library(one) == "skdp" or isinstance(one, FrozenEstimator):
+        if isinstance(one, FrozenEstimator):
+            continue
+        if library(one) == "skdp":
+            held = vars(one)
+            # A clone: that it was trained on the release is no warm start.
+            parts += [
+                (clone(held[name]), Rows(released=True)) for name in ("estimator_",) if name in held
+            ]
+            names = ("synthesizer_", "best_estimator_")
+            parts += [(held[name], _TAME) for name in names if name in held]
             continue
         held = [value for name, value in vars(one).items() if name.endswith("_")]
         while held:
@@ -617,7 +626,7 @@ def _fitted_parts(estimator: Any) -> list[Any]:
             elif isinstance(value, np.ndarray) and value.dtype == object:
                 held += value.tolist()
             elif hasattr(value, "fit") and not isinstance(value, type):
-                parts.append(value)
+                parts.append((value, _TAME))
     return parts
 
 
@@ -762,7 +771,8 @@ def _search(search: Any, name: str, rows: Rows) -> _Result:
 
 def _score_price(scoring: Any) -> Fraction | None:
     """What one scoring of one model spends; None where a score is exact."""
-    scorers = list(scoring.values()) if isinstance(scoring, dict) else [scoring]
+    # Nor a dict of somebody's, which may list others than those that are used.
+    scorers = list(scoring.values()) if type(scoring) is dict else [scoring]
     ours = [library(scorer) == "skdp" and hasattr(scorer, "_score_epsilon") for scorer in scorers]
     if not ours or not all(ours):
         return None

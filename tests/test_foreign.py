@@ -92,6 +92,7 @@ X, Y = ROWS.drop(columns="income"), ROWS["income"]
 NUMBERS = X[["age"]].to_numpy()
 RAW = LogisticRegression().fit(NUMBERS, Y)
 HIDDEN = FrozenEstimator(RAW)
+AGES = skdp.HDPViewSynthesizer(100, domain=skdp.Numeric(0, 120))
 
 
 def release(epsilon=1.0, **changes):
@@ -316,6 +317,12 @@ def swapped():
     return fitted.set_params(a=regressor())
 
 
+def retrained():
+    """A model of a release, whose parameters no longer show what it was trained with."""
+    fitted = skdp.PrivateClassifier(CalibratedClassifierCV(HIDDEN), AGES, classes=["high", "low"])
+    return fitted.fit(NUMBERS, Y).set_params(estimator=SVC())
+
+
 def named(function, **changes):
     return FunctionTransformer(function, **changes)
 
@@ -375,6 +382,8 @@ HOSTILE = {
     "an inferred domain behind a release": model(
         skdp.PrivPfCClassifier(1, domain=marked, target="income")
     ),
+    "frozen, another model set since": FrozenEstimator(retrained()),
+    "frozen, another model set since, in a pipeline": FrozenEstimator(make_pipeline(retrained())),
     "frozen, parameters set since": FrozenEstimator(swapped()),
     "frozen, parameters set since, in a pipeline": FrozenEstimator(make_pipeline(swapped())),
     # raise where a number is missing
