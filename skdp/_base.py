@@ -297,10 +297,19 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         """What one row may cost: epsilon, or its part where several rows of a person count."""
         return as_epsilon(self.epsilon) / (self._max_contributions() or 1)
 
-    def _contributions(self, source: NoiseSource) -> Contributions | None:
-        """The bound on the rows of a person, as counting takes it."""
-        most = self._max_contributions()
-        return None if most is None else Contributions(self.unit, most, source)
+    def _contributions(
+        self, loss: PrivacyLoss, source: NoiseSource, rows: Frame | LazyRows, domain: Domain
+    ) -> Contributions | None:
+        """The bound on the rows of a person, as counting takes it.
+
+        Of what was charged, and of the rows as :func:`match_rows` gave them: parameters may have
+        been set since, while a charge waited for its turn.
+        """
+        most = loss.max_contributions
+        if most is None:
+            return None
+        [unit] = (name for name in rows.names if name not in domain)
+        return Contributions(unit, most, source)
 
     def _remember_columns(self, X: Any, rows: Frame | LazyRows, label: str | None = None) -> None:
         """Set ``n_features_in_``, and ``feature_names_in_`` where columns have names.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dis
 import enum
 import functools
+import logging
 import math
 import numbers
 import os
@@ -139,6 +140,11 @@ def _raises(where: str, fill: bool) -> Refusal:
 
 _NOT_FINITE = _raises("a number is missing or infinite", True)
 _INFINITE = _raises("a number is infinite", False)
+_NAN = _NOT_FINITE._replace(remedy="missing_values=np.nan.")
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _finite(given: Range) -> bool:
@@ -175,13 +181,17 @@ def _imputer(imputer: Any, given: Range) -> Range | Refusal:
             "drops, or warns of, a column in which every value is missing.",
             "keep_empty_features=True.",
         )
+    if not _is_nan(imputer.missing_values) and given.missing:
+        return _NAN
     # In text a missing cell (pandas.NA) raises, in numbers an infinity.
-    return replace(_ANY, missing=False) if given.bounded else _INFINITE
+    return replace(_ANY, missing=_is_nan(imputer.fill_value)) if given.bounded else _INFINITE
 
 
 def _indicator(indicator: Any, given: Range) -> Range | Refusal:
     if indicator.features != "all":
         return _LEARNS
+    if not _is_nan(indicator.missing_values) and given.missing:
+        return _NAN
     return Range(0, 1, False) if given.bounded else _INFINITE
 
 
@@ -385,14 +395,16 @@ _PLAIN = (
     type(NotImplemented),
     np.generic,
     np.dtype,
-    slice,
     range,
     re.Pattern,
     pathlib.PurePath,
 )
 # Names by which a function reads files, or finds what it does not name.
 _READERS = re.compile(
-    r"^(read_|scan_|fetch_|load(s|txt|_.*)?$|open$|open_|fromfile$|genfromtxt$|memmap$)"
+    r"^(read_|scan_|fetch_|load(s|txt|_.*)?$|open$|open_|fromfile$|genfromtxt$|memmap$"
+    r"|ExcelFile$|HDFStore$|DataSource$|sys$|os$|modules$|_getframe$|[fgc][ir]?_(frame|globals)$"
+    r"|f_(back|locals|builtins)$|tb_frame$|cell_contents$"
+    r"|__(dict|globals|builtins|closure|subclasses|loader|spec)__$)"
 )
 _FINDERS = {"open", "eval", "exec", "compile", "globals", "locals", "vars", "__import__", "input"}
 _TRUSTED = {
@@ -460,6 +472,20 @@ def carries(thing: Any, paid: Callable[[Any], bool]) -> str:
     return next(_carried(thing, paid, {}, cloned=True), "")
 
 
+# Objects of skdp that hold declarations, or what was paid for.
+_PUBLIC_KINDS = {
+    "Categorical",
+    "CubePlan",
+    "Domain",
+    "NoiseSource",
+    "Numeric",
+    "PrivacyLedger",
+    "PrivacyLoss",
+    "PrivateKFold",
+    "QueryResult",
+    "Taxonomy",
+    "_PrivateScorer",
+}
 _Paid = Callable[[Any], bool]
 # By identity; the objects themselves, so that none goes and another gets its number.
 _Seen = dict[int, Any]
@@ -480,7 +506,12 @@ def _carried(thing: Any, paid: _Paid, seen: _Seen, *, cloned: bool = False) -> I
         return
     seen[id(thing)] = thing
     if isinstance(thing, type):
+        known = _is_library(kind.__module__) and _is_library(thing.__module__) and _is_held(thing)
+        if known and (not _is_pure(thing.__module__) or _READERS.match(thing.__name__)):
+            yield f"what {call_name(thing)} finds"
         yield from _class_carries(thing, paid, seen)
+    elif isinstance(thing, slice):
+        yield from _carried([thing.start, thing.stop, thing.step], paid, seen)
     elif isinstance(thing, enum.Enum):
         yield from _carried(thing.value, paid, seen)
     elif kind in (list, tuple, set, frozenset):
@@ -489,6 +520,7 @@ def _carried(thing: Any, paid: _Paid, seen: _Seen, *, cloned: bool = False) -> I
     elif isinstance(thing, dict) and _is_library(kind.__module__):
         for pair in dict.items(thing):
             yield from _carried(pair, paid, seen)
+        yield from _carried(getattr(thing, "default_factory", None), paid, seen)
     elif isinstance(thing, np.ndarray):
         if thing.ndim > 1 or thing.dtype.kind == "V":
             yield "a table (an array)"
@@ -525,15 +557,22 @@ def _carried(thing: Any, paid: _Paid, seen: _Seen, *, cloned: bool = False) -> I
         places = [sys.modules.get(place) for place in ("numpy", "scipy.special")]
         if not any(getattr(place, thing.__name__, None) is thing for place in places):
             yield f"the function {thing.__name__}, which may hold anything"
-    elif library(thing) in ("skdp", "joblib", "logging") or kind.__module__.startswith(
+    elif library(thing) == "skdp" and getattr(thing, "inferred", False):
+        yield "a domain that was inferred from records"
+    elif library(thing) == "skdp" and call_name(kind) in _PUBLIC_KINDS:
+        return
+    elif isinstance(thing, logging.Logger) and library(thing) == "logging":
+        usual = vars(logging.Logger(""))
+        more = [value for name, value in vars(thing).items() if name not in (*usual, "manager")]
+        yield from _carried(more, paid, seen)
+    elif (library(thing), call_name(kind)) == ("joblib", "Memory") or kind.__module__.startswith(
         "numpy.random"
     ):
-        # Ledgers, domains, caches, loggers, generators.
         return
     elif hasattr(thing, "shape"):
         yield f"a table ({call_name(kind)})"
-    elif library(thing) in _TRUSTED and hasattr(thing, "__dict__"):
-        # Kernels, splitters, scorers, distributions.
+    elif library(thing) in (_TRUSTED | {"joblib"}) - {"skdp"} and hasattr(thing, "__dict__"):
+        # Kernels, splitters, scorers, distributions, cached functions.
         yield from _carried(list(vars(thing).values()), paid, seen)
     elif not (_is_pure(getattr(thing, "__module__", None)) and _is_held(thing)):
         yield f"an object of {call_name(kind)}, which may hold anything"
@@ -628,7 +667,10 @@ def _function_carries(func: types.FunctionType, paid: _Paid, seen: _Seen) -> Ite
             reached.append(func.__globals__[name])
         elif name in _FINDERS:
             yield f"whatever {name} finds, in {call_name(func)}"
-    for name, imports in _attribute_names(func.__code__):
+    names = _attribute_names(func.__code__)
+    if "getattr" in _global_names(func.__code__):
+        names |= {(text, False) for one in _codes(func.__code__) for text in _texts(one)}
+    for name, imports in names:
         if _READERS.match(name) or (imports and not _is_pure(name)):
             yield f"what {call_name(func)} reads by {name}"
     for value in reached:
@@ -657,6 +699,10 @@ def _global_names(code: types.CodeType) -> set[str]:
         for step in dis.get_instructions(one)
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")
     }
+
+
+def _texts(code: types.CodeType) -> list[str]:
+    return [constant for constant in code.co_consts if isinstance(constant, str)]
 
 
 def _attribute_names(code: types.CodeType) -> set[tuple[str, bool]]:

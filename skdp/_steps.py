@@ -376,6 +376,10 @@ def _private(estimator: PrivateEstimator, name: str, rows: Rows) -> list[Step]:
         epsilon=epsilon,
         estimator=estimator,
     )
+    declared = [*estimator.get_params(deep=False).values(), getattr(estimator, "domain_", None)]
+    if any(is_inferred(value) for value in declared):
+        # Also where it reads a release: what was inferred is exact.
+        return [_of_records(step)]
     if rows.released and getattr(estimator, "ledger", None) is None:
         why = "reads a release, which is free."
         return [replace(step, verdict=RELEASE, why=why, epsilon=Fraction(0))]
@@ -387,9 +391,6 @@ def _private(estimator: PrivateEstimator, name: str, rows: Rows) -> list[Step]:
     # Anything but the system's source: a source of somebody's may repeat its words.
     if not (given is None or type(given) is NoiseSource) or (loss is not None and loss.seeded):
         return [_seeded(step)]
-    declared = [*estimator.get_params(deep=False).values(), getattr(estimator, "domain_", None)]
-    if any(is_inferred(value) for value in declared):
-        return [_of_records(step)]
     if rows.mixed_by is not None:
         return [
             replace(
@@ -592,7 +593,53 @@ def _is_paid(fitted: Any) -> bool:
         all(step.sound for step in steps)
         and any(step.verdict == PRIVATE for step in steps)
         and not (loss is not None and loss.seeded)
+        and all(step.sound for one, on in _fitted_parts(fitted) for step in walk(one, rows=on))
     )
+
+
+# Rows on which no step that treats each row by itself can raise.
+_TAME = Rows(range=Range(0, 1, False))
+
+
+def _fitted_parts(estimator: Any) -> list[tuple[Any, Rows]]:
+    """What composites fitted, and on what: their parameters may have been set anew since."""
+    parts: list[tuple[Any, Rows]] = []
+    for one in [estimator, *_deep(estimator)]:
+        if isinstance(one, FrozenEstimator):
+            continue
+        if library(one) == "skdp":
+            held = vars(one)
+            # A clone: that it was trained on the release is no warm start.
+            parts += [
+                (clone(held[name]), Rows(released=True)) for name in ("estimator_",) if name in held
+            ]
+            names = ("synthesizer_", "best_estimator_")
+            parts += [(held[name], _TAME) for name in names if name in held]
+            continue
+        held = [value for name, value in vars(one).items() if name.endswith("_")]
+        while held:
+            value = held.pop()
+            if isinstance(value, list | tuple):
+                held += value
+            elif isinstance(value, Mapping):
+                held += value.values()
+            elif isinstance(value, np.ndarray) and value.dtype == object:
+                held += value.tolist()
+            elif hasattr(value, "fit") and not isinstance(value, type):
+                parts.append((value, _TAME))
+    return parts
+
+
+def _deep(estimator: Any) -> list[Any]:
+    """Estimators within an estimator, those within skdp's own left out."""
+    params = _params(estimator)
+    inner = estimator.get_params(deep=True) if params else {}
+    ours = [key for key, value in inner.items() if library(value) == "skdp"]
+    return [
+        value
+        for key, value in inner.items()
+        if hasattr(value, "fit") and not any(key.startswith(f"{other}__") for other in ours)
+    ]
 
 
 def _voting(estimator: Any, name: str, rows: Rows) -> _Result:
@@ -724,7 +771,8 @@ def _search(search: Any, name: str, rows: Rows) -> _Result:
 
 def _score_price(scoring: Any) -> Fraction | None:
     """What one scoring of one model spends; None where a score is exact."""
-    scorers = list(scoring.values()) if isinstance(scoring, dict) else [scoring]
+    # Nor a dict of somebody's, which may list others than those that are used.
+    scorers = list(scoring.values()) if type(scoring) is dict else [scoring]
     ours = [library(scorer) == "skdp" and hasattr(scorer, "_score_epsilon") for scorer in scorers]
     if not ours or not all(ours):
         return None

@@ -446,6 +446,7 @@ class _PrepaidStore:
         self.store = store
         self._left = left
         self._lock = threading.Lock()
+        self._process = process_mark()
 
     def charge(self, entry: _Entry) -> None:
         with self._lock:
@@ -482,11 +483,16 @@ class _PrepaidStore:
         return self.store.entries()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"store": _for_travel(self.store), "_left": self._left}
+        store = _for_travel(self.store)
+        return {"store": store, "_left": self._left, "_process": self._process}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._lock = threading.Lock()
+        if self._process == process_mark():
+            # A copy that went to a worker process for a fit of the search, and came back with
+            # what was fitted: the search cannot settle it.
+            self._left = Fraction(0)
 
 
 def _base(store: _Store) -> _Store:

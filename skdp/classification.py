@@ -158,7 +158,7 @@ class _GridRelease(PrivateEstimator):
         table = count_rows(
             rows,
             domain.select(ordered),
-            self._contributions(source),
+            self._contributions(loss, source, rows, domain),
             together=(len(names),) if self._projects else None,
         )
         # A missing label is none of the classes.

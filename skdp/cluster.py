@@ -211,7 +211,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         loss, source = self._spend(parts)
 
         task = Task(
-            points=_points(rows, domain, self._contributions(source)),
+            points=_points(rows, domain, self._contributions(loss, source, rows, domain)),
             shape=domain.shape,
             clusters=clusters,
             parts=loss.of_record.parts,

@@ -549,7 +549,9 @@ class DataCube(PrivateEstimator, TupleKeys):
         noise = loss.of_record.epsilon
         dimensions = plan.domain
         if plan._grid is None:
-            table = count_rows(rows, dimensions, self._contributions(source), together=())
+            table = count_rows(
+                rows, dimensions, self._contributions(loss, source, rows, domain), together=()
+            )
             measured = _count_cells(table, plan)
         else:
             attribute = domain[self.value]

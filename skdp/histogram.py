@@ -219,7 +219,7 @@ class RangeTreeHistogram(PrivateEstimator):
         parts = _parts(design, self._record_epsilon())
         loss, source = self._spend(parts)
 
-        counts = count_rows(rows, domain, self._contributions(source)).dense()
+        counts = count_rows(rows, domain, self._contributions(loss, source, rows, domain)).dense()
         noisy = hierarchy.measure(
             design.tree,
             counts[design.codes],

@@ -13,12 +13,14 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import BaseCrossValidator, ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._base import HidesSeed, PrivateEstimator, Published, ShowsPrivacy, as_seed
+from ._foreign import replaced
 from ._random import noise_source
 from ._steps import (
     LEAKS,
@@ -673,7 +675,7 @@ def _one_ledger(estimators, ledger):
     Candidates count, too: a ledger in a grid is one that a fit would charge.
     """
     found = [] if ledger is None else [ledger]
-    for one in (book for estimator in estimators for book in ledgers(estimator).values()):
+    for one in _ledgers_in(list(estimators)):
         if not any(same_budget(one, other) for other in found):
             found.append(one)
     if len(found) > 1:
@@ -684,15 +686,33 @@ def _one_ledger(estimators, ledger):
     return found[0] if found else None
 
 
+def _ledgers_in(value):
+    """All ledgers in a parameter or an estimator: also in grids and scorers of searches."""
+    if isinstance(value, PrivacyLedger):
+        yield value
+    elif isinstance(value, _PrivateScorer):
+        yield from _ledgers_in(value.options)
+    elif isinstance(value, Mapping):
+        yield from _ledgers_in(list(value.values()))
+    elif isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.dtype == "O"):
+        for one in value:
+            yield from _ledgers_in(one)
+    elif hasattr(value, "get_params") and not isinstance(value, type | FrozenEstimator):
+        yield from _ledgers_in(value.get_params(deep=False))
+
+
+@contextmanager
 def _prepaid(estimators, book, epsilon):
     """Clones of ``estimators`` whose fits charge a handle on ``book`` that is paid up to epsilon.
 
-    They keep a ledger, so that whoever fits the winner of a search again pays for that. Private
-    steps without one get it too, as the search has been charged for them.
+    They keep a ledger, so that whoever fits one of them again, after the search or an error in its
+    midst, pays for that. Private steps without one get it too, as the search has been charged for
+    them.
     """
     twins = [clone(estimator) for estimator in estimators]
     if book is None:
-        return twins, None
+        yield twins
+        return
     handle = prepaid(book, epsilon)
     for twin in twins:
         twin.set_params(**dict.fromkeys(ledgers(twin), handle))
@@ -702,7 +722,10 @@ def _prepaid(estimators, book, epsilon):
             bare = getattr(step.estimator, "ledger", handle) is None
             if step.verdict == PRIVATE and bare and not frozen:
                 step.estimator.set_params(ledger=handle)
-    return twins, handle
+    try:
+        yield twins
+    finally:
+        settle(handle)
 
 
 def private_cross_val_score(
@@ -769,7 +792,8 @@ def private_cross_val_score(
     _check_metric(metric, bounds)
     _level(level)
     exact = as_epsilon(epsilon)
-    folds = cv if isinstance(cv, PrivateKFold) else None
+    # A subclass may give a record to any number of folds.
+    folds = cv if type(cv) is PrivateKFold and not replaced(cv) else None
     if folds is None:
         if not isinstance(cv, int | np.integer) or isinstance(cv, bool):
             raise ValueError(
@@ -795,16 +819,16 @@ def private_cross_val_score(
     loss = PrivacyLoss(sum(parts.values()), parts, seeded=seeded)
     charge(book, "private_cross_val_score", loss)
     # That pays for all k fits.
-    (paid,), _ = _prepaid([estimator], book, k * per_fit)
     guesses, places = np.full(n_rows, np.nan, dtype=object), _places(n_rows)
-    for train, test in folds.split(X):
-        try:
-            model = clone(paid).fit(take_rows(X, train), labels[train])
-        except TrainingError as error:
-            # It depends on the release of this fold alone, as its text does.
-            warnings.warn(f"{error} The rows of this fold count as wrong.", stacklevel=2)
-            continue
-        guesses[test] = _predictions(model, take, test, places[test])
+    with _prepaid([estimator], book, k * per_fit) as (paid,):
+        for train, test in folds.split(X):
+            try:
+                model = clone(paid).fit(take_rows(X, train), labels[train])
+            except TrainingError as error:
+                # It depends on the release of this fold alone, as its text does.
+                warnings.warn(f"{error} The rows of this fold count as wrong.", stacklevel=2)
+                continue
+            guesses[test] = _predictions(model, take, test, places[test])
     return _METRICS[metric](
         labels, guesses, exact, source, level, None if bounds is None else _range(bounds)
     )
@@ -944,7 +968,8 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         candidates = list(ParameterGrid(self.param_grid))
         variants = [clone(self.estimator).set_params(**params) for params in candidates]
         shared = self._shares_a_release()
-        prices = [_per_fit(variant) for variant in (variants[:1] if shared else variants)]
+        # Each is looked at: what is trained on one release may bring along what others learned.
+        prices = [_per_fit(variant) for variant in variants][: 1 if shared else None]
         book = _one_ledger([self.estimator, *variants], self.ledger)
         labels = as_labels(y)
         as_frame(X)
@@ -965,15 +990,12 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         # squared errors: all scores move in the same direction by at most the range R, and the
         # noisy maximum at `choice` costs `choice`, whatever the number of candidates.
         charge(book, type(self).__name__, loss)
-        variants, handle = _prepaid(variants, book, parts["fits"])
-        fitted = self._fit_candidates(variants, X, y, shared)
+        with _prepaid(variants, book, parts["fits"]) as variants:
+            fitted = self._fit_candidates(variants, X, y, shared)
         # Which candidates could be trained follows from the releases alone.
         able = [i for i, one in enumerate(fitted) if one is not None]
         best = able[self._choose([fitted[i] for i in able], take, labels, choice, source)]
 
-        if handle is not None:
-            # Whoever fits the winner again pays for it.
-            settle(handle)
         validate_data(self, X, skip_check_array=True)
         self.best_index_ = best
         self.best_params_ = candidates[best]

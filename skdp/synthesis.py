@@ -81,7 +81,9 @@ class _Synthesizer(PrivateEstimator):
         if together is None:
             self._warn_of_size(rows, domain)
         loss, source = self._spend(parts)
-        table = count_rows(rows, domain, self._contributions(source), together=together)
+        table = count_rows(
+            rows, domain, self._contributions(loss, source, rows, domain), together=together
+        )
         synopsis = self._release(table, domain, loss.of_record, source)
         # What the noise was drawn for is one record; what is published is the whole price.
         synopsis.privacy_loss = loss

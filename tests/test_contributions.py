@@ -294,13 +294,35 @@ def test_sums_folds_and_classifiers_refuse():
     assert report.cv_epsilon == 3
 
 
+class Meddles(skdp.PrivacyLedger):
+    """While it is charged, somebody sets parameters of the estimator anew."""
+
+    __slots__ = ("then",)
+
+    def charge(self, name, loss):
+        super().charge(name, loss)
+        self.then()
+
+
+@pytest.mark.parametrize("changes", [{"max_contributions": 1000}, {"unit": "level"}])
+def test_the_bound_is_that_of_the_charge(changes):
+    rows = pd.DataFrame({"kind": "a", "level": np.arange(1000) % 10, "who": 1})
+    ledger = Meddles(2000)
+    release = skdp.GridSynthesizer(
+        1000, domain=DOMAIN, ledger=ledger, unit="who", max_contributions=3
+    )
+    ledger.then = lambda: release.set_params(**changes)
+    release.fit(rows)
+    assert release.synopsis_.total < 5
+
+
 # -- audits
 
 
 class Greedy(skdp.GridSynthesizer):
     """Counts all rows of a person and pays for three."""
 
-    def _contributions(self, source):
+    def _contributions(self, loss, source, rows, domain):
         return Contributions(self.unit, 12, source)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import dataclasses
 import functools
@@ -12,8 +13,10 @@ import random
 import sys
 import types
 import warnings
+from io import FileIO
 from numbers import Integral
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -78,6 +81,7 @@ from sklearn.utils.metaestimators import available_if
 
 import skdp
 from skdp._foreign import Range, Refusal, carries, library, replaced, row_by_row
+from skdp.frames import as_frame
 from skdp.inspection import assert_private, privacy_report
 
 imblearn = pytest.importorskip("imblearn")
@@ -88,6 +92,7 @@ X, Y = ROWS.drop(columns="income"), ROWS["income"]
 NUMBERS = X[["age"]].to_numpy()
 RAW = LogisticRegression().fit(NUMBERS, Y)
 HIDDEN = FrozenEstimator(RAW)
+AGES = skdp.HDPViewSynthesizer(100, domain=skdp.Numeric(0, 120))
 
 
 def release(epsilon=1.0, **changes):
@@ -258,6 +263,66 @@ class Callable:
         return X
 
 
+FRAME = as_frame(NUMBERS)
+FULL = logging.getLogger("full")
+FULL.rows = NUMBERS
+CACHED = joblib.Memory(None).cache(of_the_raw)
+
+
+def as_was_inferred(X):
+    return X / marked["age"].upper
+
+
+def as_long_as_the_raw(X):
+    return X * FRAME.n_rows
+
+
+def through_a_class(X):
+    return X * len(FileIO("people.csv").readall())
+
+
+def through_a_library(X):
+    return X * logging.sys.modules["__main__"].NUMBERS.mean()
+
+
+def through_itself(X):
+    return X * through_itself.__globals__["NUMBERS"].mean()
+
+
+def through_a_text(X):
+    return X * getattr(np, "load")("people.npy").mean()  # noqa: B009
+
+
+def through_a_store(X):
+    return X * len(pd.HDFStore("people.h5").keys())
+
+
+def through_a_logger(X):
+    return X * FULL.rows.mean()
+
+
+def usual(X):
+    LOGGER.debug("%s rows", getattr(X, "shape", "some"))
+    return X
+
+
+def regressor():
+    release = skdp.PairViewSynthesizer(1, domain=skdp.Numeric(0, 120))
+    return skdp.PrivateRegressor(LinearRegression(), release, target_range=(0, 120))
+
+
+def swapped():
+    """A composite that was fitted to raw rows, with parameters that were set afterwards."""
+    fitted = VotingRegressor([("a", LinearRegression())]).fit(NUMBERS, NUMBERS[:, 0])
+    return fitted.set_params(a=regressor())
+
+
+def retrained():
+    """A model of a release, whose parameters no longer show what it was trained with."""
+    fitted = skdp.PrivateClassifier(CalibratedClassifierCV(HIDDEN), AGES, classes=["high", "low"])
+    return fitted.fit(NUMBERS, Y).set_params(estimator=SVC())
+
+
 def named(function, **changes):
     return FunctionTransformer(function, **changes)
 
@@ -269,6 +334,10 @@ def front(step):
 def bounded(*steps, low=0, high=1):
     clip = named(np.clip, kw_args={"a_min": low, "a_max": high})
     return make_pipeline(named(np.nan_to_num), clip, *steps, model())
+
+
+def bounded_only(*steps):
+    return make_pipeline(named(np.clip, kw_args={"a_min": 0, "a_max": 1}), *steps, model())
 
 
 def encode(**changes):
@@ -293,6 +362,43 @@ LOGGER = logging.getLogger("honest")
 
 # None of these may pass.
 HOSTILE = {
+    # by way of objects that are taken for harmless
+    **{
+        function.__name__: model(make_pipeline(named(function), SVC()))
+        for function in (
+            as_was_inferred,
+            as_long_as_the_raw,
+            through_a_class,
+            through_a_library,
+            through_itself,
+            through_a_text,
+            through_a_store,
+            through_a_logger,
+        )
+    },
+    "a cached function": model(make_pipeline(named(CACHED), SVC())),
+    "rows in a slice": model(make_pipeline(named(np.take, kw_args={"axis": slice(X)}), SVC())),
+    "rows in a default": model(SVC(class_weight=collections.defaultdict(lambda: NUMBERS.mean()))),
+    "an inferred domain behind a release": model(
+        skdp.PrivPfCClassifier(1, domain=marked, target="income")
+    ),
+    "frozen, another model set since": FrozenEstimator(retrained()),
+    "frozen, another model set since, in a pipeline": FrozenEstimator(make_pipeline(retrained())),
+    "frozen, parameters set since": FrozenEstimator(swapped()),
+    "frozen, parameters set since, in a pipeline": FrozenEstimator(make_pipeline(swapped())),
+    # raise where a number is missing
+    "another mark of the missing, imputed": bounded_only(
+        SimpleImputer(
+            missing_values=-1, strategy="constant", fill_value=0, keep_empty_features=True
+        )
+    ),
+    "another mark of the missing, indicated": bounded_only(
+        MissingIndicator(features="all", missing_values=-1)
+    ),
+    "missing as before": bounded_only(
+        SimpleImputer(strategy="constant", fill_value=np.nan, keep_empty_features=True),
+        Binarizer(),
+    ),
     # models of raw rows, carried behind the release
     "frozen, one against the rest": model(OneVsRestClassifier(HIDDEN)),
     "frozen, calibrated": model(CalibratedClassifierCV(HIDDEN)),
@@ -605,6 +711,16 @@ splitter = StratifiedKFold(3, shuffle=True, random_state=0)
 
 # All of these must pass, and what they cost.
 HONEST = {
+    "the usual function": (model(make_pipeline(named(usual), SVC())), 1),
+    "a cache": (model(make_pipeline(named(usual), SVC(), memory=joblib.Memory(None))), 1),
+    "another mark of the missing, where nothing is": (
+        bounded(MissingIndicator(features="all", missing_values=-1)),
+        1,
+    ),
+    "frozen, as it was fitted": (
+        FrozenEstimator(VotingRegressor([("a", regressor())]).fit(NUMBERS, NUMBERS[:, 0])),
+        0,
+    ),
     "a forest": (model(RandomForestClassifier(random_state=0)), 1),
     "scaled, searched": (
         model(

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from estimators import DOMAIN, people
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
@@ -454,3 +455,80 @@ def test_a_fitted_search_travels_without_ledger():
     assert twin.best_params_ == search.best_params_
     assert (twin.predict(X) == search.predict(X)).all()
     assert search.estimator.synthesizer.ledger is ledger
+
+
+# --- ways around the ledger and the checks of searches
+
+
+def grid_with_ledger(ledger):
+    return skdp.PrivateGridSearchCV(model(), {"synthesizer__ledger": [ledger]}, epsilon=0.5)
+
+
+def test_a_ledger_in_the_grid_of_an_inner_search_pays_for_the_outer_one():
+    book = skdp.PrivacyLedger(100)
+    skdp.private_cross_val_score(make_pipeline(grid_with_ledger(book)), X, Y, epsilon=7, cv=2)
+    assert book.spent == Fraction(17, 2)
+    book = skdp.PrivacyLedger(100)
+    search = skdp.PrivateGridSearchCV(grid_with_ledger(book), {"epsilon": [0.5, 0.25]}, epsilon=3)
+    assert search.fit(X, Y).privacy_loss_.epsilon == book.spent == Fraction(23, 4)
+    # In an estimator of the grid, and in a scorer.
+    book = skdp.PrivacyLedger(100)
+    scorer = skdp.make_private_scorer("accuracy", epsilon=0.5, ledger=book)
+    inner = GridSearchCV(model(), {"classes": [["high", "low"]]}, scoring=scorer)
+    inner.set_params(cv=skdp.PrivateKFold(2))
+    search = skdp.PrivateGridSearchCV(inner, {"estimator": [model(ledger=book)]}, epsilon=3)
+    assert search.fit(X, Y).privacy_loss_.epsilon <= book.spent
+    with pytest.raises(ValueError, match="2 ledgers"):
+        skdp.private_cross_val_score(
+            grid_with_ledger(skdp.PrivacyLedger(100)), X, Y, epsilon=7, ledger=book
+        )
+
+
+class FailsOnMany(DummyClassifier):
+    """Can be trained on the few rows of a trial, and not on a release."""
+
+    def fit(self, X, y):
+        if len(X) > 100:
+            raise ValueError("too many")
+        return super().fit(X, y)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("search", [True, False])
+def test_what_is_left_of_a_search_that_broke_off_is_not_free(search):
+    book = skdp.PrivacyLedger(100)
+    estimator = model(estimator=FailsOnMany(), ledger=book)
+    with pytest.raises(UserWarning) as raised:
+        if search:
+            skdp.PrivateGridSearchCV(estimator, {"synthesizer__epsilon": [1, 2]}).fit(X, Y)
+        else:
+            skdp.private_cross_val_score(estimator, X, Y, epsilon=0.5, cv=3)
+    release = raised.value.__context__.synthesizer
+    before = book.spent
+    release.set_params(target="target").fit(X, Y)
+    assert book.spent == before + release.privacy_loss_.epsilon
+
+
+def test_every_candidate_is_looked_at_where_they_share_a_release():
+    book = skdp.PrivacyLedger(100)
+    raw = DecisionTreeClassifier().fit(X, Y)
+    grid = {"estimator": [DecisionTreeClassifier(), CalibratedClassifierCV(FrozenEstimator(raw))]}
+    with pytest.raises(ValueError, match="frozen DecisionTreeClassifier"):
+        skdp.PrivateGridSearchCV(model(ledger=book), grid).fit(X, Y)
+    assert book.spent == 0
+
+
+class AllRowsInAllFolds(skdp.PrivateKFold):
+    def split(self, X, y=None, groups=None):
+        for _ in range(self.n_splits):
+            yield np.arange(len(X)), np.arange(len(X))
+
+
+def test_folds_of_somebody_are_not_secret():
+    book = skdp.PrivacyLedger(100)
+    folds = skdp.PrivateKFold(2)
+    folds.split = AllRowsInAllFolds(2).split
+    for cv in (AllRowsInAllFolds(2), folds):
+        with pytest.raises(ValueError, match="PrivateKFold"):
+            skdp.private_cross_val_score(model(ledger=book), X, Y, epsilon=1, cv=cv)
+    assert book.spent == 0
