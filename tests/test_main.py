@@ -62,6 +62,15 @@ def test_release_query_sample_ledger(files, capsys):
     assert skdp.PrivacyLedger(path=ledger).spent == 1
 
 
+def test_a_first_release_asks_for_a_budget_and_warns_of_nothing(files, capsys, recwarn):
+    ledger = files / "ledger.sqlite"
+    assert release(files, "--ledger", ledger) == 2
+    assert "--budget" in capsys.readouterr().err and not ledger.exists()
+    assert release(files, "--ledger", ledger, "--budget", "2") == 0
+    # The trial fit without records warned of its own noisy total.
+    assert not recwarn.list
+
+
 def test_methods(files):
     assert release(files, "--method", "hdpview") == 0
     assert skdp.Synopsis.load(files / "view.skdp").model.kind == "boxes"
