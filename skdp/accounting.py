@@ -1003,12 +1003,15 @@ class PrivacyLedger:
         )
 
     def detached(self) -> PrivacyLedger:
-        """The ledger's name without the ledger, as it travels with a fitted estimator.
+        """Stand-in for this ledger that has its name and cannot be charged.
+
+        A pickle of a fitted estimator holds it in place of the ledger.
 
         Returns
         -------
         PrivacyLedger
-            Refuses every charge and says how to attach the real one. Always the same object.
+            The same object each time. Its ``charge``, ``epsilon``, ``spent`` and ``remaining``
+            raise `LedgerError`, which says how to attach the real ledger.
         """
         if self._stand_in is None:
             self._stand_in = _with_store(_DetachedStore(self.name))
