@@ -54,9 +54,9 @@ results.append(replay(DPKMeans(3, epsilon=1.0, bounds=(0, 100)), points, points.
 # %%
 # Convicted
 # ---------
-# Functions of the data can be replayed, too. These have common mistakes: noise for twice the budget,
-# a second selection outside the budget, division by the exact number of records, and a number of
-# rounds that depends on that number.
+# Functions of the data can be replayed, too. These have common mistakes: noise for twice the
+# budget, a second selection outside the budget, division by the exact number of records, and a
+# number of rounds that depends on it.
 
 
 def too_little_noise(rows):
@@ -95,5 +95,6 @@ plt.show()
 # %%
 # What it shows, and what it does not
 # -----------------------------------
-# A certificate holds for this pair of tables and the outputs that were tried, exactly. It trusts that
-# the mechanisms draw from the distribution that they state; the audit of :doc:`plot_audit` does not. ``python -m skdp audit --replay`` replays the whole library.
+# A certificate holds exactly, for this pair of tables and the outputs that were tried. It trusts
+# that the mechanisms draw from the distribution that they state; the audit of :doc:`plot_audit`
+# does not. ``python -m skdp audit --replay`` replays the whole library.
