@@ -38,7 +38,7 @@ SECTIONS = [
     ),
     (
         "Selection",
-        "Which features tell most, which items are most frequent.",
+        "Which features are most informative, which items are most frequent.",
         ["skdp.selection"],
     ),
     (
@@ -63,7 +63,8 @@ SECTIONS = [
     ),
     (
         "Errors and warnings",
-        "All errors come before a value is read, and cost nothing.",
+        "Errors about the schema, parameters and the ledger come before a value is read, and cost "
+        "nothing. :doc:`skdp.exceptions <skdp.exceptions>` has those that may come later, too.",
         ["skdp.exceptions"],
     ),
 ]
@@ -73,6 +74,7 @@ MODULES = {
     "skdp.mechanisms": "Noise and selection",
     "skdp.audit": "Audits and replays",
     "skdp.hierarchy": "Trees of counts",
+    "skdp.exceptions": "Errors and warnings",
     "skdp.inspection": "What a pipeline reads and spends",
     "skdp.synopsis": "Parts of the released object",
 }

@@ -2,17 +2,17 @@
 Check a privacy argument by replay
 ==================================
 
-An audit estimates a privacy loss from many runs and sees only what is frequent. A replay computes
-it. The estimator runs on a data set while a tape answers every mechanism in place of noise, and
-runs again on a neighbouring data set with the same answers. If both runs make the same calls and
-release the same, the privacy loss of that release follows from the change of the exact values.
+An audit estimates a privacy loss from many runs, and misses rare events. A replay computes it. The
+estimator runs on a data set, with made-up outputs in place of noisy ones, and runs again on a
+neighbouring data set with the same outputs. If both runs make the same mechanism calls and release
+the same, the privacy loss follows from how much the exact values differ.
 """
 
 # %%
 # Certified
 # ---------
-# Two neighbouring tables: the second lacks the last person. The tape makes up the exact values,
-# noise of the usual size, five times that, noise to one side only, and zeros.
+# Two neighbouring tables: the second lacks the last person. The made-up outputs are, in turn: exact
+# values, noise of the usual scale, five times that, noise to one side only, and zeros.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -39,8 +39,8 @@ result = replay(PairViewSynthesizer(epsilon=1.0, domain=domain), people, without
 print(result)
 
 # %%
-# The parts are the functions that called a mechanism. Together they use all of epsilon: the
-# algorithm wastes none of it on this pair. Other algorithms need other neighbours to come close.
+# The parts are the functions that called a mechanism. On this pair their losses add up to all of
+# epsilon, so none of it is wasted. Other algorithms reach their epsilon on other pairs only.
 estimators = [
     PairViewSynthesizer(epsilon=1.0, domain=domain),
     PrivTreeSynthesizer(epsilon=1.0, domain=domain),
@@ -54,9 +54,9 @@ results.append(replay(DPKMeans(3, epsilon=1.0, bounds=(0, 100)), points, points.
 # %%
 # Convicted
 # ---------
-# Functions of the data can be replayed, too. These have mistakes that are easy to make: noise for
-# twice the budget, a second selection that nobody paid for, an exact number of records as divisor,
-# and a number of rounds that depends on it.
+# Functions of the data can be replayed, too. These have common mistakes: noise for twice the
+# budget, a second selection outside the budget, division by the exact number of records, and a
+# number of rounds that depends on it.
 
 
 def too_little_noise(rows):
@@ -87,14 +87,14 @@ for each in broken:
 
 # %%
 # All of them in one picture. A bar beyond the line costs more than was claimed. A hatched bar has
-# no finite loss: something was released, or done, that differs between the two tables although
-# every mechanism gave the same answer.
+# no finite loss: the mechanisms gave the same outputs on both tables, but the release or the calls
+# differed.
 plot_replays([*results, *broken])
 plt.show()
 
 # %%
 # What it shows, and what it does not
 # -----------------------------------
-# A certificate holds for this pair of tables and the outputs that were tried, without any
-# probability of error. It takes on trust that the mechanisms draw from the law that they state; the
-# audit of :doc:`plot_audit` does not. ``python -m skdp audit --replay`` replays the whole library.
+# A certificate holds exactly, for this pair of tables and the outputs that were tried. It trusts
+# that the mechanisms draw from the distribution that they state; the audit of :doc:`plot_audit`
+# does not. ``python -m skdp audit --replay`` replays the whole library.

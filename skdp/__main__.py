@@ -5,15 +5,18 @@
     python -m skdp sample VIEW.skdp --out ROWS.csv
     python -m skdp ledger LEDGER.sqlite
 
-Exit codes: 0 done, 1 an audit convicted something, 2 refused (the message says why and what to do),
-3 over budget, 4 failed after reading the data (the message is withheld, because it may quote them),
-130 interrupted.
+DOMAIN.json declares the columns: Path("DOMAIN.json").write_text(domain.to_json()). With --ledger
+FILE a release is charged to a ledger; the first time, give --budget too.
+
+Exit codes: 0 done, 1 an audit or replay convicted something, 2 refused (the message says why and
+what to do), 3 over budget, 4 failed after reading the data (the message is withheld, because it may
+quote values), 130 interrupted.
 
 DATA.csv holds one record a line, in UTF-8, with commas between fields; its first line names the
-columns. Each line is read by itself, so that no record can change how another is read: a line that
-is not well formed (an odd number of quotes, more or fewer fields than the first line, more than 16
-MiB) is no record, and line breaks inside quotes are not supported. An empty field is a missing
-value, and so is text in a column of numbers.
+columns. Each line is parsed separately, so that no record can change how another is read. Lines
+that are not well formed (an odd number of quotes, more or fewer fields than the first line, more
+than 16 MiB) are skipped; line breaks inside quotes are not supported. Empty fields, and text in a
+column of numbers, are missing values.
 """
 
 from __future__ import annotations
@@ -39,12 +42,12 @@ from .synopsis import Synopsis
 from .synthesis import HDPViewSynthesizer, PairViewSynthesizer
 
 _METHODS = {"pair-views": PairViewSynthesizer, "hdpview": HDPViewSynthesizer}
-# A longer line is no record; nothing of it is kept.
+# Longer lines are skipped.
 _LONGEST_LINE = 1 << 24
 
 
 class _Withheld(Exception):
-    """An error after the data were read, by its type alone."""
+    """An error after the data were read; only its type is shown."""
 
 
 def _parser():
@@ -59,7 +62,7 @@ def _parser():
     demo.add_argument("folder", nargs="?", default="skdp_demo", help="where pictures go")
     demo.set_defaults(run=_demo)
 
-    audit = commands.add_parser("audit", help="try to convict every mechanism of the library")
+    audit = commands.add_parser("audit", help="check the privacy of every mechanism and estimator")
     audit.add_argument("--out", default="skdp_audit", help="folder of the report")
     audit.add_argument("--quick", action="store_true", help="fewer trials, weaker bounds")
     audit.add_argument(
@@ -68,26 +71,33 @@ def _parser():
     audit.add_argument(
         "--replay",
         action="store_true",
-        help="compute the privacy loss on forced outputs instead of estimating it; in a minute",
+        help="replay instead: compute the privacy loss on forced outputs, in about a minute",
     )
     audit.set_defaults(run=_audit)
 
     release = commands.add_parser("release", help="release a private view of a CSV file")
     release.add_argument("data", help="CSV file with a header; one record a line")
-    release.add_argument("--domain", required=True, help="JSON file of Domain.to_json")
-    release.add_argument("--epsilon", required=True, help="what the release may spend")
-    release.add_argument("--out", required=True, help="file of the release; safe to publish")
+    release.add_argument(
+        "--domain", required=True, help="the public domain, as JSON that Domain.to_json() returns"
+    )
+    release.add_argument("--epsilon", required=True, help="privacy budget of the release")
+    release.add_argument("--out", required=True, help="file for the release; safe to publish")
     release.add_argument("--force", action="store_true", help="replace the file of --out")
-    release.add_argument("--target", help="column to predict later")
-    release.add_argument("--method", choices=sorted(_METHODS), default="pair-views")
-    release.add_argument("--ledger", help="file of the ledger to charge; made if missing")
-    release.add_argument("--budget", help="what the ledger may spend in all, for a new ledger")
+    release.add_argument("--target", help="column that models will predict")
+    release.add_argument(
+        "--method",
+        choices=sorted(_METHODS),
+        default="pair-views",
+        help="algorithm (default: pair-views)",
+    )
+    release.add_argument("--ledger", help="ledger file to charge; made if missing, with --budget")
+    release.add_argument("--budget", help="what a new ledger may spend in all")
     release.set_defaults(run=_release)
 
     query = commands.add_parser("query", help="count records in a release")
     query.add_argument("view", help="file of a release")
     query.add_argument("query", nargs="+", help="such as \"age >= 30 and sex == 'Female'\"")
-    query.add_argument("--level", type=float, default=0.95, help="of the interval")
+    query.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
     query.set_defaults(run=_query)
 
     sample = commands.add_parser("sample", help="draw synthetic rows from a release")
@@ -124,12 +134,12 @@ def main(arguments=None):
     except _Withheld as error:
         print(
             f"Failed ({error}). The message is withheld, because it may quote values of the data. "
-            "What the ledger was charged stays spent.",
+            "The charge to the ledger stands.",
             file=sys.stderr,
         )
         return 4
     except KeyboardInterrupt:
-        print("Interrupted. What a ledger was charged before stays spent.", file=sys.stderr)
+        print("Interrupted. Charges already made to a ledger stand.", file=sys.stderr)
         return 130
 
 
@@ -172,7 +182,7 @@ def _audit(options):
 def _lines(file):
     """Lines of a binary file as text, without their ends; None for one that is too long.
 
-    Only a line feed ends a line: a byte more or less in one record moves no other.
+    Only a line feed ends a line, so an odd byte in one record does not shift the others.
     """
     while line := file.readline(_LONGEST_LINE):
         if len(line) < _LONGEST_LINE or line.endswith(b"\n"):
@@ -196,9 +206,9 @@ def _fields(line):
 
 
 def _places(line, path, domain):
-    """Number of fields of a file, and where the columns of the domain are, by its first line.
+    """Number of fields, and positions of the domain's columns, from the first line of a file.
 
-    Without a header the first line is a record: nothing of it may be shown.
+    In a file without a header the first line is a record, so messages never quote it.
     """
     if line == "":
         raise ValueError(f"The first line of {path} is empty: it must name the columns.")
@@ -220,15 +230,15 @@ def _places(line, path, domain):
 
 
 def _records(lines, width, places, domain):
-    """Columns of the domain as numbers or categories, as declared and not as they look.
+    """The domain's columns, with the types that the domain declares.
 
-    Every record is read by itself, line by line and value by value; nothing raises.
+    Each line and each value is parsed separately, and none of them raises.
     """
     readers = [_reader(attribute) for attribute in domain.attributes]
     columns = [[] for _ in places]
     for line in lines:
         fields = _fields(line)
-        # An empty line has one field, which is quoted where it is a value.
+        # Skip empty lines; in a file of one column an empty value is written "".
         if line and fields is not None and len(fields) == width:
             for column, read, place in zip(columns, readers, places, strict=True):
                 column.append(read(fields[place]))
@@ -242,10 +252,10 @@ def _records(lines, width, places, domain):
 
 
 def _reader(attribute):
-    """What makes a value of the text of one field; what is no number is missing."""
+    """A function from the text of a field to its value; text that is no number is missing."""
     if not isinstance(attribute, Categorical):
         return _as_float
-    # A file holds text only: a declared 1 is written "1", or "1.0" where pandas made it a float.
+    # Files hold text: a declared 1 is written "1", or "1.0" where pandas made it a float.
     declared = {str(category): category for category in attribute.categories}
     numbers = {category: category for category in attribute.categories if category != str(category)}
 
@@ -269,10 +279,10 @@ def _as_float(text):
 
 @contextmanager
 def _output(path, force, inputs=()):
-    """A file to write, beside the one that it becomes once all is done.
+    """A temporary file that replaces ``path`` once the work is done.
 
-    Both are made at once, so that a path that cannot be written, or that another run writes, is
-    refused before anything is spent; what was there is replaced only by something complete.
+    Both files are created first, so that a path that cannot be written, or that another run is
+    writing, is refused before anything is spent. Only a complete file replaces an existing one.
     """
     if not path.parent.is_dir():
         raise ValueError(f"There is no folder {path.parent} to write {path.name} into.")
@@ -310,17 +320,22 @@ def _release(options):
         width, places = _places(next(lines, ""), options.data, domain)
         epsilon = _number(options.epsilon, "--epsilon")
         estimator = _METHODS[options.method](epsilon, domain=domain, target=options.target)
-        # What can be refused is refused where there are no records, in words that may be shown.
+        if options.ledger and options.budget is None and not Path(options.ledger).exists():
+            raise ValueError(
+                f"There is no ledger file {options.ledger!r}. To start one, say what it may spend "
+                "in all: --budget EPSILON."
+            )
+        # A trial fit without records: its errors hold no value, so they may be shown in full. It
+        # warns that its release is nearly empty, which says nothing about the file.
         with warnings.catch_warnings():
-            # That nearly no records fit the domain is not news here.
             warnings.simplefilter("ignore")
             estimator.fit(_records([], width, places, domain))
         ledger = None
         if options.ledger is not None:
             ledger = PrivacyLedger(_number(options.budget, "--budget"), path=options.ledger)
         estimator.set_params(ledger=ledger)
-        # Lines become values before the charge, and nothing is done with them: a disk that fails
-        # here costs nothing. The release itself charges before it looks at a value.
+        # The file is parsed before the charge, so that a disk that fails costs nothing. The values
+        # are not looked at until the fit has charged.
         records = _records(lines, width, places, domain)
         try:
             estimator.fit(records)
@@ -336,7 +351,7 @@ def _release(options):
 
 
 def _save(synopsis, part):
-    """Write a release, and if that fails somewhere else: it has been paid for."""
+    """Write a release; if that fails, write it somewhere else, because it has been paid for."""
     try:
         synopsis.save(part)
     except OSError as error:

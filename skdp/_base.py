@@ -43,7 +43,7 @@ __all__ = [
 
 
 class Seed(int):
-    """The seed of private noise: a number that says only that it is there wherever it is shown.
+    """The seed of private noise: an integer whose repr hides its value.
 
     Estimators are shown within others by code that is not ours (pipelines, searches, diagrams of
     notebooks), which prints parameters as it finds them.
@@ -340,12 +340,12 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
 
 
 def warn_of_emptiness(estimator: Any, total: float, std: float) -> None:
-    """Say so where a release shows nearly nobody; from RELEASED numbers and public noise alone.
+    """Warn if the released total is nearly zero. Only RELEASED numbers and public noise are used.
 
     Parameters
     ----------
     estimator : estimator
-        That was fitted.
+        The fitted estimator.
     total : float
         Released number of records.
     std : float
@@ -355,10 +355,10 @@ def warn_of_emptiness(estimator: Any, total: float, std: float) -> None:
         return
     warnings.warn(
         f"{type(estimator).__name__} released a total of {total:.4g} records, with noise of "
-        f"standard deviation {std:.3g}: nearly no records fit the domain, or too few to show. "
-        "Records are skipped where a value is no number, an undeclared category or missing (text "
-        "in a Numeric column, labels of another type); Domain.check(rows) counts them, for the "
-        "data owner only.",
+        f"standard deviation {std:.3g}: nearly no records fit the domain, or fewer than the "
+        "noise can show. Records are skipped if a value is not a number, an undeclared category or "
+        "missing (such as text in a Numeric column, or labels of another type). "
+        "Domain.check(rows) counts them, for the data owner only.",
         UserWarning,
         stacklevel=3,
     )
@@ -498,10 +498,10 @@ def _check_label_type(attribute: Attribute, kind: str, dtype: str) -> None:
     if all(isinstance(value, str) for value in attribute.categories):
         numbers_ = list(range(attribute.n_values))
         raise DomainError(
-            f"y holds numbers (type {dtype}), but all declared labels are text. Where y is text, a "
+            f"y holds numbers (type {dtype}), but all declared labels are text. If y was text, a "
             "meta-estimator of scikit-learn has encoded it: voting, stacking, bagging, "
-            "one-vs-rest and cross_val_predict(method='predict_proba') number the labels in their "
-            "order before they fit what they hold. Turn it inside out, "
+            "one-vs-rest and cross_val_predict(method='predict_proba') encode the labels as 0, 1, "
+            "... before they fit the inner estimators. Turn it inside out, "
             "PrivateClassifier(VotingClassifier(...), synthesizer), which is private too; or "
             "declare the labels that it passes on, "
             f"classes={numbers_ if len(numbers_) < 5 else f'range({len(numbers_)})'} ([0, 1] "
@@ -510,7 +510,7 @@ def _check_label_type(attribute: Attribute, kind: str, dtype: str) -> None:
 
 
 def without_unit(rows: Any, unit: str | None) -> Any:
-    """Rows without the column that tells whose they are."""
+    """Rows without the column that identifies the person a row belongs to."""
     return rows if unit is None else rows.select([name for name in rows.names if name != unit])
 
 

@@ -1,8 +1,8 @@
 """What is known of objects that other libraries and users wrote.
 
-Two questions. Does a step treat each row by itself, whatever its values are: without learning,
-without raising, without a warning? And what does an object bring along of rows that were read
-elsewhere? Both answers come from lists of what is known, never from what an object says of itself.
+It answers two questions. Does a step transform each row independently, whatever its values are,
+without learning, raising or warning? And does an object contain information about rows that were
+read elsewhere? Both answers come from lists of known objects, never from an object's own claims.
 """
 
 from __future__ import annotations
@@ -102,15 +102,15 @@ class Range:
 
 
 class Refusal(NamedTuple):
-    """Why a step is not known to treat each row by itself, silently.
+    """Why a step is not known to transform each row independently, without errors or warnings.
 
     Attributes
     ----------
     why, remedy : str
     alone : bool
-        Whether each row that it hands on depends on that row only, all the same.
+        Whether each row of its output still depends on the same input row only.
     learns : bool
-        Whether it is known that it does not.
+        Whether it is known to learn from the rows.
     """
 
     why: str
@@ -130,10 +130,10 @@ _CLIP = 'FunctionTransformer(np.clip, kw_args={"a_min": ..., "a_max": ...})'
 
 
 def _raises(where: str, fill: bool) -> Refusal:
-    """An error or a warning tells that such a value is there, for free."""
+    """A step whose error or warning would reveal such a value without a charge."""
     what = f"{_CLIP} and FunctionTransformer(np.nan_to_num)" if fill else _CLIP
     return Refusal(
-        f"raises or warns where {where}: an answer about one record.",
+        f"raises or warns where {where}, which reveals something about one record.",
         f"Put {what} in front, or put it behind the release.",
     )
 
@@ -161,7 +161,8 @@ def _encoder(encoder: Any, given: Range) -> Range | Refusal:
     silent = ["ignore", "infrequent_if_exist"] if one_hot else ["use_encoded_value"]
     if encoder.handle_unknown not in silent or getattr(encoder, "drop", None) is not None:
         return Refusal(
-            "raises or warns where a category is unknown: an answer about one record.",
+            "raises or warns where a category is unknown, which reveals something about one "
+            "record.",
             f"handle_unknown={silent[0]!r}, and no drop=.",
         )
     if callable(getattr(encoder, "feature_name_combiner", None)):
@@ -295,8 +296,8 @@ def _calls(func: Any) -> Refusal:
     return Refusal(
         f"calls {call_name(func)}, which may let a row depend on the others (their mean, their "
         "order, how many there are), raise on a value, or hold data.",
-        "Take a function of NumPy that is known to treat each number by itself (np.clip, np.log1p "
-        "behind a clip), or apply it before the pipeline.",
+        "Take a function of NumPy that is known to treat each number independently (np.clip, "
+        "np.log1p behind a clip), or apply it before the pipeline.",
         alone=False,
     )
 
@@ -327,7 +328,8 @@ _Rule = Callable[[Any, Range], Range | Refusal]
 
 def _hashing(hasher: Any, given: Range) -> Range | Refusal:
     return Refusal(
-        "raises where a text is missing: an answer about one record.", "Put it behind the release."
+        "raises where a text is missing, which reveals something about one record.",
+        "Put it behind the release.",
     )
 
 
@@ -529,10 +531,10 @@ def _carried(thing: Any, paid: _Paid, seen: _Seen, *, cloned: bool = False) -> I
     elif isinstance(thing, FrozenEstimator):
         if not paid(thing.estimator):
             inner = call_name(type(thing.estimator))
-            yield f"what a frozen {inner} learned, from rows that nobody here knows"
+            yield f"what a frozen {inner} learned, from rows that are not known here"
     elif hasattr(thing, "get_params"):
         if not cloned and _is_fitted(thing) and not paid(thing):
-            yield f"what a fitted {call_name(kind)} learned, from rows that nobody here knows"
+            yield f"what a fitted {call_name(kind)} learned, from rows that are not known here"
         yield from _estimator_carries(thing, paid, seen)
     elif isinstance(thing, functools.partial):
         yield from _carried([thing.func, thing.args, thing.keywords], paid, seen)

@@ -185,7 +185,8 @@ def walk_all(
     times : int or None, default=1
         Number of fits of each; None where it is not known.
     again : int, default=0
-        How many further fits there are, of nobody knows which of them: of the dearest, for safety.
+        Number of further fits of one of the estimators, not known which: the most expensive is
+        assumed, to be safe.
     shared : bool, default=False
         Whether all use the release of the first.
 
@@ -248,7 +249,7 @@ def n_folds(cv: Any) -> int | None:
 
 
 def has_secret_folds(cv: Any) -> bool:
-    """Whether the fold of each record is drawn by itself, and nobody knows it."""
+    """Whether the fold of each record is drawn independently and kept secret."""
     ours = library(cv) == "skdp" and not replaced(cv) and getattr(cv, "_secret_folds", False)
     return ours and cv.random_state is None
 
@@ -274,7 +275,7 @@ def _visit(estimator: Any, name: str, rows: Rows) -> _Result:
         why = "passes the rows on" if estimator != "drop" else "drops the columns"
         kind = "passthrough" if estimator is None else estimator
         if kind not in ("passthrough", "drop"):
-            return _unknown(estimator, name, rows, f"is {kind!r}, which is no step")
+            return _unknown(estimator, name, rows, f"is {kind!r}, which is not a step")
         return [Step(name, kind, "nothing", PUBLIC, why + ".")], rows
     if replaced(estimator):
         why = f"has a {replaced(estimator)} of its own, on the instance: it may do anything"
@@ -422,7 +423,7 @@ def _seeded(step: Step, by: str = "") -> Step:
     return replace(
         step,
         verdict=LEAKS,
-        why=f"{why}: who knows or guesses it takes the noise off.",
+        why=f"{why}: anyone who knows or guesses it can subtract the noise.",
         remedy="Turn it inside out: the ensemble inside, on a release."
         if by
         else "random_state=None, the operating system's entropy.",
@@ -523,7 +524,7 @@ def _column_transformer(estimator: ColumnTransformer, name: str, rows: Rows) -> 
     if not rows.released and callable(names) and carries(names, _is_paid):
         steps += _unknown(estimator, name, rows, f"names its columns by {call_name(names)}")[0]
     if not rows.released and estimator.sparse_threshold and any(_sparse(e) for _, e in parts):
-        why = "decides by the share of zeros, an exact number, whether what it hands on is sparse."
+        why = "decides by the exact share of zeros whether its output is sparse."
         remedy = "sparse_threshold=0, or sparse_output=False in the encoder."
         steps.append(Step(name, kind, "raw rows", LEAKS, why, remedy))
     steps += _weighted(estimator, name, rows)
@@ -677,7 +678,7 @@ def _transformed_target(estimator: TransformedTargetRegressor, name: str, rows: 
         "raw labels",
         LEAKS,
         "raises where a target is missing or infinite, and warns where the inverse does not give "
-        "one back: an answer about one record.",
+        "one back, which reveals something about one record.",
         "Turn it inside out: PrivateRegressor(TransformedTargetRegressor(...), synthesizer).",
     )
     # What holds of targets says nothing of the rows.
@@ -724,7 +725,7 @@ def _search(search: Any, name: str, rows: Rows) -> _Result:
             steps = walk_all(variants, path, rows, times=k, again=int(bool(search.refit)))
         else:
             steps = _drawn(variants, path, rows, n_fits)
-    # Candidates that were not listed have been seen by nobody.
+    # Candidates that were not listed have not been checked.
     what = carries(_space(search), _is_paid) if variants is None else ""
     steps += _brings(search, name, what) if what else []
     if callable(search.refit) and carries(search.refit, _is_paid):
@@ -747,11 +748,11 @@ def _search(search: Any, name: str, rows: Rows) -> _Result:
     own = replace(own, epsilon=None if n_scores is None else n_scores * price)
     if not has_secret_folds(search.cv):
         seed = getattr(search.cv, "_secret_folds", False)
-        why = "everybody who knows the seed of its folds knows the fold of every record"
+        why = "anyone who knows the seed of its folds knows the fold of every record"
         if not seed:
             why = (
-                "its folds divide the rows by position: one record more moves others from fold to "
-                "fold, and the noise is made for one"
+                "its folds divide the rows by position: adding one record moves others from fold "
+                "to fold, and the noise covers a change of one row only"
             )
         own = replace(
             own,
@@ -859,7 +860,7 @@ def _halving(search: Any, name: str, rows: Rows) -> _Result:
     How many rounds there are depends on the number of rows, which is private. There are never more
     than are needed to leave fewer than ``factor`` candidates: fits of all those rounds are an
     upper bound that is public, and exact where the rows suffice. Which candidates come further
-    depends on scores: each further fit is priced as the dearest.
+    depends on scores: each further fit is priced as the most expensive one.
     """
     if rows.released:
         return _foreign(search, name, rows)
@@ -934,7 +935,7 @@ def _private_inside(estimator: Any) -> Any:
 def _n_labels(meta: Any) -> int | None:
     """How many labels ``y`` may have, as declared inside; None where that is not declared.
 
-    Labels that occur in ``y`` without being declared are not counted: nobody knows of them.
+    Labels that occur in ``y`` without being declared are not counted, because ``y`` is private.
     """
     model, release = _private_inside(_inner(meta))
     declared = getattr(model, "classes", None)
@@ -1173,7 +1174,7 @@ def _judged(
 ) -> _Result:
     """The step of a transformer whose class is known, and what the step behind is given."""
     if isinstance(outcome, Range):
-        why = "treats each row by itself and learns nothing from them."
+        why = "transforms each row independently and learns nothing from them."
         return [Step(name, kind, "nothing", PUBLIC, why)], replace(rows, range=outcome)
     assert outcome is not None
     behind = replace(rows, range=Range())

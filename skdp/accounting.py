@@ -338,7 +338,7 @@ def _by_unit(entries: tuple[_Entry, ...]) -> dict[str, Fraction]:
 
 
 def _subtotals(entries: tuple[_Entry, ...]) -> str:
-    """Whose loss it is, where that is not simply a record's."""
+    """The unit of privacy of what was spent, if it is not a record."""
     by_unit = _by_unit(entries)
     if len(by_unit) > 1:
         parts = " and ".join(f"{_text(value)} per {unit}" for unit, value in by_unit.items())
@@ -349,22 +349,22 @@ def _subtotals(entries: tuple[_Entry, ...]) -> str:
 def _refuse_other_unit(entry: _Entry) -> NoReturn:
     """Refuse a charge for a person in a ledger of records, or the reverse.
 
-    Epsilon for a record says nothing about a person, whose records may be many: the sum of the
-    two would bound neither a person's loss nor mean what the limit was set for.
+    Epsilon for a record does not bound the loss of a person with many records, so the sum of the
+    two would be a bound for neither unit.
     """
     other = PERSON if entry.unit == RECORD else RECORD
     raise LedgerError(
         f"The charge {entry.name!r} protects one {entry.unit}, but this ledger holds charges that "
         f"protect one {other}. The two do not add up. Nothing was spent. Keep a ledger for each "
         "unit of privacy, or bound the contributions of all releases (max_contributions= and "
-        "unit=). Where it is known that nobody has more than m records, a release that costs a "
+        "unit=). If each person has at most m records, a release that costs a "
         "record epsilon costs a person m * epsilon: "
         "charge(name, PrivacyLoss(m * epsilon, max_contributions=m))."
     )
 
 
 class _DetachedStore:
-    """Stands for a ledger that stayed behind: it has a name and cannot be charged."""
+    """Replaces a ledger in a pickle: it has the name and cannot be charged."""
 
     path = None
 
@@ -374,9 +374,10 @@ class _DetachedStore:
     def _refuse(self) -> NoReturn:
         named = "" if self.name is None else f" {self.name!r}"
         raise LedgerError(
-            f"The ledger{named} of this estimator is not here: a ledger in memory, and that of a "
-            "fitted estimator, stays behind when the estimator is pickled (saved, or sent to a "
-            "worker process). Nothing was spent. Attach the real one, est.set_params(ledger=...). "
+            f"The ledger{named} of this estimator is not here: pickles (files, or estimators sent "
+            "to worker processes) contain no ledger that lives in memory, and pickles of fitted "
+            "estimators contain none at all. Nothing was spent. Attach the real one, "
+            "est.set_params(ledger=...). "
             "For worker processes (n_jobs=2) give the ledger a file, "
             "PrivacyLedger(epsilon, path=...), which all processes can charge, and send them "
             "clone(est), which is not fitted; or use threads, or n_jobs=1."
@@ -703,7 +704,7 @@ class _FileStore:
             raise LedgerError(
                 f"The ledger at {str(self.path)!r} has lost the charge {last[2]!r} of "
                 f"{last[1][:19]} UTC, which was seen in it: an older copy of the file was put "
-                "back, or somebody deleted or edited the charge. Nothing was spent now, but what "
+                "back, or the charge was deleted or edited. Nothing was spent now, but what "
                 "was spent since that copy was made stays spent. Restore the newest copy. If there "
                 "is none, open the ledger again and charge what it has lost."
             )
@@ -864,8 +865,8 @@ class PrivacyLedger:
     path : str or path-like, default=None
         File of the ledger (SQLite), made if it does not exist. It survives restarts, and any
         number of processes may charge it at once (``n_jobs=4``). None keeps the ledger in the
-        memory of this process: a pickle of it holds the name only and refuses to be charged, so
-        that other processes cannot spend the budget once more.
+        memory of this process: a pickle of it holds the name only and refuses charges, so that
+        other processes cannot spend the same budget again.
     name : str, default=None
         Name of the data set; kept in the file. Opening the file under another name warns.
 
@@ -883,19 +884,18 @@ class PrivacyLedger:
     ``copy.copy``, ``copy.deepcopy`` and ``sklearn.base.clone`` return the same ledger: a clone
     spends from the same budget. A charge stays spent if the release crashes after it.
 
-    A ledger has one unit of privacy, that of its first charge: a record, or a person of whom a
-    bounded number of records count (whatever the bound, losses of a person add up). Charges of
-    the other unit are refused, because epsilon for a record bounds no loss of a person with many
-    records, and scores are protected record by record. In a file of an earlier version there may
-    be both: ``spent`` is then the sum, which is the guarantee of neither; the subtotals are
-    shown, and no further charge is accepted.
+    A ledger has one unit of privacy, set by its first charge: a record, or a person with a
+    bounded number of records (losses of a person add up whatever the bound is). Charges of the
+    other unit are refused, because epsilon for a record does not bound the loss of a person with
+    many records. A file of an earlier version may hold both. ``spent`` is then the sum, which is no
+    guarantee for either unit; subtotals are shown, and further charges are refused.
 
-    A fitted estimator leaves its ledger behind when it is pickled: the loaded one has a detached
-    ledger, with the name only, which refuses every charge until the real one is attached with
-    ``set_params(ledger=...)``.
+    The pickle of a fitted estimator does not contain its ledger. The loaded estimator has a
+    detached ledger, which has the name only and refuses every charge until the real one is attached
+    with ``set_params(ledger=...)``.
 
-    While a ledger is open it remembers the newest charge, and notices when the file is put back
-    to an older state. It cannot notice that before it is opened: guard the file like the data.
+    An open ledger remembers the newest charge, and notices if the file is replaced by an older
+    copy. It cannot notice a replacement made before it was opened: protect the file like the data.
 
     Examples
     --------
@@ -1009,12 +1009,15 @@ class PrivacyLedger:
         )
 
     def detached(self) -> PrivacyLedger:
-        """The ledger's name without the ledger, as it travels with a fitted estimator.
+        """Stand-in for this ledger that has its name and cannot be charged.
+
+        A pickle of a fitted estimator holds it in place of the ledger.
 
         Returns
         -------
         PrivacyLedger
-            Refuses every charge and says how to attach the real one. Always the same object.
+            The same object each time. Its ``charge``, ``epsilon``, ``spent`` and ``remaining``
+            raise `LedgerError`, which says how to attach the real ledger.
         """
         if self._stand_in is None:
             self._stand_in = _with_store(_DetachedStore(self.name))
@@ -1192,7 +1195,7 @@ def prepaid(ledger: PrivacyLedger, epsilon: Fraction) -> PrivacyLedger:
 
 
 def settle(handle: PrivacyLedger) -> None:
-    """From now on ``handle`` charges as its ledger does, and so does whoever keeps it."""
+    """From now on ``handle`` charges its ledger directly, in every estimator that holds it."""
     if isinstance(handle._store, _PrepaidStore):
         # A search within this one may have made a handle on this handle.
         handle._store.exhaust()

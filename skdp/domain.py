@@ -391,8 +391,8 @@ class Attribute:
     nullable : bool
         Whether the last code is the missing cell.
     inferred : bool
-        Whether it was read from data, as `Domain.infer` does. The mark goes along into every domain
-        that is made of it, and makes no difference to equality.
+        Whether it was read from data, as by `Domain.infer`; False if it was declared. Domains built
+        from it are inferred too. Equality ignores it.
     """
 
     nullable: bool
@@ -589,6 +589,8 @@ class Numeric(Attribute):
     ----------
     size : int
         Number of codes, the missing cell included.
+    inferred : bool
+        Whether it was read from data, by `Domain.infer`; False if it was declared.
 
     Raises
     ------
@@ -913,6 +915,8 @@ class Categorical(Attribute):
     ----------
     size : int
         Number of codes, the missing cell included.
+    inferred : bool
+        Whether it was read from data, by `Domain.infer`; False if it was declared.
 
     Raises
     ------

@@ -62,20 +62,30 @@ class EngineError(RuntimeError):
 
 
 class ReplayError(RuntimeError):
-    """A run cannot be replayed: draws escape the tape, or coins of records cannot be told apart."""
+    """A run cannot be replayed, so `skdp.audit.replay` gives no verdict.
+
+    Either draws escape the recording (other threads or processes, bare `geometric` noise), or
+    random numbers that belong to records cannot be matched between the two data sets.
+    """
 
 
 class TrainingError(RuntimeError):
-    """A release was made and paid for, but an estimator could not be trained on it.
+    """A release was made and charged, but an estimator could not be trained on it.
 
-    Nothing is lost: ``synthesizer_`` of the estimator that was to be fitted, and
-    ``synthesizer`` of this error, are the fitted release. Train on it as often as you like, as
-    ``FrozenEstimator(error.synthesizer)``.
+    The release is kept, in ``synthesizer_`` of the estimator that was to be fitted and in
+    ``synthesizer`` of this error. Training on it again costs nothing: pass
+    ``FrozenEstimator(error.synthesizer)`` as the synthesizer.
 
     Parameters
     ----------
     message : str
+        What failed, and how to go on.
     synthesizer : estimator, default=None
+        The fitted release.
+
+    Attributes
+    ----------
+    synthesizer : estimator or None
         The fitted release.
     """
 

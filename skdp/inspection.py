@@ -121,8 +121,8 @@ class PrivacyReport:
             self.notes.append(
                 f"{k} folds are {k} fits. The sum holds fold by fold only: "
                 + (
-                    "the folds come from a seed, and who knows it knows the fold of every record. "
-                    "PrivateKFold without random_state costs one fit less and holds for all."
+                    "the folds come from a seed, and anyone who knows it knows the fold of "
+                    "every record. PrivateKFold without random_state costs one fit less and holds for all."
                     if isinstance(cv, PrivateKFold)
                     else "one record more moves others between folds. PrivateKFold costs one fit "
                     "less and holds for all."
@@ -130,7 +130,7 @@ class PrivacyReport:
             )
         self.notes.append(
             "Scores on true held-out rows (cross_val_score, score) are exact and not private: for "
-            "the holder's eyes. error_score=nan turns a refused charge into a nan: give "
+            "the data owner only. error_score=nan turns a refused charge into a nan: give "
             "error_score='raise'."
         )
 

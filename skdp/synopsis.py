@@ -994,9 +994,15 @@ class Synopsis:
 
     @property
     def total_std(self) -> float:
-        """Standard deviation of the noise in ``total``; ValueError where its law is not known.
+        """Standard deviation of the noise in ``total``, in records.
 
-        Of pair views it is that of the count by itself, before it is combined with the views.
+        For pair views it is that of the separate count of all records, before it is combined with
+        the views.
+
+        Raises
+        ------
+        ValueError
+            If the release does not say how its total was measured.
         """
         if isinstance(self.model, BoxModel):
             return math.sqrt(float(self.model._variances().sum()))

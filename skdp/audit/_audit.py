@@ -234,10 +234,10 @@ def audit(
         Events to consider besides those found: functions from an output to a truth value (from an
         array of outputs to an array, if `vectorised`).
     representation : bool, default=True
-        Look also at the bits of floating-point outputs: which doubles occur, and how their last
-        bits are set. Textbook noise added in floating point, such as ``value +
-        rng.laplace(scale=1)``, is convicted by them, and rightly so: its outputs tell the value.
-        Set False to audit the idea of a prototype as if its numbers were real numbers.
+        Whether to look at the bits of floating-point outputs too: which doubles occur, and how
+        their last bits are set. This convicts textbook noise added in floating point, such as
+        ``value + rng.laplace(scale=1)``, because its last bits reveal the value. Set False for a
+        prototype of a mechanism that is defined on real numbers.
     n_jobs : int, default=1
         Processes, for mechanisms that are not vectorised. Each draws its own entropy.
     batch_size : int, default=250_000

@@ -82,7 +82,7 @@ class AuditCase:
     options : mapping
         Further arguments of `audit`.
     replays : bool
-        False for bare noise, which a replay cannot follow.
+        Whether it can be replayed; False for bare noise, which a replay cannot follow.
     """
 
     mechanism: Any
@@ -840,9 +840,9 @@ def replay_library(
         Entries of `AUDITS`, or names of mechanisms and classes; default all. Bare `geometric` noise
         cannot be replayed and is left out.
     n : int, default=12
-        Pairs of runs of each.
+        Number of pairs of runs for each entry.
     verbose : int, default=1
-        Progress to standard error.
+        0 for silence; 1 prints progress to standard error.
 
     Returns
     -------
@@ -892,9 +892,9 @@ def _replay_report(results: list[ReplayResult]) -> str:
     lines = [
         "# Replay of skdp",
         "",
-        f"{verdict} Each line: the largest privacy loss over the outputs that were tried, on one "
-        "pair of neighbouring inputs, computed and not estimated. It trusts the law of the "
-        "mechanisms, which the audit does not.",
+        f"{verdict} Each line shows the largest privacy loss over the outputs that were tried, on "
+        "one pair of neighbouring inputs. It is computed, not estimated, and trusts that the "
+        "mechanisms draw from the distribution that they state; the audit does not.",
         "",
         "| mechanism | claimed | loss | pairs of runs | verdict |",
         "| --- | --- | --- | --- | --- |",

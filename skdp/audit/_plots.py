@@ -109,19 +109,20 @@ def plot_audits(results: Sequence[AuditResult], ax: Any = None) -> Any:
 
 
 def plot_replays(results: Sequence[ReplayResult], ax: Any = None) -> Any:
-    """Draw replays below each other: what each step of an algorithm cost, as a part of the claim.
+    """Draw the privacy loss of each step of several replays, relative to the claimed epsilon.
 
     Parameters
     ----------
     results : sequence of ReplayResult
+        One bar for each, from top to bottom.
     ax : matplotlib Axes, optional
+        Default: a new figure.
 
     Returns
     -------
     matplotlib Axes
-        A bar that passes the line at 1 costs more than was claimed. Runs that went different ways
-        on the two data sets, or released something that was not the same, have no finite loss: a
-        hatched bar across the picture.
+        A bar that passes the line at 1 costs more than was claimed. A hatched bar stands for no
+        finite loss: the calls or the release differed between the two data sets.
     """
     results = list(results)
     ax = _axes_for_plot(ax, (8.0, 1.2 + 0.36 * len(results)))

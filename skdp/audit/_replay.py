@@ -1,9 +1,9 @@
 """Replay: an exact check of a privacy argument on one pair of neighbouring data sets.
 
-A run on one data set is answered by a tape instead of noise; the run on the neighbour gets the same
-answers. If both make the same calls and release the same, the log ratio of the probabilities of
-that release is the sum of what each call contributes, and a mechanism's contribution follows from
-the change of its exact values. Nothing is estimated from samples.
+A run on one data set gets made-up outputs (a tape) in place of noisy ones; the run on the neighbour
+gets the same outputs. If both make the same calls and release the same, the log ratio of the
+probabilities of that release is a sum over the calls, and the term of a call follows from the
+change of its exact values. Nothing is estimated from samples.
 """
 
 from __future__ import annotations
@@ -37,34 +37,34 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """What replaying a mechanism on a pair of data sets has shown.
+    """Result of replaying a mechanism on a pair of data sets.
 
     Attributes
     ----------
     epsilon : float
         The privacy loss that was claimed.
     loss : float
-        Largest privacy loss of all runs: no output that was tried is more than ``exp(loss)`` times
-        as likely on one data set as on the other. Infinite if the runs diverged.
+        Largest privacy loss of all runs, in units of epsilon: no output that was tried is more than
+        ``exp(loss)`` times as likely on one data set as on the other. Infinite if runs diverged.
     by_part : dict of str to float
-        Loss of each step of the algorithm in the run with the largest loss, by the function that
-        called a mechanism and the mechanism. A step may exceed its budget where another one spends
-        less.
+        Loss of each step in the run with the largest loss: a function that called a mechanism, and
+        the mechanism. One step may exceed its share of the budget if another stays below.
     declared : dict of str to float
         Parts of the claim by name, from ``privacy_loss_``; empty for functions.
     diverged_at : str or None
-        The first call at which the runs on the two data sets went different ways.
+        The first mechanism call that differs between the two data sets; None if none does.
     differs : str or None
-        The first thing released that was not the same on both data sets.
+        The first released value that differs between the two data sets; None if none does.
     violations : tuple of str
-        Calls whose values changed by more than was declared.
+        Calls whose exact values changed by more than the declared sensitivity or score range.
     n_runs : int
         Pairs of runs.
     n_calls : int
         Calls of mechanisms in all runs on the first data set.
     n_errors : int
-        Pairs of runs that both ended in the same exception.
-    name : str
+        Pairs of runs in which both runs ended in the same exception.
+    name : str, default="mechanism"
+        Name in reports and pictures.
     """
 
     epsilon: float
@@ -91,7 +91,7 @@ class ReplayResult:
 
     @property
     def reasons(self) -> list[str]:
-        """Why it was convicted; empty if it was not."""
+        """Reasons for a conviction, as a list of str; empty if it was certified."""
         why = []
         if self.diverged_at is not None:
             why.append(f"the runs diverge at {self.diverged_at}")
@@ -107,7 +107,7 @@ class ReplayResult:
         return self.loss <= self.epsilon * (1 + _TOLERANCE) + _TOLERANCE
 
     def to_frame(self) -> pd.DataFrame:
-        """The result as one row, to be put below those of other replays."""
+        """The result as a DataFrame of one row, with the name as index."""
         return pd.DataFrame(
             {
                 "epsilon": self.epsilon,
@@ -165,10 +165,10 @@ def replay(
 ) -> ReplayResult:
     """Check the privacy argument of an estimator or a function exactly, on one pair of data sets.
 
-    A run on ``data`` gets arbitrary outputs from a tape in place of every mechanism call, and a run
-    on ``neighbour`` gets the same outputs. Certified is what makes the same calls both times, with
-    the same shapes, budgets and sensitivities, releases the same to the last bit, and costs at
-    most epsilon by the change of the exact values.
+    In a run on ``data`` every mechanism call returns a made-up output, and in a run on
+    ``neighbour`` it returns the same output. The verdict is "certified" if both runs make the same
+    calls, with the same shapes, budgets and sensitivities, release the same to the last bit, and if
+    the privacy loss, computed from the change of the exact values, is at most epsilon.
 
     Parameters
     ----------
@@ -179,17 +179,19 @@ def replay(
         Two neighbouring data sets, as ``fit`` or the function takes them; a tuple ``(X, y)`` is
         passed to ``fit`` as two arguments.
     outputs : {"mixed", "exact", "noisy", "wide", "low", "high", "blank"} or list of them
-        Which outputs the tape makes up: the exact values; with noise of the usual scale, or of five
-        times that; with noise to one side only; zeros. "mixed" takes all of them in turn.
+        How outputs are made up: "exact" values; "noisy", with noise of the usual scale; "wide", of
+        five times that scale; "low" and "high", with noise below or above the exact values only;
+        "blank", zeros. "mixed" takes all six in turn.
     n : int, default=12
-        Pairs of runs. The data sets take turns in being the first: every other run makes its
-        outputs from ``neighbour``.
+        Number of pairs of runs. Every other pair makes its outputs from ``neighbour`` instead of
+        ``data``.
     epsilon : number, optional
-        The claim. Default: that of the fitted estimator's ``privacy_loss_``, the least of all runs.
+        The claimed privacy loss. Needed for a function; default for an estimator: that of its
+        ``privacy_loss_`` after the fit, the least of all runs.
     random_state : int, default=0
-        Seeds the outputs and all coins, so that a replay repeats.
+        Seed of the outputs and of all other random numbers, so that a replay is reproducible.
     name : str, optional
-        Name in the report.
+        Name in reports and pictures. Default: that of the class or function.
 
     Returns
     -------
@@ -198,8 +200,9 @@ def replay(
     Raises
     ------
     ReplayError
-        If draws cannot be seen (other threads or processes: ``n_jobs`` must be None or 1), or a
-        function hands bare `geometric` noise around.
+        If draws cannot be recorded (other threads or processes, so ``n_jobs`` must be None or 1;
+        bare `geometric` noise), if records cannot be matched between the data sets, or if every run
+        raises.
     TypeError, ValueError
         If a parameter has the wrong type or is out of range.
 
@@ -209,21 +212,21 @@ def replay(
     calls' own ratios as long as everything else is the same function of o on both sides. For
     discrete Laplace noise of rate r the ratio is at most ``exp(r |change|_1)``; for a selection
     whose score changes lie within an interval of length w at most ``exp(r w)``; for a thresholded
-    test it is the exact ratio of two tails; for a sparse vector, what the proof of `SparseVector`
-    says.
+    test it is the exact ratio of two tails; for a sparse vector, the bound in the proof of
+    `SparseVector`.
 
-    Random numbers that have nothing to do with records (the candidates of a pool, starts of an
-    optimiser, synthetic rows, seeds of inner estimators) are public coins: both runs get the same.
-    Coins that belong to a record (its fold, whether it is among the rows of a person that count)
-    are secret, and a record gets the same coins in both runs.
+    Random numbers unrelated to records (candidates of a pool, starting points of an optimiser,
+    synthetic rows, seeds of inner estimators) are the same in both runs. Those that belong to a
+    record (its fold, whether it is among the rows kept for a person) are the same for that record
+    in both runs.
 
-    Replay takes the law of the mechanisms on trust, and shows nothing about pairs and outputs that
-    were not tried; `audit` needs neither the law nor the source, but sees only what is frequent.
-    Every run gets a copy of its data set, and what it returns, prints, warns of, logs or raises is
-    compared. Time and files are not, nor what is kept outside the result and its class: a cache
-    that outlives a run hands the second run what the first has read, and hides it. A seed given as
-    ``random_state`` is not used, and not held against an estimator. The outputs that a tape makes
-    up are not private: use made-up data.
+    A replay trusts that mechanisms draw from the distribution that they state, and shows nothing
+    about pairs and outputs that were not tried. `audit` needs no such trust, but misses rare
+    events. Every run gets a copy of its data set; what it returns, prints, warns of, logs or raises
+    is compared. Not compared are running time, files, and what is kept outside the result and its
+    class: a cache that outlives a run can hand the second run what the first one has read. A seed
+    given as ``random_state`` is not used, and not held against an estimator. Made-up outputs are
+    not private, so use artificial data.
 
     Examples
     --------
@@ -236,7 +239,7 @@ def replay(
     >>> result.passed, round(result.loss, 2)
     (True, 0.5)
 
-    A choice that nobody paid for is seen at once:
+    A budget that depends on the data is convicted:
 
     >>> from skdp.mechanisms import discrete_laplace
     >>> def count(records):

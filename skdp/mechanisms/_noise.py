@@ -527,30 +527,30 @@ def above_threshold(
     *,
     random_state: Any = None,
 ) -> NDArray[np.bool_]:
-    """Tell of integers whether they exceed a public threshold, after exact discrete Laplace noise.
+    """Test whether integers plus exact discrete Laplace noise exceed a public threshold.
 
-    The noisy values are not released. What a test costs depends on how far the value is from the
-    threshold, and where values are known to be far from it the sides together cost much less than
-    ``epsilon`` for each: the caller proves how much.
+    Only the results of the tests are released, not the noisy values. A test costs at most
+    ``epsilon``, and less the farther the value is from the threshold. An algorithm whose total cost
+    is below the sum of the epsilons has to prove it.
 
     Parameters
     ----------
     values : array-like of int
-        True values, of any shape. Beyond +-2**60 they are clamped.
+        True values, of any shape. Beyond +-2**60 they are clipped.
     epsilon : number or Fraction
-        Sets the noise, which is that of `discrete_laplace`. A test costs at most this for a change
-        of ``sensitivity``.
+        Largest privacy loss of a test if its value changes by ``sensitivity``. The noise is that of
+        `discrete_laplace` at this epsilon.
     threshold : int
-        Public; a noisy value equal to it is not above.
+        Public threshold; a noisy value equal to it is not above.
     sensitivity : int or Fraction, default=1
-        Unit of change that ``epsilon`` refers to.
+        Largest change of a value when one record is added or removed.
     random_state : None, int or NoiseSource, default=None
         None: the operating system's entropy. An int is for experiments and protects nobody.
 
     Returns
     -------
     ndarray of bool
-        In the shape of ``values``.
+        Same shape as ``values``; True where the noisy value is above the threshold.
 
     Raises
     ------
@@ -629,7 +629,7 @@ def geometric(
     source = noise_source(random_state)
     if isinstance(source, Tape):
         source.refuse(
-            "geometric() gives bare noise, and a recorded run cannot see what it is added to. Use "
+            "geometric() gives bare noise, and a replay cannot see what it is added to. Use "
             "noisy_max, top_k, permute_and_flip or exponential; or audit the mechanism with "
             "skdp.audit.audit."
         )
