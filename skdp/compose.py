@@ -490,9 +490,9 @@ def _warn_of_numbering(classes, y, weight):
         warnings.warn(
             f"The release shows hardly a record of the labels {above.tolist()}. If y holds them, "
             "a meta-estimator of scikit-learn has encoded the labels as 0, 1, ... (voting, "
-            "stacking, bagging, one-vs-rest, cross_val_predict(method='predict_proba')). Turn it inside "
-            "out, PrivateClassifier(VotingClassifier(...), synthesizer), or declare the labels that it "
-            f"passes on, classes=range({n}) ([0, 1] within one-vs-rest).",
+            "stacking, bagging, one-vs-rest, cross_val_predict(method='predict_proba')). Turn it "
+            "inside out, PrivateClassifier(VotingClassifier(...), synthesizer), or declare the "
+            f"labels that it passes on, classes=range({n}) ([0, 1] within one-vs-rest).",
             UserWarning,
             stacklevel=2,
         )
