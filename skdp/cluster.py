@@ -307,7 +307,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         -------
         ndarray of int, shape (n_rows,)
             -1 for rows with a missing value. The labels of the training rows are not private:
-            they are computed from the rows, for the holder's use.
+            they are computed from the rows, for the data owner only.
         """
         values = self._matrix(X)
         missing = np.isnan(values).any(axis=1)

@@ -30,7 +30,7 @@ from .frames import as_frame, select_columns, take_rows
 
 __all__ = ["PrivateClassifier", "PrivateRegressor"]
 
-# A share of the synthetic rows below this part of an even share is hardly any.
+# Labels with less than this part of an equal share of the synthetic rows are hardly released.
 _HARDLY = 0.02
 # Rows of the public domain that an estimator is tried on before the charge: at least so many, so
 # many for each label, and at most so many. The second row is for estimators that need many.
@@ -130,23 +130,24 @@ class _TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimat
         return self._train_release(copy.copy(fitted.synthesizer_))
 
     def _train_release(self, release):
-        # Everything from here on is post-processing of the release, which was paid for: it is kept
-        # whatever training does, and an error of training tells of the release alone.
+        # From here on everything is post-processing of the release, which has been charged. It is
+        # kept even if training fails, and an error of training depends on the release only.
         self._keep(release)
         try:
             self.estimator_ = self._train_on_rows_of(release, self.n_samples, self.random_state)
         except Exception as error:
             raise TrainingError(
                 f"The release was made and paid for, but {type(self.estimator).__name__} could not "
-                f"be trained on it: {type(error).__name__}: {error}\nThe release is not lost: it "
-                "is synthesizer_, also of this error. Training on it again costs nothing: "
+                f"be trained on it: {type(error).__name__}: {error}\nThe release is kept: it is "
+                "synthesizer_ of this model and synthesizer of this error. Training on it "
+                "again costs nothing: "
                 f"{type(self).__name__}(another_estimator, FrozenEstimator(release)).fit(X, y).",
                 release,
             ) from error
         return self
 
     def _keep(self, release):
-        """Hold a fitted release, and nothing that was trained on another one."""
+        """Keep a fitted release, and drop what was trained on an earlier one."""
         for name in ("estimator_", "classes_"):
             vars(self).pop(name, None)
         self.synthesizer_ = release
@@ -160,7 +161,7 @@ class _TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimat
     def _try_out(self, release, domain, library):
         """Train and predict on rows of the public domain, before anything is charged.
 
-        No row of anybody is read: what is refused here follows from the parameters and the domain.
+        No private row is read: an error here follows from the parameters and the domain.
         """
         if not hasattr(release, "_stand_in"):
             return
@@ -186,8 +187,8 @@ class _TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimat
             f"{type(self.estimator).__name__} cannot be trained on rows of this domain. Tried on "
             f"{n_rows:,} rows drawn from the declared domain, with every label and, in nullable "
             f"columns, with gaps, it raised {type(failure).__name__}: {failure}\nNothing was read "
-            "or spent. Text needs an encoder, and gaps an imputer, inside the estimator. If these "
-            "rows are not what it needs, fit the synthesizer first, and give it as "
+            "or spent. Text needs an encoder, and gaps an imputer, inside the estimator. If it "
+            "needs other rows than these, fit the synthesizer first, and pass it as "
             "FrozenEstimator(synthesizer)."
         ) from failure
 
@@ -297,15 +298,15 @@ class PrivateClassifier(ClassifierMixin, _TrainedOnRelease):
     Notes
     -----
     A score computed from true held-out rows (``score``, ``cross_val_score``) is exact and not
-    private: it is for the eyes of the data's holder. Cross-validation fits k releases and
+    private: it is for the data owner only. Cross-validation fits k releases and
     charges each of them.
 
     Before the charge ``estimator`` is trained on a few rows drawn from the declared domain, so that
-    what cannot be trained costs nothing. If training on the release fails, the release is kept in
-    ``synthesizer_``.
+    an estimator that cannot be trained costs no epsilon. If training on the release fails, the
+    release is kept in ``synthesizer_``.
 
-    Meta-estimators of scikit-learn that number the labels (voting, stacking, bagging, one-vs-rest)
-    pass on 0, 1, ... in place of the declared labels. Put them inside, as ``estimator``, or declare
+    Meta-estimators of scikit-learn (voting, stacking, bagging, one-vs-rest) encode the labels as 0,
+    1, ... before they fit the inner estimators. Put them inside, as ``estimator``, or declare
     ``classes=range(k)``.
 
     Examples
@@ -474,9 +475,10 @@ def _declared_classes(attribute, target):
 
 
 def _warn_of_numbering(classes, y, weight):
-    """Say so if labels seem to have been numbered from 0 on the way; from RELEASED rows alone.
+    """Warn if a meta-estimator seems to have encoded the labels; from RELEASED rows only.
 
-    Nobody may look at y for it. But numbers from 0 never are some of the declared labels.
+    y is private and must not be looked at. But if it was encoded as 0, 1, ..., declared labels
+    outside that range have no records.
     """
     n = len(classes)
     above = classes[(classes < 0) | (classes >= n)] if classes.dtype.kind in "iu" else []
@@ -487,10 +489,10 @@ def _warn_of_numbering(classes, y, weight):
     if share < _HARDLY * len(above) / n:
         warnings.warn(
             f"The release shows hardly a record of the labels {above.tolist()}. If y holds them, "
-            "a meta-estimator of scikit-learn has numbered the labels from 0 (voting, stacking, "
-            "bagging, one-vs-rest, cross_val_predict(method='predict_proba')). Turn it inside out, "
-            "PrivateClassifier(VotingClassifier(...), synthesizer), or declare the labels that it "
-            f"passes on, classes=range({n}) ([0, 1] within one-vs-rest).",
+            "a meta-estimator of scikit-learn has encoded the labels as 0, 1, ... (voting, "
+            "stacking, bagging, one-vs-rest, cross_val_predict(method='predict_proba')). Turn it "
+            "inside out, PrivateClassifier(VotingClassifier(...), synthesizer), or declare the "
+            f"labels that it passes on, classes=range({n}) ([0, 1] within one-vs-rest).",
             UserWarning,
             stacklevel=2,
         )

@@ -1218,7 +1218,7 @@ class DomainReport:
 
     def __repr__(self) -> str:
         return (
-            f"NOT PRIVATE: exact counts of {self.n_rows} records, for their holder only\n"
+            f"NOT PRIVATE: exact counts of {self.n_rows} records, for the data owner only\n"
             f"{self.columns.to_string()}\n"
             f"records skipped: {self.n_skipped} of {self.n_rows}"
         )
@@ -1601,7 +1601,7 @@ class Domain:
         )
 
     def check(self, data: Any) -> DomainReport:
-        """Report what would be clipped, mapped or skipped. NOT private: for the holder's eyes.
+        """Report what would be clipped, mapped or skipped. NOT private: for the data owner only.
 
         Warns
         -----
@@ -1616,7 +1616,7 @@ class Domain:
         frame = self.check_schema(data)
         warnings.warn(
             "Domain.check counts private values exactly: its answer is not private and must not "
-            "leave the holder of the data.",
+            "leave the data owner.",
             PrivacyLeakWarning,
             stacklevel=2,
         )

@@ -122,7 +122,8 @@ class PrivacyReport:
                 f"{k} folds are {k} fits. The sum holds fold by fold only: "
                 + (
                     "the folds come from a seed, and anyone who knows it knows the fold of "
-                    "every record. PrivateKFold without random_state costs one fit less and holds for all."
+                    "every record. PrivateKFold without random_state costs one fit less and holds "
+                    "for all."
                     if isinstance(cv, PrivateKFold)
                     else "one record more moves others between folds. PrivateKFold costs one fit "
                     "less and holds for all."

@@ -198,7 +198,7 @@ def _same(a, b):
 
 @contextmanager
 def _quietly():
-    """No warning leaves, and none becomes an error: either would depend on a value."""
+    """Suppress warnings, and errors made from them: both would depend on a value."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
@@ -291,11 +291,11 @@ def private_mse(y_true, y_pred, *, bounds, epsilon, level=0.95, ledger=None, ran
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
-        As in `private_accuracy`; numbers. Both are clipped to the bounds; what is missing or no
-        number counts as the largest error.
+        As in `private_accuracy`; numbers. Both are clipped to the bounds; a value that is missing
+        or not a number counts as the largest error.
     bounds : (low, high)
-        Public range of the target. The noise grows with its square: take no wider one than is
-        needed. Both ends lie between -1e100 and 1e100.
+        Public range of the target. The noise grows with the square of its width, so do not make it
+        wider than needed. Both ends lie between -1e100 and 1e100.
     epsilon : number or Fraction
         A tenth goes to the number of rows, the rest to the sum of squares.
     level : float, default=0.95
@@ -375,7 +375,7 @@ _METRICS = {"accuracy": _accuracy, "mse": _mse}
 
 
 def _places(n_rows):
-    """A place in a table of predictions for each row, drawn for it alone."""
+    """A position in a table of predictions for each row, drawn independently."""
     return noise_source().record_below(_TABLE, n_rows)
 
 
@@ -505,22 +505,22 @@ def make_private_scorer(metric="accuracy", *, epsilon, bounds=None, ledger=None)
     Raises
     ------
     ValueError
-        If the metric is unknown, or its bounds are missing or no range.
+        If the metric is unknown, or its bounds are missing or not a range.
 
     Notes
     -----
-    The scorer charges, and then has the estimator predict in a guard. A row counts as wrong (for
-    "mse" as the largest error) if predicting it raises, or gives anything but one value: NaN, a
-    list, an array of several. An infinite number is clipped to the bounds of "mse". No error and
-    no warning of ``predict`` leaves, since either would tell of a value.
+    The scorer charges the ledger, and then predicts in a guard that catches every error and warning
+    of ``predict``, because either would reveal something about a value. A row counts as wrong (for
+    "mse" as the largest error) if predicting it raises, or does not give exactly one value: NaN, a
+    list, an array of several. An infinite number is clipped to the bounds of "mse".
 
-    A row that fails changes no other row's score. Rows are predicted in tables of 1,024 rows, in
-    which each row has a place drawn for itself, and free places hold copies; a table that fails is
-    divided until the rows that fail are alone. *Assumed* of the estimator is that in tables of
-    this size it predicts each row independently of the others, and equal rows equally. A
-    ``predict`` that looks at the whole table (ranks it, standardises it by its own mean, draws at
-    random) breaks this, and the guarantee with it. An index of pandas is not passed on. Rows that
-    fail take time: some ten predictions each.
+    A row that fails does not change the score of another row. Rows are predicted in tables of 1,024
+    rows. The position of each row is drawn independently, and free positions hold copies; a table
+    that fails is split until the failing rows are isolated. *Assumption*: in tables of this size
+    the estimator predicts each row independently of the others, and equal rows equally. For a
+    ``predict`` that uses the whole table (ranks it, standardises it by its own mean, draws at
+    random) there is no guarantee. An index of pandas is not passed on. Each failing row takes about
+    ten extra predictions.
 
     Examples
     --------
@@ -705,8 +705,8 @@ def _ledgers_in(value):
 def _prepaid(estimators, book, epsilon):
     """Clones of ``estimators`` whose fits charge a handle on ``book`` that is paid up to epsilon.
 
-    They keep a ledger, so that whoever fits one of them again, after the search or an error in its
-    midst, pays for that. Private steps without one get it too, as the search has been charged for
+    They keep a ledger, so that fitting one of them again, after the search or an error in its
+    midst, is charged. Private steps without one get it too, as the search has been charged for
     them.
     """
     twins = [clone(estimator) for estimator in estimators]
@@ -765,8 +765,9 @@ def private_cross_val_score(
     Returns
     -------
     QueryResult
-        Of all folds together, each row predicted by the model that did not see it, in the guard
-        that `make_private_scorer` describes: a row that cannot be predicted counts as wrong.
+        Score of all folds together. Each row is predicted by the model that was not trained on it,
+        in the guard that `make_private_scorer` describes: a row that cannot be predicted counts as
+        wrong.
 
     Raises
     ------
@@ -890,12 +891,12 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
 
     Notes
     -----
-    No score is released: score the winner with `private_accuracy` where one is needed. True rows
-    are predicted in the guard that `make_private_scorer` describes, under what is assumed there:
-    a row that a candidate cannot predict counts as wrong.
+    No score is released; if you need one, score the winner with `private_accuracy`. True rows are
+    predicted in the guard that `make_private_scorer` describes, under the same assumption: a row
+    that a candidate cannot predict counts as wrong.
 
-    Candidates are tried on a few rows of the public domain before anything is charged. One that
-    cannot be trained on its release nevertheless is left out, with a warning.
+    Candidates are trained on a few rows drawn from the public domain before anything is charged. A
+    candidate that still cannot be trained on its release is left out, with a warning.
 
     The rows that train the release also choose the winner. That is sound (the two costs add up),
     and candidates cannot fit the true rows more closely than the release lets them.
@@ -1077,7 +1078,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
 
     @available_if(_offers("score"))
     def score(self, X, y):
-        """Score the winner on true rows: exact, for the holder's eyes, not private.
+        """Score the winner on true rows: exact and not private, for the data owner only.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""How close synthetic rows are to the records: exact, not private, for the holder's eyes."""
+"""How close synthetic rows are to the records: exact, not private, for the data owner only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEAST_ROWS = 20
 
 
 class QualityReport:
-    """Distances between records and synthetic rows. Exact: NOT private, for the holder's eyes.
+    """Distances between records and synthetic rows. Exact: NOT private, for the data owner only.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class QualityReport:
         self.target = target
 
     def __repr__(self):
-        lines = ["NOT PRIVATE: computed from the exact records, for their holder only"]
+        lines = ["NOT PRIVATE: computed from the exact records, for the data owner only"]
         lines.append("distance of single columns (0 equal, 1 disjoint)")
         lines.append(self.columns.to_string(index=False, float_format="{:.3f}".format))
         if len(self.pairs):
@@ -75,7 +75,7 @@ class QualityReport:
     def _repr_html_(self):
         number = "{:.3f}".format
         parts = [
-            "<p><b>Not private</b>: computed from the exact records, for their holder only.</p>",
+            "<p><b>Not private</b>: computed from the exact records, for the data owner only.</p>",
             self.columns.to_html(index=False, float_format=number),
         ]
         if len(self.pairs):

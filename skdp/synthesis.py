@@ -210,7 +210,7 @@ class _Synthesizer(PrivateEstimator):
         return self.synopsis_.plot(columns, ax=ax)
 
     def quality_report(self, X, y=None, *, target="own", random_state=None):
-        """Compare synthetic rows with the records. NOT private: for the holder's eyes.
+        """Compare synthetic rows with the records. NOT private: for the data owner only.
 
         Nothing of the answer is stored on the estimator or charged to its ledger. Publishing it
         publishes exact numbers about the records.
@@ -250,7 +250,7 @@ class _Synthesizer(PrivateEstimator):
             domain.index(predicted)
         warnings.warn(
             "quality_report compares with the exact records: its answer is not private and must "
-            "not leave the holder of the data.",
+            "stay with the data owner.",
             PrivacyLeakWarning,
             stacklevel=2,
         )
@@ -368,7 +368,7 @@ class HDPViewSynthesizer(_Synthesizer):
     (a bias makes the tested error fall with depth), the private cuts of a path at most "cut",
     the count of the one leaf that holds a record "counts"; a record meets one path, so the parts
     add up to epsilon. The paper adds its noise to floats, scores cuts with half of the
-    sensitivity budget unused and bounds errors by a theorem whose proof does not hold; see the
+    sensitivity budget unused and bounds errors by a theorem whose proof has wrong steps; see the
     user guide.
 
     References

@@ -67,7 +67,7 @@ class Tree:
         _check_tree(self.parent, self.lower, self.upper, self.order)
 
     def _keep(self) -> None:
-        """Copy the arrays into memory that nobody can write to, not even by setting a flag."""
+        """Copy the arrays into read-only memory; setting the writeable flag does not help."""
         for name in ("parent", "lower", "upper", "order"):
             array = np.asarray(getattr(self, name))
             if array.ndim != 1 or array.dtype.kind not in "iu":
