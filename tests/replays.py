@@ -309,7 +309,7 @@ def clusterings() -> list[Branch]:
                 **{"n_clusters": 2, "epsilon": epsilon, "bounds": BOX, "n_init": 2, **v}
             ),
             lambda: arrays_of(2),
-            runs=4 if name == "genetic" else 2,
+            runs=6 if name in ("genetic", "sample-aggregate") else 2,
         )
         for name, variant in variants.items()
     ]
