@@ -309,7 +309,6 @@ def clusterings() -> list[Branch]:
                 **{"n_clusters": 2, "epsilon": epsilon, "bounds": BOX, "n_init": 2, **v}
             ),
             lambda: arrays_of(2),
-            runs=6 if name in ("genetic", "sample-aggregate") else 2,
         )
         for name, variant in variants.items()
     ]
@@ -571,6 +570,17 @@ def scores() -> list[Branch]:
             runs=12,
         ),
         Branch("most_frequent_items", items, baskets, claim=same, runs=12),
+        Branch(
+            "most_frequent_items, all counts",
+            lambda epsilon: (
+                lambda data: skdp.most_frequent_items(
+                    data, 3, ["a", "b", "c", "d"], epsilon, max_items=1
+                )
+            ),
+            baskets,
+            claim=same,
+            runs=12,
+        ),
         Branch(
             "most_frequent_items, no counts",
             lambda epsilon: items(epsilon, count_share=0),

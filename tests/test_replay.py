@@ -53,9 +53,11 @@ def certify(branch: Branch, everything: bool = False):
     for place, (pair, (data, neighbour)) in enumerate(branch.pairs().items()):
         # Together the pairs see all epsilons and all ways to make up outputs.
         epsilon = branch.epsilons[place % len(branch.epsilons)]
+        # All of the latter where every count is 0 on one side.
+        runs = 2 * len(MODES) if pair == "nobody" and branch.runs > 1 else branch.runs
         turns = [
             (epsilon, MODES[(place + turn // 2) % len(MODES)], turn % 2 == 1)
-            for turn in range(branch.runs)
+            for turn in range(runs)
         ]
         if everything:
             turns += [(epsilon, mode, True) for mode in MODES]
