@@ -601,8 +601,14 @@ def lazy() -> list[Branch]:
 
     def duckdb(pair: Any) -> Any:
         import duckdb
+        import pyarrow
 
-        return tuple(duckdb.from_df(rows) for rows in pair)
+        # Typed: DuckDB 1.1 takes an empty column of objects for integers.
+        typed = [
+            rows.astype({name: "string" for name in rows if rows[name].dtype == object})
+            for rows in pair
+        ]
+        return tuple(duckdb.from_arrow(pyarrow.Table.from_pandas(rows)) for rows in typed)
 
     wanted = ("nobody", "alone in a corner", "from the middle")
     found = []

@@ -97,6 +97,11 @@ def independent(value: Any) -> Any:
         return value
 
 
+def _listed(column: Any) -> list[Any]:
+    # pandas 2.2 deprecates one name, and Polars has no other.
+    return list(column.tolist() if hasattr(column, "tolist") else column.to_list())
+
+
 def _shown(result: Any) -> str:
     """The text that stands for an object, without addresses in memory."""
     return re.sub(r"0x[0-9a-f]+", "0x", repr(result))
@@ -165,7 +170,7 @@ def _contents(here: Any, there: Any, path: str, memo: dict) -> str | None:
     if isinstance(here, weakref.ref):
         return first_difference(here(), there(), path, memo)
     if hasattr(here, "to_list") and hasattr(here, "dtype"):
-        parts = [[each.dtype, getattr(each, "name", ""), each.to_list()] for each in (here, there)]
+        parts = [[each.dtype, getattr(each, "name", ""), _listed(each)] for each in (here, there)]
         return _sequences(*parts, path, memo)
     if hasattr(type(here), "collect") and hasattr(type(here), "columns"):
         return f"{path}: {type(here).__name__} cannot be compared before it is collected"

@@ -411,9 +411,13 @@ def _reachable(x: NDArray[Any], location: float, scale: float, times: bool) -> N
     middle = np.rint(np.exp(-distance / scale if times else -distance * scale) * _EXACT)
     found = np.zeros(len(x), dtype=bool)
     for i in (0, 1, -1, 2, -2):
-        logarithm = np.log(np.clip(middle + i, 1, _EXACT) / _EXACT)
+        logarithm = _log(np.clip(middle + i, 1, _EXACT) / _EXACT)
         found |= location + sign * (logarithm * scale if times else logarithm / scale) == x
     return found
+
+
+# That of the C library, as generators use it; some versions of NumPy's are off in the last bit.
+_log = np.vectorize(math.log, otypes=[float])
 
 
 def _taken_apart(x: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
