@@ -100,12 +100,7 @@ def plot_audits(results: Sequence[AuditResult], ax: Any = None) -> Any:
     ticks = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20]
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
-    ax.set_yticks(np.arange(len(results)), [result.name for result in results])
-    ax.set_ylim(len(results) - 0.4, -0.6)
-    ax.set_xlabel("lower bound on epsilon / claimed epsilon")
-    convicted = sum(not result.passed for result in results)
-    ax.set_title(f"{convicted} of {len(results)} convicted", fontsize="medium")
-    return ax
+    return _labelled(ax, results, "lower bound on epsilon / claimed epsilon")
 
 
 def plot_replays(results: Sequence[ReplayResult], ax: Any = None) -> Any:
@@ -142,9 +137,14 @@ def plot_replays(results: Sequence[ReplayResult], ax: Any = None) -> Any:
         ax.text(left + 0.01 * right, place, f"{left:.3g}", va="center", fontsize="small")
     ax.axvline(1.0, color="0.4", lw=1.2)
     ax.set_xlim(0, right)
+    return _labelled(ax, results, "privacy loss / claimed epsilon, by step")
+
+
+def _labelled(ax: Any, results: Sequence[AuditResult | ReplayResult], quantity: str) -> Any:
+    """Name the bars, one below the other, and count the convictions."""
     ax.set_yticks(np.arange(len(results)), [result.name for result in results])
     ax.set_ylim(len(results) - 0.4, -0.6)
-    ax.set_xlabel("privacy loss / claimed epsilon, by step")
+    ax.set_xlabel(quantity)
     convicted = sum(not result.passed for result in results)
     ax.set_title(f"{convicted} of {len(results)} convicted", fontsize="medium")
     return ax
