@@ -1,0 +1,256 @@
+"""Releases with equal seeds are what they were: a move or a rewrite must not change any number.
+
+`releases.json` holds a hash of what each estimator, in each branch of its parameters, releases and
+answers. It stays until an algorithm changes on purpose; then the changed entries are recorded
+again with ``python tests/test_unchanged.py`` and the change is named in CHANGELOG.md.
+
+Hashes hold for the versions of NumPy and SciPy that they were recorded with: other versions may
+round the last bit of a logarithm differently.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+import warnings
+import zipfile
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy
+from replays import BRANCHES, Branch, spread
+from sklearn.base import BaseEstimator
+
+import skdp
+from skdp._random import recording
+from skdp.audit._tapes import Alignment, Recorder
+
+RECORDED = Path(__file__).with_name("releases.json")
+VERSIONS = {"numpy": np.__version__, "scipy": scipy.__version__}
+SEED = 7
+
+EIGHT = skdp.Domain(
+    {
+        "age": skdp.Numeric(17, 90, integer=True),
+        "pay": skdp.Numeric(0, 5000, bins=200),
+        "rate": skdp.Numeric(-1, 1, bins=16, nullable=True),
+        "hours": skdp.Numeric(0, 99, bins=99),
+        "work": skdp.Categorical([f"w{i}" for i in range(9)], nullable=True),
+        "place": skdp.Categorical([f"p{i}" for i in range(40)]),
+        "sex": skdp.Categorical(["F", "M"]),
+        "income": skdp.Categorical(["low", "high"]),
+    }
+)
+PLANE = skdp.Domain({name: EIGHT[name] for name in ("pay", "hours")})
+LINE = skdp.Domain({"pay": EIGHT["pay"]})
+FOUR = skdp.Domain({name: EIGHT[name] for name in ("age", "work", "sex", "income")})
+
+
+def large() -> dict:
+    """Estimators with enough rows and columns that they leave the ways for small tables."""
+    rows = spread(EIGHT, 20_000)
+    X, y = rows.drop(columns="income"), rows["income"]
+    cloud = np.clip(np.random.default_rng(3).normal(0, 0.4, (20_000, 6)), -1, 1)
+    full = {
+        "HDPView": skdp.HDPViewSynthesizer(1, domain=EIGHT),
+        "PrivTree": skdp.PrivTreeSynthesizer(1, domain=EIGHT),
+        "PairView": skdp.PairViewSynthesizer(1, domain=EIGHT),
+        "PairView, published errors": skdp.PairViewSynthesizer(1, domain=EIGHT, error_share=0.1),
+        "KDTree": skdp.KDTreeSynthesizer(1, domain=PLANE),
+        "KDTree, hierarchical": skdp.KDTreeSynthesizer(1, domain=PLANE, strategy="hierarchical"),
+        "RangeTree": skdp.RangeTreeHistogram(1, domain=LINE),
+        "Grid": skdp.GridSynthesizer(1, domain=PLANE),
+        "Cube": skdp.DataCube(1, domain=FOUR),
+        "Cube, optimized": skdp.DataCube(1, domain=FOUR, strategy="optimized"),
+    }
+    labelled = {
+        "PairView, label": skdp.PairViewSynthesizer(1, domain=EIGHT, target="income"),
+        "PrivPfC": skdp.PrivPfCClassifier(1, domain=EIGHT, target="income", max_grids=2000),
+        "PrivPfC, transformer": skdp.PrivPfCTransformer(1, domain=EIGHT, target="income"),
+        "DiffGen": skdp.DiffGenTransformer(1, domain=EIGHT, target="income"),
+        "TopK": skdp.DPTopKSelector(3, 1, domain=EIGHT, target="income"),
+    }
+    clouds = {
+        f"KMeans, {algorithm}": skdp.DPKMeans(4, 1, bounds=(-1, 1), algorithm=algorithm)
+        for algorithm in ("auto", "lloyd-improved", "hybrid", "extended-grid")
+    }
+    return {
+        **{f"large, {name}": (each, rows[list(each.domain)]) for name, each in full.items()},
+        **{f"large, {name}": (each, (X, y)) for name, each in labelled.items()},
+        **{f"large, {name}": (each, cloud) for name, each in clouds.items()},
+    }
+
+
+LARGE = large()
+
+
+def fingerprint(value, digest):
+    """Feed a value, bit for bit, into a hash."""
+    if isinstance(value, np.ndarray | np.generic):
+        array = np.asarray(value)
+        if array.dtype.kind == "O":
+            return fingerprint(array.tolist(), digest)
+        digest.update(f"{array.dtype.kind}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    elif isinstance(value, pd.DataFrame):
+        for name in value.columns:
+            fingerprint([str(name), value[name].tolist()], digest)
+        fingerprint([str(each) for each in value.index[:50]], digest)
+    elif isinstance(value, pd.Series | pd.Index):
+        fingerprint(value.tolist(), digest)
+    elif isinstance(value, float):
+        digest.update(float(value).hex().encode())
+    elif isinstance(value, bool | int | str | bytes | Fraction | type(None)):
+        digest.update(repr(value).encode())
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            fingerprint([key, part], digest)
+    elif isinstance(value, list | tuple):
+        digest.update(f"({len(value)}".encode())
+        for part in value:
+            fingerprint(part, digest)
+    elif isinstance(value, skdp.PrivacyLoss):
+        digest.update(str(value).encode())
+    elif isinstance(value, skdp.QueryResult):
+        fingerprint(list(vars(value).values()), digest)
+    elif hasattr(value, "save"):
+        _file(value, digest)
+        fingerprint(_attributes(value), digest)
+    elif isinstance(value, BaseEstimator):
+        fingerprint(_attributes(value), digest)
+
+
+def _attributes(value):
+    """What estimators publish, by name."""
+    return {
+        name: part
+        for name, part in sorted(vars(value).items())
+        if name.endswith("_") and not name.startswith("_")
+    }
+
+
+def _file(value, digest):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "release"
+        value.save(path)
+        with zipfile.ZipFile(path) as archive:
+            for name in sorted(archive.namelist()):
+                digest.update(name.encode())
+                content = archive.read(name)
+                if name.endswith(".json"):
+                    # Which version wrote it does not matter.
+                    content = content.replace(skdp.__version__.encode(), b"")
+                digest.update(content)
+
+
+def answers(fitted, rows):
+    """What users ask of a release."""
+    asked = [fitted]
+    synopsis = getattr(fitted, "synopsis_", None)
+    if synopsis is not None:
+        domain = synopsis.domain
+        halves = {
+            name: (each.lower, (each.lower + each.upper) / 2)
+            for name, each in domain.items()
+            if isinstance(each, skdp.Numeric)
+        }
+        names = list(domain)[:2]
+        asked += [synopsis.sample(200, random_state=0), synopsis.total, synopsis.view(names)]
+        asked += [synopsis.count(halves), synopsis.aggregate(names[0])]
+        try:
+            asked += synopsis.count([None, halves], return_interval=True)
+        except ValueError:  # nothing is known of the noise, or it was not paid for
+            asked.append("no intervals")
+        asked += [synopsis.sum(name) for name in halves]
+    if isinstance(fitted, skdp.RangeTreeHistogram):
+        asked += [fitted.to_frame(), fitted.quantile([0.1, 0.5]), fitted.plan()]
+        asked += [fitted.sample(50, random_state=0), fitted.count((1.0, 4.0), return_interval=True)]
+    if isinstance(fitted, skdp.DataCube):
+        asked += [fitted.to_frame(), fitted.plan().to_frame()]
+    if hasattr(fitted, "predict"):
+        asked.append(fitted.predict(rows))
+    if hasattr(fitted, "predict_proba"):
+        asked.append(fitted.predict_proba(rows))
+    if hasattr(fitted, "transform"):
+        asked.append(fitted.transform(rows))
+    return asked
+
+
+def seeded(estimator):
+    seeds = {
+        name: SEED for name in estimator.get_params() if name.split("__")[-1] == "random_state"
+    }
+    return estimator.set_params(**seeds)
+
+
+def release(made, data):
+    """Fit an estimator, or call a function, with a seed; and what its release answers."""
+    if not isinstance(made, BaseEstimator):
+        # What a function draws is answered by a tape; its values are written in the error.
+        with recording(Recorder(SEED, "noisy", Alignment(data, data))):
+            return [made(data)]
+    parts = data if isinstance(data, tuple) else (data,)
+    fitted = seeded(made).fit(*parts)
+    rows = parts[0]
+    if hasattr(rows, "columns") and hasattr(fitted, "transform"):
+        rows = rows[list(fitted.feature_names_in_)]
+    return answers(fitted, rows)
+
+
+def digest_of(made, data):
+    digest = hashlib.sha256()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fingerprint(release(made, data), digest)
+    return digest.hexdigest()[:16]
+
+
+def of_branch(branch: Branch) -> list[str]:
+    """Hashes of a branch on a few of its data sets, at two epsilons."""
+    data = [first for first, _ in branch.pairs().values()]
+    chosen = data if branch.runs > 1 else data[-2:]
+    return [
+        digest_of(branch.make(epsilon), rows)
+        for epsilon in branch.epsilons[:2]
+        for rows in chosen[::3]
+    ]
+
+
+def parameters():
+    import importlib.util
+
+    for branch in BRANCHES:
+        missing = [name for name in branch.needs if importlib.util.find_spec(name) is None]
+        mark = pytest.mark.skipif(bool(missing), reason=f"{missing} not installed")
+        yield pytest.param(branch, id=branch.name, marks=mark)
+
+
+def recorded():
+    table = json.loads(RECORDED.read_text())
+    if table["versions"] != VERSIONS:
+        pytest.skip(f"recorded with {table['versions']}, this is {VERSIONS}")
+    return table["hashes"]
+
+
+@pytest.mark.parametrize("branch", list(parameters()))
+def test_releases_are_unchanged(branch):
+    assert of_branch(branch) == recorded()[branch.name]
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_releases_are_unchanged(name):
+    assert [digest_of(*LARGE[name])] == recorded()[name]
+
+
+def test_the_table_has_no_dead_entry():
+    assert set(recorded()) == {*LARGE, *(branch.name for branch in BRANCHES)}
+
+
+if __name__ == "__main__":
+    hashes = {branch.name: of_branch(branch) for branch in BRANCHES}
+    hashes |= {name: [digest_of(*each)] for name, each in LARGE.items()}
+    RECORDED.write_text(json.dumps({"versions": VERSIONS, "hashes": hashes}, indent=1) + "\n")
