@@ -171,6 +171,11 @@ def answers(fitted, rows):
         asked += [fitted.sample(50, random_state=0), fitted.count((1.0, 4.0), return_interval=True)]
     if isinstance(fitted, skdp.DataCube):
         asked += [fitted.to_frame(), fitted.plan().to_frame()]
+    if isinstance(rows, pd.DataFrame):
+        # Foreign models refuse infinite numbers.
+        rows = rows[np.isfinite(rows.select_dtypes("number")).all(axis=1)]
+    if not isinstance(rows, pd.DataFrame | np.ndarray) or not len(rows):
+        return asked
     if hasattr(fitted, "predict"):
         asked.append(fitted.predict(rows))
     if hasattr(fitted, "predict_proba"):
