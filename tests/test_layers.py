@@ -19,6 +19,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "skdp"
 LEVELS = {
     "skdp.exceptions": 0,
     "skdp._random": 0,
+    "skdp._types": 0,
     "skdp._validation": 0,
     "skdp.mechanisms": 1,
     "skdp.accounting": 1,
