@@ -26,7 +26,17 @@ from numpy.typing import NDArray
 from skdp.exceptions import DomainError, EngineError
 from skdp.frames import Frame, as_frame, check_unique, is_dask, narwhals_kind, type_name
 
-__all__ = ["CodedRows", "Encoder", "LazyColumn", "LazyRows", "part_of", "read_rows"]
+__all__ = [
+    "CodedRows",
+    "Encoder",
+    "LabelledSums",
+    "LazyColumn",
+    "LazyRows",
+    "floor_positive",
+    "part_of",
+    "read_rows",
+    "search_sorted",
+]
 
 # Codes of several columns are packed into one int64 while their cells stay below this.
 _KEY_LIMIT = 2**62
@@ -51,7 +61,7 @@ def _floor(value: Any) -> Any:
     return near - nw.when(near > value).then(nw.lit(1)).otherwise(nw.lit(0))
 
 
-def _floor_positive(value: Any, engine: str) -> Any:
+def floor_positive(value: Any, engine: str) -> Any:
     """The same of a number that is not negative, without writing it thrice where it can be."""
     return value.cast(nw.Int64) if engine in _TRUNCATING else _floor(value)
 
@@ -124,12 +134,12 @@ class LazyColumn:
         # Not by clip, which writes the whole expression twice where it asks for null first.
         x = nw.max_horizontal(nw.min_horizontal(x, nw.lit(upper)), nw.lit(lower))
         if integer:
-            x = _floor(x) if lower < 0 else _floor_positive(x, self.engine)
+            x = _floor(x) if lower < 0 else floor_positive(x, self.engine)
             x = x.cast(nw.Float64)
         x = x - lower
         if not (integer and bins == upper - lower + 1):
             x = _divided(x * float(bins), upper - lower, self.engine)
-        code = nw.min_horizontal(_floor_positive(x, self.engine), nw.lit(bins - 1))
+        code = nw.min_horizontal(floor_positive(x, self.engine), nw.lit(bins - 1))
         return nw.when(gone).then(nw.lit(missing)).otherwise(code)
 
     def looked_up(self, codes: Mapping[Any, int], *, unknown: int, missing: int) -> nw.Expr:
@@ -187,7 +197,7 @@ class LazyColumn:
             joined = self._lookups.add(value, items)
             found = nw.when(joined.is_null()).then(nw.lit(unknown)).otherwise(joined)
         else:
-            found = _search(value, items, unknown)
+            found = search_sorted(value, items, unknown)
         return nw.when(gone).then(nw.lit(missing)).otherwise(found)
 
 
@@ -199,7 +209,7 @@ def _is_float(value: Any) -> bool:
         return False
 
 
-def _search(value: Any, table: Sequence[tuple[Any, float]], unknown: float) -> Any:
+def search_sorted(value: Any, table: Sequence[tuple[Any, float]], unknown: float) -> Any:
     """Binary search of each value in a sorted table: a tree of conditions."""
     if not table:
         return nw.lit(unknown)
@@ -207,8 +217,8 @@ def _search(value: Any, table: Sequence[tuple[Any, float]], unknown: float) -> A
         key, code = table[0]
         return nw.when(value == nw.lit(key)).then(nw.lit(code)).otherwise(nw.lit(unknown))
     middle = len(table) // 2
-    below = _search(value, table[:middle], unknown)
-    above = _search(value, table[middle:], unknown)
+    below = search_sorted(value, table[:middle], unknown)
+    above = search_sorted(value, table[middle:], unknown)
     return nw.when(value < nw.lit(table[middle][0])).then(below).otherwise(above)
 
 
@@ -502,17 +512,12 @@ class CodedRows:
         *keys, counts = self._tally(functools.partial(_keys_of_parts, packing, self.shape, sides))
         return packing, keys, counts
 
-    def residuals(
-        self, centroids: NDArray[np.int64], reach: NDArray[np.int64] | None, kernel: Residuals
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows of each centroid, and sums of their clipped differences to it: exact integers.
+    def sums_by_label(self, terms: LabelledSums) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows of each label, and sums of their terms: exact integers.
 
         Parameters
         ----------
-        centroids : ndarray of int64, shape (k, d)
-        reach : ndarray of int64, shape (k,), or None
-        kernel : callable (codes, centroids, reach) -> (counts, sums)
-            What is to be computed, for rows in memory.
+        terms : LabelledSums
 
         Returns
         -------
@@ -530,7 +535,33 @@ class CodedRows:
 
 
 Keys = Callable[[Sequence[Any], Any], list[Any]]
-Residuals = Callable[..., tuple[NDArray[np.int64], NDArray[np.int64]]]
+
+
+class LabelledSums(Protocol):
+    """Integers of each row, one for each attribute, to be added up by a label of the row.
+
+    The two methods must agree. Dask sends the object to workers.
+    """
+
+    @property
+    def n_labels(self) -> int:
+        """Labels are 0, 1, ..., below this."""
+
+    def of_codes(self, codes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows of each label, (k,), and sums of their terms, (k, d), for rows in memory."""
+
+    def of_frame(self, frame: Any, names: Sequence[str], skipped: Any, engine: str) -> Any:
+        """A lazy frame with a column "label", and the terms in place of the codes.
+
+        Parameters
+        ----------
+        frame : narwhals LazyFrame
+        names : sequence of str
+            Its columns of codes, in the order of the attributes.
+        skipped : narwhals Expr
+            Whether a row does not count: its label must be negative.
+        engine : {"polars", "duckdb", "pyspark"}
+        """
 
 
 def _keys_of_parts(
@@ -599,57 +630,12 @@ class _EngineCodes(CodedRows):
         known = found["key0"] >= 0
         return [found[name][known].astype(np.int64, copy=False) for name in [*named, "count"]]
 
-    def residuals(  # noqa: D102
-        self, centroids: NDArray[np.int64], reach: NDArray[np.int64] | None, kernel: Residuals
+    def sums_by_label(  # noqa: D102
+        self, terms: LabelledSums
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        # All numbers are integers below 2**53, so that float64 holds each exactly, in any order.
-        k = len(centroids)
-        names = self._names
-        points = {name: nw.col(name).cast(nw.Float64) for name in names}
-        norms = (centroids**2).sum(axis=1)
-        scores = {
-            f"score{j}": functools.reduce(
-                operator.add,
-                (points[name] * float(-2 * c) for name, c in zip(names, center, strict=True)),
-            )
-            + float(norm)
-            for j, (center, norm) in enumerate(zip(centroids.tolist(), norms, strict=True))
-        }
-        least = nw.min_horizontal(*scores)
-        # The first among equals.
-        label: Any = nw.lit(k - 1)
-        for j in reversed(range(k - 1)):
-            label = nw.when(nw.col(f"score{j}") == least).then(nw.lit(j)).otherwise(label)
-        label = nw.when(self._skipped).then(nw.lit(-1)).otherwise(label)
-
-        def of_label(values: Sequence[int]) -> Any:
-            table = [(j, float(value)) for j, value in enumerate(values)]
-            return _search(nw.col("label"), table, 0.0)
-
-        steps = {
-            name: points[name] - of_label(centroids[:, axis].tolist())
-            for axis, name in enumerate(names)
-        }
-
-        def clipped(name: str) -> Any:
-            step, length, limit = nw.col(name), nw.col("length"), nw.col("limit")
-            # Toward zero, and no division by zero even where the result is not used.
-            shrunk = step.abs() * limit / nw.max_horizontal(length, nw.lit(1.0))
-            shrunk = _floor_positive(shrunk, self._engine).cast(nw.Float64)
-            signed = nw.when(step < 0).then(0.0 - shrunk).otherwise(shrunk)
-            return nw.when(length > limit).then(signed).otherwise(step)
-
-        def prepared() -> Any:
-            frame = self._frame.with_columns(**scores).with_columns(label=label)
-            frame = frame.with_columns(**steps)
-            if reach is not None:
-                length = functools.reduce(operator.add, (nw.col(name).abs() for name in names))
-                frame = frame.with_columns(length=length, limit=of_label(reach.tolist()))
-                frame = frame.with_columns(**{name: clipped(name) for name in names})
-            return frame
-
+        k, names = terms.n_labels, self._names
         found = self._group(
-            lambda **key: prepared(),
+            lambda **key: terms.of_frame(self._frame, names, self._skipped, self._engine),
             {"label": nw.col("label")},
             {"count": nw.len(), **{name: nw.col(name).sum() for name in names}},
         )
@@ -694,14 +680,14 @@ class _PartitionedCodes(CodedRows):
         found = self._sum(_tally_partition, (keys,), meta, names)
         return [found[name].to_numpy() for name in [*names, "count"]]
 
-    def residuals(  # noqa: D102
-        self, centroids: NDArray[np.int64], reach: NDArray[np.int64] | None, kernel: Residuals
+    def sums_by_label(  # noqa: D102
+        self, terms: LabelledSums
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         zero = np.zeros(0, dtype=np.int64)
         names = [f"sum{axis}" for axis in range(len(self.shape))]
         meta = pd.DataFrame(dict.fromkeys(["label", "count", *names], zero))
-        found = self._sum(_residuals_of_partition, (kernel, centroids, reach), meta, ["label"])
-        found = found.set_index("label").reindex(range(len(centroids)), fill_value=0)
+        found = self._sum(_sums_of_partition, (terms,), meta, ["label"])
+        found = found.set_index("label").reindex(range(terms.n_labels), fill_value=0)
         return found["count"].to_numpy(), found[names].to_numpy()
 
     def _sum(
@@ -733,11 +719,9 @@ def _tally_partition(part: pd.DataFrame, encoder: Encoder, keys: Keys) -> pd.Dat
     return pd.DataFrame(named).groupby(list(named), sort=False).size().reset_index(name="count")
 
 
-def _residuals_of_partition(
-    part: pd.DataFrame, encoder: Encoder, kernel: Residuals, *arguments: Any
-) -> pd.DataFrame:
+def _sums_of_partition(part: pd.DataFrame, encoder: Encoder, terms: LabelledSums) -> pd.DataFrame:
     """Counts and sums of the rows of one partition, a row for each label."""
-    counts, sums = kernel(_represented(part, encoder), *arguments)
+    counts, sums = terms.of_codes(_represented(part, encoder))
     named = {f"sum{axis}": sums[:, axis] for axis in range(sums.shape[1])}
     return pd.DataFrame({"label": np.arange(len(counts)), "count": counts, **named})
 

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from skdp._random import NoiseSource
 from skdp.engines import CodedRows
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
+from skdp.partition.kmeans_rows import _BLOCK, Points, residual_sums
 
 __all__ = [
     "Cells",
@@ -51,11 +52,7 @@ __all__ = [
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
-# Private points: rows of codes in memory, or in an engine.
-Points = NDArray[np.int32] | CodedRows
 
-# Numbers in one block of a distance matrix: fits into a core's cache.
-_BLOCK = 1 << 19
 # Cells whose noise is drawn at once.
 _CELLS_AT_ONCE = 1 << 18
 # K-means with many starts: iterations before the worse half is given up, and how many run on.
@@ -500,52 +497,6 @@ class Round:
     sums: IntArray
     count_variance: float
     sum_variances: FloatArray
-
-
-def residual_sums(
-    points: Points, centroids: IntArray, reach: IntArray | None
-) -> tuple[IntArray, IntArray]:
-    """Exact number of points of each centroid, and sums of their differences to it: private.
-
-    Parameters
-    ----------
-    points : ndarray of int32, shape (n, d), or CodedRows
-        In an engine the same integers come of one pass over the rows.
-    centroids : ndarray of int64, shape (k, d)
-    reach : ndarray of int64, shape (k,), or None
-        Largest L1 norm of a difference: a longer one is shrunk, toward zero on each axis. None
-        shrinks none.
-
-    Returns
-    -------
-    counts : ndarray of int64, shape (k,)
-    sums : ndarray of int64, shape (k, d)
-    """
-    if isinstance(points, CodedRows):
-        return points.residuals(centroids, reach, residual_sums)
-    k, d = centroids.shape
-    counts = np.zeros(k, dtype=np.int64)
-    sums = np.zeros((k, d), dtype=np.int64)
-    weights = -2.0 * centroids.T.astype(np.float64)
-    norms = (centroids.astype(np.float64) ** 2).sum(axis=1)
-    step = max(1, _BLOCK // (k + 2 * d))
-    for first in range(0, len(points), step):
-        block = points[first : first + step]
-        labels = np.argmin(block.astype(np.float64) @ weights + norms, axis=1)
-        residual = block - centroids[labels]
-        if reach is not None:
-            length = np.abs(residual).sum(axis=1)
-            limit = reach[labels]
-            far = np.flatnonzero(length > limit)
-            # Toward zero, so that the sum of absolute values cannot exceed the limit.
-            shrunk = np.abs(residual[far]) * limit[far, None] // length[far, None]
-            residual[far] = np.sign(residual[far]) * shrunk
-        counts += np.bincount(labels, minlength=k)
-        for axis in range(d):
-            # Exact in floats: partial sums are integers below 2**53.
-            added = np.bincount(labels, weights=residual[:, axis], minlength=k)
-            sums[:, axis] += added.astype(np.int64)
-    return counts, sums
 
 
 def noisy_round(
