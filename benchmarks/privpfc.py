@@ -42,7 +42,6 @@ from skdp import (
     PrivPfCClassifier,
     PrivPfCTransformer,
 )
-from skdp.counts import CountTable
 from skdp.exceptions import InsecureSeedWarning
 from skdp.partition.privpfc import (
     Options,
@@ -52,6 +51,7 @@ from skdp.partition.privpfc import (
     grid_scores,
     max_useful_groups,
 )
+from skdp.rows import CountTable
 
 EPSILONS = (0.05, 0.1, 0.5, 1.0)
 # Most misclassification of logistic regression on Adult; the histogram classifier .002 more.

@@ -17,10 +17,7 @@ from ._base import (
     without_unit,
 )
 from ._random import sampling_generator
-from .counts import code_rows
 from .domain import Domain, Numeric
-from .engines import CodedRows, read_rows
-from .frames import as_frame
 from .partition.kmeans import cover, nearest
 from .partition.kmeans_algorithms import (
     ALGORITHMS,
@@ -29,6 +26,7 @@ from .partition.kmeans_algorithms import (
     algorithm_parts,
 )
 from .partition.kmeans_task import Task
+from .rows import CodedRows, as_frame, code_rows, read_rows
 from .synopsis import Boxes, Synopsis
 
 __all__ = ["DPKMeans"]

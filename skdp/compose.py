@@ -26,7 +26,7 @@ from ._random import sampling_generator
 from ._steps import Rows, child, is_inferred, price, walk
 from .domain import Categorical, Numeric
 from .exceptions import DomainError, TrainingError
-from .frames import as_frame, select_columns, take_rows
+from .rows import as_frame, select_columns, take_rows
 
 __all__ = ["PrivateClassifier", "PrivateRegressor"]
 

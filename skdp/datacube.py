@@ -26,12 +26,12 @@ from ._archive import (
 )
 from ._base import PrivateEstimator, full_domain, match_rows, warn_of_emptiness
 from ._validation import as_fraction
-from .counts import count_rows
 from .domain import Domain, Numeric
 from .exceptions import DomainError
 from .mechanisms import discrete_laplace, discrete_laplace_variance
 from .mechanisms._noise import BoundedGrid
 from .queries import parse
+from .rows import count_rows
 
 __all__ = ["CubePlan", "DataCube"]
 

@@ -36,15 +36,6 @@ from ._steps import (
 from ._validation import as_epsilon, as_fraction
 from .accounting import PrivacyLedger, PrivacyLoss, charge, prepaid, same_budget, settle
 from .exceptions import BudgetExceededError, TrainingError
-from .frames import (
-    as_column,
-    as_frame,
-    as_labels,
-    column_names,
-    object_array,
-    row_taker,
-    take_rows,
-)
 from .mechanisms import (
     bounded_sum,
     discrete_laplace,
@@ -52,6 +43,7 @@ from .mechanisms import (
     discrete_laplace_variance,
     noisy_max,
 )
+from .rows import as_column, as_frame, as_labels, column_names, object_array, row_taker, take_rows
 from .synopsis import QueryResult
 
 __all__ = [

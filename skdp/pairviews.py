@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from ._random import NoiseSource, noise_source, sampling_generator
 from ._validation import as_fraction
-from .counts import Counts, CountTable, ProjectedCounts
 from .forest import (
     ErrorBars,
     Forest,
@@ -39,6 +38,7 @@ from .mechanisms import (
     noisy_max,
     top_k,
 )
+from .rows import Counts, CountTable, ProjectedCounts
 
 __all__ = [
     "MOST_CLASSES",

@@ -13,10 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from ._base import PrivateEstimator, match_rows, warn_of_emptiness
 from ._random import sampling_generator
 from ._validation import as_sample_size, split_epsilon
-from .counts import count_rows
 from .domain import Categorical
 from .exceptions import DomainError, PrivacyLeakWarning
-from .frames import build_frame
 from .mechanisms import discrete_laplace
 from .pairviews import MOST_CLASSES, coarse_attributes, pair_views, pair_views_parts
 from .partition.grid import GRID_RULES, grid_boxes, grid_sides, grid_size, measure_grid
@@ -30,6 +28,7 @@ from .partition.kdtree import (
 )
 from .partition.privtree import privtree, privtree_parts
 from .quality import compare
+from .rows import build_frame, count_rows
 from .synopsis import Boxes, Synopsis
 
 __all__ = [

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from skdp._random import noise_source
 from skdp._validation import as_epsilon, dyadic_floor
-from skdp.counts import CountTable
 from skdp.partition import hdpview as kernel
 from skdp.partition.hdpview import (
     converge_loss,
@@ -22,6 +21,7 @@ from skdp.partition.hdpview import (
     hdpview_parameters,
     hdpview_parts,
 )
+from skdp.rows import CountTable
 from skdp.synopsis import Boxes
 
 GRID = 4

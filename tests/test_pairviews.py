@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import skdp
 from skdp import Categorical, Domain, Numeric, PairViewSynthesizer, Synopsis, Taxonomy, pairviews
 from skdp._random import noise_source
-from skdp.counts import CountTable
 from skdp.forest import ErrorBars, Forest, ForestModel, PairTable, couple
 from skdp.mechanisms import discrete_laplace
 from skdp.pairviews import (
@@ -35,6 +34,7 @@ from skdp.pairviews import (
     spread,
     view_shares,
 )
+from skdp.rows import CountTable
 
 ONE = Fraction(1)
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import skdp
 from skdp._validation import dyadic_floor
-from skdp.counts import CountTable
 from skdp.mechanisms import discrete_laplace
 from skdp.partition import kdtree as kd
 from skdp.partition import privtree as pt
@@ -25,6 +24,7 @@ from skdp.partition.kdtree import (
     two_step_parts,
 )
 from skdp.partition.privtree import privtree, privtree_parameters, privtree_parts
+from skdp.rows import CountTable
 from skdp.synopsis import Boxes, BoxModel
 
 GRID = 4

@@ -18,7 +18,6 @@ from scipy import stats
 
 from skdp._random import NoiseSource
 from skdp._validation import dyadic_floor
-from skdp.counts import CountTable
 from skdp.domain import Categorical, Numeric, Taxonomy
 from skdp.partition import diffgen as diffgen_module
 from skdp.partition import privpfc as kernel
@@ -38,6 +37,7 @@ from skdp.partition.privpfc import (
     select_grid,
 )
 from skdp.partition.projection import confusion_score, projected_histogram, projection_parts
+from skdp.rows import CountTable
 
 EPSILONS = [Fraction(1, 1000), Fraction(3, 100), Fraction(6, 10), Fraction(2), Fraction(30)]
 

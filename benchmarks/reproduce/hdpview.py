@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from benchmarks import _data
 from benchmarks.reproduce import Finding, run
 from skdp import Domain, Numeric, PairViewSynthesizer
-from skdp.counts import CountTable
 from skdp.exceptions import InsecureSeedWarning
 from skdp.partition.hdpview import CALIBRATIONS, Calibration, hdpview, hdpview_parts
 from skdp.partition.privtree import privtree, privtree_parts
+from skdp.rows import CountTable
 from skdp.synopsis import Boxes, BoxModel
 
 __all__ = ["FIGURES"]

@@ -33,10 +33,10 @@ from skdp import (
     PrivPfCTransformer,
     ProjectedHistogramTransformer,
 )
-from skdp.counts import CountTable
 from skdp.exceptions import InsecureSeedWarning
 from skdp.partition import privpfc as kernel
 from skdp.partition.privpfc import Quality, grid_scores, paper_grids
+from skdp.rows import CountTable
 
 __all__ = ["FIGURES"]
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp.counts import CountTable
-from skdp.mechanisms import discrete_laplace
+from ..mechanisms import discrete_laplace
+from ..rows import CountTable
 
 __all__ = ["GRID_RULES", "grid_boxes", "grid_sides", "grid_size", "measure_grid"]
 

@@ -36,11 +36,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._random import NoiseSource, noise_source
-from skdp._validation import dyadic_floor, split_epsilon
-from skdp.counts import CountTable
-from skdp.mechanisms import above_threshold, discrete_laplace, noisy_max
-from skdp.synopsis import LeafErrorBound
+from .._random import NoiseSource, noise_source
+from .._validation import dyadic_floor, split_epsilon
+from ..mechanisms import above_threshold, discrete_laplace, noisy_max
+from ..rows import CountTable
+from ..synopsis import LeafErrorBound
 
 __all__ = [
     "CALIBRATIONS",

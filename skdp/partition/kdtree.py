@@ -35,15 +35,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from skdp._random import noise_source
-from skdp._validation import as_epsilon, dyadic_floor, split_epsilon
-from skdp.counts import CountTable
-from skdp.hierarchy import Blue, Tree
-from skdp.mechanisms import (
-    discrete_laplace,
-    discrete_laplace_quantile,
-    discrete_laplace_variance,
-)
+from .._random import noise_source
+from .._validation import as_epsilon, dyadic_floor, split_epsilon
+from ..hierarchy import Blue, Tree
+from ..mechanisms import discrete_laplace, discrete_laplace_quantile, discrete_laplace_variance
+from ..rows import CountTable
 
 __all__ = [
     "MOST_CELLS",

@@ -24,10 +24,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._random import NoiseSource
-from skdp.engines import CodedRows
-from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
-from skdp.partition.kmeans_rows import _BLOCK, Points, residual_sums
+from .._random import NoiseSource
+from ..mechanisms import discrete_laplace, discrete_laplace_variance
+from ..rows import CodedRows
+from .kmeans_rows import _BLOCK, Points, residual_sums
 
 __all__ = [
     "Cells",

@@ -23,11 +23,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._random import NoiseSource
-from skdp._validation import split_epsilon
-from skdp.mechanisms import discrete_laplace, noisy_max, top_k
-from skdp.partition.grid import grid_size
-from skdp.partition.kmeans import (
+from .._random import NoiseSource
+from .._validation import split_epsilon
+from ..mechanisms import discrete_laplace, noisy_max, top_k
+from .grid import grid_size
+from .kmeans import (
     FloatArray,
     best_kmeans,
     full_grid_edges,
@@ -37,8 +37,8 @@ from skdp.partition.kmeans import (
     residual_sums,
     sphere_packing,
 )
-from skdp.partition.kmeans_auto import auto
-from skdp.partition.kmeans_task import Clustering, Task, cluster_masses, cluster_released
+from .kmeans_auto import auto
+from .kmeans_task import Clustering, Task, cluster_masses, cluster_released
 
 __all__ = [
     "ALGORITHMS",

@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp.mechanisms import discrete_laplace_variance
-from skdp.partition.grid import grid_size
-from skdp.partition.kmeans import (
+from ..mechanisms import discrete_laplace_variance
+from .grid import grid_size
+from .kmeans import (
     Cells,
     FloatArray,
     IntArray,
@@ -22,8 +22,8 @@ from skdp.partition.kmeans import (
     nearest,
     noisy_round,
 )
-from skdp.partition.kmeans_task import Clustering, Task, cluster_masses, cluster_released
-from skdp.partition.kmeans_tree import Binned, Margins, measure_margins, measure_tree
+from .kmeans_task import Clustering, Task, cluster_masses, cluster_released
+from .kmeans_tree import Binned, Margins, measure_margins, measure_tree
 
 __all__ = ["auto"]
 

@@ -15,7 +15,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from .._types import CodeArray, IntArray
-from ..engines import CodedRows, floor_positive, search_sorted
+from ..rows import CodedRows, floor_positive, search_sorted
 
 __all__ = ["Points", "residual_sums"]
 

@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._random import NoiseSource
-from skdp.mechanisms import discrete_laplace
-from skdp.partition.kmeans import (
+from .._random import NoiseSource
+from ..mechanisms import discrete_laplace
+from .kmeans import (
     Cells,
     FloatArray,
     Points,
@@ -22,7 +22,7 @@ from skdp.partition.kmeans import (
     ray_turi,
     sphere_packing,
 )
-from skdp.partition.kmeans_tree import Leaves
+from .kmeans_tree import Leaves
 
 __all__ = ["Clustering", "Task", "cluster_masses", "cluster_released"]
 

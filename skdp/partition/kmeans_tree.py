@@ -22,11 +22,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._random import NoiseSource
-from skdp.engines import CodedRows, part_of
-from skdp.hierarchy import project_to_simplex
-from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
-from skdp.partition.kmeans import FloatArray, IntArray, Points, even_edges
+from .._random import NoiseSource
+from ..hierarchy import project_to_simplex
+from ..mechanisms import discrete_laplace, discrete_laplace_variance
+from ..rows import CodedRows, part_of
+from .kmeans import FloatArray, IntArray, Points, even_edges
 
 __all__ = ["Binned", "Leaves", "Margins", "measure_margins", "measure_tree"]
 

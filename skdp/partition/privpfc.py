@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._random import NoiseSource, noise_source
-from skdp._validation import dyadic_floor, split_epsilon
-from skdp.counts import Counts, CountTable, ProjectedCounts
-from skdp.mechanisms import discrete_laplace, exponential, noisy_max
+from .._random import NoiseSource, noise_source
+from .._validation import dyadic_floor, split_epsilon
+from ..mechanisms import discrete_laplace, exponential, noisy_max
+from ..rows import Counts, CountTable, ProjectedCounts
 
 __all__ = [
     "Options",

@@ -32,11 +32,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._random import noise_source
-from skdp._validation import split_epsilon
-from skdp.counts import CountTable
-from skdp.mechanisms import above_threshold, discrete_laplace
-
+from .._random import noise_source
+from .._validation import split_epsilon
+from ..mechanisms import above_threshold, discrete_laplace
+from ..rows import CountTable
 from .hdpview import certified_rate, converge_loss
 
 __all__ = [

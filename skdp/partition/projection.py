@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._random import noise_source
-from skdp._validation import split_epsilon
-from skdp.counts import CountTable
-from skdp.domain import Attribute, Level, Numeric
-from skdp.mechanisms import noisy_max
+from .._random import noise_source
+from .._validation import split_epsilon
+from ..domain import Attribute, Level, Numeric
+from ..mechanisms import noisy_max
+from ..rows import CountTable
 
 __all__ = ["UNIT", "confusion_score", "projected_histogram", "projection_parts"]
 
