@@ -26,8 +26,8 @@ from .partition.kmeans_algorithms import (
     algorithm_parts,
 )
 from .partition.kmeans_task import Task
+from .release import Boxes, Synopsis
 from .rows import CodedRows, as_frame, code_rows, read_rows
-from .synopsis import Boxes, Synopsis
 
 __all__ = ["DPKMeans"]
 

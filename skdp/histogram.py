@@ -19,9 +19,8 @@ from ._validation import as_sample_size
 from .domain import Categorical, Domain, Numeric, Taxonomy
 from .exceptions import DomainError
 from .hierarchy import Blue, Tree
-from .queries import parse
+from .release import QueryResult, parse
 from .rows import build_frame, count_rows
-from .synopsis import QueryResult
 
 __all__ = ["RangeTreeHistogram"]
 

@@ -43,8 +43,8 @@ from .mechanisms import (
     discrete_laplace_variance,
     noisy_max,
 )
+from .release import QueryResult
 from .rows import as_column, as_frame, as_labels, column_names, object_array, row_taker, take_rows
-from .synopsis import QueryResult
 
 __all__ = [
     "PrivateGridSearchCV",

@@ -28,8 +28,8 @@ from .partition.kdtree import (
 )
 from .partition.privtree import privtree, privtree_parts
 from .quality import compare
+from .release import Boxes, Synopsis
 from .rows import build_frame, count_rows
-from .synopsis import Boxes, Synopsis
 
 __all__ = [
     "GridSynthesizer",

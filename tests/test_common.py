@@ -323,7 +323,7 @@ STRUCTURE = re.compile(
     r"order|error_bars\.(level|confidence|n_queries)|leaf_errors"
 )
 # A model of each class knows one label only, with certainty.
-CERTAIN = re.compile(r"models\[\d\]\.forest\.(marginals|grouped)\[3\]")
+CERTAIN = re.compile(r"models\[\d\]\.density\.(marginals|grouped)\[3\]")
 # Seconds of planning or of linear programs for each fit; what is measured is measured alike.
 LONG = {"DataCube, optimized", "DataCube, l1", "DataCube, linf"}
 N_RELEASES = 20

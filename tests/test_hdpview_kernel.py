@@ -21,8 +21,8 @@ from skdp.partition.hdpview import (
     hdpview_parameters,
     hdpview_parts,
 )
+from skdp.release import Boxes
 from skdp.rows import CountTable
-from skdp.synopsis import Boxes
 
 GRID = 4
 CALIBRATIONS = ("tight", "paper")

@@ -39,7 +39,7 @@ from skdp.partition.kmeans_algorithms import (
     lloyd_rounds,
 )
 from skdp.partition.kmeans_task import Task
-from skdp.synopsis import Boxes
+from skdp.release import Boxes
 
 EXACT = Fraction(10_000)  # so much budget that noise is zero
 

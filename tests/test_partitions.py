@@ -24,8 +24,8 @@ from skdp.partition.kdtree import (
     two_step_parts,
 )
 from skdp.partition.privtree import privtree, privtree_parameters, privtree_parts
+from skdp.release import Boxes, BoxModel
 from skdp.rows import CountTable
-from skdp.synopsis import Boxes, BoxModel
 
 GRID = 4
 

@@ -30,8 +30,8 @@ from skdp import Domain, Numeric, PairViewSynthesizer
 from skdp.exceptions import InsecureSeedWarning
 from skdp.partition.hdpview import CALIBRATIONS, Calibration, hdpview, hdpview_parts
 from skdp.partition.privtree import privtree, privtree_parts
+from skdp.release import Boxes, BoxModel
 from skdp.rows import CountTable
-from skdp.synopsis import Boxes, BoxModel
 
 __all__ = ["FIGURES"]
 

@@ -39,8 +39,8 @@ from numpy.typing import NDArray
 from .._random import NoiseSource, noise_source
 from .._validation import dyadic_floor, split_epsilon
 from ..mechanisms import above_threshold, discrete_laplace, noisy_max
+from ..release import LeafErrorBound
 from ..rows import CountTable
-from ..synopsis import LeafErrorBound
 
 __all__ = [
     "CALIBRATIONS",

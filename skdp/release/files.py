@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .accounting import PrivacyLoss
+from ..accounting import PrivacyLoss
 
 __all__ = [
     "TupleKeys",
