@@ -2,8 +2,8 @@
 
 Every step gets its verdict from a visitor, chosen by class. The visitor of a composite takes it
 apart and walks on. Visitors of composites, searches and estimators of other libraries stand in
-modules of their own, and enter themselves by `visits`. Estimators of skdp are known by their base
-class, and its meta-estimators by a method, ``_privacy_steps``. Nothing is fitted and no row is read.
+modules of their own, and enter themselves by `visits`. Estimators of skdp are known by their
+base class, its meta-estimators by a method, ``_privacy_steps``. Nothing is fitted, no row is read.
 """
 
 from __future__ import annotations
