@@ -20,9 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._base import HidesSeed, PrivateEstimator, Published, ShowsPrivacy, as_seed
-from ._foreign import replaced
-from ._random import noise_source
-from ._steps import (
+from ._pipelines import (
     LEAKS,
     PRIVATE,
     RELEASE,
@@ -30,9 +28,11 @@ from ._steps import (
     child,
     ledgers,
     price,
+    replaced,
     walk,
     walk_all,
 )
+from ._random import noise_source
 from ._validation import as_epsilon, as_fraction
 from .accounting import PrivacyLedger, PrivacyLoss, charge, prepaid, same_budget, settle
 from .exceptions import BudgetExceededError, TrainingError

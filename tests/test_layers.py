@@ -325,7 +325,10 @@ def parsed(name, code):
         ("skdp.domain", "from skdp.rows import CountTable"),
         ("skdp.domain", "from .synthesis import HDPViewSynthesizer"),
         ("skdp.domain", "def f():\n    import skdp.rows"),
-        ("skdp.domain", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from . import rows"),
+        (
+            "skdp.domain",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from . import rows",
+        ),
         ("skdp.domain", "from skdp import Domain"),
         ("skdp.accounting", "from .rows import Frame"),
         ("skdp.mechanisms", "from .hierarchy import x"),
