@@ -44,7 +44,7 @@ from skdp import (
 )
 from skdp.counts import CountTable
 from skdp.exceptions import InsecureSeedWarning
-from skdp.partition.privpfc import (
+from skdp.kernels.privpfc import (
     Options,
     Quality,
     candidate_grids,

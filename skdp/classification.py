@@ -26,9 +26,8 @@ from .engines import read_rows
 from .exceptions import DomainError
 from .frames import Frame, as_frame, build_frame, select_columns
 from .hierarchy import project_to_simplex
-from .mechanisms import discrete_laplace, discrete_laplace_variance
-from .partition.diffgen import diffgen, diffgen_parts
-from .partition.privpfc import (
+from .kernels.diffgen import diffgen, diffgen_parts
+from .kernels.privpfc import (
     Options,
     cell_limit,
     max_useful_groups,
@@ -36,7 +35,8 @@ from .partition.privpfc import (
     privpfc_parts,
     select_grid,
 )
-from .partition.projection import projected_histogram, projection_parts
+from .kernels.projection import projected_histogram, projection_parts
+from .mechanisms import discrete_laplace, discrete_laplace_variance
 
 __all__ = [
     "DiffGenTransformer",

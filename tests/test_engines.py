@@ -27,7 +27,7 @@ from skdp.counts import Contributions, count_rows
 from skdp.engines import read_rows
 from skdp.exceptions import DomainError, EngineError
 from skdp.frames import as_frame
-from skdp.partition.kmeans import residual_sums
+from skdp.kernels.kmeans.rows import residual_sums
 
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")

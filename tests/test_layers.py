@@ -33,6 +33,8 @@ LEVELS = {
     "skdp.forest": 3,
     "skdp.synopsis": 3,
     "skdp.counts": 3,
+    "skdp.kernels": 4,
+    # The path of `usefulness` in older pickles.
     "skdp.partition": 4,
     "skdp.pairviews": 4,
     "skdp.cuboids": 4,
@@ -68,6 +70,7 @@ SIDEWAYS = {
     ("skdp.synopsis", "skdp.forest"): "one interface over boxes or a forest",
     ("skdp.synopsis", "skdp.queries"): "both releases read the same query language",
     ("skdp.forest", "skdp.queries"): "both releases read the same query language",
+    ("skdp.partition", "skdp.kernels"): "the path of `usefulness` in older pickles",
     ("skdp._random", "skdp.exceptions"): "the warning about seeds",
     ("skdp._random", "skdp._validation"): "the wording of errors",
     ("skdp._validation", "skdp.exceptions"): "errors raised by the checks",
@@ -91,7 +94,7 @@ RELEASES = {"skdp.synopsis", "skdp.forest", "skdp.queries"}
 # Libraries that one module alone may touch.
 ONLY_IN = {
     # Rounds of k-means compute labels and clipped differences of rows in an engine by expressions.
-    "narwhals": {"skdp.frames", "skdp.engines", "skdp.partition.kmeans_rows"},
+    "narwhals": {"skdp.frames", "skdp.engines", "skdp.kernels.kmeans.rows"},
     "polars": {"skdp.frames"},
     "pyarrow": {"skdp.frames"},
     "duckdb": {"skdp.engines"},
@@ -412,14 +415,14 @@ def test_layer_rule_refuses(name, code):
     ("name", "code"),
     [
         ("skdp.synopsis", "from skdp.forest import Forest\nfrom .queries import parse"),
-        ("skdp.synthesis", "from ._base import Base\nfrom .partition.hdpview import hdpview"),
+        ("skdp.synthesis", "from ._base import Base\nfrom .kernels.hdpview import hdpview"),
         ("skdp.mechanisms", "from skdp.mechanisms._noise import discrete_laplace"),
         ("skdp.counts", "import numpy as np\nfrom .domain import Domain"),
         ("skdp", "from skdp.domain import Domain"),
     ],
 )
 def test_layer_rule_accepts(name, code):
-    extra = ["skdp.partition.hdpview", "skdp.mechanisms._noise"]
+    extra = ["skdp.kernels.hdpview", "skdp.mechanisms._noise"]
     others = [parsed(module, "") for module in [*LEVELS, *extra] if module != name]
     assert not layer_faults(graph_of([parsed(name, code), *others]))
 

@@ -30,14 +30,16 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skdp._random import noise_source
-from skdp._validation import split_epsilon
-from skdp.counts import CountTable
-from skdp.mechanisms import above_threshold, discrete_laplace
-
-from .hdpview import certified_rate, converge_loss
+from .._random import noise_source
+from .._types import CodeArray, IntArray
+from .._validation import split_epsilon
+from ..counts import CountTable
+from ..mechanisms import (
+    above_threshold,
+    discrete_laplace,
+)
+from .stop_test import certified_rate, converge_loss
 
 __all__ = [
     "PrivTreeParameters",
@@ -47,12 +49,12 @@ __all__ = [
     "privtree_parts",
 ]
 
-IntArray = NDArray[np.int64]
-
 # The noise of a test is a multiple of 1/_GRID records: one record moves a count by _GRID steps.
 _GRID = 4
+
 # A box is divided into at most 2**_MOST_SPLIT parts: all of them are tested, empty ones too.
 _MOST_SPLIT = 10
+
 # The paper halves all attributes. On the tables of the benchmark the error falls up to about this
 # number; in wide tables the number of boxes doubles with each further one.
 _DEFAULT_SPLIT = 6
@@ -308,7 +310,7 @@ def _divide(
     lower: IntArray,
     upper: IntArray,
     halvings: IntArray,
-    codes: NDArray[np.int32],
+    codes: CodeArray,
     block: IntArray,
     n_split: int,
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:

@@ -13,14 +13,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skdp.counts import CountTable
-from skdp.mechanisms import discrete_laplace
+from .._types import IntArray
+from ..counts import CountTable
+from ..mechanisms import (
+    discrete_laplace,
+)
 
 __all__ = ["GRID_RULES", "grid_boxes", "grid_sides", "grid_size", "measure_grid"]
-
-IntArray = NDArray[np.int64]
 
 GRID_RULES = ("identity", "uniform", "extended", "m-estimator")
 

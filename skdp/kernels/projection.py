@@ -8,20 +8,21 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skdp._random import noise_source
-from skdp._validation import split_epsilon
-from skdp.counts import CountTable
-from skdp.domain import Attribute, Level, Numeric
-from skdp.mechanisms import noisy_max
+from .._random import noise_source
+from .._types import IntArray
+from .._validation import split_epsilon
+from ..counts import CountTable
+from ..domain import Attribute, Level, Numeric
+from ..mechanisms import (
+    noisy_max,
+)
 
 __all__ = ["UNIT", "confusion_score", "projected_histogram", "projection_parts"]
 
-IntArray = NDArray[np.int64]
-
 # Scores are in units of 1/4096.
 UNIT = 4096
+
 # More counts than this are not released: predictors that would need them are no candidates.
 _MOST_COUNTS = 2**20
 

@@ -22,25 +22,36 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._random import NoiseSource
-from skdp.engines import CodedRows, part_of
-from skdp.hierarchy import project_to_simplex
-from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
-from skdp.partition.kmeans import FloatArray, IntArray, Points, even_edges
+from ..._random import NoiseSource
+from ..._types import BoolArray, CodeArray, FloatArray, IntArray
+from ...engines import CodedRows, part_of
+from ...hierarchy import project_to_simplex
+from ...mechanisms import (
+    discrete_laplace,
+    discrete_laplace_variance,
+)
+from .cells import even_edges
+from .rows import Points
 
 __all__ = ["Binned", "Leaves", "Margins", "measure_margins", "measure_tree"]
 
 # Bins of an axis: what a box can be cut to.
 _BINS = 64
+
 # This part of a margin is spread evenly: cuts and places do not rest on its noise alone.
 _EVEN = 0.02
+
 # Parts of the budget for the levels, from the top.
 _LEVELS = (Fraction(4, 19), Fraction(6, 19), Fraction(9, 19))
+
 _MOST_CHILDREN = 16
+
 # Records that a child should have, in units of the noise of its level; more if the leaves would
 # become too many.
 _CHILD = 2.0
+
 _MOST_LEAVES = 4000
+
 # A count counts as zero among its siblings below this many standard deviations.
 _ZERO = 1.0
 
@@ -58,7 +69,7 @@ class Binned:
         First codes of the bins of each axis, and the end: public.
     """
 
-    bins: NDArray[np.int32]
+    bins: CodeArray
     counts: IntArray | None
     edges: list[IntArray]
 
@@ -148,7 +159,7 @@ class _Level:
     lower: IntArray
     upper: IntArray
     parent: IntArray
-    final: NDArray[np.bool_]
+    final: BoolArray
     values: FloatArray
     variances: FloatArray
 
@@ -302,9 +313,7 @@ class _Cuts:
                 sums[power, axis, 1 : len(edge)] = np.cumsum(mass * moment)
         return cls(sums, places)
 
-    def best(
-        self, lower: IntArray, upper: IntArray
-    ) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
+    def best(self, lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray, BoolArray]:
         """Axis of the largest variance of each box, the edge nearest the mean, and if there is."""
         axes = np.arange(lower.shape[1])
         mass, first, second = self.sums[:, axes, upper] - self.sums[:, axes, lower]

@@ -7,64 +7,82 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skdp.mechanisms import discrete_laplace_variance
-from skdp.partition.grid import grid_size
-from skdp.partition.kmeans import (
-    Cells,
-    FloatArray,
-    IntArray,
-    best_kmeans,
-    grid_edges,
-    lloyd_on_cells,
-    measure_cells,
-    nearest,
-    noisy_round,
+from ..._types import BoolArray, FloatArray, IntArray
+from ...mechanisms import (
+    discrete_laplace_variance,
 )
-from skdp.partition.kmeans_task import Clustering, Task, cluster_masses, cluster_released
-from skdp.partition.kmeans_tree import Binned, Margins, measure_margins, measure_tree
+from ..grid import grid_size
+from .assign import nearest
+from .cells import Cells, grid_edges, measure_cells
+from .lloyd import best_kmeans, lloyd_on_cells
+from .rows import noisy_round
+from .task import Clustering, Task, cluster_masses, cluster_released
+from .tree import Binned, Margins, measure_margins, measure_tree
 
 __all__ = ["auto"]
 
 # Up to so many dimensions data are flat: cells are small, and one round is enough. Few records are
 # counted in a grid then: N epsilon / k at most.
 _MOST_FLAT = 3
+
 _GRID_PAYS = 400
+
 # Records per unit of noise that a cell of the grid should have.
 _THETA = 5.0
+
 _MOST_CELLS = 2**15
+
 # A cell is kept from this part of the threshold on by itself, and among crowded neighbours.
 _ALONE, _AMONG = 0.8, 0.3
+
 # How far neighbours have to stand out together, in standard deviations of their noise.
 _CROWDED = 2.0
+
 # The other cells are added up in blocks of so many on every axis, and a block is kept from so
 # many standard deviations on.
 _BLOCKS = (2, 4, 8)
+
 _BLOCK_STANDS_OUT = 3.0
+
 # Budget of the grid or tree where rounds follow.
 _SHARE_FLAT = Fraction(4, 5)
+
 _SHARE = Fraction(9, 20)
+
 # Budget of the margins, where they have so many records per unit of noise.
 _MARGIN_SHARE = Fraction(2, 25)
+
 _MARGINS_PAY = 20
+
 # Rounds follow if N epsilon / k^2 is larger.
 _ROUNDS_PAY_FLAT = 40
+
 _ROUNDS_PAY = 10
+
 # Points of a cloud, at least one for each box.
 _CLOUD = 4096
+
 # Residuals are clipped at a multiple of their mean L1 norm: the largest for which noise adds at
 # most this part to the mean squared distance.
 _REACHES = (2.0, 1.5, 1.0)
+
 _LITTLE = 0.0005
+
 _COUNT_SHARE = Fraction(3, 50)
+
 # Beyond three dimensions a first round takes this part of what the tree leaves.
 _FIRST_ROUND = Fraction(2, 5)
+
 # It measures more centroids than wanted, as far as their noise allows.
 _SPLIT = 6
+
 _MOST_SPLIT = 60
+
 _SPLIT_NOISE = 0.15
+
 _SPLIT_STARTS = 6
+
 # So many of the best on the means go on to the cloud.
 _FINALISTS = 4
 
@@ -95,9 +113,6 @@ def auto(task: Task) -> Clustering:
         measured = _round(task, cloud, centroids, left)
         centroids, counts = measured.means, measured.counts
     return replace(release, centroids=centroids, counts=counts, validity=validity)
-
-
-# -- what is released first, and the cloud that stands for it
 
 
 @dataclass(frozen=True)
@@ -222,8 +237,8 @@ def _tree(task: Task, n: int, budget: Fraction, rounds: bool) -> _Sketch:
 
 
 def _standing_out(
-    counts: NDArray[np.int64], edges: list[NDArray[np.int64]], threshold: int, epsilon: Fraction
-) -> NDArray[np.bool_]:
+    counts: IntArray, edges: list[IntArray], threshold: int, epsilon: Fraction
+) -> BoolArray:
     """Cells that are hardly empty: by their own count, or with the help of their neighbours.
 
     In a dense grid a cell below the threshold is kept as well if the cells around it, 3 on every
@@ -270,9 +285,6 @@ def _standing_blocks(
     return np.concatenate(lower), np.concatenate(upper), np.concatenate(counts)
 
 
-# -- rounds over the private points
-
-
 @dataclass(frozen=True)
 class _Measured:
     """What a round tells.
@@ -290,7 +302,7 @@ class _Measured:
     cloud: _Cloud
     means: FloatArray
     counts: FloatArray
-    sure: NDArray[np.bool_]
+    sure: BoolArray
 
 
 def _first_round(
@@ -370,7 +382,7 @@ def _reach(spread: FloatArray, mass: FloatArray, n: float, d: int, epsilon: floa
     return fitting[0] if fitting else _REACHES[-1]
 
 
-def _pooled(steps: FloatArray, noise: FloatArray, sure: NDArray[np.bool_]) -> FloatArray:
+def _pooled(steps: FloatArray, noise: FloatArray, sure: BoolArray) -> FloatArray:
     """Steps shrunk by their common spread: of many short ones the noisiest shrink most.
 
     The spread beyond the noise is estimated by the method of moments, weighted by precision and

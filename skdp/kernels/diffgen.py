@@ -8,20 +8,21 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skdp._random import noise_source
-from skdp._validation import split_epsilon
-from skdp.counts import Counts, CountTable
-from skdp.domain import Attribute, Level
-from skdp.mechanisms import noisy_max
+from .._random import noise_source
+from .._types import IntArray
+from .._validation import split_epsilon
+from ..counts import Counts, CountTable
+from ..domain import Attribute, Level
+from ..mechanisms import (
+    noisy_max,
+)
 
 __all__ = ["diffgen", "diffgen_parts"]
 
-IntArray = NDArray[np.int64]
-
 # More counts than this are not released: the grid stops growing there.
 _MOST_COUNTS = 2**20
+
 # Finest groups that a number is specialised to.
 _MOST_GROUPS = 64
 

@@ -1,0 +1,199 @@
+r"""Recursive bisection of a table of counts by aggregation error, under pure epsilon-DP.
+
+The kernel behind ``HDPViewSynthesizer``: arrays in, arrays out, no estimator. Blocks are boxes
+of cells. A block is bisected while its aggregation error AE (the sum over its cells of
+\|count - mean count\|), less a bias that grows with the depth, exceeds a threshold under noise;
+where, is chosen by a noisy maximum among all cuts of all attributes. Each final block gets a noisy
+count. All blocks of one depth are treated at once.
+
+Privacy (neighbours add or remove one record). A block without the record has the same law in both
+tables, so the argument follows the record down its path:
+
+* *converge tests*: all tests of one path together lose at most `converge_loss`, whatever their
+  number, because the tested errors fall by at least the bias a level;
+* *cuts*: the first ``kappa`` of a path lose ``parts["cut"] / kappa`` each; deeper ones are drawn
+  from public randomness and lose nothing;
+* *counts*: final blocks are disjoint, a record lies in one of them: ``parts["counts"]``.
+
+The three add up to the budget. Exact counts are read only to be tested, scored or released under
+that noise; `HDPViewParameters` are computed from the budget and the domain alone.
+
+References
+----------
+F. Kato, T. Takahashi, S. Takagi, Y. Cao, S. P. Liew, M. Yoshikawa. HDPView: Differentially
+Private Materialized View for Exploring High Dimensional Relational Data. PVLDB 15(9), 2022.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._random import NoiseSource, noise_source
+from ..._types import IntArray
+from ...counts import CountTable
+from ...mechanisms import (
+    above_threshold,
+    discrete_laplace,
+)
+from ...synopsis import LeafErrorBound
+from .cuts import Blocks, choose_cuts
+from .errors import cells_of, error_steps, group_sums
+from .parameters import Calibration, HDPViewParameters, hdpview_parameters
+
+__all__ = ["HDPViewRelease", "hdpview"]
+
+
+class HDPViewRelease(NamedTuple):
+    """What `hdpview` releases; every array has one entry for each box.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of int64, shape (m, d)
+        Disjoint boxes of codes that cover the domain; ``upper`` is exclusive.
+    counts : ndarray of int64, shape (m,)
+        Counts with discrete Laplace noise of epsilon ``parts["counts"]``; may be negative.
+    depth : ndarray of int64, shape (m,)
+        Times delta was taken off the error of the box, at least 0.
+    test_number : ndarray of int64, shape (m,)
+        Number of the converge test that stopped the box, from 1 in the order of the run; 0 for a
+        box of one cell, which is not tested.
+    parameters : HDPViewParameters
+    """
+
+    lower: IntArray
+    upper: IntArray
+    counts: IntArray
+    depth: IntArray
+    test_number: IntArray
+    parameters: HDPViewParameters
+
+    def leaf_errors(self) -> LeafErrorBound:
+        """Upper bounds on the aggregation errors of the boxes, which the stops give for free."""
+        public = self.parameters
+        # The tested error is the nearest multiple of the step.
+        return LeafErrorBound(
+            public.theta + public.step / 2,
+            public.delta,
+            public.lam,
+            self.depth,
+            self.test_number,
+            public.step,
+        )
+
+
+def hdpview(
+    table: CountTable,
+    parts: Mapping[str, Fraction],
+    *,
+    calibration: str | Calibration = "tight",
+    random_state: Any = None,
+) -> HDPViewRelease:
+    r"""Release boxes that cover the domain of a table, and their noisy counts.
+
+    Parameters
+    ----------
+    table : CountTable
+        The private table, of fewer than 2**53 records.
+    parts : mapping of str to Fraction
+        Budget for "converge", "cut" and "counts", as from `hdpview_parts`.
+    calibration : {"tight", "paper"}, default="tight"
+        "paper": noise scale, bias, floor and number of private cuts as published, and the score
+        of a cut is minus the sum of the two aggregation errors that it leaves. "tight": the noise
+        is as small as the exact worst case allows, the floor is set apart from the bias, and
+        the score of a cut is its imbalance, \|S_left - S n_left / n\|: how many records the
+        uniform block puts on the wrong side. In wide sparse tables all cuts leave about the same
+        aggregation error, twice the records, and only the imbalance tells them apart; it also has
+        half the range, and costs no pass over the cells.
+    random_state : None, int or NoiseSource, default=None
+        None: the operating system's entropy. An int is for experiments and protects nobody.
+
+    Returns
+    -------
+    HDPViewRelease
+
+    Raises
+    ------
+    ValueError
+        As `hdpview_parts`; nothing has been read then.
+    """
+    parameters = hdpview_parameters(parts, table.shape, calibration=calibration)
+    noise = noise_source(random_state)
+    epsilon_cut = parts["cut"] / parameters.kappa if parameters.kappa else Fraction(0)
+    lower, upper, exact, depth, test_number = bisect(table, parameters, epsilon_cut, noise)
+    # Privacy. Released: the count of every box. The boxes are disjoint: one record changes one
+    # count by 1, sensitivity 1. The boxes themselves are released before (sequential composition).
+    counts = discrete_laplace(exact, parts["counts"], random_state=noise)
+    return HDPViewRelease(lower, upper, counts, depth, test_number, parameters)
+
+
+def bisect(
+    table: CountTable, parameters: HDPViewParameters, epsilon_cut: Fraction, noise: NoiseSource
+) -> tuple[IntArray, ...]:
+    """Final blocks: lower, upper, exact count (private!), times delta counted, test number."""
+    d = len(table.shape)
+    columns = [np.ascontiguousarray(table.codes[:, axis]) for axis in range(d)]
+    lower = np.zeros((1, d), dtype=np.int64)
+    upper = np.array([table.shape], dtype=np.int64)
+    row = np.arange(len(table.counts))
+    block = np.zeros(len(row), dtype=np.int64)
+    leaves = []
+    depth = n_tests = 0
+    while len(lower):
+        level = parameters.root_level + depth
+        x = table.counts[row]
+        total = group_sums(block, x, len(lower))
+        cells = cells_of(upper - lower)[0]
+        heavy = x > (total // cells)[block]
+        error = error_steps(
+            group_sums(block[heavy], x[heavy], len(lower)),
+            np.bincount(block[heavy], minlength=len(lower)),
+            total,
+            cells,
+        )
+        # A block of one cell has no error and no cut: its public shape makes it final, untested.
+        tested = np.flatnonzero(cells > 1)
+        # Privacy. Released: which blocks are cut. See `converge_loss`: the errors never grow from
+        # a block to its parts, rounding keeps that, and one record moves them by at most
+        # SENSITIVITY steps; the certified loss of all tests on a path is within its part.
+        biased = np.maximum(error - level * parameters.delta_steps, parameters.floor_steps)
+        above = above_threshold(
+            biased[tested], parameters.rate, parameters.theta_steps, random_state=noise
+        )
+        test_number = np.zeros(len(lower), dtype=np.int64)
+        test_number[tested] = n_tests + 1 + np.arange(len(tested))
+        n_tests += len(tested)
+        split = tested[above]
+        final = np.ones(len(lower), dtype=bool)
+        final[split] = False
+        times = np.full(np.count_nonzero(final), max(level, 0))
+        leaves.append((lower[final], upper[final], total[final], times, test_number[final]))
+
+        blocks = Blocks(lower, upper, total, row, block).select(split)
+        cuts = blocks.upper - blocks.lower - 1
+        if depth < parameters.kappa:
+            chosen = choose_cuts(
+                blocks, columns, table.counts, parameters.score, epsilon_cut, noise
+            )
+        else:
+            chosen = noise.below(cuts.sum(axis=1))
+        # The attribute is the last one whose cuts begin at or before the chosen one: those
+        # without cuts share the beginning of the next.
+        first = np.cumsum(cuts, axis=1) - cuts
+        axis = (first <= chosen[:, None]).sum(axis=1) - 1
+        each = np.arange(len(split))
+        code = blocks.lower[each, axis] + chosen - first[each, axis] + 1
+        lower, upper = np.repeat(blocks.lower, 2, axis=0), np.repeat(blocks.upper, 2, axis=0)
+        upper[2 * each, axis] = code
+        lower[2 * each + 1, axis] = code
+        row = blocks.row
+        right = table.codes[row, axis[blocks.block]] >= code[blocks.block]
+        block = 2 * blocks.block + right
+        depth += 1
+    lower, upper, exact, times, test_number = (
+        np.concatenate(part) for part in zip(*leaves, strict=True)
+    )
+    return lower, upper, exact, times, test_number
