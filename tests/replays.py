@@ -672,7 +672,7 @@ PARTS = {
     "kernels.privpfc.selection.measure_grid_counts, discrete_laplace": "counts",
     "kernels.privpfc.selection.select_grid, selection": "grid",
     "kernels.privtree.privtree, discrete_laplace": "counts",
-    "kernels.privtree.privtree, threshold": "tree",
+    "kernels.privtree._decompose, threshold": "tree",
     "kernels.projection.projected_histogram, selection": "grid",
     "selection.DPTopKSelector.fit, discrete_laplace": "label",
     "selection.DPTopKSelector.fit, top_k": "selection",

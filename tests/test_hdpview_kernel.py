@@ -26,6 +26,7 @@ from skdp.kernels.hdpview import (
     hdpview_parts,
 )
 from skdp.kernels.hdpview.parameters import certified_test
+from skdp.kernels.splitting import Blocks
 from skdp.kernels.stop_test import converge_loss
 from skdp.synopsis import Boxes
 
@@ -93,7 +94,7 @@ def in_kernel_form(table, boxes):
     inside = ((table.codes[:, None] >= lower) & (table.codes[:, None] < upper)).all(axis=2)
     row, block = np.nonzero(inside)
     total = np.bincount(block, weights=table.counts[row], minlength=len(boxes)).astype(np.int64)
-    return cuts.Blocks(lower, upper, total, row, block)
+    return Blocks(lower, upper, total, row, block)
 
 
 def columns_of(table):

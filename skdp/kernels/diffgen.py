@@ -14,15 +14,12 @@ from .._types import IntArray
 from .._validation import split_epsilon
 from ..counts import Counts, CountTable
 from ..domain import Attribute, Level
-from ..mechanisms import (
-    noisy_max,
-)
+from ..mechanisms import noisy_max
 
 __all__ = ["diffgen", "diffgen_parts"]
 
 # More counts than this are not released: the grid stops growing there.
 _MOST_COUNTS = 2**20
-
 # Finest groups that a number is specialised to.
 _MOST_GROUPS = 64
 

@@ -16,9 +16,7 @@ import numpy as np
 
 from .._types import IntArray
 from ..counts import CountTable
-from ..mechanisms import (
-    discrete_laplace,
-)
+from ..mechanisms import discrete_laplace
 
 __all__ = ["GRID_RULES", "grid_boxes", "grid_sides", "grid_size", "measure_grid"]
 

@@ -14,15 +14,12 @@ from .._types import IntArray
 from .._validation import split_epsilon
 from ..counts import CountTable
 from ..domain import Attribute, Level, Numeric
-from ..mechanisms import (
-    noisy_max,
-)
+from ..mechanisms import noisy_max
 
 __all__ = ["UNIT", "confusion_score", "projected_histogram", "projection_parts"]
 
 # Scores are in units of 1/4096.
 UNIT = 4096
-
 # More counts than this are not released: predictors that would need them are no candidates.
 _MOST_COUNTS = 2**20
 

@@ -1,27 +1,4 @@
-"""Partitions by a kd-tree (DPCube), under pure epsilon-DP.
-
-The kernels behind ``KDTreeSynthesizer``: arrays in, arrays out, no estimator.
-
-* `two_step_kdtree` counts every cell of the domain with noise, grows a kd-tree on these noisy
-  cells, and counts its boxes once more.
-* `hierarchical_kdtree` grows a kd-tree on the records, a level at a time: the noisy counts of the
-  values of one attribute say where a box is halved.
-
-Either way each box is measured more than once. The measurements form a tree of sums, and the
-counts returned are estimated from all of them, by the best linear unbiased estimate on that tree.
-The tree follows the noise of the counts that made it. Only the noise of the last counts is
-independent of it, so error bounds have to be built on these.
-
-Privacy (neighbours add or remove one record). A record lies in one cell, in one box of every
-level, and there at one value of the attribute that is counted: each of these families of counts
-changes by 1 in one place. The families are released one after the other, each with its own part
-of the budget; where to cut follows from what is released before.
-
-References
-----------
-Y. Xiao, L. Xiong, C. Yuan. Differentially Private Data Release through Multidimensional
-Partitioning. SDM 2010.
-"""
+"""The hierarchical kd-tree of the DPCube paper: every level is measured, and decides the cuts."""
 
 from __future__ import annotations
 
@@ -38,20 +15,15 @@ from ..._types import FloatArray, IntArray
 from ..._validation import split_epsilon
 from ...counts import CountTable
 from ...hierarchy import Blue, Tree
-from ...mechanisms import (
-    discrete_laplace,
-    discrete_laplace_variance,
-)
-from ..splitting import halves, medians, slots
+from ...mechanisms import discrete_laplace, discrete_laplace_variance
+from ..splitting import Blocks, Slots, medians, renumbered, starts
 from .release import KDTreeRelease
 
 __all__ = ["hierarchical_kdtree", "hierarchical_parts"]
 
-# Most counts of one level of a hierarchical tree, and levels.
+# Most counts of one level, and most levels.
 _MOST_VALUES = 2**24
-
 _MOST_LEVELS = 16
-
 _DEFAULT_LEVELS = 12
 
 
@@ -129,98 +101,87 @@ def hierarchical_kdtree(
     """
     noise = noise_source(random_state)
     levels = [part for name, part in parts.items() if name != "counts"]
-    d = len(table.shape)
-    lower = np.zeros((1, d), dtype=np.int64)
-    upper = np.array([table.shape], dtype=np.int64)
-    row = np.arange(len(table.counts))
-    block = np.zeros(len(row), dtype=np.int64)
-    # Nodes of the tree of sums: those of the boxes, and below each final box its own count.
+    sums = _Sums()
+    blocks = Blocks.whole(table.shape, table.counts)
+    # The node of each block in the tree of sums.
     node = np.zeros(1, dtype=np.int64)
-    parent = [np.array([-1])]
-    value = [np.zeros(1)]
-    number = [np.ones(1, dtype=np.int64)]
-    node_epsilon: list[Fraction | None] = [None]
     finished = []
     epsilon: list[Fraction] = []
     for depth in range(len(levels) + 1):
-        n_blocks = len(lower)
-        divided = (upper - lower > 1).any(axis=1) & (depth < len(levels))
+        divided = (blocks.sides > 1).any(axis=1) & (depth < len(levels))
         final = np.flatnonzero(~divided)
-        exact = np.bincount(block, weights=table.counts[row], minlength=n_blocks)
-        # All the budget that is left on the path of a box which cannot be divided any more.
-        left = parts["counts"] + sum(levels[depth:], Fraction(0))
         if len(final):
+            # All the budget that is left on the path of a box that cannot be divided any more.
+            left = parts["counts"] + sum(levels[depth:], Fraction(0))
             # Privacy. Released: the counts of final boxes. They are disjoint, over all levels: a
             # record changes one of them by 1. The path to it has spent the parts of the levels
             # above; with what is left that makes epsilon.
-            noisy = discrete_laplace(exact[final].astype(np.int64), left, random_state=noise)
-            finished.append((lower[final], upper[final], noisy))
+            noisy = discrete_laplace(blocks.total[final], left, random_state=noise)
+            sums.add(node[final], noisy, np.ones_like(final), left)
+            finished.append((blocks.lower[final], blocks.upper[final], noisy))
             epsilon += [left] * len(final)
-            parent.append(node[final])
-            value.append(noisy.astype(np.float64))
-            number.append(np.ones(len(final), dtype=np.int64))
-            node_epsilon += [left] * len(final)
         split = np.flatnonzero(divided)
         if not len(split):
             break
-        renumbered = np.full(n_blocks, -1)
-        renumbered[split] = np.arange(len(split))
-        inside = renumbered[block] >= 0
-        row, block = row[inside], renumbered[block[inside]]
-        lower, upper, node = lower[split], upper[split], node[split]
-        axis = (upper - lower).argmax(axis=1)
-        side, offset, begin = slots(lower, upper, axis)
-        code = table.codes[row, axis[block]]
-        exact = np.bincount(
-            offset[block] + code, weights=table.counts[row], minlength=int(side.sum())
-        )
+        blocks, node = blocks.select(split), node[split]
+        axis = blocks.sides.argmax(axis=1)
+        slots = Slots.along(blocks, axis, table.codes)
+        exact = slots.sums(table.counts[blocks.row])
         # Privacy. Released: in every box, the count of each value of one attribute. The boxes and
         # attributes follow from what was released before; a record lies in one box of a level
         # and has one value: sensitivity 1, the part of the level.
-        sums = discrete_laplace(exact.astype(np.int64), levels[depth], random_state=noise)
-        width = medians(sums.astype(np.float64), side)
-        cut = begin + width
-        running = np.concatenate([[0], np.cumsum(sums)])
-        start = np.cumsum(side) - side
-        middle = running[start + width]
-        measured = np.stack([middle - running[start], running[start + side] - middle], axis=1)
-
-        first = sum(len(each) for each in parent)
-        parent.append(np.repeat(node, 2))
-        value.append(measured.ravel().astype(np.float64))
-        number.append(np.stack([width, side - width], axis=1).ravel())
-        node_epsilon += [levels[depth]] * (2 * len(split))
-        node = first + np.arange(2 * len(split))
-        block = 2 * block + (code >= cut[block])
-        lower, upper = halves(lower, upper, axis, cut)
-    counts = _fused(
-        np.concatenate(parent), node_epsilon, np.concatenate(number), np.concatenate(value)
-    )
+        noisy = discrete_laplace(exact, levels[depth], random_state=noise)
+        width = medians(noisy.astype(np.float64), slots.side)
+        number = np.stack([width, slots.side - width], axis=1).ravel()
+        # The same counts, added up on either side of the cut, measure both parts.
+        node = sums.add(
+            np.repeat(node, 2), np.add.reduceat(noisy, starts(number)), number, levels[depth]
+        )
+        blocks = blocks.halved(axis, slots.begin + width, table.codes, table.counts)
     lower, upper, measured = (np.concatenate(part) for part in zip(*finished, strict=True))
-    return KDTreeRelease(lower, upper, counts, measured, epsilon)
+    return KDTreeRelease(lower, upper, sums.estimates(), measured, epsilon)
 
 
-def _fused(
-    parent: IntArray,
-    node_epsilon: Sequence[Fraction | None],
-    number: IntArray,
-    values: FloatArray,
-) -> FloatArray:
-    """Best linear unbiased estimates of the leaves of a tree of sums, from all its nodes.
+class _Sums:
+    """Tree of sums: each box measured as a sum of counts, and below a final box its own count.
 
-    The measurement of a node is the sum of ``number`` counts with noise of its epsilon.
+    Node 0 is the whole domain, which is not measured.
     """
-    is_leaf = np.ones(len(parent), dtype=bool)
-    is_leaf[parent[1:]] = False
-    box = np.full(len(parent), -1)
-    box[is_leaf] = np.arange(np.count_nonzero(is_leaf))
-    tree = Tree.from_parents(parent)
-    known = {
-        epsilon: math.inf if epsilon is None else discrete_laplace_variance(epsilon)
-        for epsilon in set(node_epsilon)
-    }
-    variances = number * np.array([known[epsilon] for epsilon in node_epsilon])
-    estimates = Blue(tree, variances[tree.order]).estimate(values[tree.order])
-    counts = np.empty(np.count_nonzero(is_leaf))
-    counts[box[tree.order[tree.leaves]]] = estimates[tree.leaves]
-    return counts
+
+    def __init__(self) -> None:
+        self._parent = [np.array([-1])]
+        self._value = [np.zeros(1)]
+        self._number = [np.ones(1, dtype=np.int64)]
+        self._epsilon: list[Fraction | None] = [None]
+
+    def add(
+        self, parent: IntArray, value: IntArray, number: IntArray, epsilon: Fraction
+    ) -> IntArray:
+        """Enter measurements: each the sum of ``number`` counts with noise of ``epsilon``.
+
+        Returns the nodes.
+        """
+        first = len(self._epsilon)
+        self._parent.append(parent)
+        self._value.append(value.astype(np.float64))
+        self._number.append(number)
+        self._epsilon += [epsilon] * len(parent)
+        return first + np.arange(len(parent))
+
+    def estimates(self) -> FloatArray:
+        """Best linear unbiased estimates of the leaves, from all nodes, in order of entry."""
+        parent = np.concatenate(self._parent)
+        is_leaf = np.ones(len(parent), dtype=bool)
+        is_leaf[parent[1:]] = False
+        leaf = renumbered(np.flatnonzero(is_leaf), len(parent))
+        tree = Tree.from_parents(parent)
+        known = {
+            epsilon: math.inf if epsilon is None else discrete_laplace_variance(epsilon)
+            for epsilon in set(self._epsilon)
+        }
+        variances = np.concatenate(self._number) * np.array([known[each] for each in self._epsilon])
+        values = np.concatenate(self._value)
+        found = Blue(tree, variances[tree.order]).estimate(values[tree.order])
+        counts = np.empty(np.count_nonzero(is_leaf))
+        counts[leaf[tree.order[tree.leaves]]] = found[tree.leaves]
+        return counts

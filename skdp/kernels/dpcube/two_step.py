@@ -1,27 +1,4 @@
-"""Partitions by a kd-tree (DPCube), under pure epsilon-DP.
-
-The kernels behind ``KDTreeSynthesizer``: arrays in, arrays out, no estimator.
-
-* `two_step_kdtree` counts every cell of the domain with noise, grows a kd-tree on these noisy
-  cells, and counts its boxes once more.
-* `hierarchical_kdtree` grows a kd-tree on the records, a level at a time: the noisy counts of the
-  values of one attribute say where a box is halved.
-
-Either way each box is measured more than once. The measurements form a tree of sums, and the
-counts returned are estimated from all of them, by the best linear unbiased estimate on that tree.
-The tree follows the noise of the counts that made it. Only the noise of the last counts is
-independent of it, so error bounds have to be built on these.
-
-Privacy (neighbours add or remove one record). A record lies in one cell, in one box of every
-level, and there at one value of the attribute that is counted: each of these families of counts
-changes by 1 in one place. The families are released one after the other, each with its own part
-of the budget; where to cut follows from what is released before.
-
-References
-----------
-Y. Xiao, L. Xiong, C. Yuan. Differentially Private Data Release through Multidimensional
-Partitioning. SDM 2010.
-"""
+"""DPCube in two steps: a kd-tree on the noisy cells, whose boxes are counted again."""
 
 from __future__ import annotations
 
@@ -34,22 +11,17 @@ from typing import Any
 import numpy as np
 
 from ..._random import noise_source
-from ..._types import IntArray
+from ..._types import FloatArray, IntArray
 from ..._validation import dyadic_floor, split_epsilon
 from ...counts import CountTable
-from ...mechanisms import (
-    discrete_laplace,
-    discrete_laplace_variance,
-)
-from ..splitting import halves, medians, slots
+from ...mechanisms import discrete_laplace, discrete_laplace_variance
+from ..splitting import Blocks, Slots, group_sums, medians, renumbered
 from .release import KDTreeRelease
 
 __all__ = ["kd_boxes", "two_step_kdtree", "two_step_parts"]
 
-# Thresholds of the two-step tree in units of the mean noise of a box: chosen by trial on the tables
-# of the benchmark.
+# Thresholds in units of the mean noise of a box, tuned on the tables of the benchmark.
 _XI0 = 10.0
-
 _XI1 = 5.0
 
 
@@ -121,18 +93,27 @@ def two_step_kdtree(
         xi1=_XI1 * unit if xi1 is None else xi1,
         noise_correction=noise_correction,
     )
-    m = len(lower)
-    # bincount adds in floats, exact for sums below 2**53.
     row = np.ravel_multi_index(tuple(table.codes.T), table.shape)
-    exact = np.bincount(box[row], weights=table.counts, minlength=m).astype(np.int64)
+    exact = group_sums(box[row], table.counts, len(lower))
     # Privacy. Released: the count of every box. The boxes were computed from the noisy cells
     # alone and are disjoint: one record changes one count by 1, the part "boxes".
     again = discrete_laplace(exact, parts["boxes"], random_state=noise)
-    # Weights of the best linear unbiased estimate from the two measurements of a box, itself and
-    # the sum of its cells. It would be unbiased if the boxes did not follow the noise of the cells.
-    # They do: noise makes small boxes, whose cells then hold more of it than chance would have it.
-    # So what the sums exceed the last counts by, on average over the boxes of about the same size,
-    # is taken off; the total stays that of the last counts.
+    counts = _fused(cells, box, again, parts)
+    return KDTreeRelease(lower, upper, counts, again, [parts["boxes"]] * len(lower))
+
+
+def _fused(
+    cells: IntArray, box: IntArray, again: IntArray, parts: Mapping[str, Fraction]
+) -> FloatArray:
+    """Counts of boxes, from their own measurements and the sums of their noisy cells.
+
+    The weights are those of the best linear unbiased estimate from the two measurements of a box.
+    It would be unbiased if the boxes did not follow the noise of the cells. They do: noise makes
+    small boxes, whose cells then hold more of it than chance would have it. So the mean excess of
+    the sums over the last counts, among boxes of about the same size, is subtracted; the total
+    stays that of the last counts.
+    """
+    m = len(again)
     number = np.bincount(box, minlength=m)
     own = discrete_laplace_variance(parts["boxes"])
     weight = own / (own + number * discrete_laplace_variance(parts["cells"]))
@@ -141,8 +122,8 @@ def two_step_kdtree(
     mean = np.bincount(size, weights=weight * excess) / np.maximum(
         np.bincount(size, weights=weight), 1e-300
     )
-    counts = again + weight * (excess - mean[size])
-    return KDTreeRelease(lower, upper, counts, again, [parts["boxes"]] * m)
+    counts: FloatArray = again + weight * (excess - mean[size])
+    return counts
 
 
 def kd_boxes(
@@ -156,9 +137,9 @@ def kd_boxes(
     r"""Boxes of a kd-tree on a noisy histogram; free post-processing of it.
 
     A box is divided while the unevenness H of its cells, the sum of \|count - mean count\|,
-    exceeds ``xi1`` or the sum of its cells exceeds ``xi0``: along its longest side, at the median
-    (the cut whose two sides differ least in their noisy counts; of equal ones, the one nearest to
-    the middle).
+    exceeds ``xi1`` or the sum of its cells exceeds ``xi0``. It is divided along its longest side,
+    at the median: the cut whose two sides differ least in their noisy counts, and of equal ones
+    the one nearest to the middle.
 
     Parameters
     ----------
@@ -169,8 +150,9 @@ def kd_boxes(
     xi0, xi1 : float
         In records.
     noise_correction : bool, default=True
-        Take off H what noise alone adds to it in n cells, n E\|Z\|. Without, as published, H of
-        any box of many cells exceeds the threshold, and empty ones are divided down to a few cells.
+        Subtract from H what noise alone adds to it in n cells, n E\|Z\|. Without, as published,
+        H of any box of many cells exceeds the threshold, and empty boxes are divided down to a few
+        cells.
 
     Returns
     -------
@@ -178,53 +160,44 @@ def kd_boxes(
     box : ndarray of int64, shape (n_cells,)
         Box of each cell, in row-major order.
     """
-    shape = cells.shape
-    d = len(shape)
     y = cells.ravel()
-    codes = np.stack([axis.ravel() for axis in np.indices(shape, dtype=np.int32)], axis=1)
-    ratio = math.exp(-float(dyadic_floor(epsilon)))
-    mean_noise = 2 * ratio / (1 - ratio**2)
-
-    lower = np.zeros((1, d), dtype=np.int64)
-    upper = np.array([shape], dtype=np.int64)
-    cell = np.arange(len(y))
-    block = np.zeros(len(y), dtype=np.int64)
+    codes = np.stack([axis.ravel() for axis in np.indices(cells.shape, dtype=np.int32)], axis=1)
+    blocks = Blocks.whole(cells.shape, y)
     label = np.zeros(len(y), dtype=np.int64)
+    noise = _mean_noise(epsilon) if noise_correction else 0.0
     leaves: list[tuple[IntArray, IntArray]] = []
     n_leaves = 0
-    while len(lower):
-        n_blocks = len(lower)
-        size = (upper - lower).prod(axis=1)
-        total = np.bincount(block, weights=y[cell], minlength=n_blocks)
-        deviation = np.abs(y[cell] - (total / size)[block])
-        uneven = np.bincount(block, weights=deviation, minlength=n_blocks)
-        if noise_correction:
-            uneven -= size * mean_noise
-        divided = (size > 1) & ((uneven > xi1) | (total > xi0))
+    while len(blocks):
+        size = blocks.sides.prod(axis=1)
+        uneven = _unevenness(blocks, size, y) - size * noise
+        divided = (size > 1) & ((uneven > xi1) | (blocks.total > xi0))
 
         final = np.flatnonzero(~divided)
-        leaves.append((lower[final], upper[final]))
-        name = np.full(n_blocks, -1)
-        name[final] = n_leaves + np.arange(len(final))
+        leaves.append((blocks.lower[final], blocks.upper[final]))
+        done = ~divided[blocks.block]
+        label[blocks.row[done]] = n_leaves + renumbered(final, len(blocks))[blocks.block[done]]
         n_leaves += len(final)
-        done = ~divided[block]
-        label[cell[done]] = name[block[done]]
 
-        split = np.flatnonzero(divided)
-        number = np.full(n_blocks, -1)
-        number[split] = np.arange(len(split))
-        cell, block = cell[~done], number[block[~done]]
-        lower, upper = lower[split], upper[split]
-        axis = (upper - lower).argmax(axis=1)
-        side, offset, begin = slots(lower, upper, axis)
-        code = codes[cell, axis[block]]
-        slot = offset[block] + code
-        sums = np.bincount(slot, weights=y[cell], minlength=int(side.sum()))
-        cut = begin + medians(sums.astype(np.float64), side)
-        block = 2 * block + (code >= cut[block])
-        lower, upper = halves(lower, upper, axis, cut)
+        blocks = blocks.select(np.flatnonzero(divided))
+        axis = blocks.sides.argmax(axis=1)
+        slots = Slots.along(blocks, axis, codes)
+        sums = slots.sums(y[blocks.row]).astype(np.float64)
+        blocks = blocks.halved(axis, slots.begin + medians(sums, slots.side), codes, y)
     return (
         np.concatenate([part[0] for part in leaves]),
         np.concatenate([part[1] for part in leaves]),
         label,
     )
+
+
+def _unevenness(blocks: Blocks, size: IntArray, y: IntArray) -> FloatArray:
+    """Sum of the absolute deviations of the cells of each block from their mean."""
+    deviation = np.abs(y[blocks.row] - (blocks.total / size)[blocks.block])
+    total = np.bincount(blocks.block, weights=deviation, minlength=len(blocks))
+    return total.astype(np.float64)
+
+
+def _mean_noise(epsilon: Fraction) -> float:
+    """E |Z| of discrete Laplace noise Z."""
+    ratio = math.exp(-float(dyadic_floor(epsilon)))
+    return 2 * ratio / (1 - ratio**2)

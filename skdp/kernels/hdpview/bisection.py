@@ -1,9 +1,9 @@
-r"""Recursive bisection of a table of counts by aggregation error, under pure epsilon-DP.
+r"""HDPView: recursive bisection of a table of counts by aggregation error, under pure epsilon-DP.
 
 The kernel behind ``HDPViewSynthesizer``: arrays in, arrays out, no estimator. Blocks are boxes
 of cells. A block is bisected while its aggregation error AE (the sum over its cells of
-\|count - mean count\|), less a bias that grows with the depth, exceeds a threshold under noise;
-where, is chosen by a noisy maximum among all cuts of all attributes. Each final block gets a noisy
+\|count - mean count\|), minus a bias that grows with the depth, exceeds a threshold under noise.
+The cut is chosen by a noisy maximum among all cuts of all attributes. Each final block gets a noisy
 count. All blocks of one depth are treated at once.
 
 Privacy (neighbours add or remove one record). A block without the record has the same law in both
@@ -35,16 +35,14 @@ import numpy as np
 from ..._random import NoiseSource, noise_source
 from ..._types import IntArray
 from ...counts import CountTable
-from ...mechanisms import (
-    above_threshold,
-    discrete_laplace,
-)
+from ...mechanisms import above_threshold, discrete_laplace
 from ...synopsis import LeafErrorBound
-from .cuts import Blocks, choose_cuts
-from .errors import cells_of, error_steps, group_sums
+from ..splitting import Blocks, group_sums
+from .cuts import choose_cuts
+from .errors import cells_of, error_steps
 from .parameters import Calibration, HDPViewParameters, hdpview_parameters
 
-__all__ = ["HDPViewRelease", "hdpview"]
+__all__ = ["HDPViewRelease", "bisect", "hdpview"]
 
 
 class HDPViewRelease(NamedTuple):
@@ -57,7 +55,7 @@ class HDPViewRelease(NamedTuple):
     counts : ndarray of int64, shape (m,)
         Counts with discrete Laplace noise of epsilon ``parts["counts"]``; may be negative.
     depth : ndarray of int64, shape (m,)
-        Times delta was taken off the error of the box, at least 0.
+        Number of deltas subtracted from the error of the box, at least 0.
     test_number : ndarray of int64, shape (m,)
         Number of the converge test that stopped the box, from 1 in the order of the run; 0 for a
         box of one cell, which is not tested.
@@ -133,67 +131,72 @@ def hdpview(
 def bisect(
     table: CountTable, parameters: HDPViewParameters, epsilon_cut: Fraction, noise: NoiseSource
 ) -> tuple[IntArray, ...]:
-    """Final blocks: lower, upper, exact count (private!), times delta counted, test number."""
-    d = len(table.shape)
-    columns = [np.ascontiguousarray(table.codes[:, axis]) for axis in range(d)]
-    lower = np.zeros((1, d), dtype=np.int64)
-    upper = np.array([table.shape], dtype=np.int64)
-    row = np.arange(len(table.counts))
-    block = np.zeros(len(row), dtype=np.int64)
+    """Final blocks: lower, upper, exact count (private!), deltas subtracted, test number."""
+    columns = [np.ascontiguousarray(column) for column in table.codes.T]
+    blocks = Blocks.whole(table.shape, table.counts)
     leaves = []
     depth = n_tests = 0
-    while len(lower):
+    while len(blocks):
         level = parameters.root_level + depth
-        x = table.counts[row]
-        total = group_sums(block, x, len(lower))
-        cells = cells_of(upper - lower)[0]
-        heavy = x > (total // cells)[block]
-        error = error_steps(
-            group_sums(block[heavy], x[heavy], len(lower)),
-            np.bincount(block[heavy], minlength=len(lower)),
-            total,
-            cells,
-        )
+        cells = cells_of(blocks.sides)[0]
         # A block of one cell has no error and no cut: its public shape makes it final, untested.
         tested = np.flatnonzero(cells > 1)
         # Privacy. Released: which blocks are cut. See `converge_loss`: the errors never grow from
         # a block to its parts, rounding keeps that, and one record moves them by at most
         # SENSITIVITY steps; the certified loss of all tests on a path is within its part.
-        biased = np.maximum(error - level * parameters.delta_steps, parameters.floor_steps)
+        biased = _errors(blocks, cells, table.counts) - level * parameters.delta_steps
+        biased = np.maximum(biased, parameters.floor_steps)
         above = above_threshold(
             biased[tested], parameters.rate, parameters.theta_steps, random_state=noise
         )
-        test_number = np.zeros(len(lower), dtype=np.int64)
+        test_number = np.zeros(len(blocks), dtype=np.int64)
         test_number[tested] = n_tests + 1 + np.arange(len(tested))
         n_tests += len(tested)
         split = tested[above]
-        final = np.ones(len(lower), dtype=bool)
+        final = np.ones(len(blocks), dtype=bool)
         final[split] = False
         times = np.full(np.count_nonzero(final), max(level, 0))
-        leaves.append((lower[final], upper[final], total[final], times, test_number[final]))
+        leaves.append(
+            (
+                blocks.lower[final],
+                blocks.upper[final],
+                blocks.total[final],
+                times,
+                test_number[final],
+            )
+        )
 
-        blocks = Blocks(lower, upper, total, row, block).select(split)
-        cuts = blocks.upper - blocks.lower - 1
+        blocks = blocks.select(split)
         if depth < parameters.kappa:
             chosen = choose_cuts(
                 blocks, columns, table.counts, parameters.score, epsilon_cut, noise
             )
         else:
-            chosen = noise.below(cuts.sum(axis=1))
-        # The attribute is the last one whose cuts begin at or before the chosen one: those
-        # without cuts share the beginning of the next.
-        first = np.cumsum(cuts, axis=1) - cuts
-        axis = (first <= chosen[:, None]).sum(axis=1) - 1
-        each = np.arange(len(split))
-        code = blocks.lower[each, axis] + chosen - first[each, axis] + 1
-        lower, upper = np.repeat(blocks.lower, 2, axis=0), np.repeat(blocks.upper, 2, axis=0)
-        upper[2 * each, axis] = code
-        lower[2 * each + 1, axis] = code
-        row = blocks.row
-        right = table.codes[row, axis[blocks.block]] >= code[blocks.block]
-        block = 2 * blocks.block + right
+            chosen = noise.below((blocks.sides - 1).sum(axis=1))
+        axis, code = _place(blocks, chosen)
+        blocks = blocks.halved(axis, code, table.codes, table.counts)
         depth += 1
-    lower, upper, exact, times, test_number = (
-        np.concatenate(part) for part in zip(*leaves, strict=True)
+    return tuple(np.concatenate(part) for part in zip(*leaves, strict=True))
+
+
+def _errors(blocks: Blocks, cells: IntArray, counts: IntArray) -> IntArray:
+    """Aggregation error of each block, in grid steps."""
+    x = counts[blocks.row]
+    heavy = x > (blocks.total // cells)[blocks.block]
+    return error_steps(
+        group_sums(blocks.block[heavy], x[heavy], len(blocks)),
+        np.bincount(blocks.block[heavy], minlength=len(blocks)),
+        blocks.total,
+        cells,
     )
-    return lower, upper, exact, times, test_number
+
+
+def _place(blocks: Blocks, chosen: IntArray) -> tuple[IntArray, IntArray]:
+    """Attribute of the chosen cut of each block, and the code at which its right part begins."""
+    cuts = blocks.sides - 1
+    # The attribute is the last one whose cuts begin at or before the chosen one: those
+    # without cuts share the beginning of the next.
+    first = np.cumsum(cuts, axis=1) - cuts
+    axis = (first <= chosen[:, None]).sum(axis=1) - 1
+    each = np.arange(len(blocks))
+    return axis, blocks.lower[each, axis] + chosen - first[each, axis] + 1

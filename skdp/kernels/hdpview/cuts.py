@@ -1,4 +1,8 @@
-"""Scores of all cuts of all blocks, and the private choice among them."""
+"""HDPView: scores of all cuts of all blocks, and the private choice among them.
+
+A score is a vector: the blocks one after the other, in a block the attributes in order, and in an
+attribute its cuts from left to right; in grid steps.
+"""
 
 from __future__ import annotations
 
@@ -10,44 +14,20 @@ import numpy as np
 
 from ..._random import NoiseSource
 from ..._types import CodeArray, IntArray
-from ...mechanisms import (
-    noisy_max,
-)
-from ..splitting import starts
+from ...mechanisms import noisy_max
+from ..splitting import Blocks, group_sums, inner_cuts, running_sums, starts
 from .errors import (
-    above_threshold_in_ranges,
     capped_product,
     cells_of,
     error_steps,
-    group_sums,
-    running_sums,
+    sums_above,
 )
 from .parameters import GRID, SENSITIVITY
 
-__all__ = ["Blocks", "SCORES", "choose_cuts"]
+__all__ = ["SCORES", "choose_cuts"]
 
-# Scores held at once.
+# Number of scores held at once.
 _CUTS_AT_ONCE = 2**22
-
-
-class Blocks(NamedTuple):
-    """Blocks of one depth, with the rows that lie in them."""
-
-    lower: IntArray  # (n_blocks, d)
-    upper: IntArray
-    total: IntArray  # (n_blocks,): records
-    row: IntArray  # (n_rows,): positions in the table
-    block: IntArray  # (n_rows,): block of each
-
-    def select(self, kept: IntArray) -> Blocks:
-        """Some of the blocks, in increasing order, with their rows."""
-        number = np.full(len(self.lower), -1)
-        number[kept] = np.arange(len(kept))
-        block = number[self.block]
-        inside = np.flatnonzero(block >= 0)
-        return Blocks(
-            self.lower[kept], self.upper[kept], self.total[kept], self.row[inside], block[inside]
-        )
 
 
 class _Cuts(NamedTuple):
@@ -62,10 +42,9 @@ class _Cuts(NamedTuple):
 
 
 def _cuts(blocks: Blocks, axis: int, column: CodeArray) -> _Cuts:
-    side = blocks.upper[:, axis] - blocks.lower[:, axis]
+    side = blocks.sides[:, axis]
     offset = starts(side)
-    owner = np.repeat(np.arange(len(side)), side - 1)
-    left = np.arange(1, len(owner) + 1) - starts(side - 1)[owner]
+    owner, left = inner_cuts(side)
     slot = (offset - blocks.lower[:, axis])[blocks.block] + column[blocks.row]
     begin = offset[owner]
     return _Cuts(owner, left, begin, begin + side[owner], slot, int(side.sum()))
@@ -73,7 +52,7 @@ def _cuts(blocks: Blocks, axis: int, column: CodeArray) -> _Cuts:
 
 def _imbalance(blocks: Blocks, columns: Sequence[CodeArray], counts: IntArray) -> IntArray:
     """How many records a uniform block would put on the wrong side of each cut, rounded down."""
-    sides = blocks.upper - blocks.lower
+    sides = blocks.sides
     first = starts((sides - 1).ravel()).reshape(sides.shape)
     scores = np.zeros(int((sides - 1).sum()), dtype=np.int64)
     x = counts[blocks.row]
@@ -106,12 +85,12 @@ def _imbalance_range(sides: IntArray) -> IntArray:
 
 def _remaining_error(blocks: Blocks, columns: Sequence[CodeArray], counts: IntArray) -> IntArray:
     """Minus the sum of the aggregation errors of the two parts that each cut leaves."""
-    sides = blocks.upper - blocks.lower
+    sides = blocks.sides
     rest = cells_of(sides)[1]
     scores = np.repeat(-2 * GRID * blocks.total, (sides - 1).sum(axis=1))
     # The error of a sparse part is 2 S - 2 S c / n. Where the second term rounds to zero even for
-    # all records in the smallest part, all cuts of the block are equal and no row need be read:
-    # the usual case in wide tables. (The 1 is for the rounding of the floats.)
+    # all records in the smallest part, all cuts of the block are equal and no row need be read.
+    # This is the usual case in wide tables. (The 1 allows for rounding in floats.)
     occupied = np.bincount(blocks.block, minlength=len(sides))
     share = (4 * GRID + 1) * blocks.total.astype(float) * occupied
     uneven = np.flatnonzero(share > rest.min(axis=1))
@@ -120,29 +99,47 @@ def _remaining_error(blocks: Blocks, columns: Sequence[CodeArray], counts: IntAr
     x = counts[blocks.row]
     for axis, column in enumerate(columns):
         cuts = _cuts(blocks, axis, column)
-        sums = running_sums(group_sums(cuts.slot, x, cuts.n_slots))
-        rows = running_sums(np.bincount(cuts.slot, minlength=cuts.n_slots))
+        parts = _Parts(cuts, blocks.block, x, rest[cuts.owner, axis])
         middle = cuts.begin + cuts.left
-        score = np.zeros(len(middle), dtype=np.int64)
-        for low, high in ((cuts.begin, middle), (middle, cuts.end)):
-            total, n_heavy = sums[high] - sums[low], rows[high] - rows[low]
-            cells = capped_product(high - low, rest[cuts.owner, axis])
-            heavy = total.copy()
-            dense = np.flatnonzero(total > cells)
-            if len(dense):
-                needed = np.zeros(len(blocks.total), dtype=bool)
-                needed[cuts.owner[dense]] = True
-                inside = needed[blocks.block]
-                heavy[dense], n_heavy[dense] = above_threshold_in_ranges(
-                    cuts.slot[inside],
-                    x[inside],
-                    low[dense],
-                    high[dense],
-                    total[dense] // cells[dense],
-                )
-            score -= error_steps(heavy, n_heavy, total, cells)
+        score = -(parts.errors(cuts.begin, middle) + parts.errors(middle, cuts.end))
         scores[first[cuts.owner, axis] + cuts.left - 1] = score
     return scores
+
+
+class _Parts:
+    """Parts of blocks, as ranges of slots: their aggregation errors.
+
+    Parameters
+    ----------
+    cuts : _Cuts
+    block, x : ndarray of int64, shape (n_rows,)
+        Block and count of each row.
+    slice_cells : ndarray of int64, shape (n_cuts,)
+        Cells in a slice of width 1 of the block of each cut.
+    """
+
+    def __init__(self, cuts: _Cuts, block: IntArray, x: IntArray, slice_cells: IntArray) -> None:
+        self._cuts, self._block, self._x = cuts, block, x
+        self._slice_cells = slice_cells
+        self._sums = running_sums(group_sums(cuts.slot, x, cuts.n_slots))
+        self._rows = running_sums(np.bincount(cuts.slot, minlength=cuts.n_slots))
+
+    def errors(self, low: IntArray, high: IntArray) -> IntArray:
+        """Error of the slots from ``low`` to ``high``, excluded, of the block of each cut."""
+        cuts, x = self._cuts, self._x
+        total = self._sums[high] - self._sums[low]
+        n_heavy = self._rows[high] - self._rows[low]
+        cells = capped_product(high - low, self._slice_cells)
+        heavy = total.copy()
+        dense = np.flatnonzero(total > cells)
+        if len(dense):
+            needed = np.zeros(self._block.max() + 1, dtype=bool)
+            needed[cuts.owner[dense]] = True
+            inside = needed[self._block]
+            heavy[dense], n_heavy[dense] = sums_above(
+                cuts.slot[inside], x[inside], low[dense], high[dense], total[dense] // cells[dense]
+            )
+        return error_steps(heavy, n_heavy, total, cells)
 
 
 def _remaining_error_range(sides: IntArray) -> IntArray:
@@ -171,9 +168,9 @@ def choose_cuts(
     noise: NoiseSource,
 ) -> IntArray:
     """Private choice of one cut in each block, counted from the first cut of the block."""
-    sides = blocks.upper - blocks.lower
+    sides = blocks.sides
     n_cuts = (sides - 1).sum(axis=1)
-    if len(sides) > 1 and int(n_cuts.sum()) > _CUTS_AT_ONCE:
+    if len(blocks) > 1 and int(n_cuts.sum()) > _CUTS_AT_ONCE:
         half = np.arange(len(sides)) < len(sides) // 2
         halves = [blocks.select(np.flatnonzero(part)) for part in (half, ~half)]
         return np.concatenate(

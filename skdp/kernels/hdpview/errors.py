@@ -1,20 +1,19 @@
-"""Aggregation errors of many blocks at once, in exact integers."""
+"""HDPView: aggregation errors of many blocks at once, in exact integers."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..._types import IntArray
+from ..splitting import running_sums
 from .parameters import GRID
 
 __all__ = [
     "MANY_CELLS",
-    "above_threshold_in_ranges",
     "capped_product",
     "cells_of",
     "error_steps",
-    "group_sums",
-    "running_sums",
+    "sums_above",
 ]
 
 # Numbers of cells are only compared with numbers of records; from here on they are all "many".
@@ -22,13 +21,13 @@ MANY_CELLS = 2**61
 
 
 def capped_product(a: IntArray, b: IntArray) -> IntArray:
-    """Products of positive numbers up to MANY_CELLS, cut off there."""
+    """Products of positive numbers up to MANY_CELLS, capped there."""
     fits = a <= MANY_CELLS // b
     return np.where(fits, a * np.where(fits, b, 1), MANY_CELLS)
 
 
 def cells_of(sides: IntArray) -> tuple[IntArray, IntArray]:
-    """Cells of each block, and of a slice of it of width 1 on each axis; cut off at MANY_CELLS."""
+    """Cells of each block, and of a slice of it of width 1 on each axis; capped at MANY_CELLS."""
     d = sides.shape[1]
     before, after = np.ones_like(sides), np.ones_like(sides)
     for axis in range(1, d):
@@ -36,17 +35,6 @@ def cells_of(sides: IntArray) -> tuple[IntArray, IntArray]:
         after[:, d - 1 - axis] = capped_product(after[:, d - axis], sides[:, d - axis])
     rest = capped_product(before, after)
     return capped_product(rest[:, 0], sides[:, 0]), rest
-
-
-def group_sums(group: IntArray, values: IntArray, n_groups: int) -> IntArray:
-    """Sum of the values of each group."""
-    # Sums of integers below 2**53 are exact in the floats of bincount.
-    return np.bincount(group, weights=values, minlength=n_groups).astype(np.int64)
-
-
-def running_sums(values: IntArray) -> IntArray:
-    """Sums of the first 0, 1, ..., all values."""
-    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(values)])
 
 
 def error_steps(heavy: IntArray, n_heavy: IntArray, total: IntArray, cells: IntArray) -> IntArray:
@@ -62,7 +50,7 @@ def error_steps(heavy: IntArray, n_heavy: IntArray, total: IntArray, cells: IntA
     return 2 * GRID * heavy - spread.astype(np.int64)
 
 
-def above_threshold_in_ranges(
+def sums_above(
     slot: IntArray, x: IntArray, start: IntArray, stop: IntArray, threshold: IntArray
 ) -> tuple[IntArray, IntArray]:
     """Sum and number of the x above a threshold with start <= slot < stop, for many queries.

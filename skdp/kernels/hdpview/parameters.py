@@ -26,10 +26,8 @@ __all__ = [
 
 # Errors and scores are rounded to multiples of 1/GRID records: public, and fine against any noise.
 GRID = 4
-
 # One record moves an aggregation error by less than 2, hence its rounding by at most this.
 SENSITIVITY = 2 * GRID
-
 # Largest domain that may fall apart into single cells.
 _MOST_SINGLE_CELLS = 2**22
 

@@ -46,9 +46,7 @@ def algorithm_parts(
 
 
 _ONE = Fraction(1)
-
 _HALF = Fraction(1, 2)
-
 # Name: the algorithm, the shares of its parts, and whether it must know the number of records.
 ALGORITHMS: dict[str, tuple[Callable[[Task], Clustering], dict[str, Fraction], bool]] = {
     "auto": (auto, {"clustering": _ONE}, True),
@@ -64,6 +62,5 @@ ALGORITHMS: dict[str, tuple[Callable[[Task], Clustering], dict[str, Fraction], b
 
 # Those that release a grid, on which the number of clusters can be chosen.
 GRID_ALGORITHMS = ("auto", "uniform-grid", "m-estimator", "extended-grid", "hybrid")
-
 # Those that read rows one by one, and so cannot run in an engine.
 ROW_ALGORITHMS = ("sample-aggregate", "genetic")

@@ -9,9 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..._types import BoolArray, FloatArray, IntArray
-from ...mechanisms import (
-    discrete_laplace_variance,
-)
+from ...mechanisms import discrete_laplace_variance
 from ..grid import grid_size
 from .assign import nearest
 from .cells import Cells, grid_edges, measure_cells
@@ -25,64 +23,41 @@ __all__ = ["auto"]
 # Up to so many dimensions data are flat: cells are small, and one round is enough. Few records are
 # counted in a grid then: N epsilon / k at most.
 _MOST_FLAT = 3
-
 _GRID_PAYS = 400
-
 # Records per unit of noise that a cell of the grid should have.
 _THETA = 5.0
-
 _MOST_CELLS = 2**15
-
 # A cell is kept from this part of the threshold on by itself, and among crowded neighbours.
 _ALONE, _AMONG = 0.8, 0.3
-
 # How far neighbours have to stand out together, in standard deviations of their noise.
 _CROWDED = 2.0
-
 # The other cells are added up in blocks of so many on every axis, and a block is kept from so
 # many standard deviations on.
 _BLOCKS = (2, 4, 8)
-
 _BLOCK_STANDS_OUT = 3.0
-
 # Budget of the grid or tree where rounds follow.
 _SHARE_FLAT = Fraction(4, 5)
-
 _SHARE = Fraction(9, 20)
-
 # Budget of the margins, where they have so many records per unit of noise.
 _MARGIN_SHARE = Fraction(2, 25)
-
 _MARGINS_PAY = 20
-
 # Rounds follow if N epsilon / k^2 is larger.
 _ROUNDS_PAY_FLAT = 40
-
 _ROUNDS_PAY = 10
-
 # Points of a cloud, at least one for each box.
 _CLOUD = 4096
-
 # Residuals are clipped at a multiple of their mean L1 norm: the largest for which noise adds at
 # most this part to the mean squared distance.
 _REACHES = (2.0, 1.5, 1.0)
-
 _LITTLE = 0.0005
-
 _COUNT_SHARE = Fraction(3, 50)
-
 # Beyond three dimensions a first round takes this part of what the tree leaves.
 _FIRST_ROUND = Fraction(2, 5)
-
 # It measures more centroids than wanted, as far as their noise allows.
 _SPLIT = 6
-
 _MOST_SPLIT = 60
-
 _SPLIT_NOISE = 0.15
-
 _SPLIT_STARTS = 6
-
 # So many of the best on the means go on to the cloud.
 _FINALISTS = 4
 

@@ -12,9 +12,7 @@ import numpy as np
 from ..._random import NoiseSource
 from ..._types import BoolArray, FloatArray, IntArray
 from ...engines import CodedRows
-from ...mechanisms import (
-    discrete_laplace,
-)
+from ...mechanisms import discrete_laplace
 from .rows import Points
 
 __all__ = ["Cells", "cover", "even_edges", "full_grid_edges", "grid_edges", "measure_cells"]

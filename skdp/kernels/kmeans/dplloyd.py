@@ -8,9 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..._types import FloatArray
-from ...mechanisms import (
-    discrete_laplace,
-)
+from ...mechanisms import discrete_laplace
 from .rows import residual_sums
 from .starts import sphere_packing
 from .task import Clustering, Task

@@ -14,7 +14,6 @@ __all__ = ["best_kmeans", "lloyd_on_cells", "ray_turi"]
 
 # K-means with many starts: iterations before the worse half is given up, and how many run on.
 _TRIAL_ITERATIONS = 4
-
 _FINALISTS = 4
 
 

@@ -5,22 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from ..._types import IntArray
-from ...mechanisms import (
-    noisy_max,
-    top_k,
-)
+from ...mechanisms import noisy_max, top_k
 from .assign import nearest_distances
 from .task import Clustering, Task
 
 __all__ = ["genetic", "genetic_rounds"]
 
 _POPULATION = 200
-
 _SURVIVORS = 10
-
 # PrivGene's rounds grow with N epsilon; beyond so many they only cost time.
 _MOST_ROUNDS = 30
-
 # Bits of a coordinate that scores are computed with: their sums stay far below 2**62.
 _GENETIC_BITS = 10
 

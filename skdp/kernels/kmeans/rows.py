@@ -18,10 +18,7 @@ import numpy as np
 from ..._random import NoiseSource
 from ..._types import CodeArray, FloatArray, IntArray
 from ...engines import CodedRows, floor_positive, search_sorted
-from ...mechanisms import (
-    discrete_laplace,
-    discrete_laplace_variance,
-)
+from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from .assign import BLOCK
 
 __all__ = ["Points", "Round", "count_points", "noisy_round", "residual_sums"]

@@ -8,10 +8,7 @@ import numpy as np
 
 from ..._random import NoiseSource
 from ..._types import CodeArray, IntArray
-from ...mechanisms import (
-    discrete_laplace,
-    noisy_max,
-)
+from ...mechanisms import discrete_laplace, noisy_max
 from .lloyd import best_kmeans
 from .starts import kmeans_plus_plus
 from .task import Clustering, Task
@@ -20,7 +17,6 @@ __all__ = ["block_centroids", "sample_aggregate"]
 
 # Candidate ends of the range of an axis.
 _CANDIDATES = 64
-
 # The range is cut off below the first twentieth of the records, and above the last.
 _TAIL = 20
 

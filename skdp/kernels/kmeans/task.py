@@ -10,9 +10,7 @@ import numpy as np
 
 from ..._random import NoiseSource
 from ..._types import CodeArray, FloatArray, IntArray
-from ...mechanisms import (
-    discrete_laplace,
-)
+from ...mechanisms import discrete_laplace
 from .assign import nearest
 from .cells import Cells
 from .lloyd import best_kmeans, ray_turi

@@ -26,10 +26,7 @@ from ..._random import NoiseSource
 from ..._types import BoolArray, CodeArray, FloatArray, IntArray
 from ...engines import CodedRows, part_of
 from ...hierarchy import project_to_simplex
-from ...mechanisms import (
-    discrete_laplace,
-    discrete_laplace_variance,
-)
+from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from .cells import even_edges
 from .rows import Points
 
@@ -37,21 +34,15 @@ __all__ = ["Binned", "Leaves", "Margins", "measure_margins", "measure_tree"]
 
 # Bins of an axis: what a box can be cut to.
 _BINS = 64
-
 # This part of a margin is spread evenly: cuts and places do not rest on its noise alone.
 _EVEN = 0.02
-
 # Parts of the budget for the levels, from the top.
 _LEVELS = (Fraction(4, 19), Fraction(6, 19), Fraction(9, 19))
-
 _MOST_CHILDREN = 16
-
 # Records that a child should have, in units of the noise of its level; more if the leaves would
 # become too many.
 _CHILD = 2.0
-
 _MOST_LEAVES = 4000
-
 # A count counts as zero among its siblings below this many standard deviations.
 _ZERO = 1.0
 

@@ -25,20 +25,14 @@ __all__ = [
 
 # Level combinations taken of one set of predictors: they share one table of counts.
 _GRIDS_PER_SET = 16
-
 _LARGEST_SET = 8
-
 # Combinations of options of one set that are listed; of more, as many are drawn.
 _ENUMERABLE = 4096
-
 _LARGEST_POOL_FACTOR = 8
-
 # Counts of a release: the noisy ones of every cell and label.
 _MOST_COUNTS = 2**17
-
 # Grids of one set are coarser than a grid with up to so many times the limit of cells.
 _FINER_BY = 8
-
 _SHARED_CELLS = 2**15
 
 

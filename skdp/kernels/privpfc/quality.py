@@ -16,7 +16,6 @@ __all__ = ["Options", "Quality", "UNIT"]
 
 # Scores are in units of 1/4096 of a record.
 UNIT = 4096
-
 # Longest quality table; differences beyond it count as certain wins.
 _LONGEST_TABLE = 2**20
 

@@ -17,7 +17,6 @@ __all__ = ["grid_scores"]
 
 # Positions of one counting pass, and cells of a shared table.
 _CHUNK = 2**20
-
 _TABLE_CELLS = 2**18
 
 

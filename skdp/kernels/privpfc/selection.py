@@ -22,11 +22,7 @@ from ..._random import noise_source
 from ..._types import IntArray
 from ..._validation import split_epsilon
 from ...counts import Counts, CountTable
-from ...mechanisms import (
-    discrete_laplace,
-    exponential,
-    noisy_max,
-)
+from ...mechanisms import discrete_laplace, exponential, noisy_max
 from .candidates import candidate_grids, cell_limit, neighbouring_grids, paper_grids
 from .quality import UNIT, Options, Quality
 from .scores import grid_scores
@@ -35,10 +31,8 @@ __all__ = ["SHARES", "measure_grid_counts", "privpfc_parts", "select_grid"]
 
 # The dissertation divides epsilon so: number of records, choice of the grid, counts.
 SHARES = {"total": "0.03", "grid": "0.37", "counts": "0.60"}
-
 # Its bound on the change of the quality, 1.1 in either direction.
 _PAPER_RANGE = math.ceil(2.2 * UNIT)
-
 # A second selection near the first pays from this many records times the budget of selection on.
 _TWO_STAGES_FROM = 3_000
 
