@@ -43,7 +43,7 @@ from skdp import (
     PrivPfCTransformer,
 )
 from skdp.exceptions import InsecureSeedWarning
-from skdp.partition.privpfc import (
+from skdp.kernels.privpfc import (
     Options,
     Quality,
     candidate_grids,

@@ -23,9 +23,8 @@ from ._validation import as_sample_size
 from .domain import Categorical
 from .exceptions import DomainError
 from .hierarchy import project_to_simplex
-from .mechanisms import discrete_laplace, discrete_laplace_variance
-from .partition.diffgen import diffgen, diffgen_parts
-from .partition.privpfc import (
+from .kernels.diffgen import diffgen, diffgen_parts
+from .kernels.privpfc import (
     Options,
     cell_limit,
     max_useful_groups,
@@ -33,7 +32,8 @@ from .partition.privpfc import (
     privpfc_parts,
     select_grid,
 )
-from .partition.projection import projected_histogram, projection_parts
+from .kernels.projection import projected_histogram, projection_parts
+from .mechanisms import discrete_laplace, discrete_laplace_variance
 from .rows import Frame, as_frame, build_frame, count_rows, read_rows, select_columns
 
 __all__ = [

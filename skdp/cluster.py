@@ -18,14 +18,15 @@ from ._base import (
 )
 from ._random import sampling_generator
 from .domain import Domain, Numeric
-from .partition.kmeans import cover, nearest
-from .partition.kmeans_algorithms import (
+from .kernels.kmeans.algorithms import (
     ALGORITHMS,
     GRID_ALGORITHMS,
     ROW_ALGORITHMS,
     algorithm_parts,
 )
-from .partition.kmeans_task import Task
+from .kernels.kmeans.assign import nearest
+from .kernels.kmeans.cells import cover
+from .kernels.kmeans.task import Task
 from .release import Boxes, Synopsis
 from .rows import CodedRows, as_frame, code_rows, read_rows
 

@@ -15,18 +15,18 @@ from ._random import sampling_generator
 from ._validation import as_sample_size, split_epsilon
 from .domain import Categorical
 from .exceptions import DomainError, PrivacyLeakWarning
-from .mechanisms import discrete_laplace
-from .pairviews import MOST_CLASSES, coarse_attributes, pair_views, pair_views_parts
-from .partition.grid import GRID_RULES, grid_boxes, grid_sides, grid_size, measure_grid
-from .partition.hdpview import hdpview, hdpview_parts
-from .partition.kdtree import (
+from .kernels.dpcube import (
     MOST_CELLS,
     hierarchical_kdtree,
     hierarchical_parts,
     two_step_kdtree,
     two_step_parts,
 )
-from .partition.privtree import privtree, privtree_parts
+from .kernels.grid import GRID_RULES, grid_boxes, grid_sides, grid_size, measure_grid
+from .kernels.hdpview import hdpview, hdpview_parts
+from .kernels.privtree import privtree, privtree_parts
+from .mechanisms import discrete_laplace
+from .pairviews import MOST_CLASSES, coarse_attributes, pair_views, pair_views_parts
 from .quality import compare
 from .release import Boxes, Synopsis
 from .rows import build_frame, count_rows

@@ -28,8 +28,8 @@ from skdp import mechanisms
 from skdp._base import PrivateEstimator
 from skdp._random import noise_source
 from skdp.audit import AUDITS
-from skdp.partition import kmeans_tree
-from skdp.partition.kmeans import noisy_round
+from skdp.kernels.kmeans import tree as kmeans_tree
+from skdp.kernels.kmeans.rows import noisy_round
 
 ROWS = people(300)
 # Private attributes that hold public facts only.

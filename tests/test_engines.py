@@ -22,7 +22,7 @@ import skdp
 from skdp import Categorical, Domain, Numeric
 from skdp._random import noise_source
 from skdp.exceptions import DomainError, EngineError
-from skdp.partition.kmeans import residual_sums
+from skdp.kernels.kmeans.rows import residual_sums
 from skdp.rows import Contributions, as_frame, coding, count_rows, expressions, read_rows
 from skdp.rows import coded as coded_module
 

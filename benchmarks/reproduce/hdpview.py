@@ -28,8 +28,8 @@ from benchmarks import _data
 from benchmarks.reproduce import Finding, run
 from skdp import Domain, Numeric, PairViewSynthesizer
 from skdp.exceptions import InsecureSeedWarning
-from skdp.partition.hdpview import CALIBRATIONS, Calibration, hdpview, hdpview_parts
-from skdp.partition.privtree import privtree, privtree_parts
+from skdp.kernels.hdpview import CALIBRATIONS, Calibration, hdpview, hdpview_parts
+from skdp.kernels.privtree import privtree, privtree_parts
 from skdp.release import Boxes, BoxModel
 from skdp.rows import CountTable
 

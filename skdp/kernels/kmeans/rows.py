@@ -9,21 +9,29 @@ import functools
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from .._types import CodeArray, IntArray
-from ..rows import CodedRows, floor_positive, search_sorted
+from ..._random import NoiseSource
+from ..._types import CodeArray, FloatArray, IntArray
+from ...mechanisms import discrete_laplace, discrete_laplace_variance
+from ...rows import CodedRows, floor_positive, search_sorted
+from .assign import BLOCK
 
-__all__ = ["Points", "residual_sums"]
+__all__ = ["Points", "Round", "count_points", "noisy_round", "residual_sums"]
 
 # Private points: rows of codes in memory, or in an engine.
 Points = CodeArray | CodedRows
 
-# Numbers in one block of a distance matrix: fits into a core's cache.
-_BLOCK = 1 << 19
+
+def count_points(points: Points) -> int:
+    """Exact number of points: private."""
+    if isinstance(points, CodedRows):
+        return int(points.count(())[1].sum())
+    return len(points)
 
 
 def residual_sums(
@@ -71,7 +79,7 @@ class _Residuals:
         sums = np.zeros((k, d), dtype=np.int64)
         weights = -2.0 * centroids.T.astype(np.float64)
         norms = (centroids.astype(np.float64) ** 2).sum(axis=1)
-        step = max(1, _BLOCK // (k + 2 * d))
+        step = max(1, BLOCK // (k + 2 * d))
         for first in range(0, len(codes), step):
             block = codes[first : first + step]
             labels = np.argmin(block.astype(np.float64) @ weights + norms, axis=1)
@@ -144,3 +152,60 @@ def _clipped(name: str, engine: str) -> Any:
     shrunk = floor_positive(shrunk, engine).cast(nw.Float64)
     signed = nw.when(step < 0).then(0.0 - shrunk).otherwise(shrunk)
     return nw.when(length > limit).then(signed).otherwise(step)
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one private round releases.
+
+    Attributes
+    ----------
+    counts : ndarray of int64, shape (k,)
+    sums : ndarray of int64, shape (k, d)
+        Noisy sums of the clipped differences to the frozen centroids.
+    count_variance : float
+    sum_variances : ndarray of float64, shape (k,)
+        Variance of the noise of each sum of a cluster.
+    """
+
+    counts: IntArray
+    sums: IntArray
+    count_variance: float
+    sum_variances: FloatArray
+
+
+def noisy_round(
+    points: Points,
+    centroids: IntArray,
+    reach: IntArray,
+    epsilon_count: Fraction,
+    epsilon_sum: Fraction,
+    source: NoiseSource,
+) -> Round:
+    """Release how many points each centroid has, and the sums of their clipped residuals.
+
+    Privacy. With the centroids frozen, a record belongs to one cluster j. It changes one count by
+    1 (``epsilon_count``), and the sums of cluster j by an integer vector whose absolute values
+    sum to at most reach[j]: a longer residual is shrunk toward zero in integer arithmetic, record
+    by record (``epsilon_sum``). Clusters are disjoint, so the cost does not grow with k.
+
+    Parameters
+    ----------
+    points : ndarray of int32, shape (n, d), or CodedRows
+    centroids : ndarray of int64, shape (k, d)
+        Released earlier, or public.
+    reach : ndarray of int64, shape (k,)
+        At least 1: largest L1 norm of a residual, computed from releases.
+    epsilon_count, epsilon_sum : Fraction
+    source : NoiseSource
+    """
+    k = len(centroids)
+    counts, sums = residual_sums(points, centroids, reach)
+    noisy_counts = discrete_laplace(counts, epsilon_count, random_state=source)
+    noisy_sums = np.empty_like(sums)
+    variances = np.empty(k)
+    for j in range(k):
+        sensitivity = int(reach[j])
+        noisy_sums[j] = discrete_laplace(sums[j], epsilon_sum, sensitivity, random_state=source)
+        variances[j] = discrete_laplace_variance(epsilon_sum, sensitivity)
+    return Round(noisy_counts, noisy_sums, discrete_laplace_variance(epsilon_count), variances)

@@ -7,23 +7,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..mechanisms import discrete_laplace_variance
-from .grid import grid_size
-from .kmeans import (
-    Cells,
-    FloatArray,
-    IntArray,
-    best_kmeans,
-    grid_edges,
-    lloyd_on_cells,
-    measure_cells,
-    nearest,
-    noisy_round,
-)
-from .kmeans_task import Clustering, Task, cluster_masses, cluster_released
-from .kmeans_tree import Binned, Margins, measure_margins, measure_tree
+from ..._types import BoolArray, FloatArray, IntArray
+from ...mechanisms import discrete_laplace_variance
+from ..grid import grid_size
+from .assign import nearest
+from .cells import Cells, grid_edges, measure_cells
+from .lloyd import best_kmeans, lloyd_on_cells
+from .rows import noisy_round
+from .task import Clustering, Task, cluster_masses, cluster_released
+from .tree import Binned, Margins, measure_margins, measure_tree
 
 __all__ = ["auto"]
 
@@ -95,9 +88,6 @@ def auto(task: Task) -> Clustering:
         measured = _round(task, cloud, centroids, left)
         centroids, counts = measured.means, measured.counts
     return replace(release, centroids=centroids, counts=counts, validity=validity)
-
-
-# -- what is released first, and the cloud that stands for it
 
 
 @dataclass(frozen=True)
@@ -222,8 +212,8 @@ def _tree(task: Task, n: int, budget: Fraction, rounds: bool) -> _Sketch:
 
 
 def _standing_out(
-    counts: NDArray[np.int64], edges: list[NDArray[np.int64]], threshold: int, epsilon: Fraction
-) -> NDArray[np.bool_]:
+    counts: IntArray, edges: list[IntArray], threshold: int, epsilon: Fraction
+) -> BoolArray:
     """Cells that are hardly empty: by their own count, or with the help of their neighbours.
 
     In a dense grid a cell below the threshold is kept as well if the cells around it, 3 on every
@@ -270,9 +260,6 @@ def _standing_blocks(
     return np.concatenate(lower), np.concatenate(upper), np.concatenate(counts)
 
 
-# -- rounds over the private points
-
-
 @dataclass(frozen=True)
 class _Measured:
     """What a round tells.
@@ -290,7 +277,7 @@ class _Measured:
     cloud: _Cloud
     means: FloatArray
     counts: FloatArray
-    sure: NDArray[np.bool_]
+    sure: BoolArray
 
 
 def _first_round(
@@ -370,7 +357,7 @@ def _reach(spread: FloatArray, mass: FloatArray, n: float, d: int, epsilon: floa
     return fitting[0] if fitting else _REACHES[-1]
 
 
-def _pooled(steps: FloatArray, noise: FloatArray, sure: NDArray[np.bool_]) -> FloatArray:
+def _pooled(steps: FloatArray, noise: FloatArray, sure: BoolArray) -> FloatArray:
     """Steps shrunk by their common spread: of many short ones the noisiest shrink most.
 
     The spread beyond the noise is estimated by the method of moments, weighted by precision and

@@ -7,22 +7,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._random import NoiseSource
-from ..mechanisms import discrete_laplace
-from .kmeans import (
-    Cells,
-    FloatArray,
-    Points,
-    best_kmeans,
-    count_points,
-    kmeans_plus_plus,
-    nearest,
-    ray_turi,
-    sphere_packing,
-)
-from .kmeans_tree import Leaves
+from ..._random import NoiseSource
+from ..._types import CodeArray, FloatArray, IntArray
+from ...mechanisms import discrete_laplace
+from .assign import nearest
+from .cells import Cells
+from .lloyd import best_kmeans, ray_turi
+from .rows import Points, count_points
+from .starts import kmeans_plus_plus, sphere_packing
+from .tree import Leaves
 
 __all__ = ["Clustering", "Task", "cluster_masses", "cluster_released"]
 
@@ -80,7 +74,7 @@ class Task:
         )
 
     @property
-    def rows(self) -> NDArray[np.int32]:
+    def rows(self) -> CodeArray:
         """The points, where they must be in memory."""
         if not isinstance(self.points, np.ndarray):
             raise TypeError("This algorithm reads its points one by one, not in an engine.")
@@ -129,7 +123,7 @@ class Clustering:
     centroids: FloatArray
     counts: FloatArray | None = None
     cells: Cells | None = None
-    edges: list[NDArray[np.int64]] | None = None
+    edges: list[IntArray] | None = None
     cell_epsilon: Fraction | None = None
     validity: dict[int, float] | None = None
     leaves: Leaves | None = None

@@ -8,17 +8,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._random import noise_source
+from .._types import IntArray
 from .._validation import split_epsilon
 from ..domain import Attribute, Level, Numeric
 from ..mechanisms import noisy_max
 from ..rows import CountTable
 
 __all__ = ["UNIT", "confusion_score", "projected_histogram", "projection_parts"]
-
-IntArray = NDArray[np.int64]
 
 # Scores are in units of 1/4096.
 UNIT = 4096

@@ -30,13 +30,14 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._random import noise_source
+from .._random import NoiseSource, noise_source
+from .._types import IntArray
 from .._validation import split_epsilon
 from ..mechanisms import above_threshold, discrete_laplace
 from ..rows import CountTable
-from .hdpview import certified_rate, converge_loss
+from .splitting import Blocks, starts
+from .stop_test import certified_rate, converge_loss
 
 __all__ = [
     "PrivTreeParameters",
@@ -45,8 +46,6 @@ __all__ = [
     "privtree_parameters",
     "privtree_parts",
 ]
-
-IntArray = NDArray[np.int64]
 
 # The noise of a test is a multiple of 1/_GRID records: one record moves a count by _GRID steps.
 _GRID = 4
@@ -257,79 +256,65 @@ def privtree(
     """
     parameters = privtree_parameters(parts, table.shape, n_split=n_split, calibration=calibration)
     noise = noise_source(random_state)
-    d = len(table.shape)
-    lower = np.zeros((1, d), dtype=np.int64)
-    upper = np.array([table.shape], dtype=np.int64)
-    halvings = np.zeros((1, d), dtype=np.int64)
-    row = np.arange(len(table.counts))
-    block = np.zeros(len(row), dtype=np.int64)
+    lower, upper, exact, depth = _decompose(table, parameters, noise)
+    # Privacy. Released: the count of every box. The boxes are disjoint: one record changes one
+    # count by 1, sensitivity 1. The boxes themselves are released before (sequential composition).
+    counts = discrete_laplace(exact, parts["counts"], random_state=noise)
+    return PrivTreeRelease(lower, upper, counts, depth, parameters)
+
+
+def _decompose(
+    table: CountTable, parameters: PrivTreeParameters, noise: NoiseSource
+) -> tuple[IntArray, ...]:
+    """Final boxes: lower, upper, exact count (private!) and level."""
+    blocks = Blocks.whole(table.shape, table.counts)
+    halvings = np.zeros_like(blocks.lower)
     leaves = []
     depth = 0
-    while len(lower):
-        # bincount adds in floats, exact for counts below 2**53.
-        exact = np.bincount(block, weights=table.counts[row], minlength=len(lower)).astype(np.int64)
+    while len(blocks):
         # Privacy. Released: which boxes are divided. One record changes the counts on one path,
         # by 1 each; the counts never grow from a box to its parts, and the certified loss of all
         # tests on the path is within the part "tree". A box of one cell is final by its public
         # shape, untested.
-        tested = np.flatnonzero((upper - lower > 1).any(axis=1))
-        biased = _GRID * exact[tested] - depth * parameters.delta_steps
+        tested = np.flatnonzero((blocks.sides > 1).any(axis=1))
+        biased = _GRID * blocks.total[tested] - depth * parameters.delta_steps
         biased = np.maximum(biased, parameters.floor_steps)
         above = above_threshold(biased, parameters.rate, 0, random_state=noise)
         split = tested[above]
-        final = np.ones(len(lower), dtype=bool)
+        final = np.ones(len(blocks), dtype=bool)
         final[split] = False
-        leaves.append(
-            (lower[final], upper[final], exact[final], np.full(np.count_nonzero(final), depth))
-        )
-
-        number = np.full(len(lower), -1)
-        number[split] = np.arange(len(split))
-        inside = number[block] >= 0
-        row, block = row[inside], number[block[inside]]
-        lower, upper, halvings, block = _divide(
-            lower[split],
-            upper[split],
-            halvings[split],
-            table.codes[row],
-            block,
-            parameters.n_split,
+        level = np.full(np.count_nonzero(final), depth)
+        leaves.append((blocks.lower[final], blocks.upper[final], blocks.total[final], level))
+        blocks, halvings = _divided(
+            blocks.select(split), halvings[split], table, parameters.n_split
         )
         depth += 1
-    lower, upper, exact, level = (np.concatenate(part) for part in zip(*leaves, strict=True))
-    # Privacy. Released: the count of every box. The boxes are disjoint: one record changes one
-    # count by 1, sensitivity 1. The boxes themselves are released before (sequential composition).
-    counts = discrete_laplace(exact, parts["counts"], random_state=noise)
-    return PrivTreeRelease(lower, upper, counts, level, parameters)
+    return tuple(np.concatenate(part) for part in zip(*leaves, strict=True))
 
 
-def _divide(
-    lower: IntArray,
-    upper: IntArray,
-    halvings: IntArray,
-    codes: NDArray[np.int32],
-    block: IntArray,
-    n_split: int,
-) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Halve boxes along the attributes whose turn it is: parts, and the part of each row.
+def _divided(
+    blocks: Blocks, halvings: IntArray, table: CountTable, n_split: int
+) -> tuple[Blocks, IntArray]:
+    """Halve boxes along the attributes whose turn it is: the parts, and how often each was halved.
 
     An attribute's turn comes when no other divisible one was halved less often; earlier
     attributes go first. A side of odd length has the larger half on the left.
     """
-    n, d = lower.shape
-    divisible = upper - lower > 1
+    n, d = blocks.lower.shape
+    divisible = blocks.sides > 1
     turn = np.where(divisible, halvings * d + np.arange(d), np.iinfo(np.int64).max)
     axes = np.argsort(turn, axis=1, kind="stable")[:, :n_split]
     halved = np.take_along_axis(divisible, axes, axis=1)
-    middle = np.take_along_axis((lower + upper + 1) // 2, axes, axis=1)
+    middle = np.take_along_axis((blocks.lower + blocks.upper + 1) // 2, axes, axis=1)
 
     n_parts = 1 << halved.sum(axis=1)
-    first = np.cumsum(n_parts) - n_parts
+    first = starts(n_parts)
     parent = np.repeat(np.arange(n), n_parts)
     part = np.arange(len(parent)) - first[parent]
-    lower, upper, halvings = lower[parent], upper[parent], halvings[parent]
+    lower, upper, halvings = blocks.lower[parent], blocks.upper[parent], halvings[parent]
+    row, block = blocks.row, blocks.block
     place = np.zeros(len(block), dtype=np.int64)
-    each, rows = np.arange(len(parent)), np.arange(len(block))
+    each = np.arange(len(parent))
     # Divisible attributes come first in a turn, so the halved ones are bits 0, 1, ... of a part.
     for bit in range(axes.shape[1]):
         on = halved[parent, bit]
@@ -338,6 +323,6 @@ def _divide(
         lower[each[on & right], axis[on & right]] = cut[on & right]
         upper[each[on & ~right], axis[on & ~right]] = cut[on & ~right]
         halvings[each[on], axis[on]] += 1
-        beyond = codes[rows, axes[block, bit]] >= middle[block, bit]
+        beyond = table.codes[row, axes[block, bit]] >= middle[block, bit]
         place += (beyond & halved[block, bit]) << bit
-    return lower, upper, halvings, first[block] + place
+    return Blocks.counted(lower, upper, row, first[block] + place, table.counts), halvings

@@ -13,14 +13,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import IntArray
 from ..mechanisms import discrete_laplace
 from ..rows import CountTable
 
 __all__ = ["GRID_RULES", "grid_boxes", "grid_sides", "grid_size", "measure_grid"]
-
-IntArray = NDArray[np.int64]
 
 GRID_RULES = ("identity", "uniform", "extended", "m-estimator")
 

@@ -8,17 +8,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._random import noise_source
+from .._types import IntArray
 from .._validation import split_epsilon
 from ..domain import Attribute, Level
 from ..mechanisms import noisy_max
 from ..rows import Counts, CountTable
 
 __all__ = ["diffgen", "diffgen_parts"]
-
-IntArray = NDArray[np.int64]
 
 # More counts than this are not released: the grid stops growing there.
 _MOST_COUNTS = 2**20

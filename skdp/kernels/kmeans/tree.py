@@ -22,11 +22,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from .._random import NoiseSource
-from ..hierarchy import project_to_simplex
-from ..mechanisms import discrete_laplace, discrete_laplace_variance
-from ..rows import CodedRows, part_of
-from .kmeans import FloatArray, IntArray, Points, even_edges
+from ..._random import NoiseSource
+from ..._types import BoolArray, CodeArray, FloatArray, IntArray
+from ...hierarchy import project_to_simplex
+from ...mechanisms import discrete_laplace, discrete_laplace_variance
+from ...rows import CodedRows, part_of
+from .cells import even_edges
+from .rows import Points
 
 __all__ = ["Binned", "Leaves", "Margins", "measure_margins", "measure_tree"]
 
@@ -58,7 +60,7 @@ class Binned:
         First codes of the bins of each axis, and the end: public.
     """
 
-    bins: NDArray[np.int32]
+    bins: CodeArray
     counts: IntArray | None
     edges: list[IntArray]
 
@@ -148,7 +150,7 @@ class _Level:
     lower: IntArray
     upper: IntArray
     parent: IntArray
-    final: NDArray[np.bool_]
+    final: BoolArray
     values: FloatArray
     variances: FloatArray
 
@@ -302,9 +304,7 @@ class _Cuts:
                 sums[power, axis, 1 : len(edge)] = np.cumsum(mass * moment)
         return cls(sums, places)
 
-    def best(
-        self, lower: IntArray, upper: IntArray
-    ) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
+    def best(self, lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray, BoolArray]:
         """Axis of the largest variance of each box, the edge nearest the mean, and if there is."""
         axes = np.arange(lower.shape[1])
         mass, first, second = self.sums[:, axes, upper] - self.sums[:, axes, lower]
