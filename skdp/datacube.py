@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from . import cuboids
 from ._archive import (
     TupleKeys,
     fraction,
@@ -29,6 +28,7 @@ from ._validation import as_fraction
 from .counts import count_rows
 from .domain import Domain, Numeric
 from .exceptions import DomainError
+from .kernels import cuboids
 from .mechanisms import discrete_laplace, discrete_laplace_variance
 from .mechanisms._noise import BoundedGrid
 from .queries import parse

@@ -35,7 +35,7 @@ LEVELS = {
     "skdp.counts": 3,
     "skdp.partition": 4,
     "skdp.pairviews": 4,
-    "skdp.cuboids": 4,
+    "skdp.kernels": 4,
     # What all estimators share: above the kernels, below every estimator.
     "skdp._base": 4.5,
     # What is known of the objects of others; knows none of ours.
