@@ -45,8 +45,8 @@ from skdp import Categorical, Domain, HDPViewSynthesizer, Numeric, PairViewSynth
 from skdp._random import noise_source
 from skdp.counts import CountTable
 from skdp.exceptions import InsecureSeedWarning
+from skdp.kernels.pairviews import single_views
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
-from skdp.pairviews import single_views
 
 # A method is added here and shows up in the parts "tables" and "ranges". What it cannot do, it
 # refuses with a ValueError.

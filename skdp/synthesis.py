@@ -17,8 +17,8 @@ from .counts import count_rows
 from .domain import Categorical
 from .exceptions import DomainError, PrivacyLeakWarning
 from .frames import build_frame
+from .kernels.pairviews import MOST_CLASSES, coarse_attributes, pair_views, pair_views_parts
 from .mechanisms import discrete_laplace
-from .pairviews import MOST_CLASSES, coarse_attributes, pair_views, pair_views_parts
 from .partition.grid import GRID_RULES, grid_boxes, grid_sides, grid_size, measure_grid
 from .partition.hdpview import hdpview, hdpview_parts
 from .partition.kdtree import (

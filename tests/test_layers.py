@@ -34,7 +34,6 @@ LEVELS = {
     "skdp.synopsis": 3,
     "skdp.counts": 3,
     "skdp.partition": 4,
-    "skdp.pairviews": 4,
     "skdp.kernels": 4,
     # What all estimators share: above the kernels, below every estimator.
     "skdp._base": 4.5,
