@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from . import cuboids
 from ._base import PrivateEstimator, full_domain, match_rows, warn_of_emptiness
 from ._validation import as_fraction
 from .domain import Domain, Numeric
 from .exceptions import DomainError
+from .kernels import cuboids
 from .mechanisms import discrete_laplace, discrete_laplace_variance
 from .mechanisms._noise import BoundedGrid
 from .release import parse

@@ -24,9 +24,9 @@ from .kernels.dpcube import (
 )
 from .kernels.grid import GRID_RULES, grid_boxes, grid_sides, grid_size, measure_grid
 from .kernels.hdpview import hdpview, hdpview_parts
+from .kernels.pairviews import MOST_CLASSES, coarse_attributes, pair_views, pair_views_parts
 from .kernels.privtree import privtree, privtree_parts
 from .mechanisms import discrete_laplace
-from .pairviews import MOST_CLASSES, coarse_attributes, pair_views, pair_views_parts
 from .quality import compare
 from .release import Boxes, Synopsis
 from .rows import build_frame, count_rows

@@ -14,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import skdp
-from skdp import Categorical, DataCube, Domain, Numeric, Taxonomy, cuboids, datacube
+from skdp import Categorical, DataCube, Domain, Numeric, Taxonomy, datacube
 from skdp._random import NoiseSource
 from skdp.exceptions import InsecureSeedWarning
+from skdp.kernels import cuboids
+from skdp.kernels.cuboids import optimized
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
 
 DOMAIN = Domain(
@@ -458,7 +460,7 @@ def test_the_optimised_search_is_not_repeated(monkeypatch):
         return found(*args)
 
     monkeypatch.setattr(cuboids, "plan_optimized", counting)
-    monkeypatch.setattr(cuboids, "_SEARCH", 500)
+    monkeypatch.setattr(optimized, "EVALUATIONS", 500)
     datacube._search.cache_clear()
     cube = make(strategy="optimized", epsilon=0.3)
     cube.plan(), cube.fit(ROWS), make(strategy="optimized").fit(ROWS)
@@ -771,8 +773,8 @@ def test_names_that_look_like_lists_of_names():
 def test_figures_are_drawn_with_their_numbers(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     reproduce = pytest.importorskip("benchmarks.reproduce.cubes")
-    monkeypatch.setattr(cuboids, "_SEARCH", 300)
-    monkeypatch.setattr(cuboids, "_MIN_SEARCH", 300)
+    monkeypatch.setattr(optimized, "EVALUATIONS", 300)
+    monkeypatch.setattr(optimized, "MIN_EVALUATIONS", 300)
     monkeypatch.setattr(reproduce, "SIZES", (5, 4, 3))
     finding = reproduce.FIGURES["cubes_cuboids"](tmp_path, True)
     assert "falls from 120 in the total to 2 in the base" in finding.found
