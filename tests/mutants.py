@@ -59,7 +59,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {}
 # Tests of a file, tried before the rest of the suite.
 NEAREST = {
     "skdp/classification.py": ["test_classification", "test_privpfc"],
-    "skdp/datacube.py": ["test_datacube"],
+    "skdp/datacube/cube.py": ["test_datacube"],
     "skdp/hierarchy/_measure.py": ["test_hierarchy", "test_histogram"],
     "skdp/model_selection.py": ["test_model_selection"],
     "skdp/pairviews.py": ["test_pairviews"],
@@ -81,7 +81,7 @@ NEAREST = {
 # Words in the names of the branches in tests/replays.py that reach the file.
 REPLAYS = {
     "skdp/classification.py": "PrivPfC or DiffGen or Projected",
-    "skdp/datacube.py": "DataCube",
+    "skdp/datacube/cube.py": "DataCube",
     "skdp/hierarchy/_measure.py": "RangeTree",
     "skdp/model_selection.py": "private_ or PrivateGridSearchCV",
     "skdp/pairviews.py": "PairView",

@@ -14,8 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import skdp
-from skdp import Categorical, DataCube, Domain, Numeric, Taxonomy, cuboids, datacube
+from skdp import Categorical, DataCube, Domain, Numeric, Taxonomy, cuboids
 from skdp._random import NoiseSource
+from skdp.datacube import cube as cube_module
+from skdp.datacube import plan as plan_module
+from skdp.datacube.sources import search
+from skdp.datacube.sums import sum_cells
 from skdp.exceptions import InsecureSeedWarning
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
 
@@ -57,7 +61,7 @@ def make(**params):
 @pytest.fixture(autouse=True)
 def few_simulations(monkeypatch):
     """Linear programs take long; their errors are compared with measured ones in one test."""
-    monkeypatch.setattr(datacube, "_MAX_SIMULATIONS", 3)
+    monkeypatch.setattr(plan_module, "_MAX_SIMULATIONS", 3)
 
 
 class NoNoise(NoiseSource):
@@ -81,7 +85,7 @@ def calls(monkeypatch):
         made.append((np.array(values), epsilon, sensitivity, random_state))
         return np.asarray(values)
 
-    monkeypatch.setattr(datacube, "discrete_laplace", recording)
+    monkeypatch.setattr(cube_module, "discrete_laplace", recording)
     return made
 
 
@@ -178,7 +182,7 @@ def test_large_sums_stay_exact():
     plan = DataCube(domain=Domain({"g": Categorical(["a", "b"])}), strategy="base").plan()
     codes = np.array([[0], [0], [0], [1], [-1]])
     contributions = np.array([2**52, 2**52, 1, -(2**55) - 1, 7])
-    tables = datacube._sum_cells(codes, contributions, plan)
+    tables = sum_cells(codes, contributions, plan)
     assert tables[1].tolist() == [2**53 + 1, -(2**55) - 1]
 
 
@@ -210,7 +214,7 @@ def ratios(scale, runs, **params):
                 seed = int(generator.integers(2**40))
                 return discrete_laplace(values, epsilon * scale, sensitivity, random_state=seed)
 
-            patch.setattr(datacube, "discrete_laplace", draw)
+            patch.setattr(cube_module, "discrete_laplace", draw)
             release.fit(empty)
         for names, table in release.tables_.items():
             found.setdefault(names, []).append(np.mean(table**2) / plan.std_error(names) ** 2)
@@ -250,7 +254,7 @@ def test_wrong_scales_would_be_noticed():
 
 @pytest.mark.parametrize("consistency", ["l1", "linf"])
 def test_simulated_standard_errors_are_near_those_measured(consistency, monkeypatch):
-    monkeypatch.setattr(datacube, "_MAX_SIMULATIONS", 60)
+    monkeypatch.setattr(plan_module, "_MAX_SIMULATIONS", 60)
     # 30 runs against 60 simulated ones: the pooled ratio is off by 20%, one time in three.
     mean, _ = ratios(1, 30, strategy="bmax", consistency=consistency)["all"]
     assert 0.5 < mean < 1.8
@@ -296,7 +300,7 @@ def test_published_cuboids_agree(sizes, strategy, consistency, seed):
 @pytest.fixture(scope="module")
 def exact():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(datacube, "discrete_laplace", lambda values, *args, **kwargs: values)
+        patch.setattr(cube_module, "discrete_laplace", lambda values, *args, **kwargs: values)
         return make(strategy="bmax").fit(ROWS)
 
 
@@ -435,10 +439,10 @@ def test_plan_reads_no_data_and_is_what_fit_uses():
 def test_a_plan_can_be_given_to_another_cube(monkeypatch):
     plan = make(strategy="optimized").plan()
 
-    def search(*args):
+    def search_again(*args, **kwargs):
         raise AssertionError("planned again")
 
-    monkeypatch.setattr(datacube, "_find_sources", search)
+    monkeypatch.setattr(cube_module, "find_sources", search_again)
     other = make(strategy=plan, epsilon=0.5, consistency=None).fit(ROWS)
     assert other.plan_.sources == plan.sources and other.plan_.epsilon == Fraction(1, 2)
     assert make(strategy=pickle.loads(pickle.dumps(plan))).plan().sources == plan.sources
@@ -459,17 +463,17 @@ def test_the_optimised_search_is_not_repeated(monkeypatch):
 
     monkeypatch.setattr(cuboids, "plan_optimized", counting)
     monkeypatch.setattr(cuboids, "_SEARCH", 500)
-    datacube._search.cache_clear()
+    search.cache_clear()
     cube = make(strategy="optimized", epsilon=0.3)
     cube.plan(), cube.fit(ROWS), make(strategy="optimized").fit(ROWS)
     assert len(runs) == 1
     make(strategy="optimized", objective="mean").plan()
     assert len(runs) == 2
-    datacube._search.cache_clear()
+    search.cache_clear()
 
 
 def test_progress_is_shown_when_asked(capsys):
-    datacube._search.cache_clear()
+    search.cache_clear()
     make(strategy="optimized", verbose=1).plan()
     shown = capsys.readouterr()
     assert "planning" in shown.err and "100% done" in shown.err and not shown.out
