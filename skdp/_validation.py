@@ -147,8 +147,8 @@ def as_choice(value: Any, allowed: Sequence[Any], name: str, *, otherwise: str =
     """
     if any(value is each or (isinstance(value, str) and value == each) for each in allowed):
         return value
-    words = [*map(repr, allowed), *([otherwise] if otherwise else [])]
-    raise ValueError(f"{name} must be {', '.join(words[:-1])} or {words[-1]}, got {value!r}.")
+    texts = ", ".join(map(repr, allowed)) + (f", or {otherwise}" if otherwise else "")
+    raise ValueError(f"{name} must be one of {texts}, got {value!r}.")
 
 
 def as_integer(value: Any, name: str, *, at_least: int) -> int:

@@ -76,7 +76,7 @@ NEAREST = {
     "skdp/partition/projection.py": ["test_privpfc"],
     "skdp/preprocessing.py": ["test_preprocessing"],
     "skdp/selection.py": ["test_top_k_selector", "test_selection"],
-    "skdp/synthesis.py": ["test_partitions"],
+    "skdp/synthesis/grid.py": ["test_partitions"],
 }
 # Words in the names of the branches in tests/replays.py that reach the file.
 REPLAYS = {
@@ -98,7 +98,7 @@ REPLAYS = {
     "skdp/partition/projection.py": "Projected",
     "skdp/preprocessing.py": "PrivateStandardScaler or PrivateQuantileClipper",
     "skdp/selection.py": "DPTopKSelector or most_frequent_items",
-    "skdp/synthesis.py": "GridSynthesizer",
+    "skdp/synthesis/grid.py": "GridSynthesizer",
 }
 
 HELPERS = """

@@ -556,7 +556,7 @@ class DataCube(PrivateEstimator, TupleKeys):
             return given.strategy, given_sources(given.sources, domain, lattice)
         if isinstance(given, Mapping):
             return "given", given_sources(given, domain, lattice)
-        as_choice(given, STRATEGIES, "strategy", otherwise="a CubePlan, or a mapping")
+        as_choice(given, STRATEGIES, "strategy", otherwise="a CubePlan or a mapping")
         weights = cuboid_weights(self.weights, domain, lattice, given, self.objective)
         limit = variance_limit(self.max_variance, given)
         sensitivity, step = (1, 1.0) if grid is None else (grid.sensitivity, float(grid.step))
