@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 __all__ = [
     "MOST_VALUES_DRAWN",
-    "as_choice",
     "as_epsilon",
     "as_fraction",
-    "as_integer",
     "as_sample_size",
     "dyadic_floor",
     "split_epsilon",
@@ -124,45 +122,3 @@ def as_sample_size(n_samples: Any, total: float, n_columns: int, *, most: bool =
     if n_samples < 0:
         raise ValueError(f"n_samples must not be negative, got {n_samples!r}.")
     return int(n_samples)
-
-
-def as_choice(value: Any, allowed: Sequence[Any], name: str, *, otherwise: str = "") -> Any:
-    """Check that ``value`` is one of the allowed texts (or None), and return it.
-
-    Texts are compared in a way that is safe for arrays and data frames.
-
-    Parameters
-    ----------
-    value : object
-    allowed : sequence of str or None
-    name : str
-        Name of the parameter.
-    otherwise : str, default=""
-        What else the parameter takes, for the message.
-
-    Raises
-    ------
-    ValueError
-        If it is none of them.
-    """
-    if any(value is each or (isinstance(value, str) and value == each) for each in allowed):
-        return value
-    texts = ", ".join(map(repr, allowed)) + (f", or {otherwise}" if otherwise else "")
-    raise ValueError(f"{name} must be one of {texts}, got {value!r}.")
-
-
-def as_integer(value: Any, name: str, *, at_least: int) -> int:
-    """Read a whole number.
-
-    Raises
-    ------
-    TypeError
-        If ``value`` is not an integer (booleans are not).
-    ValueError
-        If it is too small.
-    """
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}.")
-    if value < at_least:
-        raise ValueError(f"{name} must be at least {at_least}, got {value!r}.")
-    return int(value)
