@@ -12,6 +12,7 @@ __all__ = [
     "MOST_VALUES_DRAWN",
     "as_epsilon",
     "as_fraction",
+    "as_level",
     "as_sample_size",
     "dyadic_floor",
     "split_epsilon",
@@ -60,6 +61,24 @@ def as_epsilon(value: Any, name: str = "epsilon") -> Fraction:
             "released. Typical values lie between 0.01 and 10."
         )
     return epsilon
+
+
+def as_level(level: Any, name: str = "level") -> float:
+    """Read a confidence level.
+
+    Raises
+    ------
+    TypeError
+        If ``level`` is not a number (strings and booleans are not).
+    ValueError
+        If it does not lie strictly between 0 and 1.
+    """
+    if isinstance(level, bool) or not isinstance(level, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {level!r} of type {type(level).__name__}.")
+    number = float(level)
+    if not 0.0 < number < 1.0:
+        raise ValueError(f"{name} must be between 0 and 1, for example 0.95, got {level!r}.")
+    return number
 
 
 def split_epsilon(epsilon: Fraction, shares: Mapping[str, Any]) -> dict[str, Fraction]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import hierarchy
 from ._base import PrivateEstimator, match_rows, warn_of_emptiness
 from ._random import sampling_generator
-from ._validation import as_sample_size
+from ._validation import as_level, as_sample_size
 from .counts import count_rows
 from .domain import Categorical, Domain, Numeric, Taxonomy
 from .exceptions import DomainError
@@ -453,7 +452,7 @@ class RangeTreeHistogram(PrivateEstimator):
             If a range is reversed, or a query does not fit the attribute.
         """
         check_is_fitted(self)
-        level = _level(level)
+        level = as_level(level)
         if not return_interval and self._has_shortcut(query):
             start, stop = self._positions(query)
             running = np.concatenate([[0.0], np.cumsum(self._bin_counts())])
@@ -641,7 +640,7 @@ class RangeTreeHistogram(PrivateEstimator):
         from .plotting import PlotAxis, plot_view
 
         check_is_fitted(self)
-        level = _level(level)
+        level = as_level(level)
         attribute = _only(self.domain_)
         numeric = isinstance(attribute, Numeric)
         n = attribute.n_values
@@ -846,12 +845,6 @@ def _only_declared(declared: Any) -> Any:
     raise TypeError(
         f"domain must be a Domain of one column, a Numeric or a Categorical, got {declared!r}."
     )
-
-
-def _level(level: Any) -> float:
-    if isinstance(level, bool) or not isinstance(level, numbers.Real) or not 0 < float(level) < 1:
-        raise ValueError(f"level must be a number between 0 and 1, got {level!r}.")
-    return float(level)
 
 
 def _listed(query: Any) -> tuple[list[Any], bool]:

@@ -20,6 +20,7 @@ LEVELS = {
     "skdp.exceptions": 0,
     "skdp._random": 0,
     "skdp._types": 0,
+    "skdp._arrays": 0,
     "skdp._validation": 0,
     "skdp.mechanisms": 1,
     "skdp.accounting": 1,
