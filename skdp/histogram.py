@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import hierarchy
 from ._base import PrivateEstimator, match_rows, warn_of_emptiness
 from ._random import sampling_generator
-from ._validation import as_level, as_sample_size
+from ._validation import as_level, as_sample_size, check_choice, is_word
 from .counts import count_rows
 from .domain import Categorical, Domain, Numeric, Taxonomy
 from .exceptions import DomainError
@@ -284,10 +284,7 @@ class RangeTreeHistogram(PrivateEstimator):
 
     def _design(self, attribute: Any) -> _Design:
         """Tree and budget, from public facts alone."""
-        if self.consistency not in ("blue", "iterative", None):
-            raise ValueError(
-                f"consistency must be 'blue', 'iterative' or None, got {self.consistency!r}."
-            )
+        check_choice(self.consistency, "consistency", ("blue", "iterative", None))
         if not isinstance(self.non_negative, bool | np.bool_):
             raise TypeError(f"non_negative must be True or False, got {self.non_negative!r}.")
         if self.non_negative and self.consistency is None:
@@ -315,7 +312,7 @@ class RangeTreeHistogram(PrivateEstimator):
         given = self.tree
         if given is None and isinstance(attribute, Categorical):
             given = attribute.taxonomy
-        if given is not None and not _is(self.branching, "auto"):
+        if given is not None and not is_word(self.branching, "auto"):
             raise ValueError(
                 f"branching={self.branching!r} makes a tree, but there is one already: give tree "
                 "(or a taxonomy) or branching."
@@ -329,9 +326,9 @@ class RangeTreeHistogram(PrivateEstimator):
             tree = _own(given) if isinstance(given, Tree) else Tree.from_intervals(given)
         elif isinstance(attribute, Categorical) and not attribute.ordered:
             tree = hierarchy.level_tree(n, [n])
-        elif not _is(self.branching, "auto"):
+        elif not is_word(self.branching, "auto"):
             tree = hierarchy.balanced_tree(n, self.branching)
-        elif _is(self.budget, "auto"):
+        elif is_word(self.budget, "auto"):
             tree = hierarchy.level_tree(n, hierarchy.plan_levels(n, self._workload(n)).counts)
         else:
             tree = hierarchy.balanced_tree(n, _DEFAULT_BRANCHING)
@@ -369,7 +366,7 @@ class RangeTreeHistogram(PrivateEstimator):
 
     def _workload(self, n_bins: int) -> hierarchy.Workload:
         workload = hierarchy.as_workload(self.workload, n_bins)
-        if self.non_negative and _is(self.workload, "lengths"):
+        if self.non_negative and is_word(self.workload, "lengths"):
             return hierarchy.Workload(workload.lengths, workload.weights, _NON_NEGATIVE_POWER)
         return workload
 
@@ -802,11 +799,6 @@ class RangeTreeHistogram(PrivateEstimator):
         if not counts.sum() > 0:
             counts = np.ones(len(counts))
         return np.concatenate([[0.0], np.cumsum(counts)])
-
-
-def _is(value: Any, word: str) -> bool:
-    """Equality that arrays and trees survive."""
-    return isinstance(value, str) and value == word
 
 
 def _own(tree: Tree) -> Tree:
