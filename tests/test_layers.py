@@ -21,6 +21,7 @@ LEVELS = {
     "skdp._random": 0,
     "skdp._types": 0,
     "skdp._names": 0,
+    "skdp._arrays": 0,
     "skdp._validation": 0,
     "skdp.mechanisms": 1,
     "skdp.accounting": 1,
