@@ -58,7 +58,8 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {}
 
 # Tests of a file, tried before the rest of the suite.
 NEAREST = {
-    "skdp/classification.py": ["test_classification", "test_privpfc"],
+    "skdp/classification/privpfc.py": ["test_classification", "test_privpfc"],
+    "skdp/classification/projection.py": ["test_classification", "test_privpfc"],
     "skdp/datacube/cube.py": ["test_datacube"],
     "skdp/hierarchy/_measure.py": ["test_hierarchy", "test_histogram"],
     "skdp/model_selection.py": ["test_model_selection"],
@@ -80,7 +81,8 @@ NEAREST = {
 }
 # Words in the names of the branches in tests/replays.py that reach the file.
 REPLAYS = {
-    "skdp/classification.py": "PrivPfC or DiffGen or Projected",
+    "skdp/classification/privpfc.py": "PrivPfC",
+    "skdp/classification/projection.py": "Projected",
     "skdp/datacube/cube.py": "DataCube",
     "skdp/hierarchy/_measure.py": "RangeTree",
     "skdp/model_selection.py": "private_ or PrivateGridSearchCV",

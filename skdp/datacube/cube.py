@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import cuboids
 from .._archive import TupleKeys
 from .._base import PrivateEstimator, full_domain, match_rows, warn_of_emptiness
-from .._validation import as_choice
+from .._validation import check_choice, is_word
 from ..counts import code_rows, count_rows
 from ..domain import Domain
 from ..exceptions import DomainError
@@ -512,9 +512,9 @@ class DataCube(PrivateEstimator, TupleKeys):
                 "Contributions are bounded for counts, but value= asks for sums. Leave out unit= "
                 "and max_contributions=, or make one row of each person first."
             )
-        as_choice(self.objective, ("max", "mean"), "objective")
-        as_choice(self.consistency, CONSISTENCIES, "consistency")
-        as_choice(self.measure, ("count", "sum"), "measure")
+        check_choice(self.objective, "objective", ("max", "mean"))
+        check_choice(self.consistency, "consistency", CONSISTENCIES)
+        check_choice(self.measure, "measure", ("count", "sum"))
         grid = value_grid(domain, self.measure, self.value, self.resolution)
         domain = self._select(domain)
         order = as_order(self.max_order, domain)
@@ -556,7 +556,9 @@ class DataCube(PrivateEstimator, TupleKeys):
             return given.strategy, given_sources(given.sources, domain, lattice)
         if isinstance(given, Mapping):
             return "given", given_sources(given, domain, lattice)
-        as_choice(given, STRATEGIES, "strategy", otherwise="a CubePlan or a mapping")
+        if not any(is_word(given, strategy) for strategy in STRATEGIES):
+            listed = ", ".join(map(repr, STRATEGIES))
+            raise ValueError(f"strategy must be {listed}, a CubePlan or a mapping, got {given!r}.")
         weights = cuboid_weights(self.weights, domain, lattice, given, self.objective)
         limit = variance_limit(self.max_variance, given)
         sensitivity, step = (1, 1.0) if grid is None else (grid.sensitivity, float(grid.step))

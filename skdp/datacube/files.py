@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from .._archive import fraction, loss_from_data, loss_to_data, read_archive, write_archive
-from .._validation import as_choice
+from .._validation import check_choice
 from ..domain import Domain
 from ..mechanisms._noise import BoundedGrid
 from .names import mask_of
@@ -102,13 +102,14 @@ def _plan(metadata, loss):
     }
     if sum(sources.values()) != 1 or not all(share > 0 for share in sources.values()):
         raise ValueError("the shares of its sources do not sum to 1")
+    check_choice(metadata["consistency"], "consistency", CONSISTENCIES)
     plan = CubePlan(
         domain,
         loss.of_record.epsilon,
         sources,
         str(metadata["strategy"]),
         as_order(metadata["max_order"], domain),
-        as_choice(metadata["consistency"], CONSISTENCIES, "consistency"),
+        metadata["consistency"],
         grid,
     )
     if dict(plan._parts()) != dict(loss.of_record.parts):

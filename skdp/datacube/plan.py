@@ -328,6 +328,6 @@ def as_order(max_order, domain):
     """Largest number of dimensions of a published cuboid; None where all are published."""
     if max_order is None:
         return None
-    order = as_integer(max_order, "max_order", at_least=0)
+    order = as_integer(max_order, "max_order", 0)
     # All cuboids are one case, however it is written.
     return None if order >= len(domain) else order

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 
-from .._validation import as_choice, split_epsilon
+from .._validation import is_word, split_epsilon
 from ..mechanisms import discrete_laplace
 from ..partition.grid import GRID_RULES, grid_sides, grid_size
 from ..partition.kdtree import MOST_CELLS
@@ -142,7 +142,9 @@ class GridSynthesizer(Synthesizer):
             if rule < 1:
                 raise ValueError(f"rule={rule!r} asks for fewer than one part of a column.")
             return tuple(min(size, int(rule)) for size in shape)
-        as_choice(rule, GRID_RULES, "rule", otherwise="an integer")
+        if not any(is_word(rule, each) for each in GRID_RULES):
+            listed = ", ".join(map(repr, GRID_RULES))
+            raise ValueError(f"rule must be {listed} or an integer, got {rule!r}.")
         return shape if rule == "identity" else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 
-from .._validation import as_choice, split_epsilon
+from .._validation import check_choice, split_epsilon
 from ..partition.kdtree import (
     hierarchical_kdtree,
     hierarchical_parts,
@@ -141,7 +141,7 @@ class KDTreeSynthesizer(Synthesizer):
         self.random_state = random_state
 
     def _parts(self, epsilon, domain):
-        as_choice(self.strategy, ("two-step", "cell", "hierarchical"), "strategy")
+        check_choice(self.strategy, "strategy", ("two-step", "cell", "hierarchical"))
         if self.strategy == "hierarchical":
             return hierarchical_parts(epsilon, domain.shape, self.height)
         check_n_cells(
