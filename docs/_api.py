@@ -1,7 +1,7 @@
 """The pages of the API reference, made from the public names of the package.
 
-A name belongs to the section of the module that defines it, or of the package around it. A module
-without a section is an error, so that nothing public can be missing from the reference.
+A name belongs to the section of the module that defines it. A module without a section is an
+error, so that nothing public can be missing from the reference.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sklearn.base import BaseEstimator
 
-# Title, text, and the modules or packages whose public names the section holds.
+# Title, what the section is about, and the modules whose public names it holds.
 SECTIONS = [
     (
         "The public domain",
@@ -91,19 +91,19 @@ def public_names():
 
 def sections():
     """[(title, text, names)] in the order of the reference, every public name exactly once."""
-    sections_of = {module: title for title, _, modules in SECTIONS for module in modules}
+    home = {module: title for title, _, modules in SECTIONS for module in modules}
     names = {title: [] for title, _, _ in SECTIONS}
     for name, thing in sorted(public_names().items()):
+        # A package stands for everything in it.
         module = thing.__module__
-        # A package stands for its modules.
-        while module and module not in sections_of:
+        while module and module not in home:
             module = module.rpartition(".")[0]
         if not module:
             raise LookupError(
                 f"skdp.{name} is defined in {thing.__module__}, which has no section in "
-                "docs/_api.py: add the module or its package to SECTIONS."
+                "docs/_api.py: add the module to SECTIONS."
             )
-        names[sections_of[module]].append(name)
+        names[home[module]].append(name)
     return [(title, text, names[title]) for title, text, _ in SECTIONS if names[title]]
 
 

@@ -58,7 +58,7 @@ def test_histogram_is_the_projection_of_the_noisy_counts(release):
     assert noisy.dtype == np.int64
     assert histogram.min() >= 0
     assert abs(histogram.sum() - 4000) < 100
-    # Rounding negative counts up would keep every positive count and raise the total.
+    # Setting negative counts to zero would keep every positive count and raise the total.
     shift = (noisy - histogram)[histogram > 0]
     assert np.ptp(shift) < 1e-6
 
@@ -234,7 +234,7 @@ def test_the_additive_model_decides_cells_full_of_noise():
     model = PrivPfCClassifier(1.0, **GIVEN).fit(X, Y)
     noise = np.sqrt(skdp.mechanisms.discrete_laplace_variance(model.privacy_loss_.parts["counts"]))
     added = model.smoothed_ - model.histogram_
-    # As many records in every cell, divided between the labels by a model of all cells.
+    # The same pseudo-count in every cell, divided among the labels by a model of all cells.
     assert np.allclose(added.sum(axis=-1), 4 * noise, rtol=1e-6)
     shares = (added / added.sum(axis=-1, keepdims=True)).reshape(-1, 2)
     rows, labels, weight = PrivPfCTransformer(1.0, **GIVEN).fit(X, Y).make_training_set()

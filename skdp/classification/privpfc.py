@@ -327,7 +327,7 @@ class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        # A small table has fewer rows than noise.
+        # On the few rows of a small table the noise dominates.
         tags.classifier_tags.poor_score = True
         return tags
 
