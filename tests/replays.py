@@ -651,8 +651,8 @@ def lazy() -> list[Branch]:
 # The part of the budget that a step spends, where an estimator has several parts that compose one
 # after the other. A step that is not here is checked with all others against epsilon.
 PARTS = {
-    "classification.ProjectedHistogramTransformer._choose, discrete_laplace": "total",
-    "classification._PrivPfC._choose, discrete_laplace": "total",
+    "classification.projection.ProjectedHistogramTransformer._choose, discrete_laplace": "total",
+    "classification.privpfc._PrivPfC._choose, discrete_laplace": "total",
     "kernels.pairviews.box_trees.measure_tree, discrete_laplace": "views",
     "kernels.pairviews.choice.choose_extra_pairs, top_k": "views",
     "kernels.pairviews.choice.choose_pairs, selection": "views",
