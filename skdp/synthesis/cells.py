@@ -7,7 +7,7 @@ import math
 from ..exceptions import DomainError
 from ..kernels.dpcube import MOST_CELLS
 from ..kernels.grid import grid_boxes, measure_grid
-from ..release import Boxes, Synopsis
+from ..release import AnySpread, Boxes, BoxModel, Synopsis
 
 __all__ = ["cells_synopsis", "check_n_cells"]
 
@@ -29,15 +29,10 @@ def cells_synopsis(table, domain, sides, part, loss, source, mechanism):
         Text for the synopsis.
     """
     epsilon = loss.parts[part]
-    return Synopsis(
-        domain,
-        Boxes(*grid_boxes(domain.shape, sides)),
-        measure_grid(table, sides, epsilon, random_state=source),
-        noise_epsilon=epsilon,
-        uneven=True,
-        privacy_loss=loss,
-        mechanism=mechanism,
-    )
+    counts = measure_grid(table, sides, epsilon, random_state=source)
+    boxes = Boxes(*grid_boxes(domain.shape, sides))
+    model = BoxModel(boxes, counts, domain.shape, AnySpread(epsilon))
+    return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
 
 
 def check_n_cells(sides, what, remedy):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..kernels.hdpview import hdpview, hdpview_parts
-from ..release import Boxes, Synopsis
+from ..release import BoundedSpread, Boxes, BoxModel, Synopsis
 from .base import Synthesizer
 
 __all__ = ["HDPViewSynthesizer"]
@@ -112,12 +112,11 @@ class HDPViewSynthesizer(Synthesizer):
 
     def _release(self, table, domain, loss, source):
         view = hdpview(table, loss.parts, calibration=self.calibration, random_state=source)
+        boxes = Boxes(view.lower, view.upper)
+        intervals = BoundedSpread(loss.parts["counts"], view.leaf_errors())
         return Synopsis(
             domain,
-            Boxes(view.lower, view.upper),
-            view.counts,
-            noise_epsilon=loss.parts["counts"],
-            leaf_errors=view.leaf_errors(),
+            BoxModel(boxes, view.counts, domain.shape, intervals),
             privacy_loss=loss,
             mechanism=f"HDPView, calibration={self.calibration!r}",
         )

@@ -12,7 +12,7 @@ from ..kernels.dpcube import (
     two_step_kdtree,
     two_step_parts,
 )
-from ..release import Boxes, Synopsis
+from ..release import AnySpread, Boxes, BoxModel, Synopsis
 from .base import Synthesizer
 from .cells import cells_synopsis, check_n_cells
 
@@ -171,16 +171,10 @@ class KDTreeSynthesizer(Synthesizer):
                 noise_correction=bool(self.noise_correction),
                 random_state=source,
             )
-        return Synopsis(
-            domain,
-            Boxes(view.lower, view.upper),
-            view.counts,
-            noise_epsilon=view.epsilon,
-            uneven=True,
-            measured=view.measured,
-            privacy_loss=loss,
-            mechanism=mechanism,
-        )
+        boxes = Boxes(view.lower, view.upper)
+        intervals = AnySpread(view.epsilon, view.measured)
+        model = BoxModel(boxes, view.counts, domain.shape, intervals)
+        return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
 
 
 def _check_threshold(name, value):

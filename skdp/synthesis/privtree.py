@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..kernels.privtree import privtree, privtree_parts
-from ..release import Boxes, Synopsis
+from ..release import AnySpread, Boxes, BoxModel, Synopsis
 from .base import Synthesizer
 
 __all__ = ["PrivTreeSynthesizer"]
@@ -117,15 +117,10 @@ class PrivTreeSynthesizer(Synthesizer):
             calibration=self.calibration,
             random_state=source,
         )
-        return Synopsis(
-            domain,
-            Boxes(view.lower, view.upper),
-            view.counts,
-            noise_epsilon=loss.parts["counts"],
-            uneven=True,
-            privacy_loss=loss,
-            mechanism=(
-                f"PrivTree, {view.parameters.n_split} columns at a time, "
-                f"calibration={self.calibration!r}"
-            ),
+        boxes = Boxes(view.lower, view.upper)
+        model = BoxModel(boxes, view.counts, domain.shape, AnySpread(loss.parts["counts"]))
+        mechanism = (
+            f"PrivTree, {view.parameters.n_split} columns at a time, "
+            f"calibration={self.calibration!r}"
         )
+        return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
