@@ -77,7 +77,7 @@ answers = [view.count(question, return_interval=True) for question in questions]
 print(
     pd.DataFrame(
         {
-            "question": questions,
+            "query": questions,
             "answer": [round(answer.value) for answer in answers],
             "from": [round(answer.lower) for answer in answers],
             "to": [round(answer.upper) for answer in answers],

@@ -75,7 +75,7 @@ questions = [
 ]
 answers = pd.DataFrame(
     {
-        "question": questions,
+        "query": questions,
         "private": [round(view.count(question)) for question in questions],
         "true (not private)": [len(mothers.query(question)) for question in questions],
     }
