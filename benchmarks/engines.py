@@ -168,7 +168,7 @@ class _Memory(threading.Thread):
 
 def fit(engine: str, folder: Path) -> dict[str, Any]:
     """One fit, measured in this process."""
-    from skdp import engines
+    from skdp import rows as engines
 
     memory = _Memory()
     memory.start()

@@ -42,9 +42,8 @@ from skdp import (
     PrivPfCClassifier,
     PrivPfCTransformer,
 )
-from skdp.counts import CountTable
 from skdp.exceptions import InsecureSeedWarning
-from skdp.partition.privpfc import (
+from skdp.kernels.privpfc import (
     Options,
     Quality,
     candidate_grids,
@@ -52,6 +51,7 @@ from skdp.partition.privpfc import (
     grid_scores,
     max_useful_groups,
 )
+from skdp.rows import CountTable
 
 EPSILONS = (0.05, 0.1, 0.5, 1.0)
 # Largest misclassification allowed for logistic regression on Adult; 0.002 more for the histogram

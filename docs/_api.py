@@ -24,7 +24,7 @@ SECTIONS = [
         "Releases",
         "Estimators that release a private synopsis of a table: run queries on it, draw "
         "synthetic rows from it, train on it.",
-        ["skdp.synthesis", "skdp.partition.kdtree"],
+        ["skdp.synthesis", "skdp.kernels.dpcube.usefulness"],
     ),
     (
         "Histograms and cubes",

@@ -18,6 +18,7 @@ from .exceptions import (
     PrivacyLeakWarning,
 )
 from .histogram import RangeTreeHistogram
+from .kernels.dpcube.usefulness import usefulness
 from .model_selection import (
     PrivateGridSearchCV,
     PrivateKFold,
@@ -27,10 +28,9 @@ from .model_selection import (
     private_cross_val_score,
     private_mse,
 )
-from .partition.kdtree import usefulness
 from .preprocessing import PrivateQuantileClipper, PrivateStandardScaler
+from .release import QueryResult, Synopsis
 from .selection import DPTopKSelector, most_frequent_items
-from .synopsis import QueryResult, Synopsis
 from .synthesis import (
     GridSynthesizer,
     HDPViewSynthesizer,

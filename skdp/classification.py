@@ -20,15 +20,11 @@ from ._base import (
 )
 from ._random import sampling_generator
 from ._validation import as_sample_size
-from .counts import count_rows
 from .domain import Categorical
-from .engines import read_rows
 from .exceptions import DomainError
-from .frames import Frame, as_frame, build_frame, select_columns
 from .hierarchy import project_to_simplex
-from .mechanisms import discrete_laplace, discrete_laplace_variance
-from .partition.diffgen import diffgen, diffgen_parts
-from .partition.privpfc import (
+from .kernels.diffgen import diffgen, diffgen_parts
+from .kernels.privpfc import (
     Options,
     cell_limit,
     max_useful_groups,
@@ -36,7 +32,9 @@ from .partition.privpfc import (
     privpfc_parts,
     select_grid,
 )
-from .partition.projection import projected_histogram, projection_parts
+from .kernels.projection import projected_histogram, projection_parts
+from .mechanisms import discrete_laplace, discrete_laplace_variance
+from .rows import Frame, as_frame, build_frame, count_rows, read_rows, select_columns
 
 __all__ = [
     "DiffGenTransformer",

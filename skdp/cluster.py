@@ -17,19 +17,18 @@ from ._base import (
     without_unit,
 )
 from ._random import sampling_generator
-from .counts import code_rows
 from .domain import Domain, Numeric
-from .engines import CodedRows, read_rows
-from .frames import as_frame
-from .partition.kmeans import cover, nearest
-from .partition.kmeans_algorithms import (
+from .kernels.kmeans.algorithms import (
     ALGORITHMS,
     GRID_ALGORITHMS,
     ROW_ALGORITHMS,
     algorithm_parts,
 )
-from .partition.kmeans_task import Task
-from .synopsis import Boxes, Synopsis
+from .kernels.kmeans.assign import nearest
+from .kernels.kmeans.cells import cover
+from .kernels.kmeans.task import Task
+from .release import Boxes, Synopsis
+from .rows import CodedRows, as_frame, code_rows, read_rows
 
 __all__ = ["DPKMeans"]
 

@@ -16,7 +16,14 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from . import cuboids
-from ._archive import (
+from ._base import PrivateEstimator, full_domain, match_rows, warn_of_emptiness
+from ._validation import as_fraction
+from .domain import Domain, Numeric
+from .exceptions import DomainError
+from .mechanisms import discrete_laplace, discrete_laplace_variance
+from .mechanisms._noise import BoundedGrid
+from .release import parse
+from .release.files import (
     TupleKeys,
     fraction,
     loss_from_data,
@@ -24,14 +31,7 @@ from ._archive import (
     read_archive,
     write_archive,
 )
-from ._base import PrivateEstimator, full_domain, match_rows, warn_of_emptiness
-from ._validation import as_fraction
-from .counts import count_rows
-from .domain import Domain, Numeric
-from .exceptions import DomainError
-from .mechanisms import discrete_laplace, discrete_laplace_variance
-from .mechanisms._noise import BoundedGrid
-from .queries import parse
+from .rows import count_rows
 
 __all__ = ["CubePlan", "DataCube"]
 

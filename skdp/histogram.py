@@ -16,13 +16,11 @@ from . import hierarchy
 from ._base import PrivateEstimator, match_rows, warn_of_emptiness
 from ._random import sampling_generator
 from ._validation import as_sample_size
-from .counts import count_rows
 from .domain import Categorical, Domain, Numeric, Taxonomy
 from .exceptions import DomainError
-from .frames import build_frame
 from .hierarchy import Blue, Tree
-from .queries import parse
-from .synopsis import QueryResult
+from .release import QueryResult, parse
+from .rows import build_frame, count_rows
 
 __all__ = ["RangeTreeHistogram"]
 

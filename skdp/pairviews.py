@@ -21,16 +21,6 @@ from numpy.typing import NDArray
 
 from ._random import NoiseSource, noise_source, sampling_generator
 from ._validation import as_fraction
-from .counts import Counts, CountTable, ProjectedCounts
-from .forest import (
-    ErrorBars,
-    Forest,
-    ForestModel,
-    MixtureModel,
-    PairTable,
-    couple,
-    group_sums,
-)
 from .hierarchy import Blue, Tree, non_negative, project_to_simplex
 from .mechanisms import (
     discrete_laplace,
@@ -39,6 +29,8 @@ from .mechanisms import (
     noisy_max,
     top_k,
 )
+from .release import ErrorBars, MixtureModel, PairTable, TreeDensity, TreeModel, couple, group_sums
+from .rows import Counts, CountTable, ProjectedCounts
 
 __all__ = [
     "MOST_CLASSES",
@@ -847,7 +839,7 @@ def measure_pair(
 
 def rake(
     rows: NDArray[np.int32],
-    forest: Forest,
+    forest: TreeDensity,
     pairs: Sequence[PairTable],
     rounds: int = _RAKING_ROUNDS,
 ) -> Floats:
@@ -856,7 +848,7 @@ def rake(
     Parameters
     ----------
     rows : ndarray of int32, shape (n_rows, n_attributes)
-    forest : Forest
+    forest : TreeDensity
         Its views of single attributes are kept, and its groups tell which codes pairs join.
     pairs : sequence of PairTable
     rounds : int
@@ -959,11 +951,11 @@ def _exact_answers(
 
 def publish_errors(
     table: Counts,
-    model: ForestModel | MixtureModel,
+    model: TreeModel | MixtureModel,
     epsilon: Fraction,
     ordered: Sequence[bool],
     *,
-    simulated: tuple[CountTable, Sequence[ForestModel]] | None = None,
+    simulated: tuple[CountTable, Sequence[TreeModel]] | None = None,
     random_state: Any = None,
 ) -> ErrorBars:
     """Publish a quantile of the errors of a released model over a public class of queries.
@@ -972,13 +964,13 @@ def publish_errors(
     ----------
     table : CountTable or ProjectedCounts
         Exact and private.
-    model : ForestModel
+    model : TreeModel
         Released.
     epsilon : Fraction
         What the quantile costs.
     ordered : sequence of bool
         Whether ranges of the attribute mean something.
-    simulated : tuple of CountTable and sequence of ForestModel, default=None
+    simulated : tuple of CountTable and sequence of TreeModel, default=None
         Records drawn from ``model`` and what was measured of them, time and again, where there are
         two attributes or fewer: their errors are those of noise alone.
     random_state : None, int or NoiseSource, default=None
@@ -1053,7 +1045,7 @@ def pair_views(
     orders: Sequence[Ints | None] | None = None,
     label: int | None = None,
     random_state: Any = None,
-) -> ForestModel | MixtureModel:
+) -> TreeModel | MixtureModel:
     """Measure the views of a table within the parts of `pair_views_parts`.
 
     Parameters
@@ -1072,7 +1064,7 @@ def pair_views(
 
     Returns
     -------
-    ForestModel or MixtureModel
+    TreeModel or MixtureModel
     """
     # Privacy. The part "errors" follows the others, one after the other. Without a label all
     # records are measured together; with one, the records of each class by themselves, each class
@@ -1081,7 +1073,7 @@ def pair_views(
     source = noise_source(random_state)
     if orders is None:
         orders = [np.arange(size) for size in table.shape]
-    model: ForestModel | MixtureModel
+    model: TreeModel | MixtureModel
     if label is not None and 1 < table.shape[label] <= MOST_CLASSES:
         model = MixtureModel(
             [
@@ -1094,7 +1086,7 @@ def pair_views(
         model = _measure(table, parts, orders, source, label=telling)
     if "errors" in parts:
         simulated = None
-        if isinstance(model, ForestModel) and len(_used(table.shape)) <= 2:
+        if isinstance(model, TreeModel) and len(_used(table.shape)) <= 2:
             drawn = _drawn(model, source)
             if drawn is not None:
                 again = [_measure(drawn, parts, orders, source) for _ in range(_SIMULATIONS)]
@@ -1110,7 +1102,7 @@ def pair_views(
     return model
 
 
-def _drawn(model: ForestModel, source: NoiseSource) -> CountTable | None:
+def _drawn(model: TreeModel, source: NoiseSource) -> CountTable | None:
     """As many records as a released model of one or two attributes holds, drawn from it.
 
     Row by row up to `MOST_ROWS_DRAWN`, beyond it as a number for each cell, which has the same
@@ -1140,7 +1132,7 @@ def _measure_class(
     parts: dict[str, Fraction],
     orders: Sequence[Ints | None],
     source: NoiseSource,
-) -> ForestModel:
+) -> TreeModel:
     """Measure the records of one class, as a table whose label has this code only.
 
     There are no pairs beyond the forest: synthetic rows drawn from weighted ones trained worse
@@ -1149,11 +1141,11 @@ def _measure_class(
     members = table.where(label, code)
     alone = [np.zeros(1, dtype=np.int64) if i == label else o for i, o in enumerate(orders)]
     part = _measure(members, parts, alone, source, forest_only=True)
-    marginals = list(part.forest.marginals)
+    marginals = list(part.density.marginals)
     marginals[label] = np.zeros(table.shape[label])
     marginals[label][code] = 1.0
-    forest = Forest(marginals, part.forest.edges, part.forest.groups)
-    return ForestModel(forest, part.total, budget=part.budget)
+    forest = TreeDensity(marginals, part.density.edges, part.density.groups)
+    return TreeModel(forest, part.total, budget=part.budget)
 
 
 def _measure(
@@ -1164,7 +1156,7 @@ def _measure(
     *,
     label: int | None = None,
     forest_only: bool = False,
-) -> ForestModel:
+) -> TreeModel:
     """Measure a table within "total" and "views"."""
     # Privacy. The total (sensitivity 1), the views of single attributes, the choice of pairs (the
     # forest, then the extra ones), and the pair views (a record lies in each of them) compose one
@@ -1228,7 +1220,7 @@ def _measure(
             random_state=source,
         )
         edges = measured(pairs, shares.forest)
-    forest = Forest(marginals, edges, groups)
+    forest = TreeDensity(marginals, edges, groups)
     rows = weights = None
     if shares.n_extra:
         first, second = np.triu_indices(len(shape), 1)
@@ -1256,7 +1248,7 @@ def _measure(
         "total": parts["total"],
         **{k: v for k, v in shares._asdict().items() if isinstance(v, Fraction) and v},
     }
-    return ForestModel(
+    return TreeModel(
         forest,
         total,
         extra=extra,
@@ -1284,7 +1276,7 @@ def _margins(marginals: list[Floats], groups: dict[int, Ints], pair: PairTable) 
     return result
 
 
-def _binned_pair(forest: Forest, a: int, b: int, bins: Sequence[Ints]) -> Floats:
+def _binned_pair(forest: TreeDensity, a: int, b: int, bins: Sequence[Ints]) -> Floats:
     """Joint probabilities of the bins of two attributes in the forest."""
     table = forest.pair(a, b)
     for position, axis in enumerate((a, b)):

@@ -19,8 +19,8 @@ from ._validation import as_epsilon, as_fraction, split_epsilon
 from .accounting import PrivacyLoss, charge
 from .domain import Categorical, Numeric
 from .exceptions import DomainError
-from .frames import as_column, as_frame, object_array
 from .mechanisms import discrete_laplace, discrete_laplace_variance, top_k
+from .rows import as_column, as_frame, object_array
 
 __all__ = ["DPTopKSelector", "most_frequent_items"]
 

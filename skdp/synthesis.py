@@ -13,24 +13,23 @@ from sklearn.utils.validation import check_is_fitted
 from ._base import PrivateEstimator, match_rows, warn_of_emptiness
 from ._random import sampling_generator
 from ._validation import as_sample_size, split_epsilon
-from .counts import count_rows
 from .domain import Categorical
 from .exceptions import DomainError, PrivacyLeakWarning
-from .frames import build_frame
-from .mechanisms import discrete_laplace
-from .pairviews import MOST_CLASSES, coarse_attributes, pair_views, pair_views_parts
-from .partition.grid import GRID_RULES, grid_boxes, grid_sides, grid_size, measure_grid
-from .partition.hdpview import hdpview, hdpview_parts
-from .partition.kdtree import (
+from .kernels.dpcube import (
     MOST_CELLS,
     hierarchical_kdtree,
     hierarchical_parts,
     two_step_kdtree,
     two_step_parts,
 )
-from .partition.privtree import privtree, privtree_parts
+from .kernels.grid import GRID_RULES, grid_boxes, grid_sides, grid_size, measure_grid
+from .kernels.hdpview import hdpview, hdpview_parts
+from .kernels.privtree import privtree, privtree_parts
+from .mechanisms import discrete_laplace
+from .pairviews import MOST_CLASSES, coarse_attributes, pair_views, pair_views_parts
 from .quality import compare
-from .synopsis import Boxes, Synopsis
+from .release import Boxes, Synopsis
+from .rows import build_frame, count_rows
 
 __all__ = [
     "GridSynthesizer",

@@ -17,7 +17,7 @@ import skdp
 from skdp.datacube import CubePlan
 from skdp.domain import Categorical, Numeric
 from skdp.hierarchy import Tree
-from skdp.partition.kmeans_algorithms import ALGORITHMS
+from skdp.kernels.kmeans.algorithms import ALGORITHMS
 
 SEX = ["Female", "Male"]
 DOMAIN = skdp.Domain(

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 import skdp
 from skdp import DPKMeans
-from skdp.partition.kmeans_algorithms import ALGORITHMS, GRID_ALGORITHMS
+from skdp.kernels.kmeans.algorithms import ALGORITHMS, GRID_ALGORITHMS
 
 matplotlib.use("agg")
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.InsecureSeedWarning")

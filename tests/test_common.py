@@ -28,8 +28,8 @@ from skdp import mechanisms
 from skdp._base import PrivateEstimator
 from skdp._random import noise_source
 from skdp.audit import AUDITS
-from skdp.partition import kmeans_tree
-from skdp.partition.kmeans import noisy_round
+from skdp.kernels.kmeans import tree as kmeans_tree
+from skdp.kernels.kmeans.rows import noisy_round
 
 ROWS = people(300)
 # Private attributes that hold public facts only.
@@ -323,7 +323,7 @@ STRUCTURE = re.compile(
     r"order|error_bars\.(level|confidence|n_queries)|leaf_errors"
 )
 # A model of each class knows one label only, with certainty.
-CERTAIN = re.compile(r"models\[\d\]\.forest\.(marginals|grouped)\[3\]")
+CERTAIN = re.compile(r"models\[\d\]\.density\.(marginals|grouped)\[3\]")
 # Seconds of planning or of linear programs for each fit; what is measured is measured alike.
 LONG = {"DataCube, optimized", "DataCube, l1", "DataCube, linf"}
 N_RELEASES = 20

@@ -17,11 +17,9 @@ import skdp
 from skdp import Categorical, Domain, Numeric, PrivacyLoss
 from skdp._random import noise_source
 from skdp.audit import AUDITS, audit
-from skdp.counts import Contributions, CountTable, code_rows, count_rows
-from skdp.engines import read_rows
 from skdp.exceptions import DomainError
-from skdp.frames import as_frame
 from skdp.inspection import privacy_report
+from skdp.rows import Contributions, CountTable, as_frame, code_rows, count_rows, read_rows
 
 DOMAIN = Domain({"kind": Categorical(["a", "b"]), "level": Numeric(0, 9, integer=True)})
 

@@ -14,18 +14,25 @@ from hypothesis import strategies as st
 
 from skdp._random import noise_source
 from skdp._validation import as_epsilon, dyadic_floor
-from skdp.counts import CountTable
-from skdp.partition import hdpview as kernel
-from skdp.partition.hdpview import (
-    converge_loss,
+from skdp.kernels.hdpview import CALIBRATIONS as CHOICES
+from skdp.kernels.hdpview import (
+    HDPViewParameters,
+    bisection,
+    cuts,
+    errors,
     hdpview,
     hdpview_parameters,
     hdpview_parts,
 )
-from skdp.synopsis import Boxes
+from skdp.kernels.hdpview.parameters import certified_test
+from skdp.kernels.splitting import Blocks
+from skdp.kernels.stop_test import converge_loss
+from skdp.release import Boxes
+from skdp.rows import CountTable
 
 GRID = 4
 CALIBRATIONS = ("tight", "paper")
+TIGHT, PAPER = (CHOICES[name] for name in CALIBRATIONS)
 DATA = Path(__file__).parents[1].parent / "shared" / "data" / "hdpview"
 
 
@@ -87,7 +94,7 @@ def in_kernel_form(table, boxes):
     inside = ((table.codes[:, None] >= lower) & (table.codes[:, None] < upper)).all(axis=2)
     row, block = np.nonzero(inside)
     total = np.bincount(block, weights=table.counts[row], minlength=len(boxes)).astype(np.int64)
-    return kernel._Blocks(lower, upper, total, row, block)
+    return Blocks(lower, upper, total, row, block)
 
 
 def columns_of(table):
@@ -121,7 +128,7 @@ def test_cut_scores_are_exact(score, drawn):
     cells, table, boxes = drawn
     if not boxes:
         return
-    score_of, _ = kernel._SCORES[score]
+    score_of, _ = cuts.SCORES[score]
     found = score_of(in_kernel_form(table, boxes), columns_of(table), table.counts)
     expected = [
         expected_score(score, cells, lower, upper, left, right)
@@ -138,7 +145,7 @@ def test_one_record_moves_the_scores_of_a_block_within_the_range(score, cells):
     if cells.size < 2:
         return
     box = [(np.zeros(cells.ndim, dtype=int), np.array(cells.shape))]
-    score_of, range_of = kernel._SCORES[score]
+    score_of, range_of = cuts.SCORES[score]
 
     def scores(x):
         table = as_table(x)
@@ -163,7 +170,7 @@ SHELF = np.r_[20, np.zeros(9, dtype=int), np.full(791, 10)]
     ("score", "cells", "record", "widest"), [("error", EDGE, 400, 16), ("imbalance", SHELF, 0, 8)]
 )
 def test_score_ranges_are_attained(score, cells, record, widest):
-    score_of, range_of = kernel._SCORES[score]
+    score_of, range_of = cuts.SCORES[score]
     box = [(np.array([0]), np.array([801]))]
     changes = []
     for x in (cells, cells + (np.arange(801) == record)):
@@ -183,10 +190,10 @@ def recorded_errors(cells):
         values.append(np.array(array))
         return np.zeros(len(array), dtype=bool)
 
-    public = kernel.HDPViewParameters(0, "error", Fraction(1), 1, 0, -(10**9), 0, 0.0)
+    public = HDPViewParameters(0, "error", Fraction(1), 1, 0, -(10**9), 0, 0.0)
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(kernel, "above_threshold", record)
-        kernel._bisect(as_table(cells), public, Fraction(1), noise_source())
+        monkeypatch.setattr(bisection, "above_threshold", record)
+        bisection.bisect(as_table(cells), public, Fraction(1), noise_source())
     return values[0].tolist()
 
 
@@ -203,8 +210,8 @@ def test_errors_of_huge_counts_and_huge_blocks_do_not_overflow():
     rows = np.array([[0] * 60, [1] * 60])
     table = CountTable.from_codes(rows, (30,) * 60, np.array([2**40, 2**40]))
     sides = np.full((1, 60), 30)
-    n_cells, rest = kernel._cells(sides)
-    assert n_cells[0] == rest.max() == kernel._MANY_CELLS
+    n_cells, rest = errors.cells_of(sides)
+    assert n_cells[0] == rest.max() == errors.MANY_CELLS
     parts = hdpview_parts(Fraction(1), table.shape)
     release = hdpview(table, parts, random_state=0)
     assert release.counts.sum() == pytest.approx(2**41, rel=1e-6)
@@ -214,7 +221,7 @@ def test_imbalance_of_many_records_and_codes_is_exact():
     counts = np.array([2**51 - 3, 2**51 + 5])
     table = CountTable(np.array([[7], [2**20]]), counts, (2**20 + 1,))
     blocks = in_kernel_form(table, [(np.array([0]), np.array([2**20 + 1]))])
-    found = kernel._imbalance(blocks, columns_of(table), counts)
+    found = cuts._imbalance(blocks, columns_of(table), counts)
     for left in (1, 7, 8, 2**19, 2**20):
         in_left = int(counts[0]) if left > 7 else 0
         wrong = abs(in_left - Fraction(int(counts.sum()) * left, 2**20 + 1))
@@ -293,7 +300,7 @@ def test_converge_loss_is_the_worst_case(rate, s, delta, floor):
 
 
 def test_converge_loss_against_fifty_digits():
-    test = kernel._certified_test(Fraction(2, 5), kernel.CALIBRATIONS["tight"])
+    test = certified_test(Fraction(2, 5), TIGHT)
     s, delta, floor = 8, test.delta, test.floor
     with localcontext() as context:
         context.prec = 50
@@ -342,7 +349,7 @@ def test_certified_loss_never_exceeds_its_part(calibration, epsilon):
     assert dyadic_floor(public.rate) == public.rate
     if calibration == "tight":
         assert public.delta >= 2
-        test = kernel._certified_test(parts["converge"], kernel.CALIBRATIONS["tight"])
+        test = certified_test(parts["converge"], TIGHT)
         assert test.split_at_floor <= 0.25
         assert public.loss >= 0.95 * float(parts["converge"])
 
@@ -353,9 +360,7 @@ def test_certified_loss_never_exceeds_its_part(calibration, epsilon):
 )
 def test_tight_noise_is_a_third_of_the_papers(epsilon, lam, delta):
     epsilon = as_epsilon(epsilon)
-    rates = {
-        each: kernel._certified_test(epsilon, kernel.CALIBRATIONS[each]) for each in CALIBRATIONS
-    }
+    rates = {each: certified_test(epsilon, CHOICES[each]) for each in CALIBRATIONS}
     assert float(1 / rates["tight"].rate) / GRID == pytest.approx(lam, rel=0.03)
     assert rates["tight"].delta / GRID == pytest.approx(delta, abs=0.25)
     published = (3 * 1.6 - 2) / (1.6 - 1) * 2 / float(epsilon)
@@ -449,11 +454,11 @@ def partition_law(cells, parts, calibration, public):
     law = defaultdict(float)
     epsilon_cut = parts["cut"] / public.kappa
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(kernel, "above_threshold", walk.above_threshold)
-        monkeypatch.setattr(kernel, "noisy_max", walk.noisy_max)
+        monkeypatch.setattr(bisection, "above_threshold", walk.above_threshold)
+        monkeypatch.setattr(cuts, "noisy_max", walk.noisy_max)
         while True:
             walk.start()
-            lower, upper, *_ = kernel._bisect(table, public, epsilon_cut, walk)
+            lower, upper, *_ = bisection.bisect(table, public, epsilon_cut, walk)
             law[tuple(map(tuple, lower)), tuple(map(tuple, upper))] += walk.probability
             if not walk.advance():
                 return law
@@ -463,7 +468,7 @@ def worst_ratio(shape, tables, epsilon, calibration, speed_up=1, kappa=None):
     """Largest log ratio over neighbours of some tables, and the budget of the partition."""
     parts = hdpview_parts(as_epsilon(epsilon), shape, calibration=calibration)
     public = hdpview_parameters(parts, shape, calibration=calibration)
-    public = kernel.HDPViewParameters(
+    public = HDPViewParameters(
         kappa or public.kappa,
         public.score,
         public.rate * speed_up,
@@ -546,15 +551,15 @@ def test_boxes_partition_the_domain(cells, seed, calibration):
 
 def no_noise(monkeypatch):
     monkeypatch.setattr(
-        kernel, "discrete_laplace", lambda values, epsilon, *, random_state: np.array(values)
+        bisection, "discrete_laplace", lambda values, epsilon, *, random_state: np.array(values)
     )
     monkeypatch.setattr(
-        kernel,
+        bisection,
         "above_threshold",
         lambda values, epsilon, threshold, *, random_state: values > threshold,
     )
     monkeypatch.setattr(
-        kernel,
+        cuts,
         "noisy_max",
         lambda scores, epsilon, score_range, *, starts, random_state: np.array(
             [
@@ -602,19 +607,19 @@ def test_exactly_kappa_private_cuts_on_a_path(monkeypatch, calibration):
     public = hdpview_parameters(parts, (64,), calibration=calibration)
     assert public.kappa == 7
     private = []
-    original = kernel._choose_cuts
+    original = cuts.choose_cuts
 
     def choose(blocks, columns, counts, score, epsilon, noise):
         private.append(epsilon)
         return original(blocks, columns, counts, score, epsilon, noise)
 
-    monkeypatch.setattr(kernel, "_choose_cuts", choose)
+    monkeypatch.setattr(bisection, "choose_cuts", choose)
     # Everything splits, down to single cells, always cutting off the last code.
     monkeypatch.setattr(
-        kernel, "above_threshold", lambda values, *_, **__: np.ones(len(values), dtype=bool)
+        bisection, "above_threshold", lambda values, *_, **__: np.ones(len(values), dtype=bool)
     )
     monkeypatch.setattr(
-        kernel,
+        cuts,
         "noisy_max",
         lambda scores, *_, starts, **__: np.append(starts[1:], len(scores)) - 1,
     )
@@ -625,7 +630,7 @@ def test_exactly_kappa_private_cuts_on_a_path(monkeypatch, calibration):
             public_draws.append(bound.tolist())
             return bound - 1
 
-    lower, upper, *_ = kernel._bisect(table, public, parts["cut"] / public.kappa, Noise())
+    lower, upper, *_ = bisection.bisect(table, public, parts["cut"] / public.kappa, Noise())
     assert (upper - lower == 1).all() and len(lower) == 64
     assert private == [parts["cut"] / 7] * 7
     # One block is left each time; from the eighth level on its cut is drawn from its own cuts.
@@ -641,7 +646,7 @@ def test_all_cuts_at_once_or_in_portions(monkeypatch):
     for calibration in CALIBRATIONS:
         parts = hdpview_parts(Fraction(20), table.shape, calibration=calibration)
         whole = hdpview(table, parts, calibration=calibration, random_state=0)
-        monkeypatch.setattr(kernel, "_CUTS_AT_ONCE", 40)
+        monkeypatch.setattr(cuts, "_CUTS_AT_ONCE", 40)
         portions = hdpview(table, parts, calibration=calibration, random_state=0)
         monkeypatch.undo()
         no_noise(monkeypatch)
@@ -663,7 +668,7 @@ def test_score_segments_by_range():
     cells[17:30] = cells[32] = 10**6
     table = as_table(cells)
     for score in ("error", "imbalance"):
-        chosen = kernel._choose_cuts(
+        chosen = cuts.choose_cuts(
             in_kernel_form(table, boxes),
             columns_of(table),
             table.counts,
@@ -834,10 +839,10 @@ def test_range_queries_on_a_real_table():
 
 
 def test_other_calibrations_are_private_too():
-    paper = kernel.CALIBRATIONS["paper"]
+    paper = PAPER
     for changed in (
         dataclasses.replace(paper, alpha=Fraction(3), beta=Fraction(1, 5)),
-        dataclasses.replace(kernel.CALIBRATIONS["tight"], converge=Fraction(1, 10), most_cuts=3),
+        dataclasses.replace(TIGHT, converge=Fraction(1, 10), most_cuts=3),
     ):
         parts = hdpview_parts(Fraction(1), (16, 16), calibration=changed)
         public = hdpview_parameters(parts, (16, 16), calibration=changed)

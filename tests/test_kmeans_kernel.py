@@ -15,31 +15,24 @@ from sklearn.cluster import KMeans
 
 from skdp._random import noise_source, sampling_generator
 from skdp.exceptions import InsecureSeedWarning
-from skdp.partition import kmeans, kmeans_algorithms, kmeans_auto, kmeans_task, kmeans_tree
-from skdp.partition.kmeans import (
-    best_kmeans,
-    cover,
-    full_grid_edges,
-    grid_edges,
-    kmeans_plus_plus,
-    lloyd_on_cells,
-    measure_cells,
-    nearest,
-    nearest_distances,
-    noisy_round,
-    ray_turi,
-    sphere_packing,
-)
-from skdp.partition.kmeans_algorithms import (
-    ALGORITHMS,
-    algorithm_parts,
-    block_centroids,
-    genetic_rounds,
-    hybrid_share,
-    lloyd_rounds,
-)
-from skdp.partition.kmeans_task import Task
-from skdp.synopsis import Boxes
+from skdp.kernels.kmeans import assign, dplloyd, eugkm, privgene, sample_aggregate
+from skdp.kernels.kmeans import auto as kmeans_auto
+from skdp.kernels.kmeans import cells as kmeans_cells
+from skdp.kernels.kmeans import rows as kmeans_rows
+from skdp.kernels.kmeans import task as kmeans_task
+from skdp.kernels.kmeans import tree as kmeans_tree
+from skdp.kernels.kmeans.algorithms import ALGORITHMS, algorithm_parts
+from skdp.kernels.kmeans.assign import nearest, nearest_distances
+from skdp.kernels.kmeans.cells import Cells, cover, full_grid_edges, grid_edges, measure_cells
+from skdp.kernels.kmeans.dplloyd import lloyd_rounds
+from skdp.kernels.kmeans.eugkm import hybrid_share
+from skdp.kernels.kmeans.lloyd import best_kmeans, lloyd_on_cells, ray_turi
+from skdp.kernels.kmeans.privgene import genetic_rounds
+from skdp.kernels.kmeans.rows import noisy_round
+from skdp.kernels.kmeans.sample_aggregate import block_centroids
+from skdp.kernels.kmeans.starts import kmeans_plus_plus, sphere_packing
+from skdp.kernels.kmeans.task import Task
+from skdp.release import Boxes
 
 EXACT = Fraction(10_000)  # so much budget that noise is zero
 
@@ -91,12 +84,12 @@ def test_assignment_is_exact_whatever_the_matrix_around_a_row(monkeypatch):
     assert nearest(points, centroids).tolist() == truth
     alone = np.concatenate([nearest(point[None], centroids) for point in points])
     assert alone.tolist() == truth
-    monkeypatch.setattr(kmeans, "_BLOCK", 200)
+    monkeypatch.setattr(assign, "BLOCK", 200)
     assert nearest(points, centroids).tolist() == truth
 
 
 def test_distances_of_candidate_sets_are_exact(monkeypatch):
-    monkeypatch.setattr(kmeans, "_BLOCK", 300)
+    monkeypatch.setattr(assign, "BLOCK", 300)
     points = points_in((1024, 300), 100, 2)
     candidates = np.random.default_rng(3).integers(0, 300, size=(7, 4, 2))
     apart = ((points[:, None, None].astype(int) - candidates) ** 2).sum(axis=3).min(axis=2)
@@ -132,7 +125,7 @@ def counted_by_hand(points, edges):
 
 @pytest.mark.parametrize("at_once", [2**18, 7])
 def test_cells_hold_the_points_and_no_cell_is_missed(monkeypatch, at_once):
-    monkeypatch.setattr(kmeans, "_CELLS_AT_ONCE", at_once)
+    monkeypatch.setattr(kmeans_cells, "_CELLS_AT_ONCE", at_once)
     points = points_in((30, 17, 1), 400, 4)
     edges = full_grid_edges((30, 17, 1), 20)
     truth = counted_by_hand(points, edges)
@@ -148,7 +141,7 @@ def test_cells_hold_the_points_and_no_cell_is_missed(monkeypatch, at_once):
 @pytest.mark.parametrize("at_once", [2**18, 1000])
 def test_empty_cells_pass_the_threshold_with_the_chance_of_the_noise(monkeypatch, at_once):
     # False alarm about 1e-6; epsilon a quarter larger or smaller must be rejected.
-    monkeypatch.setattr(kmeans, "_CELLS_AT_ONCE", at_once)
+    monkeypatch.setattr(kmeans_cells, "_CELLS_AT_ONCE", at_once)
     epsilon, threshold, n_cells = 0.5, 6, 40_000
     edges = [np.arange(n_cells + 1)]
     nobody = np.empty((0, 1), dtype=np.int32)
@@ -299,7 +292,7 @@ def test_a_record_moves_a_round_by_what_its_noise_covers(data):
     for rows in (points, points[1:]):
         recorder = _Recorder()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(kmeans, "discrete_laplace", recorder)
+            patch.setattr(kmeans_rows, "discrete_laplace", recorder)
             noisy_round(rows, centroids, reach, Fraction(1), Fraction(1), None)
         assert recorder.calls[0][2] == 1
         assert [call[2] for call in recorder.calls[1:]] == reach.tolist()
@@ -341,11 +334,11 @@ def test_noise_of_a_round_has_the_variance_it_states():
 def test_every_round_freezes_its_centroids(monkeypatch):
     """A record between two centroids is counted once, although the first one moves away."""
     recorder = _Recorder()
-    monkeypatch.setattr(kmeans_algorithms, "discrete_laplace", recorder)
+    monkeypatch.setattr(dplloyd, "discrete_laplace", recorder)
     points = np.array([[45], [0], [0]], dtype=np.int32)
     init = np.array([[0.0], [100.0]])
     task = make_task(points, (101,), 2, "lloyd", n_rounds=1, init=init)
-    kmeans_algorithms.lloyd(task)
+    dplloyd.lloyd(task)
     assert recorder.calls[0][0].tolist() == [3, 0]
 
 
@@ -380,10 +373,12 @@ def test_every_algorithm_spends_exactly_its_budget(monkeypatch, algorithm, epsil
         return Fraction(epsilon)
 
     patch(kmeans_task, "discrete_laplace", lambda values, epsilon, **kwargs: Fraction(epsilon))
-    patch(kmeans_algorithms, "discrete_laplace", noise_cost)
-    patch(kmeans_algorithms, "noisy_max", lambda scores, epsilon, reach, **kwargs: epsilon)
-    patch(kmeans_algorithms, "top_k", lambda scores, k, epsilon, reach, **kwargs: epsilon)
-    patch(kmeans_algorithms, "measure_cells", grid_cost)
+    patch(dplloyd, "discrete_laplace", noise_cost)
+    patch(sample_aggregate, "discrete_laplace", noise_cost)
+    for module in (sample_aggregate, privgene):
+        patch(module, "noisy_max", lambda scores, epsilon, reach, **kwargs: epsilon)
+    patch(privgene, "top_k", lambda scores, k, epsilon, reach, **kwargs: epsilon)
+    patch(eugkm, "measure_cells", grid_cost)
     patch(kmeans_auto, "measure_cells", grid_cost)
     patch(kmeans_auto, "measure_margins", lambda binned, n, epsilon, source: epsilon)
     patch(kmeans_auto, "measure_tree", lambda binned, margins, n, epsilon, source: epsilon)
@@ -482,7 +477,7 @@ def test_sparse_cells_far_from_the_crowd_are_kept_as_blocks():
     rows, columns = np.divmod(np.arange(256), 16)
     counts = np.where((rows >= 8) & (columns >= 8), 3, 0)
     lower = np.stack([rows, columns], axis=1) * 64
-    cells = kmeans.Cells(lower, lower + 64, lower // 64, counts)
+    cells = Cells(lower, lower + 64, lower // 64, counts)
     low, high, masses = kmeans_auto._standing_blocks(cells, edges, Fraction(1))
     assert masses.sum() == counts.sum()
     assert (low >= 512).all() and (high <= 1024).all()
@@ -528,14 +523,14 @@ def test_genetic_scores_stay_within_the_range_of_the_noise(monkeypatch):
     corners = np.array(list(itertools.product(*[(0, size - 1) for size in shape])), dtype=np.int32)
     points = np.concatenate([points_in(shape, 40, 7), corners])
     for name in ("noisy_max", "top_k"):
-        original = getattr(kmeans_algorithms, name)
-        monkeypatch.setattr(kmeans_algorithms, name, spy(original))
+        original = getattr(privgene, name)
+        monkeypatch.setattr(privgene, name, spy(original))
     # The same seed gives the same candidates in the first round, whatever the points.
     first = []
     for record in range(len(points) + 1):
         ranges.clear()
         rows = np.delete(points, record, axis=0) if record < len(points) else points
-        kmeans_algorithms.genetic(make_task(rows, shape, 3, "genetic", n_records=100), rounds=2)
+        privgene.genetic(make_task(rows, shape, 3, "genetic", n_records=100), rounds=2)
         first.append(ranges[0])
     whole, reach = first[-1]
     for scores, same in first[:-1]:
@@ -573,9 +568,9 @@ def test_a_record_changes_one_block():
 def test_range_of_an_axis_holds_nearly_all_points():
     points = (400 + 100 * np.random.default_rng(10).random((5_000, 1))).astype(np.int32)
     task = make_task(points, (1000,), 2, "sample-aggregate")
-    low, high = kmeans_algorithms._private_range(task, 0, Fraction(1))
+    low, high = sample_aggregate._private_range(task, 0, Fraction(1))
     assert 370 <= low <= 420 and 480 <= high <= 530
     empty = make_task(points[:0], (1000,), 2, "sample-aggregate")
     for _ in range(20):
-        low, high = kmeans_algorithms._private_range(empty, 0, Fraction(1))
+        low, high = sample_aggregate._private_range(empty, 0, Fraction(1))
         assert 0 <= low <= high <= 999

@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 import skdp
 from skdp import Categorical, Domain, Numeric, PairViewSynthesizer, Synopsis, Taxonomy, pairviews
 from skdp._random import noise_source
-from skdp.counts import CountTable
-from skdp.forest import ErrorBars, Forest, ForestModel, PairTable, couple
 from skdp.mechanisms import discrete_laplace
 from skdp.pairviews import (
     PAIR_PLAN,
@@ -35,6 +33,8 @@ from skdp.pairviews import (
     spread,
     view_shares,
 )
+from skdp.release import ErrorBars, PairTable, TreeDensity, TreeModel, couple
+from skdp.rows import CountTable
 
 ONE = Fraction(1)
 
@@ -189,7 +189,7 @@ def test_a_record_changes_the_measurements_of_its_own_class_only():
     for code in (0, 2):
         assert after[code].total == before[code].total
         for mine, other in zip(
-            before[code].forest.marginals, after[code].forest.marginals, strict=True
+            before[code].density.marginals, after[code].density.marginals, strict=True
         ):
             np.testing.assert_array_equal(mine, other)
     for code, model in enumerate(before):
@@ -460,7 +460,7 @@ def test_raked_records_agree_with_all_views():
         PairTable((1, 2), joint.sum(axis=0)),
         PairTable((0, 2), joint.sum(axis=1)),
     ]
-    forest = Forest(marginals, pairs[:2])
+    forest = TreeDensity(marginals, pairs[:2])
     rows = forest.sample(20_000, rng)
     weights = rake(rows, forest, pairs, rounds=60)
     assert (weights >= 0).all() and weights.sum() == pytest.approx(1)
@@ -576,7 +576,7 @@ def test_the_errors_of_all_simulations_count():
     rng = np.random.default_rng(0)
     table = random_table(rng, (6, 6), 3000)
     model = released(table, 10)
-    lucky, other = released(table, 10), ForestModel(model.forest, model.total + 900)
+    lucky, other = released(table, 10), TreeModel(model.density, model.total + 900)
     reach = [
         publish_errors(
             table, model, Fraction(1, 100), [True, True], simulated=(table, models), random_state=0
@@ -621,7 +621,7 @@ def test_the_published_quantile_overrules_the_simulation(monkeypatch):
     table = random_table(rng, (6, 6), 30_000)
     model = released(table)
     drawn = CountTable.from_codes(model.sample_codes(30_000, rng), table.shape)
-    wrong = ForestModel(model.forest, model.total + 9000)
+    wrong = TreeModel(model.density, model.total + 9000)
     for which, reach in ((model, (0, 200)), (wrong, (4000, 9500))):
         bars = publish_errors(
             table, which, ONE, [True, True], simulated=(drawn, [released(drawn)]), random_state=0
@@ -636,7 +636,7 @@ def test_the_simulation_draws_cells_where_there_are_too_many_records(shape, monk
     table = random_table(rng, shape, 5000)
     large = CountTable.from_codes(table.codes, shape, table.counts * (10**9 // 5000))
     most = pairviews.MOST_ROWS_DRAWN
-    one_by_one = ForestModel.sample_codes
+    one_by_one = TreeModel.sample_codes
     asked = []
 
     def counted(model, n_samples, generator):
@@ -644,7 +644,7 @@ def test_the_simulation_draws_cells_where_there_are_too_many_records(shape, monk
         assert n_samples <= most
         return one_by_one(model, n_samples, generator)
 
-    monkeypatch.setattr(ForestModel, "sample_codes", counted)
+    monkeypatch.setattr(TreeModel, "sample_codes", counted)
     model = released(large)
     assert model.error_bars.simulated and not asked
     monkeypatch.setattr(pairviews, "MOST_CELLS_DRAWN", 79)
@@ -764,7 +764,7 @@ def test_negative_totals_are_legal():
         view = PairViewSynthesizer(0.01, domain=domain, random_state=seed).fit(np.zeros((0, 2)))
         totals.append(view.count())
         assert len(view.sample(random_state=0)) == max(0, round(view.count()))
-        assert (view.synopsis_.model.forest.marginals[0] >= 0).all()
+        assert (view.synopsis_.model.density.marginals[0] >= 0).all()
     assert min(totals) < 0 < max(totals)
 
 
@@ -817,9 +817,9 @@ def test_measured_margins_are_those_of_the_single_views():
     x = rng.integers(0, 50, n)
     codes = np.stack([x, x // 5, rng.integers(0, 6, n)], axis=1)
     model = released(CountTable.from_codes(codes, (50, 10, 6)))
-    assert model.extra and len(model.forest.edges) == 2
+    assert model.extra and len(model.density.edges) == 2
     for (a, b), table in model._tables.items():
-        np.testing.assert_allclose(table.sum(axis=1), model.forest.marginals[a], atol=1e-9)
-        np.testing.assert_allclose(table.sum(axis=0), model.forest.marginals[b], atol=1e-9)
-    kept = couple(model.extra[0].table, *(model.forest.marginals[a] for a in model.extra[0].axes))
+        np.testing.assert_allclose(table.sum(axis=1), model.density.marginals[a], atol=1e-9)
+        np.testing.assert_allclose(table.sum(axis=0), model.density.marginals[b], atol=1e-9)
+    kept = couple(model.extra[0].table, *(model.density.marginals[a] for a in model.extra[0].axes))
     np.testing.assert_allclose(kept, model.extra[0].table, atol=1e-6)

@@ -13,19 +13,21 @@ from hypothesis import strategies as st
 
 import skdp
 from skdp._validation import dyadic_floor
-from skdp.counts import CountTable
-from skdp.mechanisms import discrete_laplace
-from skdp.partition import kdtree as kd
-from skdp.partition import privtree as pt
-from skdp.partition.kdtree import (
+from skdp.kernels import privtree as pt
+from skdp.kernels.dpcube import (
+    MOST_CELLS,
+    hierarchical_kd,
     hierarchical_kdtree,
     hierarchical_parts,
     kd_boxes,
+    two_step,
     two_step_kdtree,
     two_step_parts,
 )
-from skdp.partition.privtree import privtree, privtree_parameters, privtree_parts
-from skdp.synopsis import Boxes, BoxModel
+from skdp.kernels.privtree import privtree, privtree_parameters, privtree_parts
+from skdp.mechanisms import discrete_laplace
+from skdp.release import Boxes, BoxModel
+from skdp.rows import CountTable
 
 GRID = 4
 
@@ -68,7 +70,8 @@ def quiet(monkeypatch):
     recorder = Recorder()
     monkeypatch.setattr(pt, "discrete_laplace", recorder)
     monkeypatch.setattr(pt, "above_threshold", recorder.above_threshold)
-    monkeypatch.setattr(kd, "discrete_laplace", recorder)
+    for module in (two_step, hierarchical_kd):
+        monkeypatch.setattr(module, "discrete_laplace", recorder)
     return recorder
 
 
@@ -311,7 +314,7 @@ def test_noise_alone_does_not_divide_a_large_empty_box():
 def test_two_step_without_noise_is_exact(cells):
     with pytest.MonkeyPatch.context() as patch:
         recorder = Recorder()
-        patch.setattr(kd, "discrete_laplace", recorder)
+        patch.setattr(two_step, "discrete_laplace", recorder)
         parts = two_step_parts(Fraction(1), 0.25)
         view = two_step_kdtree(as_table(cells), parts, xi0=3, xi1=0.5)
     assert covered_once(view.lower, view.upper, cells.shape)
@@ -327,7 +330,7 @@ def test_two_step_without_noise_is_exact(cells):
 @given(cells=dense_tables(), height=st.integers(1, 6))
 def test_hierarchical_without_noise_is_exact(cells, height):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kd, "discrete_laplace", recorder := Recorder())
+        patch.setattr(hierarchical_kd, "discrete_laplace", recorder := Recorder())
         parts = hierarchical_parts(Fraction(1), cells.shape, height)
         view = hierarchical_kdtree(as_table(cells), parts)
     assert len(parts) == height + 1 and sum(parts.values()) == 1
@@ -410,7 +413,7 @@ def test_boxes_are_fused_with_the_sums_of_their_cells():
             return calls[-1]
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(kd, "discrete_laplace", recording)
+            patch.setattr(two_step, "discrete_laplace", recording)
             view = two_step_kdtree(
                 as_table(cells), two_step_parts(Fraction(20)), xi0=10, xi1=1e9, random_state=1
             )
@@ -664,7 +667,7 @@ def test_grids_of_wide_domains_stay_small(rule):
     view = skdp.GridSynthesizer(50, domain=WIDE, rule=rule).fit(
         pd.DataFrame(rows, columns=WIDE.names)
     )
-    assert len(view.synopsis_.model.boxes) <= kd.MOST_CELLS
+    assert len(view.synopsis_.model.boxes) <= MOST_CELLS
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from skdp._random import sampling_generator
 from skdp.domain import Categorical, Domain, Numeric
 from skdp.plotting import PlotAxis, plot_view
-from skdp.synopsis import Boxes, Synopsis
+from skdp.release import Boxes, Synopsis
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

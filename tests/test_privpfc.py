@@ -18,13 +18,11 @@ from scipy import stats
 
 from skdp._random import NoiseSource
 from skdp._validation import dyadic_floor
-from skdp.counts import CountTable
 from skdp.domain import Categorical, Numeric, Taxonomy
-from skdp.partition import diffgen as diffgen_module
-from skdp.partition import privpfc as kernel
-from skdp.partition import projection as projection_module
-from skdp.partition.diffgen import diffgen, diffgen_parts
-from skdp.partition.privpfc import (
+from skdp.kernels import diffgen as diffgen_module
+from skdp.kernels import projection as projection_module
+from skdp.kernels.diffgen import diffgen, diffgen_parts
+from skdp.kernels.privpfc import (
     UNIT,
     Options,
     Quality,
@@ -37,7 +35,10 @@ from skdp.partition.privpfc import (
     privpfc_parts,
     select_grid,
 )
-from skdp.partition.projection import confusion_score, projected_histogram, projection_parts
+from skdp.kernels.privpfc import scores as scores_module
+from skdp.kernels.privpfc import selection as selection_module
+from skdp.kernels.projection import confusion_score, projected_histogram, projection_parts
+from skdp.rows import CountTable
 
 EPSILONS = [Fraction(1, 1000), Fraction(3, 100), Fraction(6, 10), Fraction(2), Fraction(30)]
 
@@ -121,17 +122,21 @@ def test_range_of_the_papers_quality(epsilon, widest):
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_range_stays_below_the_bound_for_all_noise(epsilon):
     assert UNIT <= Quality.for_counts(epsilon).score_range <= UNIT * 1.1778174 + 4
-    assert Quality.of_the_paper(epsilon).score_range < 2.2 * UNIT == kernel._PAPER_RANGE - 0.8
+    assert (
+        Quality.of_the_paper(epsilon).score_range
+        < 2.2 * UNIT
+        == selection_module._PAPER_RANGE - 0.8
+    )
 
 
 def every_change(quality, n_classes, most):
     """Changes of a cell's score for every record added to every vector of counts."""
     counts = np.array(list(product(range(most + 1), repeat=n_classes)))
-    before = quality.score(*kernel._two_largest(counts))
+    before = quality.score(*scores_module.two_largest(counts))
     for label in range(n_classes):
         after = counts.copy()
         after[:, label] += 1
-        yield from (quality.score(*kernel._two_largest(after)) - before).tolist()
+        yield from (quality.score(*scores_module.two_largest(after)) - before).tolist()
 
 
 @pytest.mark.parametrize(("n_classes", "most"), [(1, 60), (2, 40), (3, 14), (4, 8)])
@@ -228,8 +233,8 @@ def test_scores_do_not_depend_on_how_they_are_counted(monkeypatch):
     quality = Quality.for_counts(Fraction(1, 2))
     expected = grid_scores(table, OPTIONS, ALL_GRIDS, quality)
     for cells, chunk in ((2**18, 1), (40, 2**20), (40, 1), (0, 2**20)):
-        monkeypatch.setattr(kernel, "_TABLE_CELLS", cells)
-        monkeypatch.setattr(kernel, "_CHUNK", chunk)
+        monkeypatch.setattr(scores_module, "_TABLE_CELLS", cells)
+        monkeypatch.setattr(scores_module, "_CHUNK", chunk)
         assert np.array_equal(grid_scores(table, OPTIONS, ALL_GRIDS, quality), expected)
 
 
@@ -340,8 +345,8 @@ class Recorder:
 @pytest.fixture
 def recorder(monkeypatch):
     record = Recorder()
-    monkeypatch.setattr(kernel, "noisy_max", record)
-    monkeypatch.setattr(kernel, "exponential", record)
+    monkeypatch.setattr(selection_module, "noisy_max", record)
+    monkeypatch.setattr(selection_module, "exponential", record)
     monkeypatch.setattr(diffgen_module, "noisy_max", record)
     monkeypatch.setattr(projection_module, "noisy_max", record)
     return record
@@ -430,7 +435,7 @@ def test_counts_are_exact_plus_noise_of_every_cell(monkeypatch):
         seen.append((values.copy(), epsilon))
         return values + 7
 
-    monkeypatch.setattr(kernel, "discrete_laplace", record)
+    monkeypatch.setattr(selection_module, "discrete_laplace", record)
     table = informative(500).project([0, 1, 3])
     groups = [OPTIONS[0].groups[0], OPTIONS[1].groups[-1]]
     counts = measure_grid_counts(table, groups, [2, 3], Fraction(1, 3))

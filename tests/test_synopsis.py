@@ -21,8 +21,17 @@ from skdp._validation import dyadic_floor
 from skdp.accounting import PrivacyLoss
 from skdp.domain import Categorical, Domain, Numeric
 from skdp.mechanisms import discrete_laplace, discrete_laplace_quantile, discrete_laplace_variance
-from skdp.queries import parse
-from skdp.synopsis import Boxes, BoxModel, LeafErrorBound, QueryResult, Synopsis
+from skdp.release import (
+    Boxes,
+    BoxModel,
+    LeafErrorBound,
+    QueryResult,
+    Synopsis,
+    box_model,
+    intervals,
+    parse,
+)
+from skdp.release import synopsis as release_synopsis
 
 DOMAIN = Domain(
     {
@@ -193,12 +202,10 @@ def test_counts_match_the_expanded_table(seed):
 
 
 def test_batches_of_many_sizes_agree(monkeypatch, small):
-    import skdp.synopsis
-
     queries = QUERIES * 30
     expected = small.count(queries)
-    for name, value in (("_HELD_WEIGHTS", 50), ("_CHUNK", 64)):
-        monkeypatch.setattr(skdp.synopsis, name, value)
+    for module, name, value in ((release_synopsis, "_HELD_WEIGHTS", 50), (box_model, "_CHUNK", 64)):
+        monkeypatch.setattr(module, name, value)
         np.testing.assert_allclose(small.count(queries), expected, atol=1e-9)
     assert small.count([]).shape == (0,)
     assert small.count([], return_interval=True) == []
@@ -421,7 +428,7 @@ def test_noise_intervals_cover_and_are_not_wider_than_needed(ends, epsilon, leve
 def test_four_blocks_have_the_published_half_width():
     # Weights 1, 1, .4, .2 at epsilon 1: exact 4.28, order statistic 4.54, Chernoff 7.28 for
     # continuous noise; the discrete noise has almost the same law.
-    from skdp.synopsis import _chernoff, _simulated_quantile
+    from skdp.release.noise import _chernoff, _simulated_quantile
 
     w, e, n = np.array([1.0, 0.4, 0.2]), np.ones(3), np.array([2, 1, 1])
     assert _chernoff(w, w, e, n, 0.025) == pytest.approx(7.28, rel=0.03)
@@ -453,7 +460,7 @@ def test_equal_queries_have_equal_intervals_and_levels_are_nested(small):
 @pytest.mark.parametrize("n_boxes", [1, 3, 40])
 def test_quantiles_of_slanted_noise(low, high, n_boxes):
     # 100,000 fresh draws; each assertion fails with probability below 1e-6 for the right law.
-    from skdp.synopsis import _chernoff, _noise_quantile, _simulated_quantile
+    from skdp.release.noise import _chernoff, _simulated_quantile, noise_quantile
 
     alpha, epsilon, n_trials = 0.05, Fraction(1, 10), 100_000
     drawn = float(dyadic_floor(epsilon))
@@ -461,7 +468,7 @@ def test_quantiles_of_slanted_noise(low, high, n_boxes):
     z = discrete_laplace(np.zeros(n_trials * n_boxes, dtype=np.int64), epsilon, random_state=3)
     z = z.reshape(n_trials, n_boxes)
     sums = np.maximum(low * z, high * z).sum(axis=1)
-    quantile, _ = _noise_quantile(*slopes, [epsilon], np.zeros(n_boxes, dtype=int), alpha)
+    quantile, _ = noise_quantile(*slopes, [epsilon], np.zeros(n_boxes, dtype=int), alpha)
     margin = 5 * math.sqrt(alpha * (1 - alpha) / n_trials)
     assert (sums > quantile).mean() <= alpha + margin
     kinds = np.array([low]), np.array([high]), np.array([drawn]), np.array([n_boxes])
@@ -470,7 +477,7 @@ def test_quantiles_of_slanted_noise(low, high, n_boxes):
     assert (sums > bound).mean() <= alpha + margin
     assert np.quantile(sums, 1 - alpha) * 1.2 + 1 >= simulated
     # 20% less noise is told apart.
-    less, _ = _noise_quantile(
+    less, _ = noise_quantile(
         *slopes, [epsilon * Fraction(5, 4)], np.zeros(n_boxes, dtype=int), alpha
     )
     assert (sums > less).mean() > alpha + margin
@@ -530,11 +537,9 @@ def test_intervals_with_bounds_cover_adversarial_records(inside, records):
             quantiles[key] = original(low, high, epsilons, index, alpha)
         return quantiles[key]
 
-    import skdp.synopsis
-
-    original = skdp.synopsis._noise_quantile
+    original = intervals.noise_quantile
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(skdp.synopsis, "_noise_quantile", remembered)
+        patch.setattr(intervals, "noise_quantile", remembered)
         for row in noisy:
             model.counts = row
             value = float(model.answer([weights])[0])
@@ -765,7 +770,7 @@ def test_pickles_keep_the_release_and_drop_its_caches(small):
     small.count(QUERIES)
     for other in (pickle.loads(pickle.dumps(small)), copy.deepcopy(small)):
         same(small, other)
-        assert not other.model._intervals
+        assert not other.model._sides
         np.testing.assert_allclose(small.count(QUERIES), other.count(QUERIES))
 
 
@@ -989,8 +994,6 @@ class Flat:
 
 
 def test_another_model_serves_behind_the_same_interface(monkeypatch, tmp_path):
-    import skdp.synopsis
-
     synopsis = Synopsis.from_model(DOMAIN, Flat(600.0, DOMAIN.shape), mechanism="flat")
     assert synopsis.count({"sex": "Male", "size": "S"}) == pytest.approx(100)
     assert synopsis.mean("age") == pytest.approx(24.5)
@@ -999,7 +1002,7 @@ def test_another_model_serves_behind_the_same_interface(monkeypatch, tmp_path):
     synopsis.save(tmp_path / "flat")
     with pytest.raises(ValueError, match="'flat' is unknown"):
         Synopsis.load(tmp_path / "flat")
-    monkeypatch.setitem(skdp.synopsis._MODELS, "flat", Flat)
+    monkeypatch.setitem(release_synopsis._MODELS, "flat", Flat)
     assert Synopsis.load(tmp_path / "flat").total == 600
     with pytest.raises(ValueError, match="has none"):
         synopsis.model.view = lambda axes: np.zeros((2, 3))

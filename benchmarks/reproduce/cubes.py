@@ -19,8 +19,8 @@ import pandas as pd
 from benchmarks.cubes import SEVEN, SIZES, adult, all_methods, figure
 from benchmarks.reproduce import Finding, run
 from skdp import cuboids
-from skdp.counts import CountTable
 from skdp.mechanisms import discrete_laplace
+from skdp.rows import CountTable
 
 __all__ = ["FIGURES", "cardinalities", "cuboid_orders", "dimensions", "seconds", "seconds_of_parts"]
 

@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 from benchmarks import _data
 from benchmarks.reproduce import Finding, run
 from skdp import Domain, Numeric, PairViewSynthesizer
-from skdp.counts import CountTable
 from skdp.exceptions import InsecureSeedWarning
-from skdp.partition.hdpview import CALIBRATIONS, Calibration, hdpview, hdpview_parts
-from skdp.partition.privtree import privtree, privtree_parts
-from skdp.synopsis import Boxes, BoxModel
+from skdp.kernels.hdpview import CALIBRATIONS, Calibration, hdpview, hdpview_parts
+from skdp.kernels.privtree import privtree, privtree_parts
+from skdp.release import Boxes, BoxModel
+from skdp.rows import CountTable
 
 __all__ = ["FIGURES"]
 

@@ -24,10 +24,12 @@ from benchmarks.kmeans import best_nicv, blobs, nicv, private_fit
 from benchmarks.reproduce import MARKERS, Finding, run
 from skdp._random import noise_source, sampling_generator
 from skdp.exceptions import InsecureSeedWarning
+from skdp.kernels.kmeans.eugkm import grid
+from skdp.kernels.kmeans.lloyd import ray_turi
+from skdp.kernels.kmeans.privgene import genetic
+from skdp.kernels.kmeans.sample_aggregate import block_centroids
+from skdp.kernels.kmeans.task import Task
 from skdp.mechanisms import discrete_laplace
-from skdp.partition import kmeans_algorithms
-from skdp.partition.kmeans import ray_turi
-from skdp.partition.kmeans_task import Task
 
 __all__ = ["FIGURES"]
 
@@ -238,7 +240,7 @@ def figure_4_4(out: Path, quick: bool) -> Finding:
             best = best_nicv(X, k)
             for t, theta in enumerate(thetas):
                 task = _task(X, k, {"grid": 1}, seed=k)
-                centers = kmeans_algorithms.grid(task, "extended", theta).centroids
+                centers = grid(task, "extended", theta).centroids
                 excess = nicv(X, _decode(centers)) - best
                 found[t, i, j] = max(excess, 1e-5)
                 rows.append({"theta": theta, "k": k, "d": d, "excess": excess})
@@ -286,7 +288,7 @@ def figure_4_6(out: Path, quick: bool) -> Finding:
         for exponent in exponents:
             n_blocks = max(1, round(n ** (1 - exponent)))
             task = _task(sample, k, {}, seed=1)
-            blocks = kmeans_algorithms.block_centroids(
+            blocks = block_centroids(
                 task.points, task.shape, k, n_blocks, task.source, task.generator
             )
             share = Fraction(1, 2 * k * d)
@@ -339,7 +341,7 @@ def figure_4_7(out: Path, quick: bool) -> Finding:
             curves["Lloyd"].append(float(np.mean([fit.inertia_ / len(sample) for fit in fits])))
             # So much budget that the best are always selected.
             task = _task(sample, k, {"rounds": 10**7}, seed=3)
-            centers = kmeans_algorithms.genetic(task, rounds=n).centroids
+            centers = genetic(task, rounds=n).centroids
             curves["genetic"].append(nicv(sample, _decode(centers)))
         for marker, (name, values) in zip(MARKERS, curves.items(), strict=False):
             ax.plot(rounds, values, marker=marker, markersize=4, label=name)

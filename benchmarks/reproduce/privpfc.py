@@ -33,10 +33,10 @@ from skdp import (
     PrivPfCTransformer,
     ProjectedHistogramTransformer,
 )
-from skdp.counts import CountTable
 from skdp.exceptions import InsecureSeedWarning
-from skdp.partition import privpfc as kernel
-from skdp.partition.privpfc import Quality, grid_scores, paper_grids
+from skdp.kernels import privpfc as kernel
+from skdp.kernels.privpfc import Quality, grid_scores, paper_grids
+from skdp.rows import CountTable
 
 __all__ = ["FIGURES"]
 
@@ -456,7 +456,7 @@ def _figure_3_10(out_dir: Path, quick: bool) -> Finding:
 def _noise_free_choice(
     problem: tables.Problem, name: str, epsilon: float, fold: int
 ) -> tuple[float, float]:
-    from skdp.partition import diffgen
+    from skdp.kernels import diffgen
 
     module = kernel if name == "PrivPfC" else diffgen
     private = module.noisy_max

@@ -44,8 +44,8 @@ from ..model_selection import (
     private_mse,
 )
 from ..preprocessing import PrivateQuantileClipper, PrivateStandardScaler
+from ..release import Synopsis
 from ..selection import DPTopKSelector, most_frequent_items
-from ..synopsis import Synopsis
 from ..synthesis import (
     GridSynthesizer,
     HDPViewSynthesizer,

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._random import Call, NoiseSource, Tape, noise_source
-from skdp._validation import as_epsilon
-from skdp.mechanisms._noise import LIMIT, _as_integers, _rate, geometric
+from .._random import Call, NoiseSource, Tape, noise_source
+from .._validation import as_epsilon
+from ._noise import LIMIT, _as_integers, _rate, geometric
 
 __all__ = ["exponential", "noisy_max", "permute_and_flip", "top_k"]
 

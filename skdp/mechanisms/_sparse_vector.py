@@ -16,10 +16,10 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._random import Call, Tape, noise_source, process_mark
-from skdp._validation import as_epsilon, as_fraction, dyadic_floor, split_epsilon
-from skdp.accounting import PrivacyLoss, charge
-from skdp.mechanisms._noise import (
+from .._random import Call, Tape, noise_source, process_mark
+from .._validation import as_epsilon, as_fraction, dyadic_floor, split_epsilon
+from ..accounting import PrivacyLoss, charge
+from ._noise import (
     _as_integers,
     _as_sensitivity,
     _rate,
@@ -28,7 +28,7 @@ from skdp.mechanisms._noise import (
     geometric,
     geometric_variance,
 )
-from skdp.mechanisms._selection import _as_count
+from ._selection import _as_count
 
 __all__ = ["SparseVector", "sparse_vector_top_k"]
 

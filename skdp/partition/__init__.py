@@ -1,1 +1,1 @@
-"""Partitioning kernels: a table of counts in, disjoint boxes out."""
+"""The former place of `skdp.kernels`, kept for pickles that name `skdp.partition.kdtree`."""

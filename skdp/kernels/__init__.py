@@ -1,0 +1,1 @@
+"""Algorithms on counts, one a module: they know no estimator."""

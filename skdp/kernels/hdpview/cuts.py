@@ -1,0 +1,196 @@
+"""HDPView: scores of all cuts of all blocks, and the private choice among them.
+
+A score is a vector: the blocks one after the other, in a block the attributes in order, and in an
+attribute its cuts from left to right; in grid steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._random import NoiseSource
+from ..._types import CodeArray, IntArray
+from ...mechanisms import noisy_max
+from ..splitting import Blocks, group_sums, inner_cuts, running_sums, starts
+from .errors import (
+    capped_product,
+    cells_of,
+    error_steps,
+    sums_above,
+)
+from .parameters import GRID, SENSITIVITY
+
+__all__ = ["SCORES", "choose_cuts"]
+
+# Number of scores held at once.
+_CUTS_AT_ONCE = 2**22
+
+
+class _Cuts(NamedTuple):
+    """All cuts of one attribute in some blocks; rows are counted in slots, one for each code."""
+
+    owner: IntArray  # block of each cut
+    left: IntArray  # codes in its left part
+    begin: IntArray  # first slot of the block; the cut is at begin + left
+    end: IntArray
+    slot: IntArray  # (n_rows,)
+    n_slots: int
+
+
+def _cuts(blocks: Blocks, axis: int, column: CodeArray) -> _Cuts:
+    side = blocks.sides[:, axis]
+    offset = starts(side)
+    owner, left = inner_cuts(side)
+    slot = (offset - blocks.lower[:, axis])[blocks.block] + column[blocks.row]
+    begin = offset[owner]
+    return _Cuts(owner, left, begin, begin + side[owner], slot, int(side.sum()))
+
+
+def _imbalance(blocks: Blocks, columns: Sequence[CodeArray], counts: IntArray) -> IntArray:
+    """How many records a uniform block would put on the wrong side of each cut, rounded down."""
+    sides = blocks.sides
+    first = starts((sides - 1).ravel()).reshape(sides.shape)
+    scores = np.zeros(int((sides - 1).sum()), dtype=np.int64)
+    x = counts[blocks.row]
+    for axis, column in enumerate(columns):
+        cuts = _cuts(blocks, axis, column)
+        sums = running_sums(group_sums(cuts.slot, x, cuts.n_slots))
+        in_left = sums[cuts.begin + cuts.left] - sums[cuts.begin]
+        side = cuts.end - cuts.begin
+        # S n_left / n = S left / side, in whole records and a rest of part / side; products of
+        # records and codes, which might overflow, are not formed.
+        quotient, remainder = np.divmod(blocks.total[cuts.owner], side)
+        whole, part = np.divmod(remainder * cuts.left, side)
+        excess = in_left - quotient * cuts.left - whole
+        scores[first[cuts.owner, axis] + cuts.left - 1] = np.where(
+            excess > 0,
+            GRID * excess + -GRID * part // side,
+            GRID * part // side - GRID * excess,
+        )
+    return scores
+
+
+def _imbalance_range(sides: IntArray) -> IntArray:
+    """Length of the interval in which one record moves all imbalances of a block.
+
+    A record on the left moves S_left - S f, f = left / side, by 1 - f and one on the right by -f:
+    at most 1 - 1 / side, up or down; in grid steps by at most the next integer.
+    """
+    return 2 * (GRID - GRID // sides.max(axis=1))
+
+
+def _remaining_error(blocks: Blocks, columns: Sequence[CodeArray], counts: IntArray) -> IntArray:
+    """Minus the sum of the aggregation errors of the two parts that each cut leaves."""
+    sides = blocks.sides
+    rest = cells_of(sides)[1]
+    scores = np.repeat(-2 * GRID * blocks.total, (sides - 1).sum(axis=1))
+    # The error of a sparse part is 2 S - 2 S c / n. Where the second term rounds to zero even for
+    # all records in the smallest part, all cuts of the block are equal and no row need be read.
+    # This is the usual case in wide tables. (The 1 allows for rounding in floats.)
+    occupied = np.bincount(blocks.block, minlength=len(sides))
+    share = (4 * GRID + 1) * blocks.total.astype(float) * occupied
+    uneven = np.flatnonzero(share > rest.min(axis=1))
+    first = starts((sides - 1).ravel()).reshape(sides.shape)[uneven]
+    blocks, rest = blocks.select(uneven), rest[uneven]
+    x = counts[blocks.row]
+    for axis, column in enumerate(columns):
+        cuts = _cuts(blocks, axis, column)
+        parts = _Parts(cuts, blocks.block, x, rest[cuts.owner, axis])
+        middle = cuts.begin + cuts.left
+        score = -(parts.errors(cuts.begin, middle) + parts.errors(middle, cuts.end))
+        scores[first[cuts.owner, axis] + cuts.left - 1] = score
+    return scores
+
+
+class _Parts:
+    """Parts of blocks, as ranges of slots: their aggregation errors.
+
+    Parameters
+    ----------
+    cuts : _Cuts
+    block, x : ndarray of int64, shape (n_rows,)
+        Block and count of each row.
+    slice_cells : ndarray of int64, shape (n_cuts,)
+        Cells in a slice of width 1 of the block of each cut.
+    """
+
+    def __init__(self, cuts: _Cuts, block: IntArray, x: IntArray, slice_cells: IntArray) -> None:
+        self._cuts, self._block, self._x = cuts, block, x
+        self._slice_cells = slice_cells
+        self._sums = running_sums(group_sums(cuts.slot, x, cuts.n_slots))
+        self._rows = running_sums(np.bincount(cuts.slot, minlength=cuts.n_slots))
+
+    def errors(self, low: IntArray, high: IntArray) -> IntArray:
+        """Error of the slots from ``low`` to ``high``, excluded, of the block of each cut."""
+        cuts, x = self._cuts, self._x
+        total = self._sums[high] - self._sums[low]
+        n_heavy = self._rows[high] - self._rows[low]
+        cells = capped_product(high - low, self._slice_cells)
+        heavy = total.copy()
+        dense = np.flatnonzero(total > cells)
+        if len(dense):
+            needed = np.zeros(self._block.max() + 1, dtype=bool)
+            needed[cuts.owner[dense]] = True
+            inside = needed[self._block]
+            heavy[dense], n_heavy[dense] = sums_above(
+                cuts.slot[inside], x[inside], low[dense], high[dense], total[dense] // cells[dense]
+            )
+        return error_steps(heavy, n_heavy, total, cells)
+
+
+def _remaining_error_range(sides: IntArray) -> IntArray:
+    """Length of the interval in which one record moves all remaining errors of a block.
+
+    A record lies in one part of each cut and moves the error of a part of n cells by at most
+    2 (1 - 1 / n), up or down; in grid steps by at most the next integer. The largest part of any
+    cut lacks one slice of the longest axis.
+    """
+    largest = capped_product(cells_of(sides)[1].min(axis=1), np.maximum(sides.max(axis=1) - 1, 1))
+    return 2 * (SENSITIVITY - SENSITIVITY // largest)
+
+
+SCORES = {
+    "imbalance": (_imbalance, _imbalance_range),
+    "error": (_remaining_error, _remaining_error_range),
+}
+
+
+def choose_cuts(
+    blocks: Blocks,
+    columns: Sequence[CodeArray],
+    counts: IntArray,
+    score: str,
+    epsilon: Fraction,
+    noise: NoiseSource,
+) -> IntArray:
+    """Private choice of one cut in each block, counted from the first cut of the block."""
+    sides = blocks.sides
+    n_cuts = (sides - 1).sum(axis=1)
+    if len(blocks) > 1 and int(n_cuts.sum()) > _CUTS_AT_ONCE:
+        half = np.arange(len(sides)) < len(sides) // 2
+        halves = [blocks.select(np.flatnonzero(part)) for part in (half, ~half)]
+        return np.concatenate(
+            [choose_cuts(part, columns, counts, score, epsilon, noise) for part in halves]
+        )
+    score_of, range_of = SCORES[score]
+    scores, score_range = score_of(blocks, columns, counts), range_of(sides)
+    first = starts(n_cuts)
+    chosen = np.zeros(len(sides), dtype=np.int64)
+    # Privacy. Released: one cut of each block. A record lies in one block, so the choices of one
+    # depth compose in parallel; its choice costs epsilon, because the score range, a function of
+    # the public shape of the block, bounds how far apart one record can move two scores. A block
+    # of two cells has one cut, and nothing to choose.
+    for value in np.unique(score_range[n_cuts > 1]):
+        members = np.flatnonzero((score_range == value) & (n_cuts > 1))
+        lengths = n_cuts[members]
+        begin = starts(lengths)
+        candidates = np.repeat(first[members] - begin, lengths) + np.arange(lengths.sum())
+        winners = noisy_max(
+            scores[candidates], epsilon, int(value), starts=begin, random_state=noise
+        )
+        chosen[members] = winners - begin
+    return chosen

@@ -1,0 +1,271 @@
+"""Budget and public parameters of HDPView."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._validation import split_epsilon
+from ..stop_test import certified_rate, converge_loss, split_gain
+
+__all__ = [
+    "CALIBRATIONS",
+    "Calibration",
+    "GRID",
+    "HDPViewParameters",
+    "SENSITIVITY",
+    "hdpview_parameters",
+    "hdpview_parts",
+]
+
+# Errors and scores are rounded to multiples of 1/GRID records: public, and fine against any noise.
+GRID = 4
+# One record moves an aggregation error by less than 2, hence its rounding by at most this.
+SENSITIVITY = 2 * GRID
+# Largest domain that may fall apart into single cells.
+_MOST_SINGLE_CELLS = 2**22
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Public choices that turn a budget and a domain into `HDPViewParameters`; any are private."""
+
+    # Shares of the budget.
+    converge: Fraction
+    cut: Fraction
+    counts: Fraction
+    # delta = ln(alpha) * noise scale.
+    alpha: Fraction
+    # Most private cuts on a path.
+    most_cuts: int | None
+    # Level of the root: how many times delta is taken off its error. Where it is negative, the
+    # first cuts are made even in sparse tables, and delta weighs less further down.
+    root_level: int
+    # What a cut is chosen by, a key of SCORES.
+    score: str
+    # Noise, bias and floor by the published formulas, not from the exact worst case.
+    published: bool = False
+    # Private cuts on a path, in multiples of log2(number of cells).
+    beta: Fraction = Fraction(6, 5)
+
+
+CALIBRATIONS = {
+    # The constants are tuned on real tables at epsilon .1 and 1; none of them matters for privacy,
+    # which `certified_test` establishes whatever they are.
+    "tight": Calibration(
+        Fraction(40, 100), Fraction(35, 100), Fraction(25, 100), Fraction(4), 15, -2, "imbalance"
+    ),
+    "paper": Calibration(
+        Fraction(81, 100),
+        Fraction(9, 100),
+        Fraction(10, 100),
+        Fraction(8, 5),
+        None,
+        1,
+        "error",
+        published=True,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class HDPViewParameters:
+    """What `hdpview` takes from the budget and the domain; all of it is public.
+
+    Attributes
+    ----------
+    kappa : int
+        Private cuts on a path; deeper blocks are cut at random.
+    score : {"imbalance", "error"}
+        What a cut is chosen by: see `hdpview`.
+    rate : Fraction
+        The noise of a converge test is discrete Laplace, with this epsilon for a grid step.
+    delta_steps, theta_steps, floor_steps : int
+        Bias for each level, threshold, and smallest biased error, in grid steps.
+    root_level : int
+        Level of the root: a block ``depth`` levels below it is biased by
+        ``(root_level + depth) * delta``.
+    loss : float
+        Certified bound of the privacy loss of all converge tests on one path.
+    """
+
+    kappa: int
+    score: str
+    rate: Fraction
+    delta_steps: int
+    theta_steps: int
+    floor_steps: int
+    root_level: int
+    loss: float
+
+    @property
+    def step(self) -> float:
+        """Grid step of errors and noise, in records."""
+        return 1 / GRID
+
+    @property
+    def lam(self) -> float:
+        """Scale of the converge noise, in records."""
+        return float(1 / (self.rate * GRID))
+
+    @property
+    def delta(self) -> float:
+        """Bias for each level, in records."""
+        return self.delta_steps / GRID
+
+    @property
+    def theta(self) -> float:
+        """Threshold of the biased error, in records."""
+        return self.theta_steps / GRID
+
+    @property
+    def floor(self) -> float:
+        """Smallest biased error, in records."""
+        return self.floor_steps / GRID
+
+
+def hdpview_parts(
+    epsilon: Fraction, shape: Sequence[int], *, calibration: str | Calibration = "tight"
+) -> dict[str, Fraction]:
+    """Divide a budget among the converge tests, the cuts and the counts.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+    shape : sequence of int
+        Number of codes of each attribute.
+    calibration : {"tight", "paper"}, default="tight"
+
+    Returns
+    -------
+    dict of str to Fraction
+        Parts "converge", "cut" and "counts" that sum to ``epsilon``; "counts" alone for a domain
+        of one cell.
+
+    Raises
+    ------
+    ValueError
+        If the calibration is unknown, or it is "paper" and epsilon so large that every block of
+        a large domain would be cut down to its single cells.
+    """
+    rule = _rule(calibration)
+    shares = {"counts": rule.counts}
+    if math.prod(int(size) for size in shape) > 1:
+        shares = {"converge": rule.converge, "cut": rule.cut, "counts": rule.counts}
+    parts = split_epsilon(epsilon, shares)
+    hdpview_parameters(parts, shape, calibration=calibration)
+    return parts
+
+
+def hdpview_parameters(
+    parts: Mapping[str, Fraction], shape: Sequence[int], *, calibration: str | Calibration = "tight"
+) -> HDPViewParameters:
+    """Parameters of `hdpview`, computed from the budget and the domain alone.
+
+    Parameters
+    ----------
+    parts : mapping of str to Fraction
+        Budget for "converge", "cut" and "counts".
+    shape : sequence of int
+        Number of codes of each attribute.
+    calibration : {"tight", "paper"}, default="tight"
+
+    Returns
+    -------
+    HDPViewParameters
+
+    Raises
+    ------
+    ValueError
+        As `hdpview_parts`.
+    """
+    rule = _rule(calibration)
+    cells = math.prod(int(size) for size in shape)
+    # The threshold is the mean absolute noise of a count.
+    theta = math.floor(GRID / parts["counts"] + Fraction(1, 2))
+    if cells == 1:
+        # Nothing is tested and nothing cut.
+        return HDPViewParameters(
+            0, rule.score, Fraction(1), SENSITIVITY, theta, theta, rule.root_level, 0.0
+        )
+    test = certified_test(parts["converge"], rule)
+    if test.split_at_floor > 0.5 and cells > _MOST_SINGLE_CELLS:
+        raise ValueError(
+            f"With calibration={calibration!r} and {float(sum(parts.values())):g} of epsilon, even "
+            f"an empty block is cut with probability {test.split_at_floor:.2f}: the {cells:.3g} "
+            "cells of this domain would all become blocks of their own. Nothing was read or spent. "
+            "Use calibration='tight', or an epsilon below 2.7."
+        )
+    # floor(beta log2(cells)), in integers.
+    kappa = ((cells**rule.beta.numerator).bit_length() - 1) // rule.beta.denominator
+    return HDPViewParameters(
+        kappa if rule.most_cuts is None else min(kappa, rule.most_cuts),
+        rule.score,
+        test.rate,
+        test.delta,
+        theta,
+        theta + test.floor,
+        rule.root_level,
+        test.loss,
+    )
+
+
+def _rule(calibration: str | Calibration) -> Calibration:
+    if isinstance(calibration, Calibration):
+        return calibration
+    if calibration not in CALIBRATIONS:
+        raise ValueError(f"calibration must be 'tight' or 'paper', got {calibration!r}.")
+    return CALIBRATIONS[calibration]
+
+
+class _Test(NamedTuple):
+    rate: Fraction
+    delta: int
+    floor: int  # relative to the threshold
+    loss: float
+    split_at_floor: float
+
+
+def _tight_test(rate: float, alpha: Fraction) -> tuple[int, int]:
+    """Bias and floor, in grid steps relative to the threshold, for noise of this rate."""
+    delta = math.ceil(math.log(alpha) / rate)
+    # At -eta a block splits with probability r**(1 + eta) / (1 + r); with a quarter for each of its
+    # two sides an empty block has half a child on average, and empty regions stay in few blocks.
+    eta = math.ceil(math.log(4 / (1 + math.exp(-rate))) / rate) - 1
+    return max(delta, SENSITIVITY), -max(eta, 0)
+
+
+def _paper_test(rate: float, alpha: Fraction) -> tuple[int, int]:
+    delta = math.ceil(math.log(alpha) / rate)
+    return delta, SENSITIVITY - delta
+
+
+@lru_cache(maxsize=256)
+def certified_test(epsilon: Fraction, rule: Calibration) -> _Test:
+    """Converge test with the least noise of a calibration whose certified loss is within epsilon.
+
+    The paper gives its noise by a formula, which is taken as the least. Beyond a total epsilon of
+    2.7 its bias falls below the sensitivity and its floor, 2 - delta, rises above the threshold:
+    still private, but then every block splits with probability above a half, empty ones too.
+    """
+    alpha = rule.alpha
+    # The stop alone can lose the sensitivity times the rate.
+    most = epsilon / SENSITIVITY
+    if rule.published:
+        most *= (alpha - 1) / (3 * alpha - 2)
+
+    def test(rate: float) -> tuple[int, int]:
+        return (_paper_test if rule.published else _tight_test)(rate, alpha)
+
+    low = certified_rate(epsilon, most, test, SENSITIVITY)
+    delta, floor = test(float(low))
+    gain = split_gain(np.array([min(floor, 0)]), np.array([max(floor, 0)]), float(low))[0]
+    at_zero = 1 / (1 + math.exp(float(low)))
+    loss = converge_loss(float(low), SENSITIVITY, delta, floor)
+    return _Test(low, delta, floor, loss, at_zero * math.exp(math.copysign(gain, floor)))

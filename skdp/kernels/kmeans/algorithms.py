@@ -1,0 +1,66 @@
+"""The algorithms of Su's dissertation behind `DPKMeans`, and the list of all: budget to centroids.
+
+Every algorithm takes a `Task`, spends exactly ``task.parts`` on its points and returns a
+`Clustering`, which holds releases only. `algorithm_parts` says what the parts are: they follow
+from public parameters, never from the data. Where a decision depends on the number of records
+(how fine a grid, how many rounds or blocks), it depends on a noisy number, released first, or on
+a public one: the exact number would show in the shape of the release.
+
+References
+----------
+D. Su, "Differentially private data publishing for data analysis", Purdue 2016, chapter 4;
+A. Blum, C. Dwork, F. McSherry, K. Nissim, "Practical privacy: the SuLQ framework", PODS 2005
+(DPLloyd); P. Mohan and others, "GUPT", SIGMOD 2012 (sample and aggregate); J. Zhang and others,
+"PrivGene", SIGMOD 2013 (genetic).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from ..._validation import split_epsilon
+from .auto import auto
+from .dplloyd import lloyd, lloyd_improved
+from .eugkm import grid, hybrid
+from .privgene import genetic
+from .sample_aggregate import sample_aggregate
+from .task import Clustering, Task
+
+__all__ = ["ALGORITHMS", "GRID_ALGORITHMS", "ROW_ALGORITHMS", "algorithm_parts"]
+
+# Share of epsilon for the number of records, where it is not public.
+_RECORDS_SHARE = Fraction(1, 50)
+
+
+def algorithm_parts(
+    algorithm: str, epsilon: Fraction, n_records: int | None
+) -> dict[str, Fraction]:
+    """Parts of the budget: from public parameters alone."""
+    _, shares, needs_total = ALGORITHMS[algorithm]
+    if needs_total and n_records is None:
+        left = 1 - _RECORDS_SHARE
+        shares = {name: share * left for name, share in shares.items()}
+        shares["records"] = _RECORDS_SHARE
+    return split_epsilon(epsilon, shares)
+
+
+_ONE = Fraction(1)
+_HALF = Fraction(1, 2)
+# Name: the algorithm, the shares of its parts, and whether it must know the number of records.
+ALGORITHMS: dict[str, tuple[Callable[[Task], Clustering], dict[str, Fraction], bool]] = {
+    "auto": (auto, {"clustering": _ONE}, True),
+    "lloyd": (lloyd, {"rounds": _ONE}, False),
+    "lloyd-improved": (lloyd_improved, {"rounds": _ONE}, True),
+    "uniform-grid": (lambda task: grid(task, "uniform"), {"grid": _ONE}, True),
+    "m-estimator": (lambda task: grid(task, "m-estimator"), {"grid": _ONE}, True),
+    "extended-grid": (lambda task: grid(task, "extended"), {"grid": _ONE}, True),
+    "hybrid": (hybrid, {"clustering": _ONE}, True),
+    "sample-aggregate": (sample_aggregate, {"range": _HALF, "centroids": _HALF}, True),
+    "genetic": (genetic, {"rounds": _ONE}, True),
+}
+
+# Those that release a grid, on which the number of clusters can be chosen.
+GRID_ALGORITHMS = ("auto", "uniform-grid", "m-estimator", "extended-grid", "hybrid")
+# Those that read rows one by one, and so cannot run in an engine.
+ROW_ALGORITHMS = ("sample-aggregate", "genetic")

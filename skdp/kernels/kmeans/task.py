@@ -1,0 +1,169 @@
+"""What a private k-means algorithm is given, what it releases, and k-means on what is released."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ..._random import NoiseSource
+from ..._types import CodeArray, FloatArray, IntArray
+from ...mechanisms import discrete_laplace
+from .assign import nearest
+from .cells import Cells
+from .lloyd import best_kmeans, ray_turi
+from .rows import Points, count_points
+from .starts import kmeans_plus_plus, sphere_packing
+from .tree import Leaves
+
+__all__ = ["Clustering", "Task", "cluster_masses", "cluster_released"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Private points, and what is public about the clustering wanted.
+
+    Attributes
+    ----------
+    points : ndarray of int32, shape (n, d), or CodedRows
+        Codes below ``shape``: private. Those of an engine are asked for counts and sums only.
+    shape : tuple of int
+    clusters : tuple of int
+        Numbers of clusters to choose from, ascending.
+    parts : mapping of str to Fraction
+        The budget, by name.
+    n_records : int or None
+        Public number of records, or None.
+    n_init : int
+        Starts on released points.
+    n_rounds : int
+        Rounds of the plain private Lloyd algorithm.
+    init : ndarray of float64, shape (k, d), or None
+        Public starting centroids in codes, instead of drawn ones.
+    source : NoiseSource
+        For noise, and for whatever else must stay secret.
+    generator : numpy.random.Generator
+        For what reads releases only, and for starts.
+    """
+
+    points: Points
+    shape: tuple[int, ...]
+    clusters: tuple[int, ...]
+    parts: Mapping[str, Fraction]
+    n_records: int | None
+    n_init: int
+    n_rounds: int
+    init: FloatArray | None
+    source: NoiseSource
+    generator: np.random.Generator
+
+    @property
+    def n_axes(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    def total(self) -> int:
+        """Public or noisy number of records, at least 1; spends the part "records"."""
+        if self.n_records is not None:
+            return max(1, self.n_records)
+        epsilon = self.parts["records"]
+        return max(
+            1, int(discrete_laplace(count_points(self.points), epsilon, random_state=self.source))
+        )
+
+    @property
+    def rows(self) -> CodeArray:
+        """The points, where they must be in memory."""
+        if not isinstance(self.points, np.ndarray):
+            raise TypeError("This algorithm reads its points one by one, not in an engine.")
+        return self.points
+
+    def starts(self, k: int) -> FloatArray:
+        """Starts that do not look at any data, (n_init, k, d)."""
+        if self.init is not None:
+            return self.init[None]
+        return sphere_packing(self.shape, k, self.n_init, self.generator)
+
+    def greedy_starts(self, points: FloatArray, weights: FloatArray, k: int, n: int) -> FloatArray:
+        """Starts on released points: two thirds by k-means++, one third blind."""
+        if self.init is not None:
+            return self.init[None]
+        greedy = n - n // 3
+        starts = kmeans_plus_plus(points, weights, k, greedy, self.generator)
+        if greedy < n:
+            blind = sphere_packing(self.shape, k, n - greedy, self.generator)
+            starts = np.concatenate([starts, blind])
+        return starts
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """What an algorithm releases.
+
+    Attributes
+    ----------
+    centroids : ndarray of float64, shape (k, d)
+        In codes.
+    counts : ndarray of float64, shape (k,), or None
+        Noisy numbers of records of the clusters.
+    cells : Cells or None
+        The noisy grid.
+    edges : list of ndarray or None
+        Edges of the grid.
+    cell_epsilon : Fraction or None
+        The noise of the cells.
+    validity : dict of int to float, or None
+        Ray-Turi validity of every number of clusters tried.
+    leaves : Leaves or None
+        Boxes of a noisy tree, in parts of the axes that ``edges`` separate.
+    """
+
+    centroids: FloatArray
+    counts: FloatArray | None = None
+    cells: Cells | None = None
+    edges: list[IntArray] | None = None
+    cell_epsilon: Fraction | None = None
+    validity: dict[int, float] | None = None
+    leaves: Leaves | None = None
+
+
+def cluster_released(
+    task: Task, points: FloatArray, weights: FloatArray, *, greedy: bool
+) -> tuple[FloatArray, dict[int, float] | None]:
+    """Best centroids on released points, for the most valid number of clusters.
+
+    Parameters
+    ----------
+    task : Task
+    points : ndarray of float64, shape (m, d)
+        None at all counts as one point in the middle of the box.
+    weights : ndarray of float64, shape (m,)
+        May be negative.
+    greedy : bool
+        Start by k-means++ on the points as well, not only blindly.
+
+    Returns
+    -------
+    centroids : ndarray of float64, shape (k, d)
+    validity : dict of int to float, or None
+        None where there was no choice.
+    """
+    if not len(points):
+        points = (np.array([task.shape], dtype=np.float64) - 1) / 2
+        weights = np.ones(1)
+    found = {}
+    for k in task.clusters:
+        starts = task.greedy_starts(points, weights, k, task.n_init) if greedy else task.starts(k)
+        found[k] = best_kmeans(points, weights, starts, task.shape)[0]
+    if len(found) == 1:
+        return found[task.clusters[0]], None
+    validity = {k: ray_turi(points, weights, centroids) for k, centroids in found.items()}
+    return found[min(validity, key=lambda k: validity[k])], validity
+
+
+def cluster_masses(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> FloatArray:
+    """Sum of the weights of the released points that are nearest to each centroid."""
+    labels = nearest(points, centroids)
+    return np.bincount(labels, weights=weights, minlength=len(centroids)).astype(np.float64)

@@ -1,0 +1,326 @@
+"""A noisy tree of boxes over integer points, cut where the axes say that the records lie.
+
+In many dimensions most cells of a grid hold few records or none: either the noise of the empty
+ones outweighs the records, or the records of sparse cells are lost with them. A tree spends its
+cells where the records are and loses none: its leaves divide the whole box, large ones where it
+is empty.
+
+Privacy (neighbours add or remove one record). *Margins*: a record is in one bin of each axis, so
+a histogram of every axis at ``epsilon / d`` costs ``epsilon``. *Tree*: a level of the tree counts
+disjoint boxes, so it costs its part of the budget once. A box that is not divided gets, in place
+of one part, all that is left, and no descendant of it is counted: along the path of a record the
+parts add up to ``epsilon``. Which boxes are divided, and where, depends on margins and earlier
+levels, which are released. Making the counts agree with each other is post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._random import NoiseSource
+from ..._types import BoolArray, CodeArray, FloatArray, IntArray
+from ...hierarchy import project_to_simplex
+from ...mechanisms import discrete_laplace, discrete_laplace_variance
+from ...rows import CodedRows, part_of
+from .cells import even_edges
+from .rows import Points
+
+__all__ = ["Binned", "Leaves", "Margins", "measure_margins", "measure_tree"]
+
+# Bins of an axis: what a box can be cut to.
+_BINS = 64
+# This part of a margin is spread evenly: cuts and places do not rest on its noise alone.
+_EVEN = 0.02
+# Parts of the budget for the levels, from the top.
+_LEVELS = (Fraction(4, 19), Fraction(6, 19), Fraction(9, 19))
+_MOST_CHILDREN = 16
+# Records that a child should have, in units of the noise of its level; more if the leaves would
+# become too many.
+_CHILD = 2.0
+_MOST_LEAVES = 4000
+# A count counts as zero among its siblings below this many standard deviations.
+_ZERO = 1.0
+
+
+@dataclass(frozen=True)
+class Binned:
+    """Private points by the bins of their axes.
+
+    Attributes
+    ----------
+    bins : ndarray of int32, shape (m, d)
+    counts : ndarray of int64, shape (m,), or None
+        Points that a row stands for; None is one each.
+    edges : list of ndarray of int64
+        First codes of the bins of each axis, and the end: public.
+    """
+
+    bins: CodeArray
+    counts: IntArray | None
+    edges: list[IntArray]
+
+    @classmethod
+    def of(cls, points: Points, shape: Sequence[int]) -> Binned:
+        """Points in memory one by one; of an engine the distinct rows of bins, in one pass."""
+        sides = [min(size, _BINS) for size in shape]
+        edges = [even_edges(size, side) for size, side in zip(shape, sides, strict=True)]
+        if isinstance(points, CodedRows):
+            bins, counts = points.parts(sides)
+            return cls(bins, counts, edges)
+        bins = np.empty(points.shape, dtype=np.int32, order="F")
+        for axis, (size, side) in enumerate(zip(shape, sides, strict=True)):
+            bins[:, axis] = part_of(points[:, axis].astype(np.int64), size, side)
+        return cls(bins, None, edges)
+
+    def tally(self, labels: NDArray, rows: IntArray | None, size: int) -> IntArray:
+        """Exact number of points by label, of some of the rows: private."""
+        counts = self.counts
+        if counts is not None and rows is not None:
+            counts = counts[rows]
+        return np.bincount(labels, weights=counts, minlength=size).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Margins:
+    """How the records lie along each axis, by what has been released.
+
+    Attributes
+    ----------
+    edges : list of ndarray of int64
+        First codes of the bins, and the end.
+    masses : list of ndarray of float64
+        Parts of the records in the bins, positive, with sum 1.
+    """
+
+    edges: list[IntArray]
+    masses: list[FloatArray]
+
+    @classmethod
+    def even(cls, edges: list[IntArray]) -> Margins:
+        """Records that lie evenly, for want of better knowledge."""
+        return cls(edges, [np.diff(edge) / edge[-1] for edge in edges])
+
+    def quantiles(self, axis: int, lower: IntArray, upper: IntArray, u: FloatArray) -> FloatArray:
+        """Places in codes, at the part u of what lies between two edges of an axis."""
+        places = self.edges[axis] - 0.5
+        levels = np.concatenate([[0.0], np.cumsum(self.masses[axis])])
+        low, high = (np.interp(end - 0.5, places, levels) for end in (lower, upper))
+        found: FloatArray = np.interp(low + u * (high - low), levels, places)
+        return found
+
+
+def measure_margins(binned: Binned, n: int, epsilon: Fraction, source: NoiseSource) -> Margins:
+    """Noisy histogram of every axis, for ``epsilon`` together; ``n`` is public or released."""
+    share = epsilon / len(binned.edges)
+    masses = []
+    for axis, edge in enumerate(binned.edges):
+        exact = binned.tally(binned.bins[:, axis], None, len(edge) - 1)
+        noisy = discrete_laplace(exact, share, random_state=source).astype(np.float64)
+        mass = project_to_simplex(noisy, float(n)) / n
+        masses.append((1 - _EVEN) * mass + _EVEN * np.diff(edge) / edge[-1])
+    return Margins(binned.edges, masses)
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """Boxes that divide the domain, with estimates of their counts.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of int64, shape (m, d)
+        In bins, the upper ends excluded.
+    counts : ndarray of float64, shape (m,)
+        Not negative.
+    """
+
+    lower: IntArray
+    upper: IntArray
+    counts: FloatArray
+
+
+@dataclass(frozen=True)
+class _Level:
+    """Children counted at once; those that are not final have children of their own, in order."""
+
+    lower: IntArray
+    upper: IntArray
+    parent: IntArray
+    final: BoolArray
+    values: FloatArray
+    variances: FloatArray
+
+
+def measure_tree(
+    binned: Binned, margins: Margins, n: int, epsilon: Fraction, source: NoiseSource
+) -> Leaves:
+    """Noisy counts of a tree's boxes, made to agree; the parts along a path sum to ``epsilon``.
+
+    Parameters
+    ----------
+    binned : Binned
+        Private.
+    margins : Margins
+        Released: a box is cut on the axis along which it is widest by its margin, at the mean.
+    n : int
+        Public or released number of records.
+    epsilon : Fraction
+    source : NoiseSource
+    """
+    d = len(binned.edges)
+    cuts = _Cuts.of(margins)
+    lower = np.zeros((1, d), dtype=np.int64)
+    upper = np.array([[len(mass) for mass in margins.masses]], dtype=np.int64)
+    # The rows in boxes that may be divided, and the box of each.
+    rows: IntArray | None = None
+    box = np.zeros(len(binned.bins), dtype=np.int64)
+    estimates = np.array([float(n)])
+    least = max(_CHILD, n * float(epsilon) / _MOST_LEAVES)
+    levels: list[_Level] = []
+    for depth, part in enumerate(_LEVELS):
+        wanted = np.maximum(estimates, 0.0) * float(part * epsilon) / least
+        wanted = np.clip(wanted, 1, _MOST_CHILDREN).astype(np.int64)
+        parent = np.arange(len(lower))
+        bins = binned.bins if rows is None else binned.bins[rows]
+        while True:
+            axis, cut, able = cuts.best(lower, upper)
+            at = np.flatnonzero(able & (wanted > 1))
+            if not len(at):
+                break
+            first = len(lower)
+            # Where the rows beyond the cut of a box go; boxes that stay whole have no beyond.
+            beyond = np.zeros(first, dtype=np.int64)
+            beyond[at] = first + np.arange(len(at))
+            border = np.full(first, _BINS, dtype=np.int32)
+            border[at] = cut[at]
+            over = bins[np.arange(len(bins)), axis[box]] >= border[box]
+            box = np.where(over, beyond[box], box)
+            right = wanted[at] * (1 - cuts.share(lower[at], upper[at], axis[at], cut[at]))
+            right = np.clip(np.rint(right).astype(np.int64), 1, wanted[at] - 1)
+            new_lower, new_upper = lower[at], upper[at]
+            new_lower[np.arange(len(at)), axis[at]] = cut[at]
+            upper = upper.copy()
+            upper[at, axis[at]] = cut[at]
+            wanted[at] -= right
+            lower = np.concatenate([lower, new_lower])
+            upper = np.concatenate([upper, new_upper])
+            parent = np.concatenate([parent, parent[at]])
+            wanted = np.concatenate([wanted, right])
+        last = depth == len(_LEVELS) - 1
+        final = (np.bincount(parent)[parent] == 1) | last
+        exact = binned.tally(box, rows, len(lower))
+        values, variances = np.empty(len(lower)), np.empty(len(lower))
+        for these, budget in ((final, sum(_LEVELS[depth:]) * epsilon), (~final, part * epsilon)):
+            if these.any():
+                values[these] = discrete_laplace(exact[these], budget, random_state=source)
+                variances[these] = discrete_laplace_variance(budget)
+        levels.append(_Level(lower, upper, parent, final, values, variances))
+        open_boxes = np.flatnonzero(~final)
+        if not len(open_boxes):
+            break
+        number = np.full(len(final), -1)
+        number[open_boxes] = np.arange(len(open_boxes))
+        box = number[box]
+        stay = box >= 0
+        rows = np.flatnonzero(stay) if rows is None else rows[stay]
+        box = box[stay]
+        lower, upper, estimates = lower[open_boxes], upper[open_boxes], values[open_boxes]
+    counts = _agreeing(levels, float(n))
+    return Leaves(
+        np.concatenate([level.lower[level.final] for level in levels]),
+        np.concatenate([level.upper[level.final] for level in levels]),
+        np.concatenate([count[level.final] for level, count in zip(levels, counts, strict=True)]),
+    )
+
+
+def _agreeing(levels: list[_Level], n: float) -> list[FloatArray]:
+    """Counts that add up to those of their parents, none negative.
+
+    Upward every box's count is averaged with the sum of its children, by their precision;
+    downward the children share what their parent has, those near zero nothing.
+    """
+    upward: list[tuple[FloatArray, FloatArray]] = []
+    below = None
+    for level in reversed(levels):
+        values, variances = level.values.copy(), level.variances.copy()
+        if below is not None:
+            inner = ~level.final
+            own, theirs = 1 / variances[inner], 1 / below[1]
+            values[inner] = (values[inner] * own + below[0] * theirs) / (own + theirs)
+            variances[inner] = 1 / (own + theirs)
+        upward.append((values, variances))
+        below = np.bincount(level.parent, values), np.bincount(level.parent, variances)
+    totals = np.array([n])
+    counts = []
+    for level, (values, variances) in zip(levels, reversed(upward), strict=True):
+        parent = level.parent
+        shares = values > _ZERO * np.sqrt(variances)
+        shares |= np.bincount(parent, shares)[parent] == 0
+        while True:
+            loose = np.where(shares, variances, 0.0)
+            gap = totals - np.bincount(parent, np.where(shares, values, 0.0))
+            fitted = np.where(shares, values, 0.0)
+            fitted += loose * (gap / np.bincount(parent, loose))[parent]
+            # Beyond rounding: a total of zero may leave the last share of a family below it.
+            below_zero = fitted < -1e-6
+            if not below_zero.any():
+                break
+            shares &= ~below_zero
+        counts.append(np.maximum(fitted, 0.0))
+        totals = counts[-1][~level.final]
+    return counts
+
+
+@dataclass(frozen=True)
+class _Cuts:
+    """Where to cut boxes, by the first moments of the margins up to every edge.
+
+    Attributes
+    ----------
+    sums : ndarray of float64, shape (3, d, b)
+        Mass, first and second moment of an axis below each edge.
+    places : ndarray of float64, shape (d, b)
+        The edges, in codes; infinite beyond the last one.
+    """
+
+    sums: FloatArray
+    places: FloatArray
+
+    @classmethod
+    def of(cls, margins: Margins) -> _Cuts:
+        longest = max(len(edge) for edge in margins.edges)
+        sums = np.zeros((3, len(margins.edges), longest))
+        places = np.full(sums.shape[1:], np.inf)
+        for axis, (edge, mass) in enumerate(zip(margins.edges, margins.masses, strict=True)):
+            width = np.diff(edge).astype(np.float64)
+            middle = (edge[:-1] + edge[1:] - 1) / 2
+            places[axis, : len(edge)] = edge - 0.5
+            squares = middle**2 + width**2 / 12
+            for power, moment in enumerate((np.ones(len(mass)), middle, squares)):
+                sums[power, axis, 1 : len(edge)] = np.cumsum(mass * moment)
+        return cls(sums, places)
+
+    def best(self, lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray, BoolArray]:
+        """Axis of the largest variance of each box, the edge nearest the mean, and if there is."""
+        axes = np.arange(lower.shape[1])
+        mass, first, second = self.sums[:, axes, upper] - self.sums[:, axes, lower]
+        mean = first / mass
+        variance = np.where(upper - lower > 1, second / mass - mean**2, -np.inf)
+        axis = variance.argmax(axis=1)
+        at = np.arange(len(lower))
+        distance = np.abs(self.places[axis] - mean[at, axis][:, None])
+        low, high = lower[at, axis] + 1, upper[at, axis] - 1
+        cut = np.clip(distance.argmin(axis=1), low, np.maximum(high, low))
+        return axis, cut, high >= low
+
+    def share(self, lower: IntArray, upper: IntArray, axis: IntArray, cut: IntArray) -> FloatArray:
+        """Part of a box's records below a cut, by the margin of the axis."""
+        at = np.arange(len(axis))
+        mass = self.sums[0]
+        below = mass[axis, cut] - mass[axis, lower[at, axis]]
+        share: FloatArray = below / (mass[axis, upper[at, axis]] - mass[axis, lower[at, axis]])
+        return share

@@ -1,0 +1,383 @@
+"""PrivPfC: the grids that a selection may take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._random import NoiseSource, noise_source
+from ..._types import FloatArray, IntArray
+from .quality import Options
+
+__all__ = [
+    "candidate_grids",
+    "cell_limit",
+    "max_useful_groups",
+    "neighbouring_grids",
+    "paper_grids",
+]
+
+# Level combinations taken of one set of predictors: they share one table of counts.
+_GRIDS_PER_SET = 16
+_LARGEST_SET = 8
+# Combinations of options of one set that are listed; of more, as many are drawn.
+_ENUMERABLE = 4096
+_LARGEST_POOL_FACTOR = 8
+# Counts of a release: the noisy ones of every cell and label.
+_MOST_COUNTS = 2**17
+# Grids of one set are coarser than a grid with up to so many times the limit of cells.
+_FINER_BY = 8
+_SHARED_CELLS = 2**15
+
+
+def cell_limit(
+    n_records: float, epsilon: Fraction, n_classes: int = 2, selection: str = "paper"
+) -> int:
+    """Largest number of cells of a candidate.
+
+    In the paper the noise is a fifth of the average count at most. The quality itself turns down
+    cells that drown in noise, so by default the noise may be as large as the average count; a
+    second bound keeps the release and the training set small.
+
+    Parameters
+    ----------
+    n_records : float
+        A noisy number of records; below 1 counts as 0.
+    epsilon : Fraction
+        Budget of the counts.
+    n_classes : int, default=2
+    selection : {"paper", "auto"}, default="paper"
+    """
+    cells = max(float(n_records), 0.0) * float(epsilon)
+    if selection == "paper":
+        return max(1, math.floor(0.2 * cells))
+    return max(1, min(math.floor(cells), _MOST_COUNTS // max(n_classes, 2)))
+
+
+def max_useful_groups(limit: int, selection: str = "paper") -> int:
+    """Largest number of groups of one predictor that is worth a candidate.
+
+    By default a hundred cells are left for the other predictors, or there are sixteen groups at
+    most: fewer options leave room in the pool for more combinations.
+    """
+    most = 64 if selection == "paper" else min(64, max(16, limit // 100))
+    return max(1, min(limit, most))
+
+
+def paper_grids(sizes: Sequence[IntArray], limit: int, max_grids: int) -> NDArray[np.int16]:
+    """The candidates in the order of the dissertation: level by level, cut off at the maximum.
+
+    Grids that go beyond the top in one predictor come first, then those in two, and so on; a grid
+    that is reached in two ways counts twice towards ``max_grids`` and is kept once.
+
+    Parameters
+    ----------
+    sizes : sequence of ndarray
+        Number of groups of every option of each predictor.
+    limit : int
+        Largest number of cells.
+    max_grids : int
+
+    Returns
+    -------
+    grids : ndarray of shape (n_grids, n_predictors)
+    """
+    top = (0,) * len(sizes)
+    found = {top: 1}
+    level = {top: 1}
+    generated = 0
+    while level:
+        following: dict[tuple[int, ...], int] = {}
+        for grid, cells in level.items():
+            for axis, options in enumerate(sizes):
+                if grid[axis]:
+                    continue
+                for option in range(1, len(options)):
+                    size = cells * int(options[option])
+                    if size > limit:
+                        continue
+                    if generated >= max_grids - 1:
+                        found.update(following)
+                        return np.array(list(found), dtype=np.int16)
+                    following[(*grid[:axis], option, *grid[axis + 1 :])] = size
+                    generated += 1
+        found.update(following)
+        level = following
+    return np.array(list(found), dtype=np.int16)
+
+
+def candidate_grids(
+    options: Sequence[Options], limit: int, max_grids: int, *, random_state: Any = None
+) -> NDArray[np.int16]:
+    """A pool of distinct candidates that prefers no column for its position.
+
+    The all-top grid is always in it, then every option of every predictor, then every pair of
+    predictors (in as many options as a tenth of the pool has room for), then random larger
+    sets.
+    It is a function of public facts, of ``limit`` and of randomness.
+
+    Parameters
+    ----------
+    options : sequence of Options
+        One for each predictor.
+    limit : int
+        Largest number of cells.
+    max_grids : int
+    random_state : None, int or NoiseSource
+
+    Returns
+    -------
+    grids : ndarray of shape (n_grids, n_predictors)
+    """
+    source = noise_source(random_state)
+    sizes = [each.sizes for each in options]
+    n_axes = len(sizes)
+    usable = [np.flatnonzero(each <= limit)[1:] for each in sizes]
+    axes = [axis for axis in range(n_axes) if len(usable[axis])]
+    builder = _Builder(n_axes, max_grids)
+    for axis in _shuffled(axes, source):
+        builder.add((axis,), usable[axis][:, None])
+
+    pairs = []
+    for pair in combinations(axes, 2):
+        combos = _combinations([usable[axis] for axis in pair])
+        fits = _cells(sizes, pair, combos) <= limit
+        if fits.any():
+            pairs.append((pair, combos[fits]))
+    room = max(builder.room - max_grids * 9 // 10, min(builder.room, len(pairs)))
+    for pair, combos in _thinned(_shuffled(pairs, source), room, source):
+        builder.add(pair, combos)
+
+    # Larger sets: half of the room that is left for each size in turn, the last takes the rest.
+    smallest = np.sort([min(int(sizes[axis][option]) for option in usable[axis]) for axis in axes])
+    largest = int(np.searchsorted(np.cumprod(smallest.astype(np.float64)), limit, side="right"))
+    orders = range(3, min(largest, _LARGEST_SET, len(axes)) + 1)
+    for order in orders:
+        share = builder.room if order == orders[-1] else math.ceil(builder.room / 2)
+        _add_random_sets(builder, options, axes, usable, order, limit, share, source)
+    return builder.grids()
+
+
+class _Builder:
+    """Collects distinct grids up to a maximum, the all-top grid first."""
+
+    def __init__(self, n_axes: int, max_grids: int) -> None:
+        self.blocks = [np.zeros((1, n_axes), dtype=np.int16)]
+        self.seen = {self.blocks[0].tobytes()}
+        self.room = max_grids - 1
+        self.n_axes = n_axes
+
+    def add(self, axes: Sequence[int], combos: IntArray) -> int:
+        """Add combinations of options of some predictors while there is room; count the new."""
+        block = np.zeros((len(combos), self.n_axes), dtype=np.int16)
+        block[:, list(axes)] = combos
+        new: list[int] = []
+        for number, row in enumerate(block):
+            key = row.tobytes()
+            if key not in self.seen and len(new) < self.room:
+                self.seen.add(key)
+                new.append(number)
+        self.blocks.append(block[new])
+        self.room -= len(new)
+        return len(new)
+
+    def grids(self) -> NDArray[np.int16]:
+        return _distinct(np.concatenate(self.blocks))
+
+
+def _distinct(grids: NDArray[np.int16]) -> NDArray[np.int16]:
+    """Distinct rows, in lexicographic order."""
+    return np.unique(grids, axis=0)
+
+
+def _shuffled(items: Sequence[Any], source: NoiseSource) -> list[Any]:
+    keys = source.words(len(items)) if len(items) else np.zeros(0)
+    return [items[position] for position in np.argsort(keys, kind="stable")]
+
+
+def _combinations(choices: Sequence[IntArray]) -> IntArray:
+    """All combinations of one choice each, one row each."""
+    mesh = np.meshgrid(*choices, indexing="ij")
+    return np.stack([part.ravel() for part in mesh], axis=1)
+
+
+def _cells(sizes: Sequence[IntArray], axes: Sequence[int], combos: IntArray) -> FloatArray:
+    cells = np.ones(len(combos))
+    for position, axis in enumerate(axes):
+        cells *= np.asarray(sizes[axis], dtype=np.float64)[combos[:, position]]
+    return cells
+
+
+def _thinned(pairs: list[Any], room: int, source: NoiseSource) -> list[Any]:
+    """Random combinations of each pair, equally many of each where it has them."""
+    lengths = np.array([len(combos) for _, combos in pairs], dtype=np.int64)
+    if lengths.sum() <= room:
+        return pairs
+    quota = np.zeros(len(pairs), dtype=np.int64)
+    while room > 0:
+        open_ = np.flatnonzero(quota < lengths)[:room]
+        each = max(1, room // len(open_))
+        more = np.minimum(lengths[open_] - quota[open_], each)
+        quota[open_] += more
+        room -= int(more.sum())
+    return [
+        (pair, combos[np.argsort(source.words(len(combos)), kind="stable")[:most]])
+        for (pair, combos), most in zip(pairs, quota.tolist(), strict=True)
+        if most
+    ]
+
+
+def _add_random_sets(
+    builder: _Builder,
+    options: Sequence[Options],
+    axes: Sequence[int],
+    usable: Sequence[IntArray],
+    order: int,
+    limit: int,
+    most: int,
+    source: NoiseSource,
+) -> None:
+    """Random sets of ``order`` predictors, a few grids of each, until ``most`` have been added.
+
+    The grids of a set are coarser than one random grid, so that they can be counted together.
+    """
+    sizes = [each.sizes for each in options]
+    n_draws = 2 * math.ceil(most / _GRIDS_PER_SET) + 8
+    keys = source.words((n_draws, len(axes)))
+    for drawn in np.argsort(keys, axis=1, kind="stable")[:, :order]:
+        if most <= 0:
+            break
+        members = [axes[place] for place in drawn.tolist()]
+        cells = max(limit, min(limit * _FINER_BY, _SHARED_CELLS))
+        finest = _random_grid(sizes, members, usable, cells, source)
+        if finest is None:
+            continue
+        below = [
+            np.intersect1d(options[axis].coarser[option], usable[axis])
+            for axis, option in zip(members, finest, strict=True)
+        ]
+        while math.prod(map(len, below)) > _ENUMERABLE:
+            longest = max(range(order), key=lambda position: len(below[position]))
+            below[longest] = below[longest][source.words(len(below[longest])) >> np.uint64(63) == 1]
+        combos = _combinations(below)
+        combos = combos[_cells(sizes, members, combos) <= limit]
+        if len(combos) > _GRIDS_PER_SET:
+            chosen = np.argsort(source.words(len(combos)), kind="stable")[:_GRIDS_PER_SET]
+            combos = combos[chosen]
+        most -= builder.add(members, combos[:most])
+
+
+def _random_grid(
+    sizes: Sequence[IntArray],
+    members: Sequence[int],
+    usable: Sequence[IntArray],
+    limit: int,
+    source: NoiseSource,
+) -> list[int] | None:
+    """An option for each of ``members`` with at most ``limit`` cells; None if there are none."""
+    least = [int(sizes[axis][usable[axis]].min()) for axis in members]
+    rest = math.prod(least)
+    cells = 1
+    result = []
+    for axis, smallest in zip(members, least, strict=True):
+        rest //= smallest
+        fits = usable[axis][sizes[axis][usable[axis]] * cells * rest <= limit]
+        if not len(fits):
+            return None
+        option = int(fits[source.below(len(fits))])
+        cells *= int(sizes[axis][option])
+        result.append(option)
+    return result
+
+
+def neighbouring_grids(
+    start: NDArray[np.int16],
+    options: Sequence[Options],
+    limit: int,
+    max_grids: int,
+    *,
+    random_state: Any = None,
+) -> NDArray[np.int16]:
+    """Distinct grids that differ from ``start`` in at most three predictors, itself included.
+
+    All that differ in one, then all that differ in two if half of the pool has room for them,
+    then random ones.
+
+    Parameters
+    ----------
+    start : ndarray of shape (n_predictors,)
+    options, limit, max_grids, random_state
+        As for :func:`candidate_grids`.
+    """
+    source = noise_source(random_state)
+    sizes = [each.sizes for each in options]
+    n_axes = len(sizes)
+    others = [
+        np.array(
+            [o for o in range(len(sizes[axis])) if o != start[axis] and sizes[axis][o] <= limit],
+            dtype=np.int64,
+        )
+        for axis in range(n_axes)
+    ]
+    axes = [axis for axis in range(n_axes) if len(others[axis])]
+    pool = start[None, :].astype(np.int16)
+    for order in (1, 2, 3):
+        room = max_grids - len(pool)
+        if room <= 0:
+            break
+        if order == 2:
+            room = max(1, room // 2)
+        pool = np.concatenate(
+            [pool, _changed(start, sizes, others, axes, order, limit, room, source)]
+        )
+    return _distinct(pool)
+
+
+def _changed(
+    start: NDArray[np.int16],
+    sizes: Sequence[IntArray],
+    others: Sequence[IntArray],
+    axes: Sequence[int],
+    order: int,
+    limit: int,
+    room: int,
+    source: NoiseSource,
+) -> NDArray[np.int16]:
+    """Grids with exactly ``order`` changed predictors that fit, a random ``room`` of them."""
+    n_axes = len(start)
+    if len(axes) < order:
+        return np.zeros((0, n_axes), dtype=np.int16)
+    weights = [len(others[axis]) for axis in axes]
+    total = sum(math.prod(part) for part in combinations(weights, order))
+    if total <= _LARGEST_POOL_FACTOR * room:
+        blocks = []
+        for chosen_axes in combinations(axes, order):
+            combos = _combinations([others[axis] for axis in chosen_axes])
+            block = np.repeat(start[None, :], len(combos), axis=0).astype(np.int16)
+            block[:, list(chosen_axes)] = combos
+            blocks.append(block)
+        grids = np.concatenate(blocks)
+    else:
+        # Uniform: draw changes independently, and keep the draws with distinct predictors.
+        flat_axes = np.repeat(np.asarray(axes), weights)
+        flat_options = np.concatenate([others[axis] for axis in axes])
+        drawn = source.below(len(flat_axes), size=(_LARGEST_POOL_FACTOR * room, order))
+        members = flat_axes[drawn]
+        ordered = np.sort(members, axis=1)
+        drawn = drawn[(ordered[:, 1:] != ordered[:, :-1]).all(axis=1)]
+        grids = np.repeat(start[None, :], len(drawn), axis=0).astype(np.int16)
+        for position in range(order):
+            chosen = drawn[:, position]
+            grids[np.arange(len(drawn)), flat_axes[chosen]] = flat_options[chosen]
+        grids = _distinct(grids)
+    everything = list(range(n_axes))
+    grids = grids[_cells(sizes, everything, grids.astype(np.int64)) <= limit]
+    if len(grids) > room:
+        grids = grids[np.argsort(source.words(len(grids)), kind="stable")[:room]]
+    return grids

@@ -1,0 +1,124 @@
+"""PrivPfC: the ways to group codes of a predictor, and the quality of a grid."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from ..._types import FloatArray, IntArray
+from ..._validation import dyadic_floor
+
+__all__ = ["Options", "Quality", "UNIT"]
+
+# Scores are in units of 1/4096 of a record.
+UNIT = 4096
+# Longest quality table; differences beyond it count as certain wins.
+_LONGEST_TABLE = 2**20
+
+
+@dataclass(frozen=True)
+class Options:
+    """The ways to group the codes of one predictor.
+
+    Parameters
+    ----------
+    groups : tuple of ndarray of shape (n_codes,)
+        Group of each code, one array for each option beyond "everything in one group".
+    n_first : int, optional
+        How many of them, from the front, a first selection may take; a second one may take all.
+        Default all.
+    """
+
+    groups: tuple[IntArray, ...]
+    n_first: int | None = None
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Number of groups of every option, the trivial one first."""
+        return np.array([1, *(int(groups.max()) + 1 for groups in self.groups)], dtype=np.int64)
+
+    @cached_property
+    def coarser(self) -> tuple[IntArray, ...]:
+        """For every option those, itself included, whose groups are unions of its groups."""
+        result = [np.zeros(1, dtype=np.int64)]
+        for fine in self.groups:
+            options = []
+            for option, groups in enumerate(self.groups, start=1):
+                width = self.sizes[option]
+                if len(np.unique(fine * width + groups)) == int(fine.max()) + 1:
+                    options.append(option)
+            result.append(np.array(options, dtype=np.int64))
+        return tuple(result)
+
+    @cached_property
+    def first(self) -> Options:
+        """What is left of the options for a first selection."""
+        return self if self.n_first is None else Options(self.groups[: self.n_first])
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Integer table of the expected number of correct predictions in a cell.
+
+    A cell whose two largest class counts are n1 >= n2 scores ``UNIT * n2 + table[n1 - n2]``; past
+    its end the table goes on with steps of ``UNIT``.
+
+    Parameters
+    ----------
+    table : ndarray of shape (length,), int64
+    """
+
+    table: IntArray
+
+    @classmethod
+    def for_counts(cls, epsilon: Fraction) -> Quality:
+        """The table for counts with discrete Laplace noise of budget ``epsilon``."""
+        rate = float(dyadic_floor(epsilon))
+        x = np.arange(_table_length(rate), dtype=np.float64)
+        # Law of the difference of the noises of two counts.
+        r = math.exp(-rate)
+        law = (math.tanh(rate / 2)) ** 2 * r**x * (x + 1 / math.tanh(rate))
+        below = 0.5 + np.cumsum(law) - law / 2 - law[0] / 2
+        return cls._from_distribution(x, below)
+
+    @classmethod
+    def of_the_paper(cls, epsilon: Fraction) -> Quality:
+        """The table for Laplace noise of scale 1 / epsilon, as in the dissertation."""
+        rate = float(epsilon)
+        x = np.arange(_table_length(rate), dtype=np.float64)
+        return cls._from_distribution(x, 1 - np.exp(-rate * x) / 2 * (1 + rate * x / 2))
+
+    @classmethod
+    def _from_distribution(cls, x: FloatArray, below: FloatArray) -> Quality:
+        return cls(np.rint(UNIT * x * np.minimum(below, 1.0)).astype(np.int64))
+
+    @property
+    def score_range(self) -> int:
+        """Length of the interval that holds the changes of all scores when a record is added.
+
+        Only one cell of each grid changes. If the record's class is (or becomes) the largest,
+        the difference x grows and the score changes by a step s(x) of the table; if it is (or
+        becomes) the second, the difference falls and the score changes by UNIT - s(x - 1);
+        otherwise by nothing. An overtaking exchanges names, not the sorted counts. Hence all
+        changes, of all grids, lie between the least and the largest of s, UNIT - s and 0.
+        """
+        # Past the end of the table every step is UNIT.
+        steps = np.append(np.diff(self.table), UNIT)
+        changes = np.concatenate([steps, UNIT - steps, [0]])
+        return int(changes.max() - changes.min())
+
+    def score(self, largest: IntArray, second: IntArray) -> IntArray:
+        """Score of each cell from its two largest class counts."""
+        difference = largest - second
+        last = len(self.table) - 1
+        inside = np.minimum(difference, last)
+        return UNIT * (second + difference - inside) + self.table[inside]
+
+
+def _table_length(rate: float) -> int:
+    # Beyond 45 / rate the smaller count wins with a probability below 1e-17.
+    return min(_LONGEST_TABLE, math.ceil(45 / rate) + 2)

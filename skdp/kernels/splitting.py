@@ -1,0 +1,182 @@
+"""What HDPView, PrivTree and the kd-trees of DPCube share: boxes of codes, divided level by level.
+
+All boxes of one level are treated at once. What they hold lies in one long array each, one box
+after the other, so that sums over them are a few calls of NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._types import CodeArray, FloatArray, IntArray
+
+__all__ = [
+    "Blocks",
+    "Slots",
+    "group_sums",
+    "inner_cuts",
+    "medians",
+    "renumbered",
+    "running_sums",
+    "starts",
+]
+
+
+def starts(lengths: IntArray) -> IntArray:
+    """Where each of consecutive segments begins."""
+    return np.cumsum(lengths) - lengths
+
+
+def running_sums(values: NDArray[Any]) -> NDArray[Any]:
+    """Sums of the first 0, 1, ..., all values."""
+    return np.concatenate([np.zeros(1, dtype=values.dtype), np.cumsum(values)])
+
+
+def group_sums(group: IntArray, values: NDArray[Any], n_groups: int) -> IntArray:
+    """Sum of the whole numbers of each group."""
+    # Sums of integers below 2**53 are exact in the floats of bincount.
+    return np.bincount(group, weights=values, minlength=n_groups).astype(np.int64)
+
+
+def renumbered(kept: IntArray, size: int) -> IntArray:
+    """New number of each of ``size`` items: 0, 1, ... for those kept, -1 for the others."""
+    number = np.full(size, -1)
+    number[kept] = np.arange(len(kept))
+    return number
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Boxes of one level, with the rows of the table that lie in them: private.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of int64, shape (m, d)
+        Codes; the upper ends are excluded.
+    total : ndarray of int64, shape (m,)
+        Exact number of records.
+    row : ndarray of int64, shape (n,)
+        Positions in the table.
+    block : ndarray of int64, shape (n,)
+        The box of each of these rows.
+    """
+
+    lower: IntArray
+    upper: IntArray
+    total: IntArray
+    row: IntArray
+    block: IntArray
+
+    @classmethod
+    def whole(cls, shape: Sequence[int], counts: IntArray) -> Blocks:
+        """The whole domain as one box; row i of the table stands for ``counts[i]`` records."""
+        lower, upper = np.zeros((1, len(shape)), dtype=np.int64), np.array([shape], dtype=np.int64)
+        n_rows = len(counts)
+        return cls.counted(
+            lower, upper, np.arange(n_rows), np.zeros(n_rows, dtype=np.int64), counts
+        )
+
+    @classmethod
+    def counted(
+        cls, lower: IntArray, upper: IntArray, row: IntArray, block: IntArray, counts: IntArray
+    ) -> Blocks:
+        """Boxes with the totals of their rows."""
+        return cls(lower, upper, group_sums(block, counts[row], len(lower)), row, block)
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    @property
+    def sides(self) -> IntArray:
+        """Number of codes of each box along each axis."""
+        return self.upper - self.lower
+
+    def select(self, kept: IntArray) -> Blocks:
+        """Some of the boxes, in increasing order, with their rows."""
+        block = renumbered(kept, len(self))[self.block]
+        inside = np.flatnonzero(block >= 0)
+        return Blocks(
+            self.lower[kept], self.upper[kept], self.total[kept], self.row[inside], block[inside]
+        )
+
+    def halved(self, axis: IntArray, cut: IntArray, codes: CodeArray, counts: IntArray) -> Blocks:
+        """Both parts of each box, one after the other.
+
+        Parameters
+        ----------
+        axis, cut : ndarray of int64, shape (m,)
+            The right part of a box begins at the code ``cut`` of its ``axis``.
+        codes, counts
+            Those of the table.
+        """
+        each = np.arange(len(axis))
+        lower, upper = np.repeat(self.lower, 2, axis=0), np.repeat(self.upper, 2, axis=0)
+        upper[2 * each, axis] = cut
+        lower[2 * each + 1, axis] = cut
+        right = codes[self.row, axis[self.block]] >= cut[self.block]
+        return Blocks.counted(lower, upper, self.row, 2 * self.block + right, counts)
+
+
+@dataclass(frozen=True)
+class Slots:
+    """A slot for each code of each box along one axis of it, one box after the other.
+
+    Attributes
+    ----------
+    side, begin : ndarray of int64, shape (m,)
+        Number of codes of each box along its axis, and the first of them.
+    of_row : ndarray of int64, shape (n,)
+        Slot of each row.
+    """
+
+    side: IntArray
+    begin: IntArray
+    of_row: IntArray
+
+    @classmethod
+    def along(cls, blocks: Blocks, axis: IntArray, codes: CodeArray) -> Slots:
+        """Slots along ``axis[i]`` in box i."""
+        each = np.arange(len(axis))
+        begin = blocks.lower[each, axis]
+        side = blocks.upper[each, axis] - begin
+        offset = starts(side) - begin
+        code = codes[blocks.row, axis[blocks.block]]
+        return cls(side, begin, offset[blocks.block] + code)
+
+    def sums(self, values: NDArray[Any]) -> IntArray:
+        """Sum of the values of the rows of each slot."""
+        return group_sums(self.of_row, values, int(self.side.sum()))
+
+
+def inner_cuts(side: IntArray) -> tuple[IntArray, IntArray]:
+    """All cuts of segments: the segment of each, and the codes on the left, 1 to side - 1."""
+    owner = np.repeat(np.arange(len(side)), side - 1)
+    left = np.arange(1, len(owner) + 1) - starts(side - 1)[owner]
+    return owner, left
+
+
+def medians(sums: FloatArray, side: IntArray) -> IntArray:
+    """Codes on the left of the cut that halves the sums of each box best, from 1 to side - 1.
+
+    Of equally good cuts it is the one nearest to the middle.
+
+    Parameters
+    ----------
+    sums : ndarray of float64, shape (side.sum(),)
+        A number for each slot.
+    side : ndarray of int64, shape (m,)
+        Slots of each box, at least 2.
+    """
+    owner, left = inner_cuts(side)
+    start = starts(side)
+    running = running_sums(sums)
+    low, high = running[start], running[start + side]
+    lopsided = np.abs(2 * running[start[owner] + left] - (low + high)[owner])
+    off_centre = np.abs(2 * left - side[owner])
+    order = np.lexsort((off_centre, lopsided, owner))
+    return left[order[starts(side - 1)]]
