@@ -59,16 +59,10 @@ AWAITED = {
     "BMax",
     "Base",
     "Boost",
-    "DPLloyd-Impr",
     "EUG",
-    "EUGkM",
     "GBLUE",
-    "GkM",
     "Hierarchical kd-tree",
-    "Hybrid",
     "Identity",
-    "MkM",
-    "PGkM",
     "PMost",
     "PPH",
     "SVT with retraversal",
@@ -76,7 +70,6 @@ AWAITED = {
     "SVT-ReTr",
     "SVT-S",
     "UG",
-    "UGkM",
 }
 # Named in the five works and not implemented: the table says so.
 NOT_IMPLEMENTED = [
