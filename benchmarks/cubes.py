@@ -25,9 +25,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks import _data
-from skdp import Categorical, DataCube, Domain, cuboids
-from skdp.cuboids import Lattice, Plan
+from skdp import Categorical, DataCube, Domain
 from skdp.exceptions import InsecureSeedWarning
+from skdp.kernels import cuboids
+from skdp.kernels.cuboids import Lattice, Plan
 
 COLUMNS = (
     "workclass",

@@ -44,8 +44,8 @@ from benchmarks import _data
 from skdp import Categorical, Domain, HDPViewSynthesizer, Numeric, PairViewSynthesizer
 from skdp._random import noise_source
 from skdp.exceptions import InsecureSeedWarning
+from skdp.kernels.pairviews import single_views
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
-from skdp.pairviews import single_views
 from skdp.rows import CountTable
 
 # A method that is added here appears in the parts "tables" and "ranges". It raises a ValueError for

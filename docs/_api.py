@@ -94,12 +94,16 @@ def sections():
     home = {module: title for title, _, modules in SECTIONS for module in modules}
     names = {title: [] for title, _, _ in SECTIONS}
     for name, thing in sorted(public_names().items()):
-        if thing.__module__ not in home:
+        # A package stands for everything in it.
+        module = thing.__module__
+        while module and module not in home:
+            module = module.rpartition(".")[0]
+        if not module:
             raise LookupError(
                 f"skdp.{name} is defined in {thing.__module__}, which has no section in "
                 "docs/_api.py: add the module to SECTIONS."
             )
-        names[home[thing.__module__]].append(name)
+        names[home[module]].append(name)
     return [(title, text, names[title]) for title, text, _ in SECTIONS if names[title]]
 
 

@@ -27,7 +27,7 @@ from .kernels.kmeans.algorithms import (
 from .kernels.kmeans.assign import nearest
 from .kernels.kmeans.cells import cover
 from .kernels.kmeans.task import Task
-from .release import Boxes, Synopsis
+from .release import Boxes, BoxModel, KnownNoise, Synopsis
 from .rows import CodedRows, as_frame, code_rows, read_rows
 
 __all__ = ["DPKMeans"]
@@ -462,15 +462,10 @@ def _as_synopsis(found, names, low, high, loss, algorithm):
     mechanism = f"k-means {form}, algorithm={algorithm!r}"
     if found.leaves is not None:
         leaves = found.leaves
-        boxes = Boxes(leaves.lower, leaves.upper)
-        return Synopsis(domain, boxes, leaves.counts, privacy_loss=loss, mechanism=mechanism)
+        model = BoxModel(Boxes(leaves.lower, leaves.upper), leaves.counts, domain.shape)
+        return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
     lower, upper, index = cover(found.cells.places, sides)
     counts = np.where(index >= 0, np.append(found.cells.counts, 0)[index], 0)
-    return Synopsis(
-        domain,
-        Boxes(lower, upper),
-        counts,
-        noise_epsilon=found.cell_epsilon if (index >= 0).all() else None,
-        privacy_loss=loss,
-        mechanism=mechanism,
-    )
+    known = KnownNoise(found.cell_epsilon) if (index >= 0).all() else None
+    model = BoxModel(Boxes(lower, upper), counts, domain.shape, known)
+    return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)

@@ -18,7 +18,7 @@ import pandas as pd
 
 from benchmarks.cubes import SEVEN, SIZES, adult, all_methods, figure
 from benchmarks.reproduce import Finding, run
-from skdp import cuboids
+from skdp.kernels import cuboids
 from skdp.mechanisms import discrete_laplace
 from skdp.rows import CountTable
 

@@ -11,6 +11,7 @@ import html
 import json
 import math
 import numbers
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -144,6 +145,12 @@ class Synopsis:
         **keywords: Any,
     ) -> None:
         if isinstance(model, Boxes):
+            warnings.warn(
+                "Synopsis(domain, boxes, counts, ...) is deprecated. Use Synopsis(domain, "
+                "BoxModel(boxes, counts, domain.shape, ...)).",
+                FutureWarning,
+                stacklevel=2,
+            )
             model = BoxModel(model, counts, domain.shape, **keywords)
         elif counts is not None or keywords:
             raise TypeError(
