@@ -56,20 +56,15 @@ NAMES = [
 PARTS = {"AllC", "BMaxC", "DPSelect", "LBLUE", "PMostC"}
 # Names that the docstring of the module with the algorithm does not mention yet.
 AWAITED = {
-    "BMax",
-    "Base",
     "Boost",
     "EUG",
     "GBLUE",
     "Hierarchical kd-tree",
     "Identity",
-    "PMost",
-    "PPH",
     "SVT with retraversal",
     "SVT-DPBook",
     "SVT-ReTr",
     "SVT-S",
-    "UG",
 }
 # Named in the five works and not implemented: the table says so.
 NOT_IMPLEMENTED = [
