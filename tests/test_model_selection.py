@@ -20,6 +20,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skdp
+from skdp._random import recording
+from skdp.audit._tapes import Alignment, Recorder
 from skdp.mechanisms import discrete_laplace_variance
 
 N = 2_000
@@ -37,17 +39,14 @@ def model(epsilon=1.0, estimator=None, ledger=None, random_state=None):
     return skdp.PrivateClassifier(tree, release, classes=["high", "low"])
 
 
-class Recorder:
-    """Notes the arguments of each call of a function, and calls it."""
-
-    def __init__(self, monkeypatch, function):
-        self.arguments = []
-        self.function = getattr(skdp.model_selection, function)
-        monkeypatch.setattr(skdp.model_selection, function, self)
-
-    def __call__(self, *args, **kwargs):
-        self.arguments.append(args)
-        return self.function(*args, **kwargs)
+def compared(search, X, y):
+    """Scores, rate of the noise and range of the noisy maximum by which a search chooses."""
+    tape = Recorder(0, "exact", Alignment((X, y), (X, y)))
+    with recording(tape):
+        search.fit(X, y)
+    (call,) = (call for call in tape.calls if "PrivateGridSearchCV" in call.site and call.shape)
+    assert call.mechanism == "selection"
+    return call.values, *call.public[:2]
 
 
 # --- scores
@@ -310,27 +309,26 @@ def test_search_over_releases_pays_for_each():
     assert search.privacy_loss_.epsilon == 4
 
 
-def test_search_chooses_by_noisy_max_over_numbers_of_correct_rows(monkeypatch):
-    calls = Recorder(monkeypatch, "noisy_max")
+def test_search_chooses_by_noisy_max_over_numbers_of_correct_rows():
     grid = {
         "estimator": [DummyClassifier(strategy="constant", constant=c) for c in ("high", "low")]
     }
-    skdp.PrivateGridSearchCV(model(), grid, epsilon=Fraction(1, 3)).fit(X, Y)
-    ((scores, epsilon, score_range),) = calls.arguments
-    assert scores == [(Y == "high").sum(), (Y == "low").sum()]
-    assert (epsilon, score_range) == (Fraction(1, 3), 1)
+    search = skdp.PrivateGridSearchCV(model(), grid, epsilon=Fraction(1, 4))
+    scores, rate, score_range = compared(search, X, Y)
+    assert scores.tolist() == [(Y == "high").sum(), (Y == "low").sum()]
+    assert (rate, score_range) == (Fraction(1, 4), 1)
 
 
-def test_scores_move_together_by_at_most_the_range(monkeypatch):
-    calls = Recorder(monkeypatch, "noisy_max")
+def test_scores_move_together_by_at_most_the_range():
     release = skdp.PairViewSynthesizer(1, domain=SQUARE.select(["a"]))
     base = skdp.PrivateRegressor(DummyRegressor(), release, target_range=(0, 2))
     constants = [DummyRegressor(strategy="constant", constant=c) for c in (0.0, 1.0, 5.0)]
-    for rows in (slice(None), slice(1, None)):
-        skdp.PrivateGridSearchCV(
-            base, {"estimator": constants}, metric="mse", bounds=(0, 2), epsilon=1
-        ).fit(X[["a"]][rows], 2 * X["a"][rows])
-    (more, _, width), (fewer, _, _) = calls.arguments
+    search = skdp.PrivateGridSearchCV(
+        base, {"estimator": constants}, metric="mse", bounds=(0, 2), epsilon=1
+    )
+    (more, _, width), (fewer, _, _) = (
+        compared(search, X[["a"]][rows], 2 * X["a"][rows]) for rows in (slice(None), slice(1, None))
+    )
     moved = np.subtract(fewer, more)
     assert moved.min() >= 0 and moved.max() <= width and moved.max() > width / 50
 
