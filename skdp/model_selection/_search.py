@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._base import HidesSeed, Published, ShowsPrivacy, as_seed
+from .._base import HidesSeed, Published, ShowsPrivacy, as_seed, require_y
 from .._pipelines import LEAKS, PRIVATE, RELEASE, Step, child, ledgers, price, walk_all
 from .._random import noise_source
 from .._validation import as_epsilon
@@ -153,10 +153,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         BudgetExceededError
             If the ledger cannot pay for all; no value has been read.
         """
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
+        require_y(self, y)
         check_metric(self.metric, self.bounds)
         choice = as_epsilon(self.epsilon)
         candidates, variants = self._candidates()
