@@ -208,7 +208,7 @@ class HonestTransformer(TransformerMixin, BaseEstimator):
 
 
 class Repeats(type(skdp._random.noise_source(None))):
-    """A source of somebody's, which says that it is not seeded."""
+    """A source of a user's, which says that it is not seeded."""
 
     def _take(self, count):
         return np.zeros(count, dtype=np.uint64)
@@ -409,7 +409,7 @@ HOSTILE = {
         cv=skdp.PrivateKFold(2),
         scoring=PRIVATE_SCORE,
     ),
-    "drawn by nobody knows what": model(
+    "drawn by an unknown object": model(
         RandomizedSearchCV(SVC(), {"C": type("Draws", (), {"rvs": lambda *_, **__: HIDDEN})()})
     ),
     "frozen, halved": model(HalvingGridSearchCV(Pipeline([("a", SVC())]), {"a": [HIDDEN]})),

@@ -66,7 +66,7 @@ def test_accuracy_interval_covers(epsilon):
         skdp.private_accuracy(truth, guess, epsilon=epsilon, level=0.9) for _ in range(1_500)
     ]
     covered = np.mean([result.lower <= 0.8 <= result.upper for result in results])
-    # Guaranteed .9; four standard errors below is a false alarm of 3e-5.
+    # Guaranteed 0.9; four standard errors below is a false alarm of 3e-5.
     assert covered > 0.9 - 4 * np.sqrt(0.09 / 1_500)
     # The noise really is there: half its scale would show as half the spread.
     values = np.array([result.value for result in results])
@@ -104,7 +104,7 @@ def test_confusion_matrix_has_every_cell_and_skips_what_is_not_declared():
             for _ in range(600)
         ]
     )
-    # Empty cells too. Variance of 5,400 draws: kurtosis 6 gives a relative error of .04 at most.
+    # Empty cells too. Variance of 5,400 draws: kurtosis 6 gives a relative error of 0.04 at most.
     variance = (noisy - expected).var()
     assert abs(variance / discrete_laplace_variance(1) - 1) < 0.18
     assert (noisy[:, 2, 2] != 0).any()
@@ -138,7 +138,7 @@ def test_mse():
     assert np.mean([r.lower <= exact <= r.upper for r in results]) > 0.9 - 4 * 0.0174
     values = np.array([r.value for r in results])
     assert abs(values.mean() - exact) < 5 * values.std() / np.sqrt(300) + 1e-4
-    # Laplace noise of scale 25 / .9 on the sum dominates: 39.3 / 5,000.
+    # Laplace noise of scale 25 / 0.9 on the sum dominates: 39.3 / 5,000.
     assert 0.8 < values.std() / (np.sqrt(2) * 25 / 0.9 / 5_000) < 1.25
     # Two clipped values, and a missing one is as wrong as can be.
     wild = skdp.private_mse([1e9, np.nan], [-1e9, 0.0], bounds=(0, 2), epsilon=500)
@@ -420,7 +420,7 @@ def test_regressor_wants_a_number_declared_once():
 
 
 @pytest.mark.parametrize("n_rows", [0, 1])
-def test_regressor_on_nobody(n_rows):
+def test_regressor_on_no_rows(n_rows):
     release = skdp.PairViewSynthesizer(0.01, domain=SQUARE)
     estimator = skdp.PrivateRegressor(LinearRegression(), release, target_range=(0, 2))
     predicted = estimator.fit(X[:n_rows], X["a"][:n_rows]).predict(X)
@@ -522,7 +522,7 @@ class AllRowsInAllFolds(skdp.PrivateKFold):
             yield np.arange(len(X)), np.arange(len(X))
 
 
-def test_folds_of_somebody_are_not_secret():
+def test_folds_of_a_users_class_are_not_secret():
     book = skdp.PrivacyLedger(100)
     folds = skdp.PrivateKFold(2)
     folds.split = AllRowsInAllFolds(2).split

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import copy
 import warnings
+from fractions import Fraction
+from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import Published, ShowsPrivacy, declare_label, full_domain, require_y
-from .._pipelines import Rows, child, is_inferred, price, walk
+from .._pipelines import Rows, Step, child, is_inferred, price, walk
 from .._random import sampling_generator
+from .._types import FloatArray
 from .._validation import as_sample_size
+from ..domain import Attribute, Domain
 from ..exceptions import DomainError, TrainingError
-from ..rows import as_frame, select_columns
+from ..rows import Frame, as_frame, select_columns
 
 __all__ = ["TrainedOnRelease"]
 
@@ -27,7 +33,33 @@ _TRIALS = ((64, 10, 2_000), (2_000, 20, 20_000))
 class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
     """What the classifier and the regressor share: release, train on the release, predict."""
 
-    def fit(self, X, y):
+    estimator: Any
+    synthesizer: Any
+    n_samples: int | None
+    random_state: int | None
+    # Parameter that declares the label, in words.
+    _shorthand: str
+
+    def _label_attribute(self) -> Any:
+        """Declaration of the label, or None where the synthesizer declares it."""
+        raise NotImplementedError
+
+    def _check_label(self, attribute: Attribute, target: str) -> None:
+        """Refuse a declared label that the task does not fit."""
+        raise NotImplementedError
+
+    def _train(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        weight: FloatArray | None,
+        attribute: Attribute,
+        rng: np.random.Generator,
+    ) -> Any:
+        """Train a clone of ``estimator`` on rows of a release."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any) -> Self:
         """Charge, release, and train on the release.
 
         Parameters
@@ -69,7 +101,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         validate_data(self, X, skip_check_array=True)
         return self._train_release(release)
 
-    def _declared_release(self, rows):
+    def _declared_release(self, rows: Frame) -> Any:
         """A clone of the synthesizer whose domain declares the label."""
         release = clone(self.synthesizer)
         if getattr(release, "unit", None) is not None:
@@ -97,7 +129,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         self._check_label(domain[target], target)
         return release.set_params(domain=domain, target=target)
 
-    def _train_frozen(self, release, X):
+    def _train_frozen(self, release: Any, X: Any) -> Self:
         """Train on a release that was made and paid for earlier."""
         check_is_fitted(release)
         if self._label_attribute() is not None or getattr(release, "target", None) is None:
@@ -109,12 +141,12 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         validate_data(self, X, skip_check_array=True)
         return self._train_release(copy.copy(release))
 
-    def _train_on(self, fitted, X):
+    def _train_on(self, fitted: Self, X: Any) -> Self:
         """Train on the release that ``fitted`` made, as if a fit had drawn the same one."""
         validate_data(self, X, skip_check_array=True)
         return self._train_release(copy.copy(fitted.synthesizer_))
 
-    def _train_release(self, release):
+    def _train_release(self, release: Any) -> Self:
         # From here on everything is post-processing of the release, which has been charged. It is
         # kept even if training fails, and an error of training depends on the release only.
         self._keep(release)
@@ -131,19 +163,19 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
             ) from error
         return self
 
-    def _keep(self, release):
+    def _keep(self, release: Any) -> None:
         """Keep a fitted release, and drop what was trained on an earlier one."""
         for name in ("estimator_", "classes_"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         self.synthesizer_ = release
         self.privacy_loss_ = release.privacy_loss_
 
-    def _train_on_rows_of(self, release, n_samples, random_state):
+    def _train_on_rows_of(self, release: Any, n_samples: int | None, random_state: Any) -> Any:
         rng = sampling_generator(random_state)
         X, y, weight = release.make_training_set(n_samples, random_state=rng)
         return self._train(X, y, weight, release.domain_[release.target], rng)
 
-    def _try_out(self, release, domain, library):
+    def _try_out(self, release: Any, domain: Domain, library: str) -> None:
         """Train and predict on rows of the public domain, before anything is charged.
 
         No private row is read: an error here follows from the parameters and the domain.
@@ -177,11 +209,11 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
             "FrozenEstimator(synthesizer)."
         ) from failure
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         # A release whose training failed is kept, but predicts nothing.
         return hasattr(self, "estimator_")
 
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[Any]:
         """Predict the label of each row.
 
         Parameters
@@ -195,7 +227,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         rows = self._test_rows(X)
         return self.estimator_.predict(rows)
 
-    def _test_rows(self, X):
+    def _test_rows(self, X: Any) -> Any:
         check_is_fitted(self)
         as_frame(X)
         validate_data(self, X, reset=False, skip_check_array=True)
@@ -203,7 +235,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         features = [name for name in self.synthesizer_.domain_.names if name != target]
         return self.synthesizer_.prepare(select_columns(X, features))
 
-    def _privacy_steps(self, name, rows):
+    def _privacy_steps(self, name: str, rows: Rows) -> list[Step]:
         # Only the release reads the true rows; what is trained reads only the release.
         made = getattr(self, "synthesizer_", None)
         # The seed is left out when a fitted model is stored, but that there was one is kept. And a
@@ -216,10 +248,10 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
             *walk(self.estimator, child(name, "estimator"), Rows(released=True)),
         ]
 
-    def _price(self):
+    def _price(self) -> Fraction | None:
         return price(self)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.synthesizer)
         tags.input_tags = inner.input_tags

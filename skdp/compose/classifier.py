@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.dummy import DummyClassifier
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
-from ..domain import Categorical
+from .._types import FloatArray
+from ..domain import Attribute, Categorical, Numeric
 from ..exceptions import DomainError
 from .base import TrainedOnRelease
 from .training import fit_clone, usable_rows
@@ -21,7 +25,7 @@ __all__ = ["PrivateClassifier"]
 _HARDLY = 0.02
 
 
-def _offers_probabilities(self):
+def _offers_probabilities(self: Any) -> bool:
     fitted = getattr(self, "estimator_", self.estimator)
     return hasattr(fitted, "predict_proba")
 
@@ -97,7 +101,15 @@ class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
     ['high']
     """
 
-    def __init__(self, estimator, synthesizer, *, classes=None, n_samples=None, random_state=None):
+    def __init__(
+        self,
+        estimator: Any,
+        synthesizer: Any,
+        *,
+        classes: Any = None,
+        n_samples: int | None = None,
+        random_state: int | None = None,
+    ) -> None:
         self.estimator = estimator
         self.synthesizer = synthesizer
         self.classes = classes
@@ -106,13 +118,20 @@ class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
 
     _shorthand = "the list of classes="
 
-    def _label_attribute(self):
+    def _label_attribute(self) -> Any:
         return self.classes
 
-    def _check_label(self, attribute, target):
+    def _check_label(self, attribute: Attribute, target: str) -> None:
         _declared_classes(attribute, target)
 
-    def _train(self, X, y, weight, attribute, rng):
+    def _train(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        weight: FloatArray | None,
+        attribute: Attribute,
+        rng: np.random.Generator,
+    ) -> Any:
         classes = _declared_classes(attribute, self.__class__.__name__)
         _warn_of_numbering(classes, y, weight)
         estimator = _train_classifier(self.estimator, X, y, weight, classes, rng)
@@ -120,7 +139,7 @@ class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
         return estimator
 
     @available_if(_offers_probabilities)
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> FloatArray:
         """Predict the probability of each declared label.
 
         Parameters
@@ -138,18 +157,18 @@ class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
         full[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = shown
         return full
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         # In a small table the noise exceeds the counts.
         tags.classifier_tags.poor_score = True
         return tags
 
 
-def _declared_classes(attribute, target):
+def _declared_classes(attribute: Attribute, target: str) -> NDArray[Any]:
     """The labels that the domain declares, sorted as scikit-learn does."""
     if isinstance(attribute, Categorical):
         return np.unique(np.array(attribute.categories))
-    if attribute.integer:
+    if isinstance(attribute, Numeric) and attribute.integer:
         return np.arange(attribute.lower, attribute.upper + 1, dtype=np.int64)
     raise DomainError(
         f"The label {target!r} is declared as a continuous Numeric. A classifier needs a "
@@ -157,14 +176,16 @@ def _declared_classes(attribute, target):
     )
 
 
-def _warn_of_numbering(classes, y, weight):
+def _warn_of_numbering(classes: NDArray[Any], y: NDArray[Any], weight: FloatArray | None) -> None:
     """Warn if a meta-estimator seems to have encoded the labels, judging by RELEASED rows only.
 
     y is private and must not be looked at. But if it was encoded as 0, 1, ..., there are no records
     with declared labels outside that range.
     """
     n = len(classes)
-    above = classes[(classes < 0) | (classes >= n)] if classes.dtype.kind in "iu" else []
+    above = classes[:0]
+    if classes.dtype.kind in "iu":
+        above = classes[(classes < 0) | (classes >= n)]
     if not len(above) or not len(y):
         return
     weight = np.ones(len(y)) if weight is None else weight
@@ -181,7 +202,14 @@ def _warn_of_numbering(classes, y, weight):
         )
 
 
-def _train_classifier(estimator, X, y, weight, classes, rng):
+def _train_classifier(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    weight: FloatArray | None,
+    classes: NDArray[Any],
+    rng: np.random.Generator,
+) -> Any:
     """Train a clone of ``estimator``, or a constant where fewer than two labels occur."""
     known = pd.Series(y).isin(classes).to_numpy()
     present = classes[pd.Series(classes).isin(y[known]).to_numpy()]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.dummy import DummyRegressor
+from sklearn.utils import Tags
 
-from ..domain import Numeric
+from .._types import FloatArray
+from ..domain import Attribute, Numeric
 from ..exceptions import DomainError
 from .base import TrainedOnRelease
 from .training import fit_clone, usable_rows
@@ -74,8 +79,14 @@ class PrivateRegressor(RegressorMixin, TrainedOnRelease):
     """
 
     def __init__(
-        self, estimator, synthesizer, *, target_range=None, n_samples=None, random_state=None
-    ):
+        self,
+        estimator: Any,
+        synthesizer: Any,
+        *,
+        target_range: tuple[float, float] | None = None,
+        n_samples: int | None = None,
+        random_state: int | None = None,
+    ) -> None:
         self.estimator = estimator
         self.synthesizer = synthesizer
         self.target_range = target_range
@@ -84,17 +95,25 @@ class PrivateRegressor(RegressorMixin, TrainedOnRelease):
 
     _shorthand = "its target_range=(low, high)"
 
-    def _label_attribute(self):
+    def _label_attribute(self) -> Numeric | None:
         return None if self.target_range is None else Numeric(*self.target_range)
 
-    def _check_label(self, attribute, target):
+    def _check_label(self, attribute: Attribute, target: str) -> None:
         if not isinstance(attribute, Numeric):
             raise DomainError(
                 f"The label {target!r} is declared as a {type(attribute).__name__}. A regressor "
                 "needs a Numeric; for a Categorical take PrivateClassifier."
             )
 
-    def _train(self, X, y, weight, attribute, rng):
+    def _train(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        weight: FloatArray | None,
+        attribute: Attribute,
+        rng: np.random.Generator,
+    ) -> Any:
+        assert isinstance(attribute, Numeric)
         known = ~pd.isna(np.asarray(y))
         if not known.any():
             middle = (float(attribute.lower) + float(attribute.upper)) / 2
@@ -102,7 +121,7 @@ class PrivateRegressor(RegressorMixin, TrainedOnRelease):
         X, y, weight = usable_rows(self.estimator, X, y, weight, known, rng)
         return fit_clone(self.estimator, X, np.asarray(y, dtype=float), weight)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         return tags

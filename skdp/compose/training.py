@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from .._types import BoolArray, FloatArray
 from ..rows import take_rows
 
 __all__ = ["fit_clone", "usable_rows"]
 
 
-def usable_rows(estimator, X, y, weight, known, rng):
+def usable_rows(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    weight: FloatArray | None,
+    known: BoolArray,
+    rng: np.random.Generator,
+) -> tuple[Any, NDArray[Any], FloatArray | None]:
     """The rows with a label; drawn in proportion to weights that the estimator cannot take."""
     if known.all() and (weight is None or has_fit_parameter(estimator, "sample_weight")):
         return X, y, weight
@@ -25,7 +36,7 @@ def usable_rows(estimator, X, y, weight, known, rng):
     return take_rows(X, chosen), y[chosen], None
 
 
-def fit_clone(estimator, X, y, weight):
+def fit_clone(estimator: Any, X: Any, y: NDArray[Any], weight: FloatArray | None) -> Any:
     """Fit a clone of ``estimator``."""
     estimator = clone(estimator)
     return estimator.fit(X, y) if weight is None else estimator.fit(X, y, sample_weight=weight)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from .._base import PrivateEstimator
-from .._pipelines import PRIVATE, ledgers, walk
+from .._pipelines import PRIVATE, ledgers, total_price, walk
 from ..accounting import PrivacyLedger, prepaid, same_budget, settle
 from ..exceptions import BudgetExceededError
 from ._scorer import _PrivateScorer
@@ -20,13 +21,14 @@ from ._scorer import _PrivateScorer
 __all__ = ["one_ledger", "prepaid_clones", "price_of_fit", "rehearse"]
 
 
-def price_of_fit(estimator):
+def price_of_fit(estimator: Any) -> tuple[Fraction, bool]:
     """Epsilon of one fit, and whether its noise is seeded.
 
     Raises
     ------
     ValueError
-        If a step is not private, or protects a person instead of a row, or no step is private.
+        If a step is not private, or protects a person instead of a row, or no step is private, or
+        the price is not known.
     """
     steps = walk(estimator)
     bad = [step for step in steps if not step.sound]
@@ -40,7 +42,11 @@ def price_of_fit(estimator):
             "Folds and scores are drawn and protected row by row, but unit= makes the person the "
             "unit of privacy. Choose on synthetic rows, which is free, or leave out unit=."
         )
-    total = sum((step.epsilon for step in steps), Fraction(0))
+    total = total_price(step.epsilon for step in steps)
+    if total is None:
+        raise ValueError(
+            f"What a fit of {type(estimator).__name__} spends cannot be told beforehand."
+        )
     # A frozen release is private and was paid for.
     if not total and not any(step.verdict == PRIVATE for step in steps):
         raise ValueError(f"{type(estimator).__name__} has no private step: nothing protects X.")
@@ -51,7 +57,7 @@ def price_of_fit(estimator):
 _NOTHING = Fraction(1, 2**100)
 
 
-def rehearse(estimator, X, y):
+def rehearse(estimator: Any, X: Any, y: Any) -> None:
     """Raise the errors that a fit would raise before its charge: about schema and parameters.
 
     No row is read: fits of skdp charge before they read, and the ledger here is empty. Pipelines
@@ -72,7 +78,7 @@ def rehearse(estimator, X, y):
             pass
 
 
-def one_ledger(estimators, ledger):
+def one_ledger(estimators: Sequence[Any], ledger: PrivacyLedger | None) -> PrivacyLedger | None:
     """The ledger to charge; only one is allowed, because all of a search reads one data set.
 
     Ledgers in a grid are found as well: a fit of the candidate would charge them.
@@ -89,7 +95,7 @@ def one_ledger(estimators, ledger):
     return found[0] if found else None
 
 
-def _ledgers_in(value):
+def _ledgers_in(value: Any) -> Iterator[PrivacyLedger]:
     """All ledgers in a parameter or an estimator: also in grids and scorers of searches."""
     if isinstance(value, PrivacyLedger):
         yield value
@@ -105,7 +111,9 @@ def _ledgers_in(value):
 
 
 @contextmanager
-def prepaid_clones(estimators, book, epsilon):
+def prepaid_clones(
+    estimators: Sequence[Any], book: PrivacyLedger | None, epsilon: Fraction
+) -> Iterator[list[Any]]:
     """Clones of ``estimators`` whose fits charge a handle on ``book`` that is paid up to epsilon.
 
     They keep a ledger, so that fitting one of them again, after the search or after an error during

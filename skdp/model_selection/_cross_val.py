@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -10,30 +12,31 @@ from sklearn.base import clone
 from .._pipelines import replaced
 from .._random import noise_source
 from .._validation import as_epsilon
-from ..accounting import PrivacyLoss, charge
+from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..exceptions import TrainingError
+from ..release import QueryResult
 from ..rows import as_frame, take_rows
 from ._budget import one_ledger, prepaid_clones, price_of_fit, rehearse
 from ._folds import PrivateKFold
-from ._guard import draw_places, no_predictions, predictions, true_rows
+from ._guard import Labels, Take, draw_places, no_predictions, predictions, true_rows
 from ._scores import METRICS, check_level, check_metric, range_of
 
 __all__ = ["private_cross_val_score"]
 
 
 def private_cross_val_score(
-    estimator,
-    X,
-    y,
+    estimator: Any,
+    X: Any,
+    y: Any,
     *,
-    epsilon,
-    metric="accuracy",
-    bounds=None,
-    cv=5,
-    level=0.95,
-    ledger=None,
-    random_state=None,
-):
+    epsilon: float | Fraction,
+    metric: str = "accuracy",
+    bounds: tuple[float, float] | None = None,
+    cv: int | PrivateKFold = 5,
+    level: float = 0.95,
+    ledger: PrivacyLedger | None = None,
+    random_state: int | None = None,
+) -> QueryResult:
     """Release a cross-validated score: each row is predicted by a model not trained on it.
 
     Parameters
@@ -57,8 +60,8 @@ def private_cross_val_score(
         Default the one in the estimator. It is charged once, for everything, before a value is
         read.
     random_state : None or int, default=None
-        Seed of the score's noise. None: the operating system's entropy. An int is for experiments
-        and protects nobody.
+        Seed of the score's noise. None: the operating system's entropy. An int is for experiments:
+        it gives no protection.
 
     Returns
     -------
@@ -104,7 +107,7 @@ def private_cross_val_score(
     # changes nothing. Total: (k - 1) * epsilon of a fit + epsilon of the score.
     parts = {"fits": (k - 1) * per_fit, "score": exact}
     seeded = source.seeded or seeded_fits or folds.random_state is not None
-    loss = PrivacyLoss(sum(parts.values()), parts, seeded=seeded)
+    loss = PrivacyLoss(sum(parts.values(), Fraction(0)), parts, seeded=seeded)
     charge(book, "private_cross_val_score", loss)
     # That pays for all k fits.
     with prepaid_clones([estimator], book, k * per_fit) as (paid,):
@@ -112,7 +115,7 @@ def private_cross_val_score(
     return METRICS[metric](labels, guesses, exact, source, level, range_of(bounds))
 
 
-def _secret_folds(cv):
+def _secret_folds(cv: Any) -> PrivateKFold:
     """The folds to use: those that were given, or as many as were asked for."""
     # A subclass may give a record to any number of folds.
     if type(cv) is PrivateKFold and not replaced(cv):
@@ -125,7 +128,9 @@ def _secret_folds(cv):
     return PrivateKFold(int(cv))
 
 
-def _predict_each_fold(paid, folds, X, labels, take):
+def _predict_each_fold(
+    paid: Any, folds: PrivateKFold, X: Any, labels: Labels, take: Take
+) -> Labels:
     """What each row is predicted by the model that was not trained on it."""
     guesses, places = no_predictions(len(labels)), draw_places(len(labels))
     for train, test in folds.split(X):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 
 from .._base import HidesSeed
 from .._random import noise_source
+from .._types import BoolArray, IntArray
 from ..rows import as_frame
 
 __all__ = ["PrivateKFold"]
@@ -43,20 +47,24 @@ class PrivateKFold(HidesSeed, BaseCrossValidator):
     10
     """
 
-    def __init__(self, n_splits=5, *, random_state=None):
+    def __init__(self, n_splits: int = 5, *, random_state: int | None = None) -> None:
         self.n_splits = n_splits
         self.random_state = random_state
 
-    def _draw(self, n_rows):
+    def _draw(self, n_rows: int) -> IntArray:
         """Fold of each row."""
         return noise_source(self.random_state).record_below(self.get_n_splits(), n_rows)
 
-    def _iter_test_masks(self, X=None, y=None, groups=None):
+    def _iter_test_masks(
+        self, X: Any = None, y: Any = None, groups: Any = None
+    ) -> Iterator[BoolArray]:
         folds = self._draw(as_frame(X).n_rows)
         for fold in range(self.get_n_splits()):
             yield folds == fold
 
-    def split(self, X, y=None, groups=None):
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None
+    ) -> Iterator[tuple[IntArray, IntArray]]:
         """Draw new folds, and give each in turn as the test set.
 
         Parameters
@@ -76,7 +84,7 @@ class PrivateKFold(HidesSeed, BaseCrossValidator):
     # Read by privacy_report.
     _secret_folds = True
 
-    def get_n_splits(self, X=None, y=None, groups=None):
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Give the number of folds."""
         n_splits = self.n_splits
         if not isinstance(n_splits, int | np.integer) or isinstance(n_splits, bool) or n_splits < 2:

@@ -6,16 +6,22 @@ No error and no warning leaves, because either would depend on a value.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._random import noise_source
+from .._types import BoolArray, FloatArray, IntArray
 from ..rows import as_column, as_labels, column_names, object_array, row_taker
 
 __all__ = [
     "TABLE",
+    "Labels",
+    "Take",
     "check_model",
     "draw_places",
     "equal",
@@ -26,11 +32,16 @@ __all__ = [
     "true_rows",
 ]
 
+# Labels or predictions, one for each row.
+Labels: TypeAlias = NDArray[Any]
+# Takes rows of a container by position.
+Take: TypeAlias = Callable[[NDArray[np.integer]], Any]
+
 # Rows of every table that a model is given to predict.
 TABLE = 1024
 
 
-def true_rows(X, y):
+def true_rows(X: Any, y: Any) -> tuple[Labels, Take]:
     """The labels, and a function that takes rows of ``X`` by position; lengths are compared."""
     labels = as_labels(y)
     n_rows, take = row_taker(X)
@@ -40,7 +51,7 @@ def true_rows(X, y):
 
 
 @contextmanager
-def _quietly():
+def _quietly() -> Iterator[None]:
     """Suppress warnings, and errors made from them: both would depend on a value."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -50,17 +61,17 @@ def _quietly():
 # --- predictions
 
 
-def no_predictions(n_rows):
+def no_predictions(n_rows: int) -> Labels:
     """NaN for each row, which counts as wrong."""
     return np.full(n_rows, np.nan, dtype=object)
 
 
-def draw_places(n_rows):
+def draw_places(n_rows: int) -> IntArray:
     """A position in a table of predictions for each row, drawn independently."""
     return noise_source().record_below(TABLE, n_rows)
 
 
-def predictions(model, take, rows, places):
+def predictions(model: Any, take: Take, rows: IntArray, places: IntArray) -> Labels:
     """What ``model`` predicts for each row, NaN for a row that it cannot predict.
 
     Parameters
@@ -102,7 +113,7 @@ def predictions(model, take, rows, places):
     return guesses
 
 
-def _answers(model, take, table):
+def _answers(model: Any, take: Take, table: IntArray) -> Labels | None:
     """One prediction for each row of a table; None if there are none."""
     with _quietly():
         try:
@@ -112,7 +123,7 @@ def _answers(model, take, table):
             return None
 
 
-def check_model(model, X):
+def check_model(model: Any, X: Any) -> None:
     """Refuse, by names and shapes alone, a model that could predict no row of ``X``."""
     if not hasattr(model, "predict"):
         raise TypeError(f"{type(model).__name__} has no predict, so that nothing can be scored.")
@@ -124,7 +135,8 @@ def check_model(model, X):
         missing = [name for name in names if name not in given]
         if missing:
             raise ValueError(f"X lacks columns that the model was fitted to: {missing[:8]}.")
-    width, shape = getattr(model, "n_features_in_", None), getattr(X, "shape", ())
+    width = getattr(model, "n_features_in_", None)
+    shape: tuple[int, ...] = getattr(X, "shape", ())
     if given is None and width is not None and len(shape) == 2 and shape[1] != width:
         raise ValueError(
             f"X has {shape[1]} features, but {type(model).__name__} was fitted to {width}."
@@ -134,7 +146,7 @@ def check_model(model, X):
 # --- comparisons
 
 
-def equal(truth, guess):
+def equal(truth: Labels, guess: Labels) -> BoolArray:
     """Compare row by row; what cannot be compared differs, and NaN differs from everything."""
     if truth.dtype == guess.dtype and truth.dtype.kind in "biufUS":
         return truth == guess
@@ -143,17 +155,17 @@ def equal(truth, guess):
         return np.fromiter((_same(a, b) for a, b in pairs), bool, truth.size)
 
 
-def _same(a, b):
+def _same(a: Any, b: Any) -> bool:
     try:
         return bool(a == b)
     except Exception:  # a label with an odd __eq__ must not raise: that would depend on a value
         return False
 
 
-def positions_of(values, positions):
+def positions_of(values: Labels, positions: Mapping[Any, int]) -> IntArray:
     """Position of each value, found by itself; -1 for one that has none."""
 
-    def place(value):
+    def place(value: Any) -> int:
         try:
             return positions.get(value, -1)
         except Exception:  # an unhashable label must not raise: that would depend on a value
@@ -162,7 +174,7 @@ def positions_of(values, positions):
     return np.fromiter(map(place, values.tolist()), np.int64, values.size)
 
 
-def squared_errors(truth, guess, low, high):
+def squared_errors(truth: Labels, guess: Labels, low: float, high: float) -> FloatArray:
     """One number per row; a row that holds no number counts as the largest error."""
     numbers = [np.clip(as_column(y, "y").numbers(), low, high) for y in (truth, guess)]
     squares = (numbers[0] - numbers[1]) ** 2

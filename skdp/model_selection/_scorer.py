@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
 
 from .._validation import as_epsilon
+from ..accounting import PrivacyLedger
 from ._guard import check_model, draw_places, predictions, true_rows
 from ._scores import METRICS, charge_score, check_metric, range_of
 
@@ -14,16 +18,16 @@ __all__ = ["make_private_scorer"]
 class _PrivateScorer:
     """Callable ``scorer(estimator, X, y)``; scikit-learn's searches take it as ``scoring=``."""
 
-    def __init__(self, metric, epsilon, options):
+    def __init__(self, metric: str, epsilon: Any, options: dict[str, Any]) -> None:
         self.metric = metric
         self.epsilon = epsilon
         self.options = options
 
     @property
-    def _score_epsilon(self):
+    def _score_epsilon(self) -> Fraction:
         return as_epsilon(self.epsilon)
 
-    def __call__(self, estimator, X, y):
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         check_model(estimator, X)
         truth, take = true_rows(X, y)
         bounds = range_of(self.options.get("bounds"))
@@ -34,11 +38,17 @@ class _PrivateScorer:
         score = float(METRICS[self.metric](truth, guess, exact, source, 0.95, bounds))
         return -score if self.metric == "mse" else score
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"make_private_scorer({self.metric!r}, epsilon={self.epsilon})"
 
 
-def make_private_scorer(metric="accuracy", *, epsilon, bounds=None, ledger=None):
+def make_private_scorer(
+    metric: str = "accuracy",
+    *,
+    epsilon: float | Fraction,
+    bounds: tuple[float, float] | None = None,
+    ledger: PrivacyLedger | None = None,
+) -> _PrivateScorer:
     """Make a scorer whose every call releases one private number and is charged.
 
     Parameters
@@ -85,5 +95,7 @@ def make_private_scorer(metric="accuracy", *, epsilon, bounds=None, ledger=None)
     """
     check_metric(metric, bounds)
     as_epsilon(epsilon)
-    options = {"ledger": ledger} if bounds is None else {"ledger": ledger, "bounds": bounds}
+    options: dict[str, Any] = {"ledger": ledger}
+    if bounds is not None:
+        options["bounds"] = bounds
     return _PrivateScorer(metric, epsilon, options)

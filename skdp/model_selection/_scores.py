@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from numbers import Real
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from sklearn.utils import check_scalar
 
-from .._random import noise_source
+from .._random import NoiseSource, noise_source
+from .._types import IntArray
 from .._validation import as_epsilon, as_fraction
-from ..accounting import PrivacyLoss, charge
+from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..mechanisms import (
     bounded_sum,
     discrete_laplace,
@@ -21,7 +23,7 @@ from ..mechanisms import (
 )
 from ..release import QueryResult
 from ..rows import as_labels
-from ._guard import equal, positions_of, squared_errors
+from ._guard import Labels, equal, positions_of, squared_errors
 
 __all__ = [
     "METRICS",
@@ -35,13 +37,18 @@ __all__ = [
     "row_scores",
 ]
 
+# Both ends of the public range of a target.
+Bounds: TypeAlias = tuple[Fraction, Fraction]
+
 # Squared errors are summed on a grid of this many steps from 0 to the largest.
 _STEPS = 2**20
 # Ranges of a target whose squares, and sums of many of them, are ordinary floats.
 _NARROWEST, _WIDEST = Fraction(1, 10**100), Fraction(10**100)
 
 
-def charge_score(name, epsilon, ledger, random_state):
+def charge_score(
+    name: str, epsilon: Any, ledger: PrivacyLedger | None, random_state: Any
+) -> tuple[Fraction, NoiseSource]:
     """Charge one score, before a value is read; give its epsilon and the source of its noise."""
     exact = as_epsilon(epsilon)
     source = noise_source(random_state)
@@ -49,7 +56,7 @@ def charge_score(name, epsilon, ledger, random_state):
     return exact, source
 
 
-def _aligned(y_true, y_pred):
+def _aligned(y_true: Any, y_pred: Any) -> tuple[Labels, Labels]:
     """Both as one-dimensional arrays; only their containers are looked at."""
     truth, guess = as_labels(y_true, "y_true"), as_labels(y_pred, "y_pred")
     if len(truth) != len(guess):
@@ -60,13 +67,13 @@ def _aligned(y_true, y_pred):
     return truth, guess
 
 
-def check_level(level):
+def check_level(level: float) -> float:
     """Give the probability that an interval covers, as a float."""
     check_scalar(level, "level", Real, min_val=0, max_val=1, include_boundaries="neither")
     return float(level)
 
 
-def range_of(bounds):
+def range_of(bounds: Any) -> Bounds | None:
     """Both ends of the public range of a target, exactly; None where no bounds are given."""
     if bounds is None:
         return None
@@ -88,7 +95,15 @@ def range_of(bounds):
 # --- accuracy
 
 
-def private_accuracy(y_true, y_pred, *, epsilon, level=0.95, ledger=None, random_state=None):
+def private_accuracy(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float | Fraction,
+    level: float = 0.95,
+    ledger: PrivacyLedger | None = None,
+    random_state: int | None = None,
+) -> QueryResult:
     """Release the share of correct predictions.
 
     Parameters
@@ -105,7 +120,7 @@ def private_accuracy(y_true, y_pred, *, epsilon, level=0.95, ledger=None, random
     ledger : PrivacyLedger, default=None
         Charged before a label is read.
     random_state : None or int, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None: the operating system's entropy. An int is for experiments: it gives no protection.
 
     Returns
     -------
@@ -139,7 +154,14 @@ def private_accuracy(y_true, y_pred, *, epsilon, level=0.95, ledger=None, random
     return _accuracy(truth, guess, exact, source, level)
 
 
-def _accuracy(truth, guess, exact, source, level, bounds=None):
+def _accuracy(
+    truth: Labels,
+    guess: Labels,
+    exact: Fraction,
+    source: NoiseSource,
+    level: float,
+    bounds: Bounds | None = None,
+) -> QueryResult:
     """Accuracy; of `METRICS`, which call all with bounds."""
     # Privacy. Released are two counts, of correct and of wrong rows. One record is in exactly one
     # of them: together they have L1 sensitivity 1 and cost epsilon, noise on both. The share and
@@ -152,7 +174,7 @@ def _accuracy(truth, guess, exact, source, level, bounds=None):
     return _share(correct, wrong, reach, discrete_laplace_variance(exact), level)
 
 
-def _share(part, rest, reach, variance, level):
+def _share(part: int, rest: int, reach: int, variance: float, level: float) -> QueryResult:
     """The share part / (part + rest) of two noisy counts, each within ``reach`` of its truth."""
     part, rest = max(part, 0), max(rest, 0)
     total = part + rest
@@ -173,7 +195,15 @@ def _share(part, rest, reach, variance, level):
 # --- confusion matrix
 
 
-def private_confusion_matrix(y_true, y_pred, *, labels, epsilon, ledger=None, random_state=None):
+def private_confusion_matrix(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    labels: Any,
+    epsilon: float | Fraction,
+    ledger: PrivacyLedger | None = None,
+    random_state: int | None = None,
+) -> pd.DataFrame:
     """Release a confusion matrix: how often each label was predicted as each label.
 
     Parameters
@@ -227,7 +257,16 @@ def private_confusion_matrix(y_true, y_pred, *, labels, epsilon, ledger=None, ra
 # --- mean squared error
 
 
-def private_mse(y_true, y_pred, *, bounds, epsilon, level=0.95, ledger=None, random_state=None):
+def private_mse(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    bounds: tuple[float, float],
+    epsilon: float | Fraction,
+    level: float = 0.95,
+    ledger: PrivacyLedger | None = None,
+    random_state: int | None = None,
+) -> QueryResult:
     """Release the mean squared error.
 
     Parameters
@@ -267,13 +306,20 @@ def private_mse(y_true, y_pred, *, bounds, epsilon, level=0.95, ledger=None, ran
     truth, guess = _aligned(y_true, y_pred)
     level = check_level(level)
     check_metric("mse", bounds)
-    bounds = range_of(bounds)
     exact, source = charge_score("private_mse", epsilon, ledger, random_state)
-    return _mse(truth, guess, exact, source, level, bounds)
+    return _mse(truth, guess, exact, source, level, range_of(bounds))
 
 
-def _mse(truth, guess, exact, source, level, bounds):
-    """Mean squared error; ``bounds`` are from `range_of`."""
+def _mse(
+    truth: Labels,
+    guess: Labels,
+    exact: Fraction,
+    source: NoiseSource,
+    level: float,
+    bounds: Bounds | None,
+) -> QueryResult:
+    """Mean squared error."""
+    assert bounds is not None
     low, high = bounds
     # Privacy. Two releases in sequence: the number of rows (sensitivity 1) at epsilon/10, and the
     # sum of squared errors, each clipped to [0, (high - low)^2] by itself, at the rest.
@@ -311,7 +357,9 @@ def _mse(truth, guess, exact, source, level, bounds):
 METRICS = {"accuracy": _accuracy, "mse": _mse}
 
 
-def row_scores(metric, truth, guess, bounds):
+def row_scores(
+    metric: str, truth: Labels, guess: Labels, bounds: Bounds | None
+) -> tuple[IntArray, int]:
     """An integer for each row, the higher the better, for a comparison of candidates.
 
     Returns
@@ -322,13 +370,14 @@ def row_scores(metric, truth, guess, bounds):
     """
     if metric == "accuracy":
         return equal(truth, guess).astype(np.int64), 1
+    assert bounds is not None
     low, high = (float(end) for end in bounds)
     # Each row is rounded to the grid by itself: sums are those of integers.
     unit = (high - low) ** 2 / _STEPS
     return -np.rint(squared_errors(truth, guess, low, high) / unit).astype(np.int64), _STEPS
 
 
-def check_metric(metric, bounds):
+def check_metric(metric: str, bounds: Any) -> None:
     """Refuse a metric that is not known, and bounds that do not fit it."""
     if metric not in METRICS:
         raise ValueError(f"The metric must be one of {sorted(METRICS)}, got {metric!r}.")

@@ -4,34 +4,37 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import HidesSeed, Published, ShowsPrivacy, as_seed, require_y
-from .._pipelines import LEAKS, PRIVATE, RELEASE, Step, child, ledgers, price, walk_all
-from .._random import noise_source
+from .._pipelines import LEAKS, PRIVATE, RELEASE, Rows, Step, child, ledgers, price, walk_all
+from .._random import NoiseSource, noise_source
+from .._types import FloatArray
 from .._validation import as_epsilon
-from ..accounting import PrivacyLoss, charge
+from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..exceptions import TrainingError
 from ..mechanisms import noisy_max
 from ..rows import as_frame
 from ._budget import one_ledger, prepaid_clones, price_of_fit, rehearse
-from ._guard import draw_places, predictions, true_rows
+from ._guard import Labels, Take, draw_places, predictions, true_rows
 from ._scores import check_metric, range_of, row_scores
 
 __all__ = ["PrivateGridSearchCV"]
 
 
-def _offers(method):
-    def check(self):
+def _offers(method: str) -> Callable[[Any], bool]:
+    def check(self: Any) -> bool:
         fitted = getattr(self, "best_estimator_", self.estimator)
         return hasattr(fitted, method)
 
@@ -64,7 +67,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         once, for the whole search, before a value is read. The winner keeps it: fitting
         ``best_estimator_`` again is charged.
     random_state : None or int, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None: the operating system's entropy. An int is for experiments: it gives no protection.
     verbose : int, default=0
         Whether to print progress to standard output.
 
@@ -115,16 +118,16 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
 
     def __init__(
         self,
-        estimator,
-        param_grid,
+        estimator: Any,
+        param_grid: dict[str, Any] | list[dict[str, Any]],
         *,
-        epsilon=0.1,
-        metric="accuracy",
-        bounds=None,
-        ledger=None,
-        random_state=None,
-        verbose=0,
-    ):
+        epsilon: float | Fraction = 0.1,
+        metric: str = "accuracy",
+        bounds: tuple[float, float] | None = None,
+        ledger: PrivacyLedger | None = None,
+        random_state: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.epsilon = epsilon
@@ -134,7 +137,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any) -> Self:
         """Charge for the whole search, fit every candidate, and choose.
 
         Parameters
@@ -173,7 +176,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         # noisy maximum at `choice` costs `choice`, whatever the number of candidates.
         parts = {"fits": sum((each for each, _ in prices), Fraction(0)), "choice": choice}
         seeded = source.seeded or any(seeded for _, seeded in prices)
-        loss = PrivacyLoss(sum(parts.values()), parts, seeded=seeded)
+        loss = PrivacyLoss(sum(parts.values(), Fraction(0)), parts, seeded=seeded)
         charge(book, type(self).__name__, loss)
         with prepaid_clones(variants, book, parts["fits"]) as variants:
             fitted = self._fit_candidates(variants, X, y, shared)
@@ -188,12 +191,12 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         self.privacy_loss_ = loss
         return self
 
-    def _candidates(self):
+    def _candidates(self) -> tuple[list[dict[str, Any]], list[Any]]:
         """Parameters of the candidates, and the estimators that have them."""
         candidates = list(ParameterGrid(self.param_grid))
         return candidates, [clone(self.estimator).set_params(**params) for params in candidates]
 
-    def _shares_a_release(self):
+    def _shares_a_release(self) -> bool:
         """Whether the candidates differ only in what is trained on the release."""
         grids = self.param_grid if isinstance(self.param_grid, list) else [self.param_grid]
         if not all(isinstance(grid, Mapping) for grid in grids):
@@ -202,9 +205,11 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             key == "estimator" or key.startswith("estimator__") for grid in grids for key in grid
         )
 
-    def _fit_candidates(self, variants, X, y, shared):
+    def _fit_candidates(self, variants: list[Any], X: Any, y: Any, shared: bool) -> list[Any]:
         """Fit the candidates; None stands for one that could not be trained on its release."""
-        fitted, made, failure = [], None, None
+        fitted: list[Any] = []
+        made: Any = None
+        failure: TrainingError | None = None
         for i, variant in enumerate(variants):
             if self.verbose:
                 print(f"[{i + 1}/{len(variants)}] {variant}")
@@ -215,11 +220,13 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
                 failure = error
                 warnings.warn(f"Candidate {i} is left out. {error}", stacklevel=3)
             made = made or variant
-        if all(one is None for one in fitted):
+        if failure is not None and all(one is None for one in fitted):
             raise failure
         return fitted
 
-    def _choose(self, fitted, take, labels, epsilon, source):
+    def _choose(
+        self, fitted: list[Any], take: Take, labels: Labels, epsilon: Fraction, source: NoiseSource
+    ) -> int:
         """Position of the winner."""
         everyone, places = np.arange(len(labels)), draw_places(len(labels))
         bounds = range_of(self.bounds)
@@ -231,7 +238,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         return int(noisy_max(totals, epsilon, spread, random_state=source))
 
     @available_if(_offers("predict"))
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[Any]:
         """Predict with the winner.
 
         Parameters
@@ -246,7 +253,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         return self.best_estimator_.predict(X)
 
     @available_if(_offers("predict_proba"))
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> FloatArray:
         """Predict the probability of each label with the winner.
 
         Parameters
@@ -261,7 +268,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         return self.best_estimator_.predict_proba(X)
 
     @available_if(_offers("score"))
-    def score(self, X, y):
+    def score(self, X: Any, y: Any) -> float:
         """Score the winner on true rows: exact and not private, for the data owner only.
 
         Parameters
@@ -277,15 +284,15 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         return self.best_estimator_.score(X, y)
 
     @property
-    def classes_(self):
+    def classes_(self) -> NDArray[Any]:
         """The declared labels, of the winner."""
         return self.best_estimator_.classes_
 
-    def _was_seeded(self):
+    def _was_seeded(self) -> bool:
         loss = getattr(self, "privacy_loss_", None)
         return loss is not None and loss.seeded
 
-    def _privacy_steps(self, name, rows):
+    def _privacy_steps(self, name: str, rows: Rows) -> list[Step]:
         candidates, variants = self._candidates()
         shared = self._shares_a_release()
         steps = walk_all(variants, child(name, "estimator"), rows, shared=shared)
@@ -313,18 +320,18 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             )
         return [*steps, own]
 
-    def _price(self):
+    def _price(self) -> Fraction | None:
         return price(self)
 
     # Grid and winner may hold ledgers and seeds, as values or within estimators.
     _repeats = ("best_params_",)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         if name == "param_grid":
             value = self._hide_seeds(value)
         super().__setattr__(name, value)
 
-    def _hide_seeds(self, grid):
+    def _hide_seeds(self, grid: Any) -> Any:
         """The grid itself, or one with `Seed` for seeds of noise: those of the models are harmless.
 
         A grid that needs no change stays the same object, as clone() demands of parameters.
@@ -342,14 +349,14 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         }
         return {**grid, **changed} if changed else grid
 
-    def _draws_noise(self, key):
+    def _draws_noise(self, key: str) -> bool:
         parent, _, name = str(key).rpartition("__")
         if name != "random_state":
             return False
         owner = self.estimator.get_params(deep=True).get(parent) if parent else self.estimator
         return owner is None or isinstance(owner, HidesSeed)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.estimator_type = inner.estimator_type
