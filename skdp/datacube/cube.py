@@ -195,7 +195,8 @@ class DataCube(PrivateEstimator, TupleKeys):
         if isinstance(self.domain, list | tuple):
             domain = Domain.for_array(self.domain, len(self.domain))
         elif self.domain is None or isinstance(self.domain, Domain | Mapping):
-            domain = full_domain(self.domain, None)
+            # Such a domain names its columns: no rows are looked at.
+            domain = full_domain(self.domain, None)  # type: ignore[arg-type]
         else:
             raise DomainError(
                 "One attribute for all columns of an array does not say how many columns there "

@@ -183,5 +183,5 @@ def _check_threshold(name, value):
         return
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number or None, got {value!r}.")
-    if not (math.isfinite(value) and value >= 0):
+    if not 0 <= float(value) < math.inf:
         raise ValueError(f"{name} must be finite and not negative, got {value!r}.")
