@@ -17,12 +17,12 @@ from sklearn.base import BaseEstimator
 SECTIONS = [
     (
         "The public domain",
-        "What is known without looking at a record: columns, ranges, categories.",
+        "What is known without reading a record: columns, ranges, categories.",
         ["skdp.domain"],
     ),
     (
         "Releases",
-        "Estimators that release a private synopsis of a table: ask it for counts, draw "
+        "Estimators that release a private synopsis of a table: run queries on it, draw "
         "synthetic rows from it, train on it.",
         ["skdp.synthesis", "skdp.kernels.dpcube.usefulness"],
     ),
@@ -43,7 +43,7 @@ SECTIONS = [
     ),
     (
         "The released object",
-        "What a synthesizer publishes, and what it answers. Everything on it is free.",
+        "What a synthesizer publishes, and how to query it. All its methods are free.",
         ["skdp.synopsis"],
     ),
     (
@@ -69,7 +69,7 @@ SECTIONS = [
     ),
 ]
 
-# Public modules that keep their names to themselves: {module: title}.
+# Public modules whose names are not all in the top level of the package: {module: title}.
 MODULES = {
     "skdp.mechanisms": "Noise and selection",
     "skdp.audit": "Audits and replays",
