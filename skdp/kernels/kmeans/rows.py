@@ -61,7 +61,7 @@ def residual_sums(
 
 @dataclass(frozen=True)
 class _Residuals:
-    """Clipped differences of rows to their nearest centroids, as `skdp.engines.LabelledSums`."""
+    """Clipped differences of rows to their nearest centroids, as `skdp.rows.LabelledSums`."""
 
     centroids: IntArray
     reach: IntArray | None
