@@ -1,4 +1,4 @@
-"""PrivPfC: the grids that a selection may take."""
+"""PrivPfC: the grids that a selection may take, from public facts and a noisy number of records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..._random import NoiseSource, noise_source
 from ..._types import FloatArray, IntArray
-from .quality import Options
+from .options import Options
 
 __all__ = [
     "candidate_grids",
