@@ -668,7 +668,7 @@ PARTS = {
     "kernels.kmeans.privgene.genetic, selection": "rounds",
     "kernels.kmeans.privgene.genetic, top_k": "rounds",
     "kernels.kmeans.sample_aggregate.sample_aggregate, discrete_laplace": "centroids",
-    "kernels.kmeans.task.Task.total, discrete_laplace": "records",
+    "kernels.kmeans.task.Task.measure_total, discrete_laplace": "records",
     "kernels.privpfc.counts.measure_grid_counts, discrete_laplace": "counts",
     "kernels.privpfc.selection.select_grid, selection": "grid",
     "kernels.privtree.privtree, discrete_laplace": "counts",

@@ -76,7 +76,7 @@ def lloyd(task: Task) -> Clustering:
 
 
 def lloyd_rounds(epsilon: float, n_records: int, k: int, n_axes: int) -> int:
-    """Rounds that pay: each with enough budget to keep the error below .004 r^2, 2 to 7."""
+    """Rounds that pay: each with enough budget to keep the error below 0.004 r^2, 2 to 7."""
     least = math.sqrt(500 * k**3 * (n_axes + count_weight(n_axes)) ** 3) / n_records
     return int(min(7, max(2, epsilon // least)))
 
@@ -92,7 +92,7 @@ def lloyd_improved(task: Task) -> Clustering:
     if centroids is None:
         centroids = sphere_packing(task.shape, k, 1, task.generator)[0]
     epsilon = task.parts["rounds"]
-    rounds = lloyd_rounds(float(epsilon), task.total(), k, task.n_axes)
+    rounds = lloyd_rounds(float(epsilon), task.measure_total(), k, task.n_axes)
     counts = np.zeros(k)
     for _ in range(rounds):
         centroids, counts = tuned_round(task, centroids, epsilon / rounds)

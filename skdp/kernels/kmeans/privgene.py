@@ -1,4 +1,4 @@
-"""PGkM: k-means by the genetic algorithm PrivGene."""
+"""PGkM: k-means by the genetic algorithm of PrivGene (Zhang and others)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def genetic(task: Task, rounds: int | None = None) -> Clustering:
     points = task.rows >> bits
     top = np.maximum(np.array(task.shape, dtype=np.int64) - 1 >> bits, 0)
     if rounds is None:
-        rounds = genetic_rounds(float(task.parts["rounds"]), task.total())
+        rounds = genetic_rounds(float(task.parts["rounds"]), task.measure_total())
     epsilon = task.parts["rounds"] / rounds
     draw = task.generator
     population = draw.integers(0, top + 1, size=(_POPULATION, k, d))

@@ -64,8 +64,11 @@ class Task:
         """Number of dimensions."""
         return len(self.shape)
 
-    def total(self) -> int:
-        """Public or noisy number of records, at least 1; spends the part "records"."""
+    def measure_total(self) -> int:
+        """Number of records, at least 1: the public one, or a noisy one.
+
+        Every call for a noisy one spends the part "records": an algorithm calls it once.
+        """
         if self.n_records is not None:
             return max(1, self.n_records)
         epsilon = self.parts["records"]

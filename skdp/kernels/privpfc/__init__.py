@@ -1,4 +1,4 @@
-"""PrivPfC (dissertation of D. Su, chapter 3): select one grid for classification, then count its cells.
+"""PrivPfC: select one grid for classification, then count its cells.
 
 The grid is selected in a single private step (two for many records). Predictors come as
 *options*: groupings of the codes of one predictor, from coarse to fine. A grid is one option
