@@ -46,7 +46,7 @@ def grid_size(
     rule : {"identity", "uniform", "extended", "m-estimator"}
         "identity" keeps every cell of the domain; "uniform" is N epsilon / theta; "extended" is
         (N epsilon / theta)^(2d / (2 + d)), which balances noise against uneven spread in d
-        dimensions; "m-estimator" is (N / sqrt(log N))^(2d / (2 + d)), blind to epsilon.
+        dimensions; "m-estimator" is (N / sqrt(log N))^(2d / (2 + d)), whatever epsilon is.
     n_records : float
         A noisy or public number of records; below 2 counts as 2.
     epsilon : Fraction

@@ -1,7 +1,8 @@
-"""What HDPView, PrivTree and the kd-trees of DPCube share: boxes of codes, divided level by level.
+"""What several kernels share: sums over segments, and boxes of codes that are divided.
 
-All boxes of one level are treated at once. What they hold lies in one long array each, one box
-after the other, so that sums over them are a few calls of NumPy.
+HDPView, PrivTree and the kd-trees of DPCube divide boxes level by level. All boxes of one level
+are treated at once: what they hold lies in one long array, one box after the other, so that a few
+calls of NumPy sum over all of them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ __all__ = [
     "inner_cuts",
     "medians",
     "renumbered",
+    "run_starts",
     "running_sums",
     "starts",
 ]
@@ -30,6 +32,11 @@ __all__ = [
 def starts(lengths: IntArray) -> IntArray:
     """Where each of consecutive segments begins."""
     return np.cumsum(lengths) - lengths
+
+
+def run_starts(rows: NDArray[Any]) -> IntArray:
+    """Where runs of equal rows begin."""
+    return np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
 
 
 def running_sums(values: NDArray[Any]) -> NDArray[Any]:

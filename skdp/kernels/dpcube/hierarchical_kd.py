@@ -48,14 +48,14 @@ def hierarchical_parts(
     Raises
     ------
     TypeError, ValueError
-        If the height is not an integer from 1 to 16, or a level of so many boxes might need too
-        many counts on the longest attribute.
+        If the height is not an integer from 1 to 16, or if a level of so high a tree might need
+        too many counts on the longest attribute.
     """
     cells = math.prod(int(size) for size in shape)
     # More levels than bits in the number of cells would all be spent on single cells.
     useful = max((cells - 1).bit_length(), 1)
     longest = max(int(size) for size in shape)
-    # Where cuts fall is not known beforehand: at worst all boxes keep the longest side.
+    # The cuts are not known in advance: at worst all boxes keep the longest side.
     fitting = (_MOST_VALUES // longest).bit_length()
     if height is None:
         height = max(min(_DEFAULT_LEVELS, useful, fitting), 1)
@@ -83,9 +83,9 @@ def hierarchical_kdtree(
 ) -> KDTreeRelease:
     """Boxes of a kd-tree that spends one part of the budget a level.
 
-    At each level every box counts, with noise, the values of the attribute along its longest
-    side, and is halved at the median. These counts serve again: added up on either side of the
-    cut, they measure the two parts.
+    At each level, every box gets a noisy histogram of the attribute along its longest side, and is
+    halved at the median. The same counts, added up on either side of the cut, also measure the two
+    parts.
 
     Parameters
     ----------

@@ -104,10 +104,10 @@ def hdpview(
         is as small as the exact worst case allows, the floor is set apart from the bias, and
         the score of a cut is its imbalance, \|S_left - S n_left / n\|: how many records the
         uniform block puts on the wrong side. In wide sparse tables all cuts leave about the same
-        aggregation error, twice the records, and only the imbalance tells them apart; it also has
+        aggregation error, twice the records, and only the imbalance distinguishes them; it also has
         half the range, and costs no pass over the cells.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None: the operating system's entropy. An int is for experiments: it gives no privacy.
 
     Returns
     -------

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..._types import BoolArray, FloatArray
+from ..._types import BoolArray, FloatArray, IntArray
 from .assign import nearest
 from .lloyd import best_kmeans, lloyd_on_cells
-from .rows import noisy_round
+from .rows import Round, noisy_round
 from .sketch import MOST_FLAT, Cloud, Sketch, grid_sketch, tree_sketch, weighted_sums
 from .task import Clustering, Task, cluster_masses, cluster_released
 
@@ -22,18 +22,20 @@ _GRID_PAYS = 400
 _ROUNDS_PAY_FLAT = 40
 _ROUNDS_PAY = 10
 # Residuals are clipped at a multiple of their mean L1 norm: the largest for which noise adds at
-# most this part to the mean squared distance.
+# most this share to the mean squared distance.
 _REACHES = (2.0, 1.5, 1.0)
 _LITTLE = 0.0005
+# Share of a round for its counts.
 _COUNT_SHARE = Fraction(3, 50)
-# Beyond three dimensions a first round takes this part of what the tree leaves.
+# In more than three dimensions a first round takes this share of what the tree leaves.
 _FIRST_ROUND = Fraction(2, 5)
-# It measures more centroids than wanted, as far as their noise allows.
+# It measures more centroids than wanted: at most this many for each, this many in all, and no more
+# than for which this bound on their noise holds; they start from this many sets.
 _SPLIT = 6
 _MOST_SPLIT = 60
 _SPLIT_NOISE = 0.15
 _SPLIT_STARTS = 6
-# So many of the best on the means go on to the cloud.
+# This many of the best sets on the means are tried on the cloud.
 _FINALISTS = 4
 
 
@@ -67,7 +69,7 @@ def auto(task: Task) -> Clustering:
 
 @dataclass(frozen=True)
 class _Measured:
-    """What a round tells.
+    """What is known after a round.
 
     Attributes
     ----------
@@ -118,29 +120,21 @@ def _first_round(
 
 
 def _round(task: Task, cloud: Cloud, centroids: FloatArray, budget: Fraction) -> _Measured:
-    """One private round; the cloud says how far to clip and what is known of the counts."""
+    """One private round; the cloud gives the radii of clipping and a prior of the counts."""
     k, d = centroids.shape
     n = float(cloud.weights.sum())
     frozen = np.rint(centroids).astype(np.int64)
     labels = nearest(cloud.points, frozen.astype(np.float64))
     mass: FloatArray = np.bincount(labels, cloud.weights, minlength=k).astype(np.float64)
     residual = cloud.points - frozen[labels]
-    length = np.abs(residual).sum(axis=1)
-    # Mean L1 norms; that of an almost empty cluster leans on all.
-    prior = 0.05 * n / k
-    total = np.bincount(labels, cloud.weights * length, minlength=k)
-    spread: FloatArray = (total + prior * (cloud.weights @ length) / n) / (mass + prior)
+    spread = _spread(residual, cloud.weights, labels, mass)
     epsilon_count = budget * _COUNT_SHARE
     epsilon_sum = budget - epsilon_count
     factor = _reach(spread, mass, n, d, float(epsilon_sum))
     reach = np.clip(np.ceil(factor * spread), 1, sum(task.shape)).astype(np.int64)
     released = noisy_round(task.points, frozen, reach, epsilon_count, epsilon_sum, task.source)
 
-    # Two views of the same count, weighted by their precision; that of the cloud is guessed.
-    guess = (0.3 * mass) ** 2 + (0.01 * n / k) ** 2
-    precision = 1 / released.count_variance + 1 / guess
-    counts = (released.counts / released.count_variance + mass / guess) / precision
-    sure = counts > 3 / np.sqrt(precision)
+    counts, sure = _counts(released, mass, n)
     size = np.maximum(counts, 1.0)
     expected = weighted_sums(residual, cloud.weights, labels, k) / np.maximum(mass, 1e-9)[:, None]
     steps = np.where(sure[:, None], released.sums / size[:, None] - expected, 0.0)
@@ -154,8 +148,33 @@ def _round(task: Task, cloud: Cloud, centroids: FloatArray, budget: Fraction) ->
     return _Measured(Cloud(points, cloud.weights * scale), means, counts, sure)
 
 
+def _spread(
+    residual: FloatArray, weights: FloatArray, labels: IntArray, mass: FloatArray
+) -> FloatArray:
+    """Mean L1 norm of the residuals of each cluster of the cloud."""
+    k, n = len(mass), float(weights.sum())
+    length = np.abs(residual).sum(axis=1)
+    # An almost empty cluster borrows from the mean of all.
+    prior = 0.05 * n / k
+    total = np.bincount(labels, weights * length, minlength=k)
+    spread: FloatArray = (total + prior * (weights @ length) / n) / (mass + prior)
+    return spread
+
+
+def _counts(released: Round, mass: FloatArray, n: float) -> tuple[FloatArray, BoolArray]:
+    """Counts of clusters, and whether they stand out of their noise.
+
+    They are averages of the released counts and those of the cloud, weighted by precision; the
+    variance of the cloud is guessed.
+    """
+    guess = (0.3 * mass) ** 2 + (0.01 * n / len(mass)) ** 2
+    precision = 1 / released.count_variance + 1 / guess
+    counts = (released.counts / released.count_variance + mass / guess) / precision
+    return counts, counts > 3 / np.sqrt(precision)
+
+
 def _reach(spread: FloatArray, mass: FloatArray, n: float, d: int, epsilon: float) -> float:
-    """How far to clip, in mean L1 norms: far, unless noise would matter."""
+    """Radius of clipping in mean L1 norms: the largest whose noise matters little."""
     size = np.maximum(mass, 0.05 * n / len(mass))
     noise = 2 * d**2 * float(mass @ (spread / (epsilon * size)) ** 2)
     fitting = [reach for reach in _REACHES if reach**2 * noise <= _LITTLE * (mass @ spread**2)]
@@ -163,7 +182,7 @@ def _reach(spread: FloatArray, mass: FloatArray, n: float, d: int, epsilon: floa
 
 
 def _pooled(steps: FloatArray, noise: FloatArray, sure: BoolArray) -> FloatArray:
-    """Steps shrunk by their common spread: of many short ones the noisiest shrink most.
+    """Steps shrunk by their common spread: the noisiest shrink most.
 
     The spread beyond the noise is estimated by the method of moments, weighted by precision and
     repeated, because the weights depend on it.

@@ -13,9 +13,9 @@ __all__ = ["genetic", "genetic_rounds"]
 
 _POPULATION = 200
 _SURVIVORS = 10
-# PrivGene's rounds grow with N epsilon; beyond so many they only cost time.
+# The rounds of PrivGene grow with N epsilon; more than this only cost time.
 _MOST_ROUNDS = 30
-# Bits of a coordinate that scores are computed with: their sums stay far below 2**62.
+# Scores are computed from this many bits of a coordinate: their sums stay far below 2**62.
 _GENETIC_BITS = 10
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from ..._types import BoolArray, FloatArray, IntArray
 from ...mechanisms import discrete_laplace_variance
 from ..grid import grid_size
+from ..splitting import starts
 from .cells import Cells, grid_edges, measure_cells
 from .task import Clustering, Task
 from .tree import Binned, Margins, measure_margins, measure_tree
@@ -22,18 +23,19 @@ MOST_FLAT = 3
 # Records per unit of noise that a cell of the grid should have.
 _THETA = 5.0
 _MOST_CELLS = 2**15
-# A cell is kept from this part of the threshold on by itself, and among crowded neighbours.
+# A cell is kept if it reaches this share of the threshold by itself, or this one among neighbours
+# that stand out together.
 _ALONE, _AMONG = 0.8, 0.3
-# How far neighbours have to stand out together, in standard deviations of their noise.
+# How far neighbours must stand out together, in standard deviations of their noise.
 _CROWDED = 2.0
-# The other cells are added up in blocks of so many on every axis, and a block is kept from so
-# many standard deviations on.
+# The other cells are added up in blocks with these numbers of cells along every axis; a block is
+# kept if it exceeds this many standard deviations.
 _BLOCKS = (2, 4, 8)
 _BLOCK_STANDS_OUT = 3.0
-# Budget of the grid or tree where rounds follow.
+# Share of the grid or tree in the budget if rounds follow.
 _SHARE_FLAT = Fraction(4, 5)
 _SHARE = Fraction(9, 20)
-# Budget of the margins, where they have so many records per unit of noise.
+# Share of the margins, which are measured if each has this many records per unit of noise.
 _MARGIN_SHARE = Fraction(2, 25)
 _MARGINS_PAY = 20
 # Points of a cloud, at least one for each box.
@@ -58,7 +60,7 @@ class Cloud:
 
 @dataclass(frozen=True)
 class Sketch:
-    """A grid or tree as it goes on to k-means.
+    """A released grid or tree, and what k-means takes from it.
 
     Attributes
     ----------
@@ -88,14 +90,14 @@ class Sketch:
         margins: Margins | None,
         left: Fraction,
     ) -> Sketch:
-        """Points in boxes of codes, in proportion to their counts.
+        """A cloud of points in boxes, in proportion to their counts.
 
-        Along an axis they lie as its margin says, or evenly.
+        Along an axis they are spread by its margin, or evenly without margins.
         """
         lower, upper, masses = boxes
         each = np.maximum(np.rint(_CLOUD * masses / max(masses.sum(), 1.0)).astype(np.int64), 1)
         box = np.repeat(np.arange(len(each)), each)
-        rank = np.arange(len(box)) - np.repeat(np.cumsum(each) - each, each)
+        rank = np.arange(len(box)) - np.repeat(starts(each), each)
         points = np.empty((len(box), lower.shape[1]))
         for axis in range(lower.shape[1]):
             # Equal steps, in a random order of its own on every axis.
@@ -166,7 +168,7 @@ def tree_sketch(task: Task, n: int, budget: Fraction, rounds: bool) -> Sketch:
 def _standing_out(
     counts: IntArray, edges: list[IntArray], threshold: int, epsilon: Fraction
 ) -> BoolArray:
-    """Cells that are hardly empty: by their own count, or with the help of their neighbours.
+    """Cells that are almost surely not empty, by their own count or with their neighbours.
 
     In a dense grid a cell below the threshold is kept as well if the cells around it, 3 on every
     axis, stand out together. Otherwise the sparse rims of clusters would be lost.
@@ -188,7 +190,7 @@ def _standing_out(
 def _standing_blocks(
     cells: Cells, edges: list[IntArray], epsilon: Fraction
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Blocks of cells whose counts stand out together: sparse records far from the crowd.
+    """Blocks of cells whose counts stand out together: sparse records far from the others.
 
     Small blocks first; cells of blocks that do not stand out go on to larger ones.
     """

@@ -28,7 +28,7 @@ from ...engines import CodedRows, part_of
 from ...hierarchy import project_to_simplex
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ..grid import even_edges
-from ..splitting import renumbered
+from ..splitting import renumbered, running_sums
 from .rows import Points
 
 __all__ = ["Binned", "Leaves", "Margins", "measure_margins", "measure_tree"]
@@ -109,7 +109,7 @@ class Margins:
     def quantiles(self, axis: int, lower: IntArray, upper: IntArray, u: FloatArray) -> FloatArray:
         """Places in codes, at the part u of what lies between two edges of an axis."""
         places = self.edges[axis] - 0.5
-        levels = np.concatenate([[0.0], np.cumsum(self.masses[axis])])
+        levels = running_sums(self.masses[axis])
         low, high = (np.interp(end - 0.5, places, levels) for end in (lower, upper))
         found: FloatArray = np.interp(low + u * (high - low), levels, places)
         return found

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..._types import CodeArray, IntArray
 from ...counts import Counts, CountTable, ProjectedCounts
-from ..splitting import running_sums
+from ..splitting import run_starts, running_sums
 from .options import Options
 from .quality import Quality
 
@@ -48,9 +48,7 @@ def grid_scores(
     used = grids > 0
     order = np.lexsort((*grids.T[::-1], *used.T[::-1]))
     ordered = used[order]
-    starts = np.flatnonzero(
-        np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
-    ).tolist()
+    starts = run_starts(ordered).tolist()
     scores = np.zeros(len(grids), dtype=np.int64)
     rows = None if isinstance(table, ProjectedCounts) else _Rows(table, options)
     for begin, end in zip(starts, [*starts[1:], len(grids)], strict=True):
