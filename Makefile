@@ -1,24 +1,24 @@
-# Needs only Python (3.11 or newer), pip and make. Every target makes the environment it uses.
+# Needs only Python (3.11 or newer), pip and make. Every target creates the environment it uses.
 PYTHON ?= python3
 JOBS ?= 2
 
-# Tests and docs draw pictures without a screen.
+# Tests and docs draw plots without a display.
 export MPLBACKEND ?= agg
-# On a busy machine the threads of OpenMP wait for each other, ten times as long as they work.
+# On a busy machine, OpenMP threads spend most of their time waiting for each other.
 export OMP_NUM_THREADS ?= 1
 
 .PHONY: help demo test test-oldest audit mutants lint format docs site-check dist clean
 .DELETE_ON_ERROR:
 
 help:
-	@echo 'make demo         release a private view of real records, query it, train on it'
+	@echo 'make demo         make a private release of real records, query it, train on it'
 	@echo 'make test         lint, types and tests with the newest dependencies'
 	@echo 'make test-oldest  tests with the oldest dependencies that are supported'
 	@echo 'make audit        replay and audit every mechanism and estimator, quickly'
-	@echo 'make mutants      break every call of a mechanism; the tests must notice (an hour)'
+	@echo 'make mutants      break every call of a mechanism; the tests must fail (an hour)'
 	@echo 'make docs         build the documentation; warnings and broken links are errors'
-	@echo 'make site-check   open every page of it in Chromium, if there is one'
-	@echo 'make dist         build wheel and sdist, check them, install and try the wheel'
+	@echo 'make site-check   open every page of it in Chromium, if installed'
+	@echo 'make dist         build wheel and sdist, check them, install and test the wheel'
 	@echo 'make lint         ruff, ruff format and mypy only'
 	@echo 'make format       apply ruff fixes and ruff format'
 	@echo 'make clean        remove environments and everything built'
@@ -77,8 +77,8 @@ docs: .venv-docs/complete
 site-check: docs .venv-site/complete
 	.venv-site/bin/python docs/check_site.py docs/_build/html --browser
 
-# The wheel is built from the sdist, so that what the sdist lacks is missed here. It is tried from
-# another folder and in isolated mode: the checkout cannot help it.
+# The wheel is built from the sdist, so a file missing from the sdist makes this fail. It is tested from
+# another folder and in isolated mode, so that nothing is imported from the checkout.
 dist: .venv-dist/complete
 	rm -rf dist build .venv-wheel
 	.venv-dist/bin/cffconvert --validate

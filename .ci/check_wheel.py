@@ -1,7 +1,7 @@
-"""What a user gets who installs the wheel: run by the Python it was installed for.
+"""Checks an installed wheel; run by the Python into which it was installed.
 
-Imports the package, makes a release, and measures how large the package is and how much longer than
-its dependencies it takes to import.
+Imports the package, makes a release, and measures the size of the package and its import time
+compared with that of its dependencies.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CLOCK = "import time; start = time.process_time()\n{}\nprint(time.process_time()
 
 
 def seconds(statement):
-    """CPU seconds that a fresh interpreter takes for a statement."""
+    """CPU seconds of a statement in a fresh interpreter."""
     done = subprocess.run(
         [sys.executable, "-I", "-c", CLOCK.format(statement)],
         check=True, capture_output=True, text=True,
@@ -30,19 +30,19 @@ def seconds(statement):
 
 home = Path(skdp.__file__).parent
 if Path(sys.prefix) not in home.parents:
-    sys.exit(f"skdp was imported from {home}, which is not what was installed in {sys.prefix}.")
+    sys.exit(f"skdp was imported from {home}, not from the wheel installed in {sys.prefix}.")
 rows = np.random.default_rng(0).uniform(0, 1, (5_000, 2))
 domain = skdp.Numeric(0, 1, bins=16)
 answer = skdp.PairViewSynthesizer(1.0, domain=domain).fit(rows).count("x0 < 0.5")
 if not 2_000 < answer < 3_000:
-    sys.exit(f"A release of 5,000 rows says that {answer:,.0f} of them are in one half.")
+    sys.exit(f"A release counts {answer:,.0f} of 5,000 rows in one half; about 2,500 are expected.")
 
 files = [file for file in home.rglob("*") if file.is_file()]
 bytecode = sum(file.stat().st_size for file in files if file.suffix == ".pyc")
 size = sum(file.stat().st_size for file in files) - bytecode
 
-# The modules of other libraries that `import skdp` loads, and nothing else; a fresh interpreter
-# each time, in turns, the best of seven.
+# Imports only the modules of other libraries that `import skdp` loads. Both imports take turns,
+# each in a fresh interpreter; the best of seven counts.
 loaded = subprocess.run(
     [sys.executable, "-I", "-c", "import sys, skdp; print(*sys.modules)"],
     check=True, capture_output=True, text=True,
@@ -55,11 +55,13 @@ imports = "import contextlib, importlib\n" + "\n".join(
 times = [(seconds("import skdp"), seconds(imports)) for _ in range(7)]
 ours, dependencies = (min(column) for column in zip(*times, strict=True))
 print(
-    f"release: {answer:,.0f} of 5,000; package: {size / 1e6:.2f} MB, beside which pip writes "
+    f"release: {answer:,.0f} of 5,000; package: {size / 1e6:.2f} MB, plus "
     f"{bytecode / 1e6:.2f} MB of bytecode; import: {ours:.2f} s CPU, of which dependencies "
     f"{dependencies:.2f} s (ratio {ours / dependencies:.2f})"
 )
 if size > LARGEST:
     sys.exit(f"The installed package is larger than {LARGEST / 1e6:.0f} MB.")
 if ours > SLOWEST * dependencies:
-    sys.exit(f"Importing skdp takes more than {SLOWEST} times as long as importing what it needs.")
+    sys.exit(
+        f"Importing skdp takes more than {SLOWEST} times as long as importing its dependencies."
+    )

@@ -1,7 +1,7 @@
 """Data sets of the benchmarks, read from ``../shared/data`` beside the project.
 
-``SOURCES.md`` there says what they are and whose. Where the folder is absent, every function ends
-the program with a message; tests that need the data skip instead, by asking `available`.
+``SOURCES.md`` there lists their sources and licences. If the folder is missing, every function ends
+the program with a message. Tests that need the data call `available` and are skipped instead.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ HDPVIEW_TABLES = ("small", "numerical", "adult", "mdsalary", "twitter")
 
 
 def available() -> bool:
-    """Tell whether the data are there."""
+    """Whether the data are present."""
     return _ROOT.is_dir()
 
 
@@ -47,12 +47,12 @@ def data_path(*parts: str) -> Path:
     Raises
     ------
     SystemExit
-        If it is absent.
+        If it is missing.
     """
     path = _ROOT.joinpath(*parts)
     if not path.exists():
         raise SystemExit(
-            f"This benchmark needs the data file {path}, which is not there. The data are not "
+            f"This benchmark needs the data file {path}, which is missing. The data are not "
             "part of the project; put them beside it and run again."
         )
     return path

@@ -1,15 +1,15 @@
-"""The auditor's bars: what it convicts, what it acquits, and how much of the truth it finds.
+"""Targets of the auditor: what it convicts, what it does not, and how tight its bounds are.
 
 Three tables. *Broken* mechanisms (``tests/broken.py``) must get a lower bound above their claim of
-1 at 99.9% confidence, and their repaired twins must not; beside the bound the log ratio of one
-telling event, where it is known from integration (the auditor may find a more telling one).
-*Power*: the bound on correct mechanisms as a share of their epsilon, at a million trials a side
-(and ten millions once); half of the trials choose the event. *Search*: which score gap the
-neighbour search finds for the exponential mechanism. Seeded, except for skdp's own noise. Times
-are CPU of this process.
+1 at 99.9% confidence, and their repaired versions must not. Beside the bound is the log ratio of
+one event, where it is known from integration (the auditor may find an event with a larger ratio).
+*Power*: the bound on correct mechanisms as a share of their epsilon, with a million trials on each
+side (ten million in one row); half of the trials choose the event. *Search*: which score gap the
+neighbour search finds for the exponential mechanism. All draws are seeded, except for skdp's own
+noise. Times are CPU times of this process.
 
-All the repaired twins together convict with probability at most 0.001 each, 0.026 in all; run on
-seeds that passed, they pass again.
+Each repaired version is convicted by chance with probability at most 0.001, any of them with at
+most 0.026. With the seeds used here none is.
 
 Run as ``python -m benchmarks.audit --out audit.json``; ``--quick`` takes a tenth of the trials.
 """
@@ -45,7 +45,7 @@ POWER = {
 
 
 def measured(mechanism: Any, *data: Any, n_trials: int, **options: Any) -> dict[str, Any]:
-    """Audit once and keep what the tables show."""
+    """Audit once and keep the columns of the tables."""
     begin = time.process_time()
     result = audit(mechanism, *data, epsilon=1.0, n_trials=n_trials, vectorised=True, **options)
     return {
@@ -58,7 +58,7 @@ def measured(mechanism: Any, *data: Any, n_trials: int, **options: Any) -> dict[
 
 
 def broken(scale: float) -> list[dict[str, Any]]:
-    """Every broken mechanism and its repaired twin."""
+    """Every broken mechanism and its repaired version."""
     rows = []
     for name, variant in BROKEN.items():
         n_trials = max(round(variant.n_trials * scale), 2_000)
@@ -130,13 +130,14 @@ def search(scale: float, runs: int) -> list[int]:
 def bars(
     convicted: list[dict[str, Any]], reached: dict[str, dict[str, Any]], gaps: list[int]
 ) -> list[tuple[str, bool]]:
-    """Return what is promised, and whether the results keep it."""
+    """Every target, and whether the results meet it."""
     promised = [
         (f"convicts: {row['name']} ({row['broken']['bound']:.2f} > 1)", row["broken"]["bound"] > 1)
         for row in convicted
     ]
     promised += [
-        (f"acquits: repaired {row['name']}", row["repaired"]["bound"] <= 1) for row in convicted
+        (f"does not convict: repaired {row['name']}", row["repaired"]["bound"] <= 1)
+        for row in convicted
     ]
     promised += [
         (f"reaches {share:.0%}: {name} ({reached[name]['bound']:.1%})", bound_ok)
@@ -150,7 +151,7 @@ def bars(
 
 
 def main() -> None:
-    """Print the figures and write them."""
+    """Print the results and write them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the trials")
     parser.add_argument("--out", type=Path, help="JSON file to write")

@@ -1,13 +1,13 @@
-"""Data cubes on Adult's eight categorical columns: error of eight methods, time, honest errors.
+"""Data cubes on Adult's eight categorical columns: errors of eight methods, time, standard errors.
 
-Error is the variance of a cell at epsilon 1, the largest or the mean over all cuboids with equal
-weight. "The seven" are the slides' methods: All, Base, BMax, PMost, and the first, third and fourth
-made consistent by weighted least squares (AllC, BMaxC, PMostC); PMost at the threshold that is best
-for the figure shown. Variances are in closed form and count 2 / epsilon**2 for the noise, as the
-slides do. Times are CPU of this process.
+The error is the variance of a cell at epsilon 1, the largest or the mean over all cuboids with
+equal weight. "The seven" are the methods of Ding et al.: All, Base, BMax, PMost, and the first,
+third and fourth made consistent by weighted least squares (AllC, BMaxC, PMostC). PMost uses the
+threshold that is best for the error shown. Variances are in closed form, with 2 / epsilon**2 for
+the noise as in that work. Times are CPU times of this process.
 
-Run as ``python -m benchmarks.cubes --out cubes.json``; ``--quick`` takes fewer releases to compare
-standard errors with.
+Run as ``python -m benchmarks.cubes --out cubes.json``; ``--quick`` compares the standard errors
+with fewer releases.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks import _data
-from skdp import Categorical, DataCube, Domain, cuboids
-from skdp.cuboids import Lattice, Plan
+from skdp import Categorical, DataCube, Domain
 from skdp.exceptions import InsecureSeedWarning
+from skdp.kernels import cuboids
+from skdp.kernels.cuboids import Lattice, Plan
 
 COLUMNS = (
     "workclass",
@@ -41,7 +42,7 @@ COLUMNS = (
 )
 SIZES = (9, 16, 7, 15, 6, 5, 2, 2)
 SEVEN = ("All", "Base", "BMax", "PMost", "AllC", "BMaxC", "PMostC")
-# Most that `optimized` may have of the best of the seven.
+# Largest error of `optimized`, relative to the best of the seven.
 BARS = {
     "max": {5: 0.85, 6: 0.80, 7: 0.65, 8: 0.65},
     "mean": {5: 0.8, 6: 0.8, 7: 0.8, 8: 0.8},
@@ -71,7 +72,7 @@ def variances(cube: Lattice, plan: Plan, consistent: bool) -> NDArray[np.float64
 
 
 def pmost_plans(cube: Lattice, n_limits: int = 120) -> list[Plan]:
-    """PMost at thresholds from the smallest that makes sense to one that all cuboids meet."""
+    """PMost at thresholds from the smallest useful one to one that all cuboids meet."""
     top = variances(cube, cuboids.plan_base(cube), False).max()
     limits = np.geomspace(2, 4 * top, n_limits)
     plans = [cuboids.plan_pmost(cube, limit, lambda s: 2.0 * s**2) for limit in limits]
@@ -149,7 +150,7 @@ def consistency(domain: Domain) -> dict[str, float]:
 
 
 def disagreement(cube: DataCube) -> float:
-    """Largest difference between a cuboid and what the next larger ones sum to."""
+    """Largest difference between a cuboid and the sums of the next larger ones."""
     worst = 0.0
     for names, table in cube.tables_.items():
         for axis, name in enumerate(names):
@@ -161,7 +162,7 @@ def disagreement(cube: DataCube) -> float:
 def honesty(
     rows: pd.DataFrame, domain: Domain, runs: int, settings: dict[str, Any]
 ) -> dict[str, Any]:
-    """Mean square error over the variance stated, pooled over the cells of each cuboid."""
+    """Mean square error divided by the stated variance, pooled over the cells of each cuboid."""
     names = COLUMNS[:5]
     rows, domain = rows[list(names)], domain.select(names)
     codes = domain.encode(rows)
@@ -190,7 +191,7 @@ def honesty(
 
 
 def main() -> None:
-    """Print the figures and the verdicts, and write them."""
+    """Print the results and whether they meet the targets, and write them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer releases")
     parser.add_argument("--out", type=Path, help="JSON file to write")
@@ -231,7 +232,7 @@ def main() -> None:
     ):
         result = honesty(rows, domain, runs, settings)
         honest.append(result)
-        # 32 ratios: the largest of their |z| passes 4.5 with probability 2e-4 if all is right.
+        # If all is correct, the largest |z| of the 32 ratios exceeds 4.5 with probability 2e-4.
         text = (
             f"standard errors, {result['settings']}: {runs} releases, mean ratio of squares "
             f"{result['ratio']:.4f}, largest |z| of {result['cuboids']} cuboids "
@@ -246,7 +247,7 @@ def main() -> None:
         seconds = time.process_time() - begin
         differences[strategy] = disagreement(release)
         print(f"published all 256 cuboids, {strategy}: {seconds:.1f} s CPU", file=sys.stderr)
-        text = f"cuboids of 8 dimensions agree, {strategy}: {differences[strategy]:.1e}"
+        text = f"cuboids of 8 dimensions are consistent, {strategy}: {differences[strategy]:.1e}"
         promised.append((f"{text}, at most {AGREEMENT:g}", differences[strategy] <= AGREEMENT))
 
     for promise, kept in promised:

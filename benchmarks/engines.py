@@ -1,16 +1,16 @@
 """Counting in engines: pair views of a hundred million rows, time against rows and distinct rows.
 
-Rows of 8 columns are generated into Parquet files of a temporary directory, 2,000,000 a file, from
-a pool of distinct profiles, and removed afterwards. Every fit runs in a process of its own, whose
-peak memory is that of all its processes together. "engine" is the time that the process waits for
-counts, "rest" everything else of the fit: noise, selection, joining the views.
+Rows of 8 columns are generated into Parquet files of a temporary directory, 2,000,000 rows a file,
+from a pool of distinct rows, and removed afterwards. Every fit runs in a separate process; its
+peak memory includes its child processes. "engine" is the time spent waiting for counts, "rest" is
+the rest of the fit: noise, selection, joining the views.
 
-Every part can be run by itself with ``--part``:
+Each part can be run separately with ``--part``:
 
 ``large``
-    Pair views at epsilon 1 of 100,000,000 rows through DuckDB: the bars.
+    Pair views at epsilon 1 of 100,000,000 rows through DuckDB: the targets.
 ``engines``
-    The same of 10,000,000 rows through every engine.
+    The same for 10,000,000 rows through every engine.
 ``growth``
     Time of DuckDB and Polars against the number of rows, and of distinct rows.
 
@@ -65,7 +65,7 @@ def domain() -> Domain:
 
 
 def pool(n_distinct: int, seed: int = 0) -> np.ndarray:
-    """Distinct profiles of codes, correlated and uneven as people are, (n_distinct, 8)."""
+    """Distinct rows of codes, correlated and skewed like real records, (n_distinct, 8)."""
     rng = np.random.default_rng(seed)
     shape = domain().shape
     found = np.zeros(0, dtype=np.int64)
@@ -83,7 +83,7 @@ def pool(n_distinct: int, seed: int = 0) -> np.ndarray:
 
 
 def generate(folder: Path, n_rows: int, n_distinct: int) -> None:
-    """Write the rows as Parquet files; profiles occur unevenly, each about once at least."""
+    """Write the rows as Parquet files; distinct rows occur unevenly, nearly all at least once."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -105,7 +105,7 @@ def generate(folder: Path, n_rows: int, n_distinct: int) -> None:
             if name in texts:
                 indices = pa.array(codes[:, place].astype(np.int8))
                 columns[name] = pa.DictionaryArray.from_arrays(indices, texts[name])
-        # Without the schema of Arrow readers see plain text.
+        # Without the Arrow schema, readers see plain text.
         pq.write_table(
             pa.table({name: columns[name] for name in domain().names}),
             folder / f"rows{number:04d}.parquet",
@@ -140,7 +140,7 @@ def lazy(engine: str, folder: Path) -> Any:
 
 
 class _Memory(threading.Thread):
-    """Peak memory of this process and its children: the sum of what each holds by itself."""
+    """Peak memory of this process and its children: the sum of the memory that each holds alone."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -168,7 +168,7 @@ class _Memory(threading.Thread):
 
 def fit(engine: str, folder: Path) -> dict[str, Any]:
     """One fit, measured in this process."""
-    from skdp import engines
+    from skdp import rows as engines
 
     memory = _Memory()
     memory.start()
@@ -199,7 +199,7 @@ def fit(engine: str, folder: Path) -> dict[str, Any]:
 
 
 def measured(engine: str, n_rows: int, n_distinct: int, folder: Path) -> dict[str, Any]:
-    """One fit in a process of its own, on rows made before if they are there already."""
+    """One fit in a separate process, on rows generated earlier if they exist."""
     place = folder / f"{n_rows}_{n_distinct}"
     if not place.exists():
         begin = time.perf_counter()
@@ -253,12 +253,12 @@ PARTS = {"large": large, "engines": engines, "growth": growth}
 
 
 def bars(row: dict[str, Any]) -> list[tuple[str, bool]]:
-    """What the large fit was to reach, and whether it did."""
+    """The targets of the large fit, and whether it meets them."""
     memory, seconds, rest = row["peak"], row["wall"], row["rest"]
     return [
         (f"peak memory {memory / 2**30:.2f} of 2 GB", memory < MOST_MEMORY),
         (f"{seconds:.0f} of {MOST_SECONDS:.0f} s in all", seconds < MOST_SECONDS),
-        (f"{rest:.1f} of {MOST_REST:.0f} s but for the group-by", rest < MOST_REST),
+        (f"{rest:.1f} of {MOST_REST:.0f} s without the group-by", rest < MOST_REST),
     ]
 
 
@@ -292,13 +292,17 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> None:
-    """Print the figures and write them."""
+    """Print the results and write them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", choices=list(PARTS), action="append", help="default: all")
     parser.add_argument("--quick", action="store_true", help="a fiftieth of the rows")
-    parser.add_argument("--folder", type=Path, help="keep the generated rows here, or find them")
+    parser.add_argument(
+        "--folder", type=Path, help="keep the generated rows here, or use those kept here"
+    )
     parser.add_argument("--out", type=Path, help="JSON file to write")
-    parser.add_argument("--picture", type=Path, help="PNG file to write of the part growth")
+    parser.add_argument(
+        "--picture", type=Path, help="PNG file to write with a plot of the part growth"
+    )
     arguments = parser.parse_args()
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="skdp_engines_"))
     print(

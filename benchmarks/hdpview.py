@@ -1,12 +1,12 @@
 """HDPView on five tables: error of range queries, number of blocks and time, by calibration.
 
-The error is the root mean square over 3,000 random 2-D range queries, the mean of ten releases;
-beside it the error of the paper authors' code on the same tables and queries. At epsilon 3 and 10
-(two releases, 500 queries) the number of blocks shows whether the partition blows up. Times are
-CPU of this process for a whole ``fit`` on one row per record; the first ``fit`` on Adult is
-measured in a process of its own.
+The error is the root mean square over 3,000 random 2-D range queries, averaged over ten releases.
+Beside it is the error of the paper authors' code on the same tables and queries. At epsilon 3 and
+10 (two releases, 500 queries) the number of blocks shows whether the partition explodes. Times are
+CPU times of this process for a whole ``fit`` on one row per record; the first ``fit`` on Adult is
+measured in a separate process.
 
-Run as ``python -m benchmarks.hdpview --out hdpview.json``; ``--quick`` takes two releases and 500
+Run as ``python -m benchmarks.hdpview --out hdpview.json``; ``--quick`` uses two releases and 500
 queries everywhere.
 """
 
@@ -41,7 +41,7 @@ AUTHORS = {
     ("twitter", 1.0): (406, 22),
     ("twitter", 0.1): (2010, 13),
 }
-# Few runs of the authors' code stand behind these.
+# These are from few runs of the authors' code.
 _ROUGH = ("numerical", "twitter")
 CALIBRATIONS = ("paper", "tight")
 
@@ -60,7 +60,7 @@ def problem(name: str) -> tuple[_data.RangeTable, Domain, pd.DataFrame]:
 
 
 def measure(name: str, epsilon: float, runs: int, n_queries: int) -> list[dict[str, Any]]:
-    """Release ``runs`` times by each calibration, taking turns; one result for each."""
+    """Make ``runs`` releases with each calibration in turn; one result for each."""
     table, domain, rows = problem(name)
     truth = table.true_answers()[:n_queries]
     queries = [
@@ -106,7 +106,7 @@ def measure(name: str, epsilon: float, runs: int, n_queries: int) -> list[dict[s
 
 
 def first_fit() -> float:
-    """CPU seconds of the first ``fit`` on Adult at epsilon .1 in a new process, imports aside."""
+    """CPU seconds of the first ``fit`` on Adult at epsilon 0.1, in a new process, imports aside."""
     program = (
         "import time; from benchmarks.hdpview import HDPViewSynthesizer, problem\n"
         "table, domain, rows = problem('adult')\n"
@@ -125,7 +125,7 @@ def first_fit() -> float:
 
 
 def bars(results: list[dict[str, Any]], first: float) -> list[tuple[str, bool]]:
-    """Return what is promised, and whether the results keep it."""
+    """Every target, and whether the results meet it."""
     found = {(row["table"], row["epsilon"], row["calibration"]): row for row in results}
     promised = []
     for (name, epsilon), (authors, _) in AUTHORS.items():
@@ -133,13 +133,13 @@ def bars(results: list[dict[str, Any]], first: float) -> list[tuple[str, bool]]:
         room = 1.25 if name in _ROUGH else 1.1
         promised.append(
             (
-                f"{name}, {epsilon:g}: paper at most {room:.0%} of the authors",
+                f"{name}, {epsilon:g}: paper at most {room:.0%} of the authors' error",
                 paper <= room * authors,
             )
         )
         promised.append((f"{name}, {epsilon:g}: tight no worse than paper", tight <= paper))
     for (name, epsilon, calibration), row in found.items():
-        # Ten times the blocks for ten times the budget: no faster than the noise falls.
+        # Ten times the blocks for ten times the budget: they grow no faster than the noise falls.
         if calibration == "tight" and epsilon > 1:
             most = 2 * epsilon * found[name, 1.0, calibration]["blocks"]
             promised.append(
@@ -148,12 +148,12 @@ def bars(results: list[dict[str, Any]], first: float) -> list[tuple[str, bool]]:
                     row["blocks"] <= most,
                 )
             )
-    promised.append((f"first fit on Adult at .1 in .4 CPU s (took {first:.2f})", first <= 0.4))
+    promised.append((f"first fit on Adult at 0.1 in 0.4 CPU s (took {first:.2f})", first <= 0.4))
     return promised
 
 
 def main() -> None:
-    """Print the figures and write them."""
+    """Print the results and write them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two runs, 500 queries")
     parser.add_argument("--out", type=Path, help="JSON file to write")
@@ -172,7 +172,7 @@ def main() -> None:
             for row in rows:
                 label = f"{name:<10} {epsilon:>4g} {row['calibration']:<6}"
                 if "refused" in row:
-                    print(f"{label} refused: it would be cut down to single cells", flush=True)
+                    print(f"{label} refused: it would be split into single cells", flush=True)
                     continue
                 rmse = f"{row['rmse']:.1f} +- {row['rmse_error']:.1f}"
                 print(

@@ -1,16 +1,17 @@
-"""Private k-means: mean squared distance beyond the best centroids, by algorithm, against the bars.
+"""Private k-means: excess mean squared distance of each algorithm, compared with the targets.
 
-NICV is the mean squared distance of a row to its nearest centroid, on data scaled to [-1, 1]; the
-excess is the NICV beyond that of scikit-learn's best of 50 starts. Means over 20 fits, with their
-standard errors, and CPU seconds of a fit. Three parts:
+NICV is the mean squared distance of a row to its nearest centroid, on data scaled to [-1, 1]. The
+excess is the NICV minus that of scikit-learn's best of 50 starts. The tables have means over 20
+fits, their standard errors, and CPU seconds of a fit. "bar" is a target: the largest value
+allowed. Three parts:
 
-- nine settings with a bar for "auto", which besides must have at most one third of the excess of
+- nine settings with a target for "auto". It must also have at most one third of the excess of
   "hybrid" wherever that is above 5e-4;
 - S1 as in the authors' published runs: EUGkM from each of their 30 starts;
 - the time of a fit: 50,000 rows in ten dimensions, a million in six.
 
-Run as ``python -m benchmarks.kmeans --out kmeans.json``; ``--quick`` takes three fits, the three
-algorithms that the bars name, and a tenth of the rows for times.
+Run as ``python -m benchmarks.kmeans --out kmeans.json``; ``--quick`` uses three fits, only the
+three algorithms with targets, and a tenth of the rows for times.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from benchmarks.peers import _environments
 from skdp import DPKMeans
 from skdp.exceptions import InsecureSeedWarning
 
-# Data set, epsilon, bar of "auto".
+# Data set, epsilon, target of "auto".
 SETTINGS = [
     ("adult_numeric", 0.1, 0.02),
     ("adult_numeric", 0.5, 0.005),
@@ -54,7 +55,7 @@ ALGORITHMS = (
     "sample-aggregate",
 )
 _S1_BAR = 0.0090
-# Program for the peer's own environment: it does not work with current scikit-learn.
+# Program for diffprivlib's own environment: it does not work with current scikit-learn.
 _PEER = """
 import json, sys, time, warnings
 warnings.simplefilter("ignore")
@@ -113,7 +114,7 @@ def _summary(excess: list[float], seconds: list[float]) -> dict[str, float]:
 def measure(
     name: str, epsilon: float, algorithms: tuple[str, ...], runs: int, peer: str | None
 ) -> dict[str, dict[str, float]]:
-    """Excess and CPU seconds of every algorithm on a data set; the algorithms take turns."""
+    """Excess and CPU seconds of every algorithm on a data set, run in turn."""
     data = _data.kmeans_set(name)
     X, k = np.asarray(data["X"], dtype=np.float64), int(data["n_clusters"])
     best = best_nicv(X, k)
@@ -176,7 +177,7 @@ def blobs(n: int, d: int, k: int, seed: int) -> NDArray[np.float64]:
 
 
 def times(scale: float) -> list[tuple[str, float, float]]:
-    """What was fitted, CPU seconds, and the bar."""
+    """What was fitted, its CPU seconds, and the target."""
     results = []
     for n, d, k, bar in ((50_000, 2, 15, 0.5), (50_000, 10, 8, 0.5), (1_000_000, 6, 5, 3.0)):
         X = blobs(int(n * scale), d, k, seed=d)
@@ -186,7 +187,7 @@ def times(scale: float) -> list[tuple[str, float, float]]:
 
 
 def main() -> None:
-    """Measure, print, and write what was found."""
+    """Measure, print, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="JSON file to write")
     parser.add_argument("--quick", action="store_true", help="few fits and algorithms")
@@ -195,7 +196,7 @@ def main() -> None:
         metavar="PYTHON",
         nargs="?",
         const="",
-        help="diffprivlib's k-means too, by this interpreter or in an environment made for it",
+        help="run diffprivlib's k-means too: with this interpreter or in its own environment",
     )
     arguments = parser.parse_args()
     if arguments.peer == "":
@@ -210,7 +211,7 @@ def main() -> None:
         found = measure(name, epsilon, algorithms, runs, arguments.peer)
         auto, hybrid = found["auto"]["excess"], found["hybrid"]["excess"]
         verdict = "met" if auto <= bar else "MISSED"
-        third = "" if hybrid <= 5e-4 else f", {auto / hybrid:.2f} of hybrid (at most .33)"
+        third = "" if hybrid <= 5e-4 else f", {auto / hybrid:.2f} of hybrid (at most 0.33)"
         print(f"{name}, epsilon {epsilon:g}: auto {auto:.5f}, bar {bar:g}: {verdict}{third}")
         for algorithm, row in found.items():
             print(

@@ -1,7 +1,7 @@
 """Speed of discrete Laplace noise: ours, OpenDP's, a rejection sampler, NumPy's float noise.
 
-CPU time of this process in nanoseconds a sample, the methods side by side for each epsilon. Ours
-builds its tables anew in every run. NumPy's `laplace` is there for scale: it is not private.
+CPU time of this process in nanoseconds per sample, for each method and epsilon. Ours builds its
+tables anew in every run. NumPy's `laplace` is there for comparison: it is not private.
 
 Run as ``python -m benchmarks.noise --out noise.json``.
 """
@@ -29,10 +29,10 @@ EPSILONS = (1e-5, 1e-3, 0.01, 0.1, 1.0)
 
 
 def rejection_discrete_laplace(size: int, rate: Fraction, source: NoiseSource) -> NDArray[np.int64]:
-    """Sampler of Canonne, Kamath and Steinke, vectorised: exact, and no table in it.
+    """Sampler of Canonne, Kamath and Steinke, vectorised: exact, without tables.
 
-    Uses only uniform integers. It shares no code with the library's sampler but the source, so
-    the tests take it as their oracle.
+    Uses only uniform integers. It shares only the source of randomness with the library's sampler,
+    so the tests compare the two.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def rejection_discrete_laplace(size: int, rate: Fraction, source: NoiseSource) -
     while missing:
         magnitude = _rejection_geometric(2 * missing + 8, rate, source)
         negative = source.half_words(magnitude.size) & 1 == 1
-        # Zero has two signs; one of them is refused.
+        # Zero has two signs; one of them is rejected.
         good = ~(negative & (magnitude == 0))
         drawn = np.where(negative, -magnitude, magnitude)[good][:missing]
         kept.append(drawn)
@@ -75,7 +75,7 @@ def _rejection_geometric(size: int, rate: Fraction, source: NoiseSource) -> NDAr
 
 
 def _coin(share: NDArray[np.int64], whole: int, source: NoiseSource) -> NDArray[np.bool_]:
-    """Toss coins of probability exp(-share / whole), at least exp(-1), by von Neumann's series."""
+    """Draw coins of probability exp(-share / whole), at least exp(-1), by von Neumann's series."""
     rounds = np.ones(share.size, dtype=np.int64)
     active = np.arange(share.size)
     k = 1
@@ -124,7 +124,7 @@ def _nanoseconds(
 
 
 def measure(size: int, slow_size: int, repeats: int) -> dict[str, Any]:
-    """Median nanoseconds a sample of each method and epsilon.
+    """Median nanoseconds per sample of each method and epsilon.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def measure(size: int, slow_size: int, repeats: int) -> dict[str, Any]:
     slow_size : int
         Samples of a run of OpenDP and the rejection sampler.
     repeats : int
-        Runs; the methods take turns.
+        Number of runs; the methods take turns.
     """
     methods: dict[str, tuple[Callable[[NDArray[np.int64], float], None], int]] = {
         "skdp": (_ours, size),
@@ -153,7 +153,7 @@ def measure(size: int, slow_size: int, repeats: int) -> dict[str, Any]:
         row |= {name: statistics.median(values) for name, values in runs.items()}
         if opendp is not None:
             row["opendp / skdp"] = row["opendp"] / row["skdp"]
-        # What algorithms with many small releases pay: the first call at a new epsilon.
+        # Algorithms that make many small releases pay this: the first call at a new epsilon.
         row["first call of 1,000, microseconds"] = statistics.median(
             _nanoseconds(_ours, 1000, epsilon) for _ in range(5 * repeats)
         )
@@ -171,7 +171,7 @@ def measure(size: int, slow_size: int, repeats: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print a table and write the figures."""
+    """Print a table and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", type=int, default=1_000_000)
     parser.add_argument("--slow-size", type=int, default=50_000)
@@ -180,7 +180,7 @@ def main() -> None:
     arguments = parser.parse_args()
     report = measure(arguments.size, arguments.slow_size, arguments.repeats)
     names = list(report["results"][0])
-    print("nanoseconds of CPU a sample; tables built anew in every run")
+    print("nanoseconds of CPU per sample; tables built anew in every run")
     print(" | ".join(names))
     for row in report["results"]:
         cells = [f"{row['epsilon']:g}"] + [f"{row[name]:,.1f}" for name in names[1:]]

@@ -1,12 +1,13 @@
 """HDPView, PrivTree, kd-tree and grid on five tables: errors of ranges and cells, intervals.
 
-Errors are root mean squares over 3,000 random 2-D range queries and over all cells of all 2-way
-tables, means of the releases; beside them the reference figures for PrivTree and for counting
-every cell, where there are any. "covered" is the share of nominal 90% intervals that hold the true
-answer, over 100 of the queries a release; "width" the median width of these intervals over the true
-95% quantile of the errors. Times are CPU of this process for a whole ``fit``.
+Errors are root mean squares over 3,000 random 2-D range queries and over all cells of all two-way
+tables, averaged over the releases. Beside them are the reference errors for PrivTree and for
+counting every cell, where there are any. "covered" is the share of nominal 90% intervals that
+contain the true answer, over 100 queries of each release; "width" is the median width of these
+intervals divided by the true 95% quantile of the errors. Times are CPU times of this process for a
+whole ``fit``.
 
-Run as ``python -m benchmarks.partitions --out partitions.json``; ``--quick`` takes two releases and
+Run as ``python -m benchmarks.partitions --out partitions.json``; ``--quick`` uses two releases and
 500 queries.
 """
 
@@ -43,7 +44,7 @@ METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
     "grid uniform": (GridSynthesizer, {"rule": "uniform"}),
     "cells": (KDTreeSynthesizer, {"strategy": "cell"}),
 }
-# Range and 2-way errors of others on the same tables and queries.
+# Errors of ranges and of two-way tables of other implementations, same tables and queries.
 REFERENCE = {
     ("small", 1.0, "PrivTree"): (828, 69),
     ("small", 0.1, "PrivTree"): (2882, 217),
@@ -61,12 +62,12 @@ REFERENCE = {
     ("twitter", 0.1, "cells"): (1565, 14),
 }
 _INTERVALS = 100
-# A release of more boxes than this is asked for fewer intervals.
+# Fewer intervals are computed for a release of more boxes than this.
 _MANY_BOXES = 20_000
 
 
 def cell_error(release: Any, table: _data.RangeTable, domain: Domain) -> float:
-    """Root mean square error over all cells of all 2-way tables."""
+    """Root mean square error over all cells of all two-way tables."""
     total, cells = 0.0, 0
     for a, b in itertools.combinations(range(len(table.shape)), 2):
         true = np.zeros((table.shape[a], table.shape[b]))
@@ -78,7 +79,7 @@ def cell_error(release: Any, table: _data.RangeTable, domain: Domain) -> float:
 
 
 def measure(name: str, epsilon: float, runs: int, n_queries: int) -> list[dict[str, Any]]:
-    """Release ``runs`` times by each method; one result for each."""
+    """Make ``runs`` releases with each method; one result for each."""
     table, domain, rows = problem(name)
     truth = table.true_answers()[:n_queries]
     queries = [
@@ -132,13 +133,13 @@ def measure(name: str, epsilon: float, runs: int, n_queries: int) -> list[dict[s
 
 
 def bars(results: list[dict[str, Any]]) -> list[tuple[str, bool]]:
-    """Return what is promised, and whether the results keep it."""
+    """Every target, and whether the results meet it."""
     promised = []
     for row in results:
         label = f"{row['table']}, {row['epsilon']:g}, {row['method']}"
         if "refused" in row:
             continue
-        # The answers of one release share its noise: they count for ten.
+        # The answers of one release share its noise, so they count as ten independent ones.
         least = 0.9 - 3 * (0.09 / (10 * row["runs"])) ** 0.5
         promised.append(
             (f"{label}: nominal 90% intervals cover {least:.0%}", row["covered"] >= least)
@@ -150,7 +151,7 @@ def bars(results: list[dict[str, Any]]) -> list[tuple[str, bool]]:
 
 
 def main() -> None:
-    """Print the figures and write them."""
+    """Print the results and write them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two runs, 500 queries")
     parser.add_argument("--out", type=Path, help="JSON file to write")

@@ -1,21 +1,22 @@
-"""Tuning on a release: what it loses against tuning with the true labels.
+"""Tuning on a release: the loss of accuracy compared with tuning on the true labels.
 
 Nine boosted trees (depth, learning rate) are trained on the synthetic rows of one release that took
-eight tenths of the total epsilon. Who chooses among them:
+eight tenths of the total epsilon. One of them is selected by
 
 - a noisy maximum over the numbers of correct training rows at a tenth of the total, as
-  `PrivateGridSearchCV` does; also at a fiftieth, to see how little it needs;
-- three ways that are free, since they read the release only: cross-validation on the synthetic
-  rows; a second release, made of the synthetic rows at the same epsilon, whose rows train the
-  candidates that are scored on the rows of the first; and scores on synthetic rows whose columns
-  are shuffled within each class.
+  `PrivateGridSearchCV` does; also at a fiftieth, to see how little epsilon it needs;
+- three methods that are free because they read only the release: cross-validation on the synthetic
+  rows; a second release, made from the synthetic rows at the same epsilon, whose rows train the
+  candidates, which are then scored on the rows of the first; and scores on synthetic rows whose
+  columns are shuffled within each class.
 
-The last tenth is for one private score of the held-out rows. The loss is in exact accuracy on the
-held-out rows, against the choice by exact held-out accuracy, which is not private. Adult at a total
-of 1 has the bar, .005; Adult at .3 and electricity at 1 show whether a way is good in general.
+The last tenth pays for one private score of the held-out rows. The loss is the exact accuracy on
+the held-out rows of the best candidate (a choice that is not private) minus that of the selected
+one. Adult at a total epsilon of 1 has a target, 0.005; Adult at 0.3 and electricity at 1 show
+whether a method is good in general.
 
 Run as ``python -m benchmarks.pipelines --out pipelines.json``; ``--seeds`` names the seeds and
-``--quick`` takes one. About 20 CPU s a seed and table.
+``--quick`` uses one. About 20 CPU s per seed and table.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ from skdp.mechanisms import noisy_max
 RELEASE, CHOICE, SMALL_CHOICE, SCORE = 0.8, 0.1, 0.02, 0.1
 MOST_LOST = 0.005
 GRID = {"max_depth": [2, 4, 8], "learning_rate": [0.03, 0.1, 0.3]}
-# Draws of the noise of a choice, whose losses are averaged.
+# Number of draws of the noise of a selection; their losses are averaged.
 DRAWS = 50
-CASES = {"adult, 1": (adult, 1.0), "adult, .3": (adult, 0.3), "electricity, 1": (electricity, 1.0)}
+CASES = {"adult, 1": (adult, 1.0), "adult, 0.3": (adult, 0.3), "electricity, 1": (electricity, 1.0)}
 WITH_BAR = "adult, 1"
 WAYS = (
     "noisy maximum",
@@ -117,7 +118,7 @@ def one_seed(problem: Problem, total: float, seed: int) -> dict[str, float]:
 
 
 def _shuffled(rows: pd.DataFrame, label: str, seed: int) -> pd.DataFrame:
-    """Rows in which columns know of each other through the label only."""
+    """Rows in which the columns depend on each other only through the label."""
     rng = np.random.default_rng(seed)
     groups = list(rows.groupby(label, observed=True).indices.values())
     shuffled = {label: rows[label]}

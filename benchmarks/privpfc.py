@@ -1,17 +1,17 @@
-"""PrivPfC: misclassification after one private release, by epsilon, and what a fit takes.
+"""PrivPfC: misclassification after one private release, by epsilon, and the time of a fit.
 
-Five-fold cross-validation, each fold released anew; the mean over ten seeds on Adult and two on
-the other tables. Three ways to use a release: logistic regression trained on the grid's cells
-(`PrivateClassifier`), the histogram classifier, and the histogram classifier of the dissertation's
-procedure (two seeds). Beside them the majority label and logistic regression and boosting on the
-true rows, which nobody may have. The standard errors are those of the noise: all seeds share the
-folds.
+Five-fold cross-validation with a new release for each fold; the mean over ten seeds on Adult and
+two on the other tables. Three ways to use a release: logistic regression trained on the grid's
+cells (`PrivateClassifier`), the histogram classifier, and the histogram classifier of the
+dissertation's procedure (two seeds). The baselines are the majority label, and logistic regression
+and boosting on the true rows, which are not private. All seeds share the folds, so the standard
+errors measure the noise only.
 
-Times are CPU of this process: a fit, the scoring of 1,000 grids on 36,000 rows, and the pool of
-candidates for 46 columns.
+Times are CPU times of this process: a fit, the scoring of 1,000 grids on 36,000 rows, and the pool
+of candidates for 46 columns.
 
-Run as ``python -m benchmarks.privpfc --out privpfc.json``; ``--seeds`` changes the number of
-seeds and ``--quick`` takes one.
+Run as ``python -m benchmarks.privpfc --out privpfc.json``; ``--seeds`` changes the number of seeds
+and ``--quick`` uses one.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ from skdp import (
     PrivPfCClassifier,
     PrivPfCTransformer,
 )
-from skdp.counts import CountTable
 from skdp.exceptions import InsecureSeedWarning
 from skdp.kernels.privpfc import (
     Options,
@@ -52,21 +51,23 @@ from skdp.kernels.privpfc import (
     grid_scores,
     max_useful_groups,
 )
+from skdp.rows import CountTable
 
 EPSILONS = (0.05, 0.1, 0.5, 1.0)
-# Most misclassification of logistic regression on Adult; the histogram classifier .002 more.
+# Largest misclassification allowed for logistic regression on Adult; 0.002 more for the histogram
+# classifier.
 BARS = {0.05: 0.172, 0.1: 0.166, 0.5: 0.160, 1.0: 0.157}
 HISTOGRAM_ROOM = 0.002
 FIT_SECONDS = 3.0
 SCORING_SECONDS = 0.06
 FOLDS = 5
 METHODS = ("logistic", "histogram", "paper")
-# The dissertation's procedure has no bar.
+# The dissertation's procedure has no target.
 PAPER_SEEDS = 2
 
 
 class Problem(NamedTuple):
-    """A table to learn a label from, and what is public of it."""
+    """A table with a label to predict, and its public domain."""
 
     name: str
     rows: pd.DataFrame
@@ -116,7 +117,7 @@ _MARITAL = {
 
 
 def adult(multiclass: bool = False) -> Problem:
-    """Adult without the rows that lack a value: income, or marital status in three groups."""
+    """Adult without rows with missing values: income, or marital status in three groups."""
     rows = _data.frame("adult")
     rows = rows[(rows != "?").all(axis=1)].drop(columns="fnlwgt").reset_index(drop=True)
     for column in ("age", "education-num", "capital-gain", "capital-loss", "hours-per-week"):
@@ -156,7 +157,7 @@ def nltcs() -> Problem:
 
 
 def phoneme() -> Problem:
-    """Five numbers of a sound, nasal or oral."""
+    """Five features of a sound; is it nasal or oral?"""
     rows = _data.frame("phoneme")
     label = rows.columns[-1]
     attributes: dict[str, Any] = {name: Numeric(-4, 4, bins=64) for name in rows.columns[:-1]}
@@ -181,7 +182,7 @@ def electricity() -> Problem:
 
 
 def problems() -> list[Problem]:
-    """All tables, the one with bars first."""
+    """All tables, the one with targets first."""
     return [adult(), adult(multiclass=True), nltcs(), phoneme(), electricity()]
 
 
@@ -206,7 +207,7 @@ def boosting(problem: Problem) -> Any:
 
 
 def folds(problem: Problem) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Five folds, the same for everyone."""
+    """Five folds, the same for all methods."""
     splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     return list(splitter.split(problem.rows, problem.labels))
 
@@ -296,8 +297,8 @@ def scoring() -> dict[str, float]:
 
 
 def pool_of_46() -> dict[str, Any]:
-    """Which attributes and pairs the candidates for 46 columns of the US census kind hold."""
-    # 15 numbers and 31 lists of categories, as in the widest table of the dissertation.
+    """Which attributes and pairs the candidates for 46 columns like the US census contain."""
+    # 15 numeric and 31 categorical columns, as in the widest table of the dissertation.
     attributes = [
         *[Numeric(0, 100, bins=64)] * 15,
         *(Categorical(list(range(2 + number % 12))) for number in range(31)),
@@ -317,7 +318,7 @@ def pool_of_46() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print the figures and write them."""
+    """Print the results and write them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one seed")
     parser.add_argument("--seeds", type=int, help="seeds on every table (default 10 on Adult, 2)")
@@ -353,7 +354,7 @@ def main() -> None:
 
 
 def bars(results: dict[str, Any]) -> list[tuple[str, bool]]:
-    """Return what is promised, and whether the results keep it."""
+    """Every target, and whether the results meet it."""
     promised = []
     slowest = 0.0
     for name, found in results.items():

@@ -1,20 +1,22 @@
 """Sparse vector and top k against the best methods of the literature, on item frequencies.
 
-Tables 5.3 to 5.6 of D. Su's dissertation (Purdue, 2016), drawn again on three lists of frequencies:
-score error rate (SER, what part of the score of the true top c is missed) and false negative rate
-(FNR), 100 runs, each in a new random order. The threshold is the mean of the c-th and the next
-frequency, as there. Its methods are implemented here with NumPy's Laplace noise.
+Repeats tables 5.3 to 5.6 of D. Su's dissertation (Purdue, 2016) on three lists of frequencies:
+score error rate (SER, the share of the score of the true top c that is missed) and false negative
+rate (FNR), over 100 runs, each in a new random order. As there, the threshold is the mean of the
+c-th and the next frequency. The dissertation's methods (SVT-DPBook, SVT-S, SVT-ReTr, EM) are
+implemented here with NumPy's Laplace noise.
 
-SER is the dissertation's: one minus the mean score of what was selected over the mean score of the
-true top c. It rewards who selects little, so there is a third figure, "loss", in which every
-item short of c counts as nothing; for exactly c items the two are the same.
+SER is defined as in the dissertation: one minus the mean score of the selected items divided by
+the mean score of the true top c. It favours a method that selects few items. So there is a third
+measure, "loss", in which every item short of c counts as a score of zero; for exactly c items the
+two are the same.
 
-The best of its methods is named by the 100 runs of the cell. If ours is more than two standard
-errors behind it, 400 new runs of the cell decide between the two: the smallest of
-several means is too small by its selection.
+The best of the dissertation's methods is determined from the 100 runs of a cell. If ours is more
+than two standard errors worse, 400 new runs of the cell decide between the two, because the
+smallest of several means is biased downward.
 
-Run as ``python -m benchmarks.select --out select.json``; ``--quick`` takes 10 runs of three
-values of c.
+Run as ``python -m benchmarks.select --out select.json``; ``--quick`` uses 10 runs and three values
+of c.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ Ints = NDArray[np.int64]
 
 
 class Task:
-    """One run: the frequencies in a new order, and what to look for."""
+    """One run: the frequencies in a new order, and the number of items to find."""
 
     def __init__(self, sorted_counts: Ints, c: int, epsilon: float, seed: int) -> None:
         # Largest first; an item is one of the top c if its rank is below c.
@@ -71,7 +73,7 @@ def _laplace(task: Task, scale: float, size: Any = None) -> Any:
 
 
 def book(task: Task) -> Ints:
-    """Algorithm 18: a new threshold after every positive answer."""
+    """Algorithm 18 (SVT-DPBook): new threshold noise after every positive answer."""
     half, c = task.epsilon / 2, task.c
     noisy = task.counts + _laplace(task, 2 * c / half, len(task.counts))
     level = task.threshold + _laplace(task, c / half)
@@ -91,7 +93,7 @@ def _scales(task: Task, ratio: float) -> tuple[float, float]:
 
 
 def standard(ratio: Callable[[int], float]) -> Callable[[Task], Ints]:
-    """Algorithm 23 for monotonic queries, at a split of epsilon 1 : ratio."""
+    """Algorithm 23 (SVT-S) for monotonic queries, with epsilon split 1 : ratio."""
 
     def select(task: Task) -> Ints:
         rho, nu = _scales(task, ratio(task.c))
@@ -103,10 +105,10 @@ def standard(ratio: Callable[[int], float]) -> Callable[[Task], Ints]:
 
 
 def retraversal(raised: float) -> Callable[[Task], Ints]:
-    """Algorithm 23 at 1 : c**(2/3), the threshold raised, over and over until c are found.
+    """SVT with retraversal: Algorithm 23 at 1 : c**(2/3), threshold raised, until c are found.
 
-    The threshold's noise stays, so the pass in which an item is found is geometric: it is drawn at
-    once, however many passes it takes.
+    The threshold's noise stays the same, so the pass in which an item is found has a geometric
+    distribution and is drawn directly.
     """
 
     def select(task: Task) -> Ints:
@@ -122,7 +124,7 @@ def retraversal(raised: float) -> Callable[[Task], Ints]:
 
 
 def exponential(task: Task) -> Ints:
-    """Exponential mechanism c times over, which has the law of one round of Gumbel noise."""
+    """EM c times in sequence, which has the same distribution as one round of Gumbel noise."""
     noisy = task.epsilon / task.c * task.counts + task.rng.gumbel(size=len(task.counts))
     return np.argsort(-noisy)[: task.c]
 
@@ -144,10 +146,10 @@ PAPER_OFFLINE: dict[str, Callable[[Task], Ints]] = {
 
 
 def ours_interactive(task: Task, source: NoiseSource) -> Ints:
-    """One-sided noise; the length of the stream is a public guess that guards the cutoff.
+    """One-sided noise, and the length of the stream as a public guess.
 
-    A little more than usual goes to the threshold. Its noise is common to all queries, so that it
-    alone makes the number of positives vary, and a stream that stops early misses what is large.
+    The threshold gets a little more of epsilon than by default. Its noise is common to all queries,
+    so it makes the number of positives vary, and a stream that stops early misses large items.
     """
     vector = SparseVector(
         task.epsilon,
@@ -163,7 +165,7 @@ def ours_interactive(task: Task, source: NoiseSource) -> Ints:
 
 
 def ours_default(task: Task, source: NoiseSource) -> Ints:
-    """The same at the split of least variance."""
+    """The same with the default split, which has the least variance."""
     vector = SparseVector(
         task.epsilon,
         task.threshold,
@@ -177,7 +179,7 @@ def ours_default(task: Task, source: NoiseSource) -> Ints:
 
 
 def ours_plain(task: Task, source: NoiseSource) -> Ints:
-    """One-sided noise and nothing else."""
+    """One-sided noise only."""
     vector = SparseVector(task.epsilon, task.threshold, task.c, monotonic=True, random_state=source)
     vector.query_many(task.counts)
     return vector.positives
@@ -199,7 +201,7 @@ SETTINGS = {
     "non-interactive": (PAPER_OFFLINE, OURS_OFFLINE),
 }
 MEASURES = ("ser", "fnr", "loss")
-# Runs that decide a cell in which ours looked worse, for each run of a cell.
+# New runs that decide a cell in which ours looked worse, per run of the cell.
 _AGAIN = 4
 
 
@@ -265,7 +267,7 @@ def table(sizes: tuple[int, ...], runs: int) -> Iterator[dict[str, Any]]:
 def verdict(
     setting: str, methods: dict[str, Any], figure: str, runs: int, best: str | None = None
 ) -> dict[str, Any]:
-    """Whether ours is at most the best of the paper's, two standard errors allowed."""
+    """Whether ours is at most two standard errors worse than the best of the dissertation's."""
     if best is None:
         best = min(SETTINGS[setting][0], key=lambda method: methods[method][figure][0])
     (m, s), (other, t) = methods["ours"][figure], methods[best][figure]
@@ -289,7 +291,7 @@ def million() -> float:
 
 
 def main() -> None:
-    """Print the figures and write them."""
+    """Print the results and write them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="10 runs, three values of c")
     parser.add_argument("--out", type=Path, help="JSON file to write")
@@ -324,7 +326,7 @@ def main() -> None:
             mine = [row["verdicts"][figure] for row in rows if row["setting"] == setting]
             good = sum(each["kept"] for each in mine)
             second = sum(each["runs"] > runs for each in mine)
-            text = f"{setting}: {figure} at most the best in {good} of {len(mine)} cells"
+            text = f"{setting}: {figure} no worse than the best in {good} of {len(mine)} cells"
             bars.append((f"{text}, {second} decided by new runs", good == len(mine)))
     for text, kept_all in bars:
         print(f"{'yes' if kept_all else 'NO':<4} {text}")

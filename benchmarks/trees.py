@@ -2,20 +2,20 @@
 
 *Linear*: the mean variance of all ranges of length 1, 2, 4, ... 2,048, in closed form, for plain
 bins (Identity), Hay et al.'s perfect trees of branching 2 and 12 (Boost, the latter padded to
-20,736 bins), the tree of the GBLUE paper with branching 12, and `RangeTreeHistogram` as it comes
-and with two declared workloads. Unbiased estimates have the same error on any data.
+20,736 bins), the tree of the GBLUE paper with branching 12, and `RangeTreeHistogram` with its
+defaults and with two declared workloads. Unbiased estimates have the same error on any data.
 
-*Releases*: measured over reported variance of the default, over many releases.
+*Releases*: measured variance divided by reported variance of the default, over many releases.
 
-*Non-negative*: mean squared error of ``non_negative=True`` on the five DPBench histograms, over
-that of the best of the four peers at each length. Noise does not depend on the counts, so a release
-of a histogram is its exact counts plus what a release of no records consists of.
+*Non-negative*: mean squared error of ``non_negative=True`` on the five DPBench histograms, divided
+by that of the best of the four other methods at each length. Noise does not depend on the counts,
+so a release of a histogram is its exact counts plus a release of an empty table.
 
-*Time*: CPU of this process. The two passes against the sweeps of the paper at a tolerance of 1e-6,
-on a binary tree of 100,000 nodes; ``fit`` at 4,096 and at a million bins, noise drawn anew, the
+*Time*: CPU time of this process. The two passes against the sweeps of the paper at a tolerance of
+1e-6, on a binary tree of 100,000 nodes; ``fit`` at 4,096 and at a million bins, with new noise, the
 best of several; and the first ``fit``.
 
-Run as ``python -m benchmarks.trees --out trees.json``; ``--quick`` releases less often.
+Run as ``python -m benchmarks.trees --out trees.json``; ``--quick`` makes fewer releases.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def range_variances(blue: Blue) -> Floats:
 
 
 def uniform(tree: Tree, epsilon: float) -> Blue:
-    """Every level measured alike, with the library's noise."""
+    """Every level measured with the same share of epsilon, with the library's noise."""
     shares = hierarchy.exact_shares(tree, np.full(tree.n_nodes, 1.0 / tree.n_levels))
     return Blue(tree, hierarchy.measured_variances(shares, Fraction(str(epsilon))))
 
@@ -80,14 +80,14 @@ def peers(epsilon: float) -> dict[str, Floats]:
 
 
 def noise(epsilon: float, seed: int, **parameters: Any) -> RangeTreeHistogram:
-    """A release of no records: noise alone."""
+    """A release of an empty table: noise alone."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsecureSeedWarning)
         return histogram(epsilon, random_state=seed, **parameters).fit(np.zeros(0))
 
 
 def linear(epsilon: float) -> dict[str, Floats]:
-    """Mean variances of the peers and of the library, by method."""
+    """Mean variances of the other methods and of the library, by method."""
     ours = {
         "default": {},
         "workload='all'": {"workload": "all"},
@@ -108,11 +108,11 @@ def linear_bars(epsilon: float, table: dict[str, Floats]) -> list[Bar]:
     near = (table["workload=16"] / table["Identity"])[short].max()
     return [
         (
-            f"eps {epsilon:g}: default at most .8 of the best tree at every length ({worst:.3f})",
+            f"eps {epsilon:g}: default at most 0.8 of the best tree at every length ({worst:.3f})",
             bool(worst <= 0.8),
         ),
         (
-            f"eps {epsilon:g}: mean over lengths at most .6 of the best single one ({mean:.3f})",
+            f"eps {epsilon:g}: mean over lengths at most 0.6 of the best single one ({mean:.3f})",
             bool(mean <= 0.6),
         ),
         (
@@ -129,7 +129,7 @@ def squared_errors(error: Floats) -> Floats:
 
 
 def releases(epsilon: float, runs: int) -> tuple[Floats, Floats]:
-    """Measured over reported variance of the default by length, and the standard error of that."""
+    """Measured divided by reported variance of the default, by length, and its standard error."""
     found = []
     for seed in range(runs):
         release = noise(epsilon, seed)
@@ -142,7 +142,7 @@ def releases(epsilon: float, runs: int) -> tuple[Floats, Floats]:
 
 
 def non_negative(epsilon: float, runs: int) -> dict[str, Floats]:
-    """Mean squared error over that of the best peer, by set and length."""
+    """Mean squared error divided by that of the best other method, by set and length."""
     best = np.min(list(peers(epsilon).values()), axis=0)
     made = [noise(epsilon, seed, non_negative=True) for seed in range(runs)]
     ratios = {}
@@ -165,7 +165,7 @@ def mean_ratio(ratios: Floats) -> float:
 
 
 def cpu(action: Callable[[], Any], repeats: int) -> float:
-    """CPU seconds of the fastest of some calls."""
+    """CPU seconds of the fastest of several calls."""
     seconds = []
     for _ in range(repeats):
         begin = time.process_time()
@@ -175,7 +175,7 @@ def cpu(action: Callable[[], Any], repeats: int) -> float:
 
 
 def times(repeats: int) -> dict[str, float]:
-    """CPU seconds by what was done."""
+    """CPU seconds of each operation."""
     rng = np.random.default_rng(0)
     taken = {}
     few, many = rng.integers(0, N_BINS, 10_000), rng.integers(0, 10**6, 10**6)
@@ -205,7 +205,7 @@ def times(repeats: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print the figures and write them."""
+    """Print the results and write them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer releases")
     parser.add_argument("--out", type=Path, help="JSON file to write")
@@ -240,10 +240,11 @@ def main() -> None:
         print("measured/rep.  " + "".join(f"{x:>8.3f}" for x in measured))
         print("standard error " + "".join(f"{x:>8.3f}" for x in uncertainty))
         off = float(np.abs((measured - 1) / uncertainty).max())
-        # 12 correlated figures: a right one is beyond 4 standard errors once in a thousand runs.
+        # 12 correlated ratios: if all are correct, one is beyond 4 standard errors once in 1,000
+        # runs.
         bars.append(
             (
-                f"eps {epsilon:g}: measured variance is the reported one ({off:.1f} sigma)",
+                f"eps {epsilon:g}: measured variance equals the reported one ({off:.1f} sigma)",
                 off <= 4,
             )
         )
@@ -254,7 +255,7 @@ def main() -> None:
             "standard_error": uncertainty.tolist(),
         }
 
-    print("\nnon_negative=True: mean squared error over the best of the four, by length")
+    print("\nnon_negative=True: mean squared error / best of the four, by length")
     every = []
     for epsilon in EPSILONS:
         ratios = non_negative(epsilon, runs)
@@ -268,7 +269,7 @@ def main() -> None:
                 (f"{name}, eps {epsilon:g}: non-negative at most 1.2 ({mean:.2f})", mean <= 1.2)
             )
     overall = mean_ratio(np.array(every))
-    bars.append((f"non-negative at most .5 over all ({overall:.3f})", overall <= 0.5))
+    bars.append((f"non-negative at most 0.5 over all ({overall:.3f})", overall <= 0.5))
 
     print()
     for promise, kept in bars:

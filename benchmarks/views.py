@@ -1,22 +1,22 @@
 """Views of five tables: range queries, wide tables, classifiers, error bars, and time.
 
-Every part can be run by itself with ``--part``:
+Each part can be run separately with ``--part``:
 
 ``tables``
-    Root mean square error of 3,000 random 2-D range queries and over all cells of all tables of
-    two columns, the mean of ten releases, for each of `METHODS`; beside them independence (the
-    product of views of single columns that get all of epsilon), Identity (noise on every cell; in
-    closed form), and the published codes.
+    Root mean square error over 3,000 random 2-D range queries and over all cells of all two-way
+    tables, averaged over ten releases, for each of `METHODS`. The baselines are independence (the
+    product of one-way marginals that get all of epsilon), Identity (noise on every cell, in closed
+    form), and the authors' code of HDPView and PrivTree.
 ``ranges``
     Ranges on three and four columns of the two wide tables.
 ``trees``
-    Error of boosted trees on true rows, trained on synthetic Adult rows that know the label.
+    Error on true rows of boosted trees trained on synthetic Adult rows, the label included.
 ``coverage``
-    Intervals for 1,000 fresh queries of the class that the error bars are declared for.
+    Coverage of intervals for 1,000 new queries of the class for which they are stated.
 ``cost``
-    CPU time of a fit on Adult; time and memory of one on 60 columns and a million rows.
+    CPU time of a fit on Adult; time and memory of a fit on 60 columns and a million rows.
 
-Run as ``python -m benchmarks.views --out views.json``; ``--quick`` takes two releases, one seed.
+Run as ``python -m benchmarks.views --out views.json``; ``--quick`` uses two releases and one seed.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from sklearn.model_selection import StratifiedKFold
 from benchmarks import _data
 from skdp import Categorical, Domain, HDPViewSynthesizer, Numeric, PairViewSynthesizer
 from skdp._random import noise_source
-from skdp.counts import CountTable
 from skdp.exceptions import InsecureSeedWarning
+from skdp.kernels.pairviews import single_views
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
-from skdp.pairviews import single_views
+from skdp.rows import CountTable
 
-# A method is added here and shows up in the parts "tables" and "ranges". What it cannot do, it
-# refuses with a ValueError.
+# A method that is added here appears in the parts "tables" and "ranges". It raises a ValueError for
+# a table that it does not support.
 METHODS: dict[str, Callable[..., Any]] = {
     "pair views": PairViewSynthesizer,
     "HDPView": HDPViewSynthesizer,
@@ -57,7 +57,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 MAIN = "pair views"
 EPSILONS = (1.0, 0.1)
 
-# What pair views are to reach: ranges, cells.
+# Targets of pair views: ranges, cells.
 BARS = {
     ("small", 1.0): (60, 7),
     ("numerical", 1.0): (130, 8),
@@ -70,7 +70,7 @@ BARS = {
     ("mdsalary", 0.1): (130, 1.8),
     ("twitter", 0.1): (480, 9),
 }
-# The codes of the authors of HDPView and PrivTree, on the same tables and queries.
+# Errors of the code of the authors of HDPView and PrivTree, on the same tables and queries.
 PUBLISHED = {
     ("small", 1.0): {"HDPView's authors": (525, 34.9), "PrivTree's": (828, 69)},
     ("small", 0.1): {"HDPView's authors": (2733, 224), "PrivTree's": (2882, 217)},
@@ -83,7 +83,7 @@ PUBLISHED = {
     ("twitter", 1.0): {"HDPView's authors": (406, 4.5), "PrivTree's": (83, 1.55)},
     ("twitter", 0.1): {"HDPView's authors": (2010, 18.5), "PrivTree's": (503, 9.1)},
 }
-# Ranges on three and four columns of Adult: twice what a first version in floats reached.
+# Ranges on three and four columns of Adult: twice the error of an early floating-point version.
 RANGE_BARS = {("adult", 1.0): {3: 2 * 194, 4: 2 * 175}}
 TREE_BARS = {1.0: 0.160, 0.3: 0.180, 0.1: 0.200}
 _TREE_SEEDS = 5
@@ -159,7 +159,7 @@ def rmse(errors: NDArray[np.float64]) -> float:
 
 
 def independence(exact: CountTable, epsilon: float, seed: int) -> list[NDArray[np.float64]]:
-    """Views of the single columns with all of epsilon: counts of codes with one common sum."""
+    """One-way marginals with all of epsilon: counts of codes with one common sum."""
     source = noise_source(seed)
     whole = Fraction(str(epsilon))
     total = whole / 50
@@ -184,7 +184,7 @@ def identity(table: _data.RangeTable, epsilon: float) -> tuple[float, float]:
         width = table.queries[:, k + 2] - table.queries[:, k + 1] + 1
         cells *= width / sizes[table.queries[:, k]]
     pairs = [sizes[a] * sizes[b] for a, b in itertools.combinations(range(len(sizes)), 2)]
-    # Each of the cells of a table of two columns adds up all cells of the other columns.
+    # Each cell of a two-way table is a sum over all cells of the other columns.
     squares = sum(pair * (sizes.prod() / pair) for pair in pairs)
     return float(np.sqrt(noise * cells.mean())), float(np.sqrt(noise * squares / sum(pairs)))
 
@@ -192,7 +192,7 @@ def identity(table: _data.RangeTable, epsilon: float) -> tuple[float, float]:
 def cell_errors(
     exact: CountTable, answer: Callable[[tuple[int, int]], NDArray[np.float64]]
 ) -> float:
-    """Root mean square error over all cells of all tables of two columns."""
+    """Root mean square error over all cells of all two-way tables."""
     squares, n = 0.0, 0
     for axes in itertools.combinations(range(len(exact.shape)), 2):
         difference = answer(axes) - exact.dense(axes)
@@ -353,7 +353,7 @@ def run_ranges(runs: int) -> tuple[list[dict[str, Any]], list[Promise]]:
 
 
 def adult_domain(rows: pd.DataFrame) -> Domain:
-    """Adult's code book; the lists of categories are those of its documentation."""
+    """Domain of Adult; the categories are those of its documentation."""
     numeric = {
         "age": Numeric(17, 90, integer=True),
         "fnlwgt": Numeric(0, 1_500_000, bins=100),
@@ -373,7 +373,7 @@ def adult_domain(rows: pd.DataFrame) -> Domain:
 def tree_errors(
     epsilon: float, seeds: int, folds: int, method: Callable[..., Any] = PairViewSynthesizer
 ) -> list[float]:
-    """Error on true held-out rows of boosted trees trained on synthetic ones, for each fold."""
+    """Error on true held-out rows of boosted trees trained on synthetic rows, for each fold."""
     rows = _data.frame("adult")
     domain = adult_domain(rows)
     kinds = {name: isinstance(domain[name], Categorical) for name in rows.columns[:-1]}
@@ -427,7 +427,7 @@ def run_trees(seeds: int, folds: int) -> tuple[list[dict[str, Any]], list[Promis
 
 
 def run_coverage(runs: int) -> tuple[list[dict[str, Any]], list[Promise]]:
-    """How many of 1,000 fresh queries of the declared class lie in their intervals."""
+    """How many of 1,000 new queries of the declared class lie in their intervals."""
     results, promised = [], []
     for name in _data.HDPVIEW_TABLES:
         table, domain, rows = problem(name)
@@ -478,7 +478,7 @@ def run_coverage(runs: int) -> tuple[list[dict[str, Any]], list[Promise]]:
 
 
 def wide_rows(n_rows: int = 1_000_000, n_columns: int = 60, size: int = 30) -> pd.DataFrame:
-    """Integers from 0 to 29, each column leaning on one before it."""
+    """Integers from 0 to 29; each column depends on an earlier one."""
     rng = np.random.default_rng(0)
     columns = np.empty((n_columns, n_rows), dtype=np.int64)
     for k in range(n_columns):
@@ -490,7 +490,7 @@ def wide_rows(n_rows: int = 1_000_000, n_columns: int = 60, size: int = 30) -> p
 
 
 def _wide() -> None:
-    """Fit one wide table and print seconds (wall, CPU) and the memory at most in GB."""
+    """Fit one wide table and print seconds (wall, CPU) and the peak memory in GB."""
     rows = wide_rows()
     domain = Domain({name: Numeric(0, 29, integer=True) for name in rows.columns})
     start, begin = time.perf_counter(), time.process_time()
@@ -504,7 +504,7 @@ def _wide() -> None:
 
 
 def run_cost(runs: int) -> tuple[list[dict[str, Any]], list[Promise]]:
-    """Time of a fit on Adult, time and memory of one on a wide table."""
+    """Time of a fit on Adult; time and memory of a fit on a wide table."""
     results, promised = [], []
     _, domain, rows = problem("adult")
     for epsilon, raked, bar in ((0.1, "without", 0.5), (1.0, "with", 3.0)):
@@ -514,7 +514,7 @@ def run_cost(runs: int) -> tuple[list[dict[str, Any]], list[Promise]]:
             model = release(MAIN, epsilon, domain, seed, rows).synopsis_.model
             times.append(time.process_time() - begin)
             if bool(model.extra) != (raked == "with"):
-                raise SystemExit(f"Adult at {epsilon:g} was expected {raked} raking.")
+                raise SystemExit(f"A fit of Adult at {epsilon:g} should be {raked} raking.")
         seconds = statistics.median(times[1:])
         results.append({"fit": "adult", "epsilon": epsilon, "cpu": seconds, "first": times[0]})
         print(f"Adult {raked} raking: {seconds:.2f} CPU s, the first {times[0]:.2f}", flush=True)
@@ -541,7 +541,7 @@ def run_cost(runs: int) -> tuple[list[dict[str, Any]], list[Promise]]:
 
 
 def main() -> None:
-    """Print the figures and write them."""
+    """Print the results and write them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two releases, one seed")
     parser.add_argument("--out", type=Path, help="JSON file to write")

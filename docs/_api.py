@@ -17,12 +17,12 @@ from sklearn.base import BaseEstimator
 SECTIONS = [
     (
         "The public domain",
-        "What is known without looking at a record: columns, ranges, categories.",
+        "What is known without reading a record: columns, ranges, categories.",
         ["skdp.domain"],
     ),
     (
         "Releases",
-        "Estimators that release a private synopsis of a table: ask it for counts, draw "
+        "Estimators that release a private synopsis of a table: run queries on it, draw "
         "synthetic rows from it, train on it.",
         ["skdp.synthesis", "skdp.kernels.dpcube.usefulness"],
     ),
@@ -43,7 +43,7 @@ SECTIONS = [
     ),
     (
         "The released object",
-        "What a synthesizer publishes, and what it answers. Everything on it is free.",
+        "What a synthesizer publishes, and how to query it. All its methods are free.",
         ["skdp.synopsis"],
     ),
     (
@@ -69,7 +69,7 @@ SECTIONS = [
     ),
 ]
 
-# Public modules that keep their names to themselves: {module: title}.
+# Public modules whose names are not all in the top level of the package: {module: title}.
 MODULES = {
     "skdp.mechanisms": "Noise and selection",
     "skdp.audit": "Audits and replays",
@@ -94,12 +94,16 @@ def sections():
     home = {module: title for title, _, modules in SECTIONS for module in modules}
     names = {title: [] for title, _, _ in SECTIONS}
     for name, thing in sorted(public_names().items()):
-        if thing.__module__ not in home:
+        # A package stands for everything in it.
+        module = thing.__module__
+        while module and module not in home:
+            module = module.rpartition(".")[0]
+        if not module:
             raise LookupError(
                 f"skdp.{name} is defined in {thing.__module__}, which has no section in "
                 "docs/_api.py: add the module to SECTIONS."
             )
-        names[home[thing.__module__]].append(name)
+        names[home[module]].append(name)
     return [(title, text, names[title]) for title, text, _ in SECTIONS if names[title]]
 
 

@@ -1,4 +1,4 @@
-"""The order of the gallery: the first steps, then the stories, then single methods."""
+"""The order of the gallery: first steps, then complete applications, then single methods."""
 
 from pathlib import Path
 
@@ -15,6 +15,6 @@ FIRST = [
 
 
 def stories_first(filename):
-    """Sorting key of an example; those that are not named come last, by name."""
+    """Sorting key of an example; examples that are not in `FIRST` come last, by name."""
     name = Path(filename).stem
     return FIRST.index(name) if name in FIRST else len(FIRST), name

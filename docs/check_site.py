@@ -1,11 +1,11 @@
 """Check the built documentation: ``python docs/check_site.py docs/_build/html [--browser]``.
 
-Always: every link and every picture between the pages leads somewhere, anchors included, and every
-picture has a text that says what it shows. With ``--browser`` headless Chromium opens every page of
-the site on a phone's width: nothing may be wider than the screen, write an error to the console or
-ask for anything from another server; the search must find; and pictures of some pages, light and
-dark, are left beside the site for somebody to look at. Needs ``playwright`` and a Chromium that is
-installed already; without one it says so and skips.
+Checks that the targets of all links and pictures within the site exist, anchors included, and that
+every picture has an alternative text. With ``--browser``, headless Chromium also opens every page
+at the width of a phone: no page may be wider than the screen, write an error to the console or
+request anything from another server, and the search must find pages. Screenshots of some pages,
+light and dark, are left beside the site. Needs ``playwright`` and an installed Chromium; without
+Chromium it prints a message and skips this part.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 
 PHONE, DESK = (400, 800), (1280, 900)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-# Pages of which pictures are taken.
+# Pages of which screenshots are taken.
 SHOWN = [
     "index.html",
     "start.html",
@@ -48,7 +48,7 @@ class Page(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attrs):
-        """Note what the tag refers to and what it can be referred to by."""
+        """Collect the links, pictures and anchors of the tag."""
         attrs = dict(attrs)
         self.anchors.update(attrs[key] for key in ("id", "name") if attrs.get(key))
         for key in ("href", "src"):
@@ -59,18 +59,18 @@ class Page(HTMLParser):
 
 
 def pages_of(root):
-    """Paths of the pages; the theme keeps a template of its own among the static files."""
+    """Paths of the pages; a template of the theme among the static files is left out."""
     return sorted(
         path for path in root.rglob("*.html") if path.relative_to(root).parts[0] != "_static"
     )
 
 
 def check_pages(root):
-    """Every broken link and every picture without a text, as sentences."""
+    """One sentence for every broken link and every picture without a text."""
     root = Path(root).resolve()
     pages = {path: Page(path) for path in pages_of(root)}
     if not pages:
-        return [f"{root} holds no pages: build them first."]
+        return [f"{root} contains no pages: build them first."]
     problems = []
     for path, page in pages.items():
         here = path.relative_to(root)
@@ -88,7 +88,7 @@ def check_pages(root):
                     problems.append(f"{here}: no such place as {link}")
         for source, text in page.pictures:
             if text == "":
-                continue  # said to be decoration: the logo, thumbnails beside their titles
+                continue  # marked as decoration: the logo, thumbnails beside their titles
             # sphinx-gallery falls back to the name of the example.
             name = Path(source).stem.removeprefix("sphx_glr_").rsplit("_", 1)[0]
             if text is None or len(text.split()) < 2 or text.replace(" ", "_") == name:
@@ -97,14 +97,14 @@ def check_pages(root):
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves the site and tells nobody."""
+    """Serves the site without logging."""
 
     def log_message(self, *args):
         """Write nothing."""
 
 
 def check_in_browser(root, executable, shots):
-    """What goes wrong in Chromium, as sentences; leaves pictures in the folder ``shots``."""
+    """One sentence for every problem in Chromium; leaves screenshots in the folder ``shots``."""
     from playwright.sync_api import sync_playwright
 
     root = Path(root).resolve()
@@ -155,7 +155,7 @@ def check_in_browser(root, executable, shots):
             try:
                 phone.wait_for_selector("#search-results li a", timeout=10_000)
                 phone.wait_for_timeout(1_000)
-            except Exception:  # the driver's own kind of timeout
+            except Exception:  # the timeout error of the driver
                 problems.append(f"The search finds nothing for {words!r}.")
                 continue
             found = phone.eval_on_selector_all(
@@ -166,7 +166,7 @@ def check_in_browser(root, executable, shots):
                 problems.append(f"The search for {words!r} does not find {expected}.")
         browser.close()
     server.shutdown()
-    print(f"{len(names)} pages opened at {PHONE[0]} pixels; pictures in {shots}")
+    print(f"{len(names)} pages opened at {PHONE[0]} pixels; screenshots in {shots}")
     return problems
 
 
@@ -180,7 +180,7 @@ def main(arguments=None):
     if options.browser:
         executable = next(filter(None, map(shutil.which, BROWSERS)), None)
         if executable is None:
-            print(f"No Chromium here (looked for {', '.join(BROWSERS)}): browser check skipped.")
+            print(f"Chromium not found (tried {', '.join(BROWSERS)}): browser check skipped.")
         else:
             shots = options.site.resolve().parent / "site-check"
             problems += check_in_browser(options.site, executable, shots)

@@ -74,7 +74,7 @@ html_theme_options = {
 
 
 def math(as_block):
-    """Visitor that writes formulas as MathML, which browsers draw without a script from afar."""
+    """Visitor that writes formulas as MathML, which browsers render without an external script."""
 
     def visit(translator, node):
         translator.body.append(tex2mathml(node.astext(), as_block=as_block))
@@ -84,6 +84,6 @@ def math(as_block):
 
 
 def setup(app):
-    """Write the API reference before anything is read; register how formulas are written."""
+    """Write the API reference before the pages are read; register the renderer of formulas."""
     app.connect("builder-inited", lambda app: _api.write(Path(app.srcdir) / "api"))
     app.add_html_math_renderer("mathml", math(as_block=False), math(as_block=True))

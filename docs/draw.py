@@ -1,8 +1,8 @@
 """Draw the pictures of the first pages: ``python docs/draw.py``.
 
 The gallery draws its own pictures whenever the documentation is built. These few are kept in the
-repository, since the README shows one of them where nothing has been built. Each is drawn twice,
-with dark ink for light pages and with light ink for dark ones, on no background at all.
+repository, because the README shows one of them. Each is drawn twice on a transparent background:
+with dark ink for light pages and with light ink for dark pages.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def style(ink, faint):
 
 
 def people(n=20_000):
-    """A table of nobody: age, sex and yearly pay."""
+    """Simulated records: age, sex and yearly pay."""
     rng = np.random.default_rng(5)
     age = np.clip(rng.gamma(8, 3.2, n) + 18, 18, 90).astype(int)
     career = 12_000 + 1_150 * np.minimum(age - 18, 32) - 900 * np.maximum(age - 62, 0)
@@ -71,11 +71,11 @@ QUESTIONS = [
 
 
 def release(ink, faint, first, second):
-    """Records, synthetic rows, and how far off six answers are."""
+    """Records, synthetic rows, and the errors of six answers."""
     del ink
     records = people()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # seeded, so that the picture does not change by itself
+        warnings.simplefilter("ignore")  # seeded, so that every run draws the same picture
         view = PairViewSynthesizer(1.0, domain=DOMAIN, random_state=1).fit(records)
         rows = view.sample(random_state=1)
     figure, axes = plt.subplots(
@@ -108,7 +108,7 @@ def release(ink, faint, first, second):
 
 
 def epsilon(ink, faint, first, second):
-    """The law of a count with and without you, and what it can do to a belief."""
+    """The distribution of a noisy count with and without you, and what it can do to a belief."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.3), layout="constrained")
     ratio = np.exp(-1.0)
     values = np.arange(94, 109)
@@ -130,7 +130,7 @@ def epsilon(ink, faint, first, second):
     for text, place, colour in (
         ("epsilon 3", (0.13, 0.9), ink),
         ("1", (0.4, 0.74), ink),
-        (".1", (0.53, 0.53), "white" if ink == "#222222" else "black"),
+        ("0.1", (0.53, 0.53), "white" if ink == "#222222" else "black"),
     ):
         right.annotate(text, place, ha="center", va="center", fontsize=10, color=colour)
     right.plot([0, 1], [0, 1], color=faint, linewidth=0.8, linestyle="--")

@@ -2,15 +2,15 @@
 Convict broken mechanisms
 =========================
 
-Mechanisms that look private and are not have been published, taught and sold. Each of those below
-claims to cost an epsilon of 1. An audit runs a mechanism many times on two data sets that differ in
-one record, and computes from the outputs a lower bound on the epsilon that it really costs.
+Some published mechanisms look private and are not. Each mechanism below claims an epsilon of 1. An
+audit runs it many times on two data sets that differ in one record, and computes from the outputs a
+lower bound on the epsilon that it really costs.
 """
 
 # %%
 # Mechanisms, right and wrong
 # ---------------------------
-# Each is a function of the data and of the number of trials wanted. The first two are right.
+# Each is a function of the data and the number of trials. The first two are correct.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -25,7 +25,7 @@ def counting(records, n):
 
 
 def above_threshold(answers, n, threshold_scale=2.0, query_scale=4.0, most=1):
-    """Sparse vector: which answers are above a noisy threshold of 0, until `most` were."""
+    """Sparse vector: which answers are above a noisy threshold of 0, up to `most` positives."""
     threshold = rng.laplace(0, threshold_scale, n)
     told = np.full((n, len(answers)), -1)
     found = np.zeros(n, dtype=int)
@@ -37,9 +37,9 @@ def above_threshold(answers, n, threshold_scale=2.0, query_scale=4.0, most=1):
 
 
 # %%
-# Noise whose scale is a quarter too small; a mean that is divided by the exact number of records;
-# a sum that refuses values out of range; and a sparse vector with noise for one positive answer
-# that gives three.
+# The next four are wrong: noise whose scale is a quarter too small; a mean that divides by the
+# exact number of records; a sum that raises an error if a value is out of range; and a sparse
+# vector that gives three positive answers with noise for one.
 
 
 def narrow(records, n):
@@ -63,9 +63,9 @@ def generous(answers, n):
 # %%
 # Audits
 # ------
-# Half of the trials look for an event, a set of outputs that is likely on one of the data sets and
-# unlikely on the other. The other half count it: the ratio of its two probabilities, as far as the
-# counts prove it, cannot exceed :math:`e^{\varepsilon}` if the claim is true.
+# Half of the trials are used to choose an event, a set of outputs that is likely on one data set
+# and unlikely on the other. The other half count it. If the claim is true, the ratio of its two
+# probabilities is at most :math:`e^{\varepsilon}`.
 ones, quiet, loud = [1] * 6, [0] * 4 + [1] * 3, [1] * 4 + [0] * 3
 audits = [
     ("a noisy count of skdp", counting, ones, ones[1:]),
@@ -83,12 +83,12 @@ for result in results:
     print(f"{result.name}: {result.verdict}. {result.event}")
 
 # %%
-# The bound, as a multiple of the claim. What passes the line at 1 is convicted, at 99.9%
-# confidence each; the grey bars end where so many trials could have come at most. The last two
-# are not a matter of a factor: more trials would show any epsilon.
+# The bound, as a multiple of the claim. A bar beyond the line at 1 convicts the mechanism, at 99.9%
+# confidence. The grey bars show the largest bound that this number of trials can give. The last two
+# mechanisms have no finite epsilon: with more trials, their bounds grow without limit.
 plot_audits(results)
 
 # %%
-# One conviction in detail. The shaded band is what the claim allows to the likelier side.
+# One conviction in detail. The shaded band is what the claim allows for the more likely side.
 results[3].plot()
 plt.show()

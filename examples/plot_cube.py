@@ -3,18 +3,18 @@ Publish a health cube
 =====================
 
 A hospital group wants to publish its admissions of a year: by sex, by age, by region, by
-diagnosis, and by every combination of these. Three demands come with the wish. The tables must
-agree with each other, or a reader will find the total that does not add up. Nobody's admission may
-show, not even to somebody who knows everybody else's. And each number must say how accurate it is,
-since the readers are going to plan with it. The result is one tidy CSV file that meets all three.
+diagnosis, and by every combination of these. There are three requirements. The tables must agree
+with each other, so that all totals add up. No admission may be revealed, not even to somebody who
+knows all the others. And each number must come with its accuracy, because readers will plan with
+it. The result is one tidy CSV file that meets all three.
 """
 
 # %%
 # The records
 # -----------
-# The real ones stay in the hospital; we make up 30,000. What is publicly known of them is the
-# domain: the columns and the values that they can have, not how often anything occurs. Age is
-# published in tens of years, because nobody asked for more and every further cell costs accuracy.
+# We simulate 30,000 admissions. The domain is public: the columns and the values that they can
+# have, but not how often each occurs. Age is published in groups of ten years, because every
+# further cell costs accuracy.
 import tempfile
 from pathlib import Path
 
@@ -58,11 +58,11 @@ domain = Domain(
 # %%
 # The plan
 # --------
-# Before anything is spent the group wants to know what it will get for its epsilon of one half.
-# Which tables to measure, and how to divide epsilon among them, follows from the domain alone, so
-# the accuracy of all sixteen tables, or *cuboids*, can be told now. Each dot of the picture is a
-# cuboid, lines lead to those with one dimension less, and the number is the standard error of a
-# cell; rings mark what is measured.
+# Before it spends anything, the group wants to know how accurate the tables will be at an epsilon
+# of 0.5. Which tables to measure, and how to divide epsilon among them, follows from the domain
+# alone. So the accuracy of all sixteen tables, or *cuboids*, is known in advance. In the plot each
+# dot is a cuboid, connected with those that have one dimension less. The number is the standard
+# error of a cell; a ring marks a measured cuboid.
 cube = DataCube(epsilon=0.5, domain=domain, strategy="optimized")
 plan = cube.plan()
 ax = plan.plot()
@@ -70,8 +70,8 @@ ax.set_title("Plan of the cube, epsilon = 0.5")
 plt.show()
 
 # %%
-# Is the plan any good? The two obvious ones are to measure everything, or to measure the largest
-# table alone and add it up. Both are less accurate:
+# How good is the plan? The two simplest plans are to measure everything ("all"), or to measure only
+# the largest table and sum it ("base"). Both are less accurate:
 for strategy in ("optimized", "bmax", "base", "all"):
     other = DataCube(epsilon=0.5, domain=domain, strategy=strategy).plan()
     print(f"{strategy:10} largest standard error {other.max_std_error:5.1f}")
@@ -79,13 +79,12 @@ for strategy in ("optimized", "bmax", "base", "all"):
 # %%
 # The release
 # -----------
-# The board agrees. ``fit`` spends epsilon, once; every number that follows is computed from what
-# was released.
+# ``fit`` spends epsilon, once. Every number below is computed from what was released.
 cube.fit(admissions)
 print(cube.cuboid(["sex", "diagnosis"]).round(1).to_string(index=False))
 
 # %%
-# The first demand: women and men add up to the total, to the last digit.
+# The first requirement: women and men add up exactly to the total.
 print(float(cube.cuboid("sex")["count"].sum() - cube.cuboid()["count"][0]))
 
 # %%
@@ -98,9 +97,9 @@ print(*path.read_text().splitlines()[:8], "...", sep="\n")
 # %%
 # The reader
 # ----------
-# A newspaper has the file, and nothing else. It draws heart admissions by age, with two standard
-# errors up and down: more men than women, above all in middle age, and by more than the
-# uncertainty.
+# A newspaper has only the file. It plots heart admissions by age, with error bars of two standard
+# errors: there are more men than women, most clearly in middle age, and the difference is larger
+# than the uncertainty.
 published = pd.read_csv(path)
 hearts = published[
     (published["cuboid"] == "sex, age, diagnosis") & (published["diagnosis"] == "heart")
@@ -117,9 +116,9 @@ ax.legend(title="sex")
 plt.show()
 
 # %%
-# Were the readers told the truth about the errors? Only the hospital can check, against its own
-# records: how many standard errors is each cell of sex and diagnosis off by? Between -2 and 2,
-# nearly always, is as it should be. The check itself is not for publication.
+# Are the stated errors correct? Only the hospital can check this, against its own records: by how
+# many standard errors is each cell of sex and diagnosis off? Nearly all should be between -2 and 2.
+# This check reads the true counts, so it must not be published.
 truth = (
     admissions.groupby(["sex", "diagnosis"])
     .size()

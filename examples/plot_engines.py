@@ -1,15 +1,15 @@
 """
-Bigger than memory: count where the rows are
-============================================
+Bigger than memory: count in the query engine
+=============================================
 
-Three million taxi rides in a Parquet file. Only counts of them come back from DuckDB; the release
-is the same that the rows in memory would give.
+Three million taxi rides are in a Parquet file. DuckDB returns only counts of them, and the release
+is the same as one from the rows in memory.
 """
 
 # %%
 # The rows
 # --------
-# They are made up, and made by DuckDB itself, so that they never are in this program either.
+# They are simulated in DuckDB, so they are never in the memory of this program.
 import tempfile
 import time
 from pathlib import Path
@@ -49,8 +49,8 @@ print(f"{len(rides):,} rows, {file.stat().st_size / 1e6:.0f} MB on disk")
 # %%
 # The release
 # -----------
-# ``fit`` takes the relation as it takes a frame. The domain is what may be known of the columns
-# without looking.
+# ``fit`` accepts the relation like a frame. The domain is declared from public knowledge of the
+# columns.
 domain = Domain(
     {
         "hour": Numeric(0, 24, bins=48),
@@ -67,8 +67,8 @@ print("true (not private):", len(rides.filter("hour >= 16 AND hour < 20 AND km <
 # %%
 # Rows and time
 # -------------
-# The engine reads the rows once. What is left to do in Python takes the same time however many they
-# are: it starts from counts.
+# The engine reads the rows once. The rest runs in Python and starts from the counts, so its time
+# does not depend on the number of rows.
 rows = [30_000, 300_000, 3_000_000]
 seconds = []
 for n in rows:
@@ -80,7 +80,7 @@ print(pd.DataFrame({"rows": rows, "seconds of a fit": seconds}).round(2).to_stri
 # %%
 # Rows and release, side by side
 # ------------------------------
-# Where there are many rides, the noise of epsilon 1 does not show.
+# Where there are many rides, the noise at epsilon 1 is not visible.
 cells = connection.execute(
     f"""
     SELECT floor(hour * 2) AS half, least(floor(km * 3), 59) AS step, count(*) AS n

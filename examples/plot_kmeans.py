@@ -2,17 +2,17 @@
 Clustering customers: what may be published
 ===========================================
 
-A shop wants to tell its suppliers which kinds of customers it has, without telling anything about
-any one customer. Centroids look harmless, they are only means; but a mean over a small cluster, or
-the same mean before and after somebody joined, tells a great deal. So the centroids are released
-with noise. We look at what else came with them, and say what may leave the house and what may not.
+A shop wants to tell its suppliers which kinds of customers it has, without revealing anything about
+any one customer. Centroids are only means, but a mean over a small cluster, or the same mean before
+and after one customer joined, reveals a lot. So the centroids are released with noise. This example
+shows what else is released, and what may be published and what may not.
 """
 
 # %%
 # The customers
 # -------------
-# 20,000 of them, simulated: how much they spend on a visit, and how many days lie between visits.
-# There are four kinds. The shop does not know that.
+# We simulate 20,000 customers: how much they spend on a visit, and how many days lie between
+# visits. There are four kinds, but the shop does not know that.
 import warnings
 
 import matplotlib.pyplot as plt
@@ -38,35 +38,35 @@ customers = pd.DataFrame(
 ).clip(lower=0)
 
 # %%
-# Distances are Euclidean, so that features need comparable scales. Both are brought to about
-# [0, 1] by numbers that anybody may know, never by the smallest and largest value in the data:
-# those belong to two particular customers. Who is beyond is moved to the edge.
+# Distances are Euclidean, so features need comparable scales. Both are scaled to about [0, 1] by
+# public numbers, never by the smallest and largest value in the data, because those belong to
+# particular customers. Values outside the bounds are clipped.
 SCALE = pd.Series({"spending": 200.0, "days": 35.0})
 scaled = customers / SCALE
 
 # %%
 # One fit
 # -------
-# One charge to the ledger. How many kinds are there? Two to eight are tried, and the choice is
-# made on what was released, so that trying costs nothing.
+# One fit is one charge to the ledger. It tries two to eight clusters and chooses among them from
+# the released grid, so trying several numbers costs nothing extra.
 ledger = skdp.PrivacyLedger(epsilon=1)
 model = skdp.DPKMeans(range(2, 9), epsilon=0.5, bounds=(0, 1), ledger=ledger)
 model.fit(scaled)
 print(f"{model.n_clusters_} clusters; spent {float(ledger.spent)}, left {float(ledger.remaining)}")
 
 # %%
-# What may leave the house
-# ------------------------
-# The centroids, the noisy sizes, and the noisy boxes, which answer further questions (how many
-# spend over 120 on a visit, with more than 17 days between visits?) and yield artificial
-# customers. All of it is covered by the epsilon that was spent.
+# What may be published
+# ---------------------
+# The centroids, the noisy cluster sizes, and the noisy boxes. The boxes answer further queries (how
+# many spend over 120 on a visit, with more than 17 days between visits?) and yield synthetic
+# customers. The epsilon that was spent covers all of it.
 table = pd.DataFrame(model.cluster_centers_ * SCALE.to_numpy(), columns=customers.columns)
 print(table.assign(customers=model.cluster_counts_).round(1).to_string(index=False))
 print(round(model.synopsis_.count("spending > 0.6 and days > 0.5")))
 
 # %%
-# The suppliers get a picture: the boxes, with the centroids on it. Beside it, why there are as many
-# kinds as there are: the validity of each number of clusters, lower being better.
+# Left: the released boxes with the centroids. Right: the validity of each number of clusters; the
+# lowest was chosen.
 figure, panels = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 model.plot(ax=panels[0])
 model.plot_validity(ax=panels[1])
@@ -75,21 +75,21 @@ figure.suptitle("The released boxes with the centroids, and the choice of their 
 plt.show()
 
 # %%
-# What may not
-# ------------
-# The label of a customer in the data, and the score on the data. Both are computed from the rows
-# themselves, exactly, for the eyes of whoever holds them anyway. A label for a *new* customer is no
-# secret of the old ones: whoever has the centroids can compute it.
+# What may not be published
+# -------------------------
+# The label of a customer in the data, and the score on the data. Both are computed exactly from
+# the rows, so they are for the data owner only: not private. The label of a *new* customer reveals
+# nothing about the customers in the data: it follows from the released centroids.
 labels = model.predict(scaled)
-print(f"for the holder only: mean squared distance {-model.score(scaled) / len(scaled):.5f}")
+print(f"for the data owner only: mean squared distance {-model.score(scaled) / len(scaled):.5f}")
 print("for everybody:", model.predict(pd.DataFrame({"spending": [0.1], "days": [0.05]})))
 
 # %%
 # What it costs in accuracy
 # -------------------------
-# And does the algorithm matter? The picture shows how much larger the mean squared distance is
-# than that of k-means without privacy, for eight clusters in four dimensions. Every point is three
-# releases of its own, on data that nobody owns.
+# The plot shows how much larger the mean squared distance of each algorithm is than that of
+# k-means without privacy, for eight clusters in four dimensions. Every point is the mean of three
+# releases of simulated data.
 places = rng.uniform(0.15, 0.85, size=(8, 4))
 X = np.clip(places[rng.integers(0, 8, 10_000)] + rng.normal(0, 0.04, size=(10_000, 4)), 0, 1)
 best = KMeans(8, n_init=20, random_state=0).fit(X).inertia_ / len(X)

@@ -2,16 +2,15 @@
 Pair views: release a wide table
 ================================
 
-Flats of a town: nine columns, of which some depend on each other. We release private views, look at
-which pairs of columns were chosen, ask questions, and, as the holder of the records, check how
-good the synthetic rows are.
+A table of flats has nine columns, and some depend on each other. We release private views, look at
+which pairs of columns were selected, run queries, and check, as the data owner, how good the
+synthetic rows are.
 """
 
 # %%
 # The records
 # -----------
-# They are made up, so that nobody's privacy is at stake. The domain is what would be public: the
-# columns and the values that they can have.
+# They are simulated. The domain is public: the columns and the values that they can have.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -57,18 +56,17 @@ domain = Domain(
 # %%
 # Release
 # -------
-# One fit spends all of epsilon. Which pairs of columns were found to depend on each other is part
-# of the release.
+# One fit spends all of epsilon. The selected pairs of dependent columns are part of the release.
 view = PairViewSynthesizer(epsilon=1.0, domain=domain).fit(flats)
 for a, b in view.synopsis_.model.pairs[: len(domain.names) - 1]:
     print(domain.names[a], "-", domain.names[b])
 
 # %%
-# Questions
-# ---------
-# An interval covers noise and misfit of the model together, on average over random questions on two
-# columns; a question at the edge of two columns that depend on each other strongly may be off by
-# more. The true answers are for the holder's eyes only.
+# Queries
+# -------
+# An interval covers the noise and the misfit of the model together, on average over random queries
+# on two columns. For two strongly dependent columns, a query at the edge of their ranges may be off
+# by more. The true answers are for the data owner only: not private.
 questions = [
     "area <= 50 and rent <= 600",
     "quarter == 'hills' and rent >= 1500",
@@ -79,7 +77,7 @@ answers = [view.count(question, return_interval=True) for question in questions]
 print(
     pd.DataFrame(
         {
-            "question": questions,
+            "query": questions,
             "answer": [round(answer.value) for answer in answers],
             "from": [round(answer.lower) for answer in answers],
             "to": [round(answer.upper) for answer in answers],
@@ -89,10 +87,10 @@ print(
 )
 
 # %%
-# The same two columns in three pictures
-# --------------------------------------
-# The view of the pair follows the narrow band where most flats are, and is blotchy where noise
-# shows. HDPView's blocks of the whole table are smoother here and coarser.
+# The same two columns in three plots
+# -----------------------------------
+# The view of the pair follows the narrow band where most flats are; elsewhere the noise is visible.
+# HDPView partitions the whole table into blocks, which are smoother and coarser here.
 blocks = HDPViewSynthesizer(epsilon=1.0, domain=domain).fit(flats)
 figure, axes = plt.subplots(1, 3, figsize=(15, 4.5), layout="constrained", sharey=True)
 axes[0].hist2d(flats["area"], flats["rent"], bins=[50, 80], range=[[0, 250], [0, 4000]])
@@ -106,8 +104,8 @@ figure.suptitle("Area and rent of the flats")
 # %%
 # How good are the synthetic rows?
 # --------------------------------
-# The holder may compare them with the records: column by column, pair by pair. The comparison is
-# exact and must not be published; the warning that says so is silenced here.
+# The data owner may compare them with the records, column by column and pair by pair. The
+# comparison is exact and must not be published. The warning that says so is silenced here.
 import warnings  # noqa: E402
 
 with warnings.catch_warnings():

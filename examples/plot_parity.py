@@ -2,12 +2,13 @@
 Learning a parity function from a release
 =========================================
 
-A classic hard case for learners that look at one column at a time: the label is the parity of some
-hidden columns, and every column alone, and every small set of columns, is useless. Counts over all
-cells keep what is needed. This is the example of appendix C of the DPCube paper.
+The label is the parity of some of the columns. This is hard for learners that look at one column at
+a time: the label is independent of every single column, and of every small set of columns. Counts
+over all cells keep the dependence. This is the example of appendix C of the DPCube paper.
 
-20,000 made-up records have eight random bits and a ninth that is the parity of four of them,
-flipped for one record in ten. Which four? The release does not know the question.
+20,000 simulated records have eight random bits and a ninth that is the parity of four of them,
+flipped for one record in ten. The task is to find these four from a release that was not made for
+it.
 """
 
 # %%
@@ -24,7 +25,7 @@ rng = np.random.default_rng(11)
 
 
 def records(n):
-    """Random bits, and the parity of the secret ones under ten percent of noise."""
+    """Random bits, and the parity of the secret ones, flipped with probability 0.1."""
     bits = rng.integers(0, 2, size=(n, n_bits))
     label = bits[:, secret].sum(axis=1) % 2 ^ (rng.random(n) < 0.1)
     return pd.DataFrame(np.column_stack([bits, label]), columns=columns)
@@ -36,7 +37,7 @@ table = records(20_000)
 # %%
 # The release
 # -----------
-# There are 512 cells. Each is counted with noise; everything below reads the release only.
+# There are 512 cells. Each is counted with noise. Everything below reads only the release.
 view = skdp.KDTreeSynthesizer(0.1, domain=domain, strategy="cell").fit(table)
 bound = skdp.usefulness(2**9, 0.1, 0.05)
 print(f"Counts over half of the cells are off by at most {bound.queries:,.0f} records (one query),")
@@ -46,10 +47,11 @@ print(
 
 
 # %%
-# Learning by asking
-# ------------------
-# A parity query asks how many records agree with a vector. All 255 are answered at once from the
-# released counts: one agrees with 90% of the records, the others with half.
+# Learning from queries
+# ---------------------
+# A parity query counts the records whose label is the parity of the bits in a vector. All 255 are
+# answered from the released counts: one vector agrees with 90% of the records, the others with
+# half.
 def agreement(release):
     """Share of the records that agree with every parity vector but the zero one."""
     cells = release.synopsis_.to_frame()
@@ -69,9 +71,9 @@ print(f"\nsecret bits {np.flatnonzero(secret)}, best vector {np.flatnonzero(best
 # %%
 # Learning by elimination
 # -----------------------
-# The paper's learner needs synthetic records only. It draws a few, and adds records (modulo 2)
-# until one bit is left: the label of the sum is then the value of that bit of the vector, unless an
-# odd number of noisy labels went into it. Many tries vote.
+# The paper's learner needs only synthetic records. It draws a few of them, and adds them up
+# (modulo 2) until one bit is left. The label of the sum is then the value of that bit of the
+# vector, unless it includes an odd number of flipped labels. The majority of many tries decides.
 def vote(rows, target, generator, tries=301):
     """Share of tries that find the bit of the vector at ``target`` to be set."""
     found = []
@@ -99,8 +101,8 @@ print("found by voting:", np.flatnonzero(np.array(votes) > 0.5))
 # %%
 # How small may epsilon be?
 # -------------------------
-# Noise in the cells acts as more noise in the labels. The right vector is found as long as its
-# share stands out of the 254 wrong ones.
+# Noise in the cells acts like more flipped labels. The right vector is found as long as its share
+# is larger than those of the 254 wrong ones.
 epsilons = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5]
 right, wrong = [], []
 for epsilon in epsilons:
@@ -114,7 +116,7 @@ figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 axes[0].bar(range(n_bits), votes, color=np.where(secret, "C0", "0.7"))
 axes[0].axhline(0.5, color="black", lw=1)
 axes[0].set(xlabel="bit (blue: in the secret vector)", ylabel="share of votes", ylim=(0, 1))
-axes[0].set_title("Elimination on synthetic rows, epsilon .1")
+axes[0].set_title("Elimination on synthetic rows, epsilon 0.1")
 axes[1].semilogx(epsilons, right, "o-", label="the secret vector")
 axes[1].semilogx(epsilons, wrong, "o--", color="0.5", label="best of the 254 others")
 axes[1].set(xlabel="epsilon", ylabel="share of records that agree", ylim=(0.3, 1.2))

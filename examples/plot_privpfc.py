@@ -2,15 +2,15 @@
 Train on data you may not keep
 ==============================
 
-A clinic may use its records for a week and must then delete them. It wants a classifier that can
-stay. Here it releases one private table of counts, made for this task, trains on that, and deletes
-the records: whatever is trained on the release, now or next year, protects every patient at the
-epsilon of the release.
+A clinic may use its records for a week and must then delete them, but it wants to keep a
+classifier. It releases one private table of counts, made for classification, trains on that, and
+deletes the records. Every model that is trained on the release, now or next year, protects every
+patient at the epsilon of the release.
 """
 
 # %%
-# The records (made up for this page): age, blood pressure, yearly visits, ward, smoker, and whether
-# a patient came back within a month.
+# The records (simulated): age, blood pressure, yearly visits, ward, smoker, and whether a patient
+# came back within a month.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -55,8 +55,9 @@ X, y = patients(30_000)
 X_new, y_new = patients(10_000)
 
 # %%
-# Public knowledge is declared, not read: ranges, categories, and the two labels. Visits crowd near
-# zero and reach far up, so they get one bin each: groups of growing width are then on offer.
+# Ranges, categories and the two labels are declared from public knowledge, not read from the
+# records. Visits are skewed: most are near zero and a few are large. So each number of visits is a
+# bin, and groups whose width grows with the number are then among the candidates.
 domain = Domain(
     {
         "age": Numeric(18, 98, integer=True),
@@ -72,16 +73,17 @@ release.fit(X, y)
 release.grid_.to_frame()
 
 # %%
-# The grid and its noisy counts are all there is; ``release`` may be kept or given away. Its cells
-# with their counts as weights train any classifier, and ``prepare`` maps new rows to the cells.
+# The release consists of the grid and its noisy counts; ``release`` may be kept or published. Its
+# cells, weighted by their counts, train any classifier, and ``prepare`` maps new rows to the cells.
 rows, labels, weights = release.make_training_set()
 model = LogisticRegression(max_iter=500).fit(rows, labels, sample_weight=weights)
 print(f"{len(X)} records became {len(rows)} weighted cells; epsilon spent: {ledger.spent}")
 print(f"error on new patients: {1 - model.score(release.prepare(X_new), y_new):.3f}")
 
 # %%
-# What does protection cost? The error against epsilon, beside two lines: always saying "no", and
-# boosting on the records themselves, which would have to be deleted with them.
+# What does privacy cost in accuracy? The plot shows the error against epsilon, with two baselines:
+# always predicting "no", and boosting on the true records, a model that would have to be deleted
+# together with them.
 epsilons = [0.02, 0.05, 0.1, 0.3, 1.0]
 
 
@@ -120,6 +122,6 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# The scores above were computed on true new patients: they are exact, for the holder's eyes, and
-# not part of the release. Every point of the curve is a release of its own; in earnest you would
-# pay for one.
+# The errors above were computed on true new patients. They are exact and for the data owner only:
+# not private, and not part of the release. Every point of the curve is a separate release; in
+# practice you would make and pay for one.

@@ -2,9 +2,9 @@
 Range trees: why consistency is free accuracy
 =============================================
 
-When do trips begin? One histogram of the 1,440 minutes of a day, released once, is to answer
-questions about five minutes and about half a day. This example compares ways to measure it before
-any record is read, releases it, and draws the result.
+When do trips begin? One histogram of the 1,440 minutes of a day is released once, to answer queries
+about five minutes as well as about half a day. This example compares ways to measure it before any
+record is read, releases it, and plots the result.
 """
 
 # %%
@@ -25,20 +25,20 @@ minutes = np.concatenate(
 ).clip(0, 1439)
 
 # %%
-# Two trees over the same bins. The binary one measures 12 levels with equal shares of epsilon; the
-# default measures the few levels that pay. Both can be asked with and without making their counts
-# consistent; what is measured, and what it costs, is the same.
+# Two trees over the same bins. The binary tree measures 12 levels with equal shares of epsilon; the
+# default measures the few levels that are worth their share. Both can answer with or without making
+# their counts consistent; what is measured, and what it costs, is the same.
 day = {"epsilon": 1.0, "bounds": (0, 1440), "bins": 1440}
 trees = {
-    "Binary tree, all levels alike": {"branching": 2, "budget": "uniform"},
+    "Binary tree, equal shares": {"branching": 2, "budget": "uniform"},
     "The default": {},
 }
 print(skdp.RangeTreeHistogram(**day).plan("level").to_string(index=False))
 
 # %%
-# ``plan`` computes the errors in closed form and reads nothing. The shaded area is what consistency
-# gives: each count is measured several times over, by itself, by the sum of what is below it and by
-# what is left of the count above it. Weighted least squares combines these, at no cost to privacy.
+# ``plan`` computes the errors in closed form and reads no record. The shaded area is the gain from
+# consistency: each count is measured several times, by itself, by the sum of its children, and by
+# its parent minus its siblings. Weighted least squares combines these, at no cost to privacy.
 figure, panels = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
 for ax, (title, options) in zip(panels, trees.items(), strict=True):
     with_it = skdp.RangeTreeHistogram(**day, **options).plan()
@@ -61,25 +61,27 @@ panels[1].legend(frameon=False, loc="lower right")
 plt.show()
 
 # %%
-# Release it, and ask. Counts come with exact standard errors; quantiles and samples are free.
+# Release it, and run queries. Counts come with exact standard errors. Quantiles and samples are
+# free.
 release = skdp.RangeTreeHistogram(**day).fit(minutes)
 for start, stop in [(480, 485), (420, 540), (0, 720)]:
     answer = release.count((start, stop), return_interval=True)
     exact = int(((minutes >= start) & (minutes < stop)).sum())
     print(
         f"{start:>4} to {stop:>4}: {answer.value:>8.0f}, between {answer.lower:.0f} and "
-        f"{answer.upper:.0f} (the holder knows: {exact})"
+        f"{answer.upper:.0f} (true, not private: {exact})"
     )
 print("Quartiles:", release.quantile([0.25, 0.5, 0.75]).round(1))
 
 # %%
-# The histogram with its pointwise 95% band, and at a tenth of the epsilon the difference that
-# knowing that counts are not negative makes at night.
+# The histogram with its pointwise 95% band; then at a tenth of the epsilon, without and with the
+# constraint that counts are not negative. The constraint helps most at night, when there are few
+# trips.
 small = {**day, "epsilon": 0.1}
 pictures = {
     "Epsilon 1": release,
-    "Epsilon .1": skdp.RangeTreeHistogram(**small).fit(minutes),
-    "Epsilon .1, not negative": skdp.RangeTreeHistogram(**small, non_negative=True).fit(minutes),
+    "Epsilon 0.1": skdp.RangeTreeHistogram(**small).fit(minutes),
+    "Epsilon 0.1, non-negative": skdp.RangeTreeHistogram(**small, non_negative=True).fit(minutes),
 }
 figure, panels = plt.subplots(3, 1, figsize=(8, 8), sharex=True, sharey=True, layout="constrained")
 for ax, (title, each) in zip(panels, pictures.items(), strict=True):

@@ -55,8 +55,8 @@ results.append(replay(DPKMeans(3, epsilon=1.0, bounds=(0, 100)), points, points.
 # Convicted
 # ---------
 # Functions of the data can be replayed, too. These have common mistakes: noise for twice the
-# budget, a second selection outside the budget, division by the exact number of records, and a
-# number of rounds that depends on it.
+# budget, a second selection that is not paid for, division by the exact number of records, and a
+# number of rounds that depends on the exact number of records.
 
 
 def too_little_noise(rows):

@@ -1,10 +1,10 @@
 """
-Sparse vector: a thousand questions, five answers
-=================================================
+Sparse vector: a thousand queries, five positive answers
+========================================================
 
-A region watches a thousand diagnoses for outbreaks, week after week. Almost all counts are small,
-and nothing is to be said about them; the few that rise above a threshold are to be named. A sparse
-vector pays for these few only.
+A region monitors a thousand diagnoses for outbreaks every week. Almost all counts are small and
+need not be published; the few that are above a threshold should be named. A sparse vector pays for
+these few only.
 """
 
 # %%
@@ -22,8 +22,8 @@ counts[outbreaks] += [420, 600, 260]
 threshold = 200
 
 # %%
-# All of epsilon is charged when the object is made. One patient has one diagnosis here and so moves
-# all counts in one direction, which ``monotonic=True`` declares.
+# All of epsilon is charged when the object is made. One patient has one diagnosis here and so
+# changes all counts in the same direction, which ``monotonic=True`` declares.
 ledger = PrivacyLedger(1.0, name="patients")
 watch = SparseVector(
     epsilon=0.5, threshold=threshold, cutoff=5, monotonic=True, expected_queries=1000, ledger=ledger
@@ -33,11 +33,11 @@ print(f"named: {watch.positives.tolist()}, {watch.remaining} of 5 positives left
 print(f"spent: {float(ledger.spent)} for {watch.n_queries} answers")
 
 # %%
-# Every positive answer comes with its gap, at no cost: the noisy distance from the threshold. The
-# band is two standard deviations of the comparison to each side: what lies above it is named nearly
-# always, what lies below it hardly ever.
+# Every positive answer comes with its gap at no cost: the noisy distance from the threshold. The
+# band is two standard deviations of the comparison to each side: counts above it are nearly always
+# named, counts below it almost never.
 fig, ax = plt.subplots(figsize=(8, 4), layout="constrained")
-ax.scatter(np.arange(1000), counts, s=6, color="0.6", label="true counts (for the holder's eyes)")
+ax.scatter(np.arange(1000), counts, s=6, color="0.6", label="true counts (not private)")
 ax.axhline(threshold, color="C3", label="threshold")
 ax.axhspan(
     threshold - 2 * watch.comparison_std,
@@ -55,11 +55,11 @@ ax.legend(loc="upper left", fontsize=8)
 
 
 # %%
-# How far above the threshold must a count be to be found? The default draws one-sided noise. With
-# the two-sided noise of the literature the same epsilon buys less, and with a new threshold after
-# every positive answer, as in the book that made the method known, much less.
+# How far above the threshold must a count be to be named? The default draws one-sided noise. At the
+# same epsilon the two-sided noise of the literature is less accurate, and new threshold noise after
+# every positive answer (Dwork and Roth's book) is much less accurate.
 def found(lead, n_runs=300, **variant):
-    """How often a count so far above the threshold is named after 50 small ones."""
+    """How often a count that is ``lead`` above the threshold is named after 50 small ones."""
     stream = np.append(np.zeros(50, dtype=int), threshold + lead)
     hits = 0
     for _ in range(n_runs):
@@ -80,11 +80,11 @@ for marker, (name, variant) in zip("os^", variants.items(), strict=True):
     ax.plot(leads, [found(lead, **variant) for lead in leads], marker=marker, label=name)
 ax.axvline(0, color="0.6", linewidth=1)
 ax.set(xlabel="patients above the threshold", ylabel="probability of being named")
-ax.set_title("Who is found, by how far above the threshold")
+ax.set_title("Probability of being named, by distance above the threshold")
 ax.legend()
 
 # %%
-# If all counts are there at once, there is no need for a threshold: `top_k` names the largest for
-# the same epsilon. Its noise is smaller too, because no threshold has to be protected.
+# If all counts are known in advance, no threshold is needed: `top_k` names the largest for the same
+# epsilon, with less noise, because no threshold has to be protected.
 print(f"top three: {sorted(top_k(counts, 3, epsilon=0.5, score_range=1).tolist())}")
 plt.show()

@@ -2,9 +2,9 @@
 How values are grouped: taxonomies
 ==================================
 
-Releases for classification count combinations of *groups* of values. Which groups there are is
-public: a tree for each column, declared or made from its range. Three such trees, drawn from the
-top (everything in one group) to the values.
+Releases for classification count combinations of *groups* of values. The possible groups are
+public: a tree for each column, declared or derived from its range. This example draws three such
+trees, from the root (everything in one group) to the values.
 """
 
 # %%
@@ -24,7 +24,7 @@ work = Taxonomy.from_tree(
 columns = {
     "a declared tree of categories": Categorical(work.leaves, taxonomy=work),
     "a number: halves of the range": Numeric(0, 80, bins=8),
-    "a number that crowds near zero: growing groups": Numeric(0, 100_000, bins=1_000),
+    "a skewed number from zero: growing groups": Numeric(0, 100_000, bins=1_000),
 }
 
 
@@ -69,5 +69,5 @@ fig.suptitle("Trees of groups: three taxonomies")
 plt.show()
 
 # %%
-# A release picks one level of each tree, or leaves the column out: that is a grid. The last tree
-# is what a range from zero with many bins gets beside the halves: declare money and durations so.
+# A grid uses one level of each tree, or leaves the column out. A range that starts at zero and has
+# many bins gets the last tree besides the halves: declare many bins for money and durations.

@@ -29,8 +29,8 @@ from .model_selection import (
     private_mse,
 )
 from .preprocessing import PrivateQuantileClipper, PrivateStandardScaler
+from .release import QueryResult, Synopsis
 from .selection import DPTopKSelector, most_frequent_items
-from .synopsis import QueryResult, Synopsis
 from .synthesis import (
     GridSynthesizer,
     HDPViewSynthesizer,

@@ -38,7 +38,7 @@ from threadpoolctl import threadpool_limits
 from .accounting import LedgerError, PrivacyLedger
 from .domain import Categorical, Domain
 from .exceptions import BudgetExceededError
-from .synopsis import Synopsis
+from .release import Synopsis
 from .synthesis import HDPViewSynthesizer, PairViewSynthesizer
 
 _METHODS = {"pair-views": PairViewSynthesizer, "hdpview": HDPViewSynthesizer}

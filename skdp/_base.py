@@ -20,11 +20,9 @@ from sklearn.utils.validation import validate_data
 from ._random import NoiseSource, noise_source
 from ._validation import as_epsilon, split_epsilon
 from .accounting import PrivacyLedger, PrivacyLoss, charge
-from .counts import MOST_AT_ONCE, Contributions
 from .domain import Attribute, Categorical, Domain
-from .engines import LazyRows, read_rows
 from .exceptions import DomainError
-from .frames import Frame, as_frame, select_columns
+from .rows import MOST_AT_ONCE, Contributions, Frame, LazyRows, as_frame, read_rows, select_columns
 
 __all__ = [
     "HidesSeed",

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, NoReturn, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp.exceptions import InsecureSeedWarning
+from .exceptions import InsecureSeedWarning
 
 __all__ = [
     "WORKERS",

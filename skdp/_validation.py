@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -12,8 +12,12 @@ __all__ = [
     "MOST_VALUES_DRAWN",
     "as_epsilon",
     "as_fraction",
+    "as_integer",
+    "as_level",
     "as_sample_size",
+    "check_choice",
     "dyadic_floor",
+    "is_word",
     "split_epsilon",
 ]
 
@@ -60,6 +64,75 @@ def as_epsilon(value: Any, name: str = "epsilon") -> Fraction:
             "released. Typical values lie between 0.01 and 10."
         )
     return epsilon
+
+
+def as_integer(
+    value: Any, name: str, least: int | None = None, *, meaning: str | None = None
+) -> int:
+    """Read an integer, by default of any sign.
+
+    Parameters
+    ----------
+    value : int
+    name : str
+        Name of the parameter in messages.
+    least : int, default=None
+        Smallest value that is allowed.
+    meaning : str, default=None
+        What the parameter is, added to messages after a colon; it ends with a full stop.
+
+    Raises
+    ------
+    TypeError
+        If ``value`` is not an integer (floats and booleans are not).
+    ValueError
+        If it is less than ``least``.
+    """
+    end = "." if meaning is None else f": {meaning}"
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        kind = type(value).__name__
+        raise TypeError(f"{name} must be an integer, got {value!r} of type {kind}{end}")
+    if least is not None and value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value!r}{end}")
+    return int(value)
+
+
+def is_word(value: Any, word: str) -> bool:
+    """Whether a parameter is the given string; safe for arrays and trees, unlike ``==``."""
+    return isinstance(value, str) and value == word
+
+
+def check_choice(value: Any, name: str, allowed: Iterable[str | None]) -> None:
+    """Check that a parameter is one of a few strings (or None, if that is allowed).
+
+    Raises
+    ------
+    ValueError
+        If it is anything else.
+    """
+    choices = list(allowed)
+    if not (isinstance(value, str) or value is None) or value not in choices:
+        *most, last = (repr(choice) for choice in choices)
+        listed = f"{', '.join(most)} or {last}" if most else last
+        raise ValueError(f"{name} must be {listed}, got {value!r}.")
+
+
+def as_level(level: Any, name: str = "level") -> float:
+    """Read a confidence level.
+
+    Raises
+    ------
+    TypeError
+        If ``level`` is not a number (strings and booleans are not).
+    ValueError
+        If it does not lie strictly between 0 and 1.
+    """
+    if isinstance(level, bool) or not isinstance(level, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {level!r} of type {type(level).__name__}.")
+    number = float(level)
+    if not 0.0 < number < 1.0:
+        raise ValueError(f"{name} must be between 0 and 1, for example 0.95, got {level!r}.")
+    return number
 
 
 def split_epsilon(epsilon: Fraction, shares: Mapping[str, Any]) -> dict[str, Fraction]:
@@ -117,8 +190,6 @@ def as_sample_size(n_samples: Any, total: float, n_columns: int, *, most: bool =
             "memory. Say how many rows you want: n_samples=1_000_000 is enough for most uses, and "
             "counts can be had from the release itself. No budget is spent by asking again."
         )
-    if isinstance(n_samples, bool) or not isinstance(n_samples, numbers.Integral):
-        raise TypeError(f"n_samples must be an integer or None, got {n_samples!r}.")
-    if n_samples < 0:
-        raise ValueError(f"n_samples must not be negative, got {n_samples!r}.")
-    return int(n_samples)
+    return as_integer(
+        n_samples, "n_samples", 0, meaning="None draws as many rows as the noisy row count says."
+    )

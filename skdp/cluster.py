@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterable
 
 import numpy as np
@@ -17,10 +16,8 @@ from ._base import (
     without_unit,
 )
 from ._random import sampling_generator
-from .counts import code_rows
+from ._validation import as_integer
 from .domain import Domain, Numeric
-from .engines import CodedRows, read_rows
-from .frames import as_frame
 from .kernels.kmeans.algorithms import (
     ALGORITHMS,
     GRID_ALGORITHMS,
@@ -30,7 +27,8 @@ from .kernels.kmeans.algorithms import (
 from .kernels.kmeans.assign import nearest
 from .kernels.kmeans.cells import cover
 from .kernels.kmeans.task import Task
-from .synopsis import Boxes, Synopsis
+from .release import Boxes, BoxModel, KnownNoise, Synopsis
+from .rows import CodedRows, as_frame, code_rows, read_rows
 
 __all__ = ["DPKMeans"]
 
@@ -259,13 +257,13 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 f"algorithm must be one of {tuple(ALGORITHMS)}, got {self.algorithm!r}."
             )
         for name, value in (("n_init", self.n_init), ("n_rounds", self.n_rounds)):
-            _check_count(value, name, 1)
+            as_integer(value, name, 1)
         if self.n_samples is not None:
-            _check_count(self.n_samples, "n_samples", 0)
+            as_integer(self.n_samples, "n_samples", 0)
         several = not isinstance(self.n_clusters, str) and isinstance(self.n_clusters, Iterable)
         clusters = tuple(self.n_clusters) if several else (self.n_clusters,)
         for k in clusters:
-            _check_count(k, "n_clusters", 2 if several else 1)
+            as_integer(k, "n_clusters", 2 if several else 1)
         if not clusters:
             raise ValueError("n_clusters holds no number to choose from.")
         if several and self.algorithm not in GRID_ALGORITHMS:
@@ -426,13 +424,6 @@ def _points(rows, domain, contributions):
     return codes if complete.all() else codes[complete]
 
 
-def _check_count(value, name, least):
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r}.")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value!r}.")
-
-
 def _refuse_other_width(estimator, n_features):
     if n_features != estimator.n_features_in_:
         raise ValueError(
@@ -466,15 +457,10 @@ def _as_synopsis(found, names, low, high, loss, algorithm):
     mechanism = f"k-means {form}, algorithm={algorithm!r}"
     if found.leaves is not None:
         leaves = found.leaves
-        boxes = Boxes(leaves.lower, leaves.upper)
-        return Synopsis(domain, boxes, leaves.counts, privacy_loss=loss, mechanism=mechanism)
+        model = BoxModel(Boxes(leaves.lower, leaves.upper), leaves.counts, domain.shape)
+        return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
     lower, upper, index = cover(found.cells.places, sides)
     counts = np.where(index >= 0, np.append(found.cells.counts, 0)[index], 0)
-    return Synopsis(
-        domain,
-        Boxes(lower, upper),
-        counts,
-        noise_epsilon=found.cell_epsilon if (index >= 0).all() else None,
-        privacy_loss=loss,
-        mechanism=mechanism,
-    )
+    known = KnownNoise(found.cell_epsilon) if (index >= 0).all() else None
+    model = BoxModel(Boxes(lower, upper), counts, domain.shape, known)
+    return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)

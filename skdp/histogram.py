@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -15,14 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from . import hierarchy
 from ._base import PrivateEstimator, match_rows, warn_of_emptiness
 from ._random import sampling_generator
-from ._validation import as_sample_size
-from .counts import count_rows
+from ._validation import as_level, as_sample_size, check_choice, is_word
 from .domain import Categorical, Domain, Numeric, Taxonomy
 from .exceptions import DomainError
-from .frames import build_frame
 from .hierarchy import Blue, Tree
-from .queries import parse
-from .synopsis import QueryResult
+from .release import QueryResult, parse
+from .rows import build_frame, count_rows
 
 __all__ = ["RangeTreeHistogram"]
 
@@ -285,10 +282,7 @@ class RangeTreeHistogram(PrivateEstimator):
 
     def _design(self, attribute: Any) -> _Design:
         """Tree and budget, from public facts alone."""
-        if self.consistency not in ("blue", "iterative", None):
-            raise ValueError(
-                f"consistency must be 'blue', 'iterative' or None, got {self.consistency!r}."
-            )
+        check_choice(self.consistency, "consistency", ("blue", "iterative", None))
         if not isinstance(self.non_negative, bool | np.bool_):
             raise TypeError(f"non_negative must be True or False, got {self.non_negative!r}.")
         if self.non_negative and self.consistency is None:
@@ -316,7 +310,7 @@ class RangeTreeHistogram(PrivateEstimator):
         given = self.tree
         if given is None and isinstance(attribute, Categorical):
             given = attribute.taxonomy
-        if given is not None and not _is(self.branching, "auto"):
+        if given is not None and not is_word(self.branching, "auto"):
             raise ValueError(
                 f"branching={self.branching!r} makes a tree, but there is one already: give tree "
                 "(or a taxonomy) or branching."
@@ -330,9 +324,9 @@ class RangeTreeHistogram(PrivateEstimator):
             tree = _own(given) if isinstance(given, Tree) else Tree.from_intervals(given)
         elif isinstance(attribute, Categorical) and not attribute.ordered:
             tree = hierarchy.level_tree(n, [n])
-        elif not _is(self.branching, "auto"):
+        elif not is_word(self.branching, "auto"):
             tree = hierarchy.balanced_tree(n, self.branching)
-        elif _is(self.budget, "auto"):
+        elif is_word(self.budget, "auto"):
             tree = hierarchy.level_tree(n, hierarchy.plan_levels(n, self._workload(n)).counts)
         else:
             tree = hierarchy.balanced_tree(n, _DEFAULT_BRANCHING)
@@ -370,7 +364,7 @@ class RangeTreeHistogram(PrivateEstimator):
 
     def _workload(self, n_bins: int) -> hierarchy.Workload:
         workload = hierarchy.as_workload(self.workload, n_bins)
-        if self.non_negative and _is(self.workload, "lengths"):
+        if self.non_negative and is_word(self.workload, "lengths"):
             return hierarchy.Workload(workload.lengths, workload.weights, _NON_NEGATIVE_POWER)
         return workload
 
@@ -453,7 +447,7 @@ class RangeTreeHistogram(PrivateEstimator):
             If a range is reversed, or a query does not fit the attribute.
         """
         check_is_fitted(self)
-        level = _level(level)
+        level = as_level(level)
         if not return_interval and self._has_shortcut(query):
             start, stop = self._positions(query)
             running = np.concatenate([[0.0], np.cumsum(self._bin_counts())])
@@ -641,7 +635,7 @@ class RangeTreeHistogram(PrivateEstimator):
         from .plotting import PlotAxis, plot_view
 
         check_is_fitted(self)
-        level = _level(level)
+        level = as_level(level)
         attribute = _only(self.domain_)
         numeric = isinstance(attribute, Numeric)
         n = attribute.n_values
@@ -805,11 +799,6 @@ class RangeTreeHistogram(PrivateEstimator):
         return np.concatenate([[0.0], np.cumsum(counts)])
 
 
-def _is(value: Any, word: str) -> bool:
-    """Equality that arrays and trees survive."""
-    return isinstance(value, str) and value == word
-
-
 def _own(tree: Tree) -> Tree:
     """A checked copy of a tree, without what is derived from it: nobody else has hold of it."""
     return Tree(tree.parent, tree.lower, tree.upper, tree.order)
@@ -846,12 +835,6 @@ def _only_declared(declared: Any) -> Any:
     raise TypeError(
         f"domain must be a Domain of one column, a Numeric or a Categorical, got {declared!r}."
     )
-
-
-def _level(level: Any) -> float:
-    if isinstance(level, bool) or not isinstance(level, numbers.Real) or not 0 < float(level) < 1:
-        raise ValueError(f"level must be a number between 0 and 1, got {level!r}.")
-    return float(level)
 
 
 def _listed(query: Any) -> tuple[list[Any], bool]:

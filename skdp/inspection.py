@@ -8,7 +8,7 @@ from fractions import Fraction
 import pandas as pd
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
-from ._steps import has_secret_folds, n_folds, walk
+from ._pipelines import has_secret_folds, n_folds, walk
 from .accounting import neighbours
 from .model_selection import PrivateKFold
 

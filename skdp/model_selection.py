@@ -20,9 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._base import HidesSeed, PrivateEstimator, Published, ShowsPrivacy, as_seed
-from ._foreign import replaced
-from ._random import noise_source
-from ._steps import (
+from ._pipelines import (
     LEAKS,
     PRIVATE,
     RELEASE,
@@ -30,21 +28,14 @@ from ._steps import (
     child,
     ledgers,
     price,
+    replaced,
     walk,
     walk_all,
 )
+from ._random import noise_source
 from ._validation import as_epsilon, as_fraction
 from .accounting import PrivacyLedger, PrivacyLoss, charge, prepaid, same_budget, settle
 from .exceptions import BudgetExceededError, TrainingError
-from .frames import (
-    as_column,
-    as_frame,
-    as_labels,
-    column_names,
-    object_array,
-    row_taker,
-    take_rows,
-)
 from .mechanisms import (
     bounded_sum,
     discrete_laplace,
@@ -52,7 +43,8 @@ from .mechanisms import (
     discrete_laplace_variance,
     noisy_max,
 )
-from .synopsis import QueryResult
+from .release import QueryResult
+from .rows import as_column, as_frame, as_labels, column_names, object_array, row_taker, take_rows
 
 __all__ = [
     "PrivateGridSearchCV",

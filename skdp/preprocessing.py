@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._base import PrivateEstimator, feature_bounds, match_rows, warn_of_emptiness
 from .domain import Domain, Numeric
-from .frames import as_frame
 from .mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
+from .rows import as_frame
 
 __all__ = ["PrivateQuantileClipper", "PrivateStandardScaler"]
 

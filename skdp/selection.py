@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._base import PrivateEstimator, declare_label, match_rows, warn_of_emptiness
 from ._random import NoiseSource, noise_source
-from ._validation import as_epsilon, as_fraction, split_epsilon
+from ._validation import as_epsilon, as_fraction, as_integer, split_epsilon
 from .accounting import PrivacyLoss, charge
 from .domain import Categorical, Numeric
 from .exceptions import DomainError
-from .frames import as_column, as_frame, object_array
 from .mechanisms import discrete_laplace, discrete_laplace_variance, top_k
+from .rows import as_column, as_frame, object_array
 
 __all__ = ["DPTopKSelector", "most_frequent_items"]
 
@@ -172,7 +171,7 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
             )
         label = domain[target]
         features = [name for name in domain.names if name != target]
-        k = _as_number(self.k, "k")
+        k = as_integer(self.k, "k", 1)
         if k > len(features):
             raise ValueError(
                 f"k={k} features were asked for, but there are {len(features)} besides the target."
@@ -359,7 +358,7 @@ def most_frequent_items(
     # that person and fresh coins only.
     catalogue = items if isinstance(items, Categorical) else Categorical(items)
     n_items = catalogue.n_values
-    number, bound = _as_number(k, "k"), _as_number(max_items, "max_items")
+    number, bound = as_integer(k, "k", 1), as_integer(max_items, "max_items", 1)
     if number > n_items:
         raise ValueError(f"k={number} items were asked for, but there are {n_items} candidates.")
     share = as_fraction(count_share, "count_share")
@@ -472,11 +471,3 @@ def _bounded_counts(
     starts = np.searchsorted(owners, owners)
     counted = codes[order][np.arange(len(owners)) - starts < bound]
     return np.bincount(counted, minlength=n_items).astype(np.int64)
-
-
-def _as_number(value: Any, name: str) -> int:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}.")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value!r}.")
-    return int(value)

@@ -29,9 +29,9 @@ DOMAIN = skdp.Domain(
     }
 )
 
-# So many codes that they are measured by trees.
+# Enough codes that they are measured by trees.
 WIDE = skdp.Domain({"age": skdp.Numeric(17, 90, bins=64), "work": DOMAIN["work"]})
-# What estimators publish that was public before.
+# Parts of fitted estimators that were public before the fit.
 PUBLIC = (skdp.Domain, skdp.PrivacyLoss, CubePlan, Tree, Numeric, Categorical, Fraction)
 
 
@@ -55,13 +55,13 @@ class Case:
 
     estimator: type
     params: dict[str, Any] = field(default_factory=dict)
-    # Parameters that suit scikit-learn's checks: arrays of any width.
+    # Parameters for scikit-learn's checks: arrays of any width.
     array_params: dict[str, Any] = field(default_factory=dict)
-    # Columns of the people that it reads; none: all of them.
+    # Columns of the people that it reads; empty: all of them.
     columns: tuple[str, ...] = ()
-    # Changes of the parameters that take another way through the code, by a name for each.
+    # Named changes of the parameters that lead through another branch of the code.
     branches: dict[str, dict[str, Any]] = field(default_factory=dict)
-    # Checks of scikit-learn that fail, and why that is right.
+    # Checks of scikit-learn that are expected to fail, with the reason.
     expected_failures: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -301,10 +301,10 @@ def ways() -> list[tuple[Case, dict[str, Any], str]]:
 
 
 def released_arrays(estimator: Any) -> dict[str, np.ndarray]:
-    """All numbers that a fit has published, by where they stand.
+    """All numbers that a fit has released, by their path.
 
-    What is public (the domain, the plan of a cube, the tree of a histogram, what was spent) is
-    left out, and so is what holds no numbers.
+    Public parts (the domain, the plan of a cube, the tree of a histogram, the privacy loss) and
+    parts without numbers are left out.
     """
     found: dict[str, np.ndarray] = {}
     seen: set[int] = set()

@@ -58,8 +58,9 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {}
 
 # Tests of a file, tried before the rest of the suite.
 NEAREST = {
-    "skdp/classification.py": ["test_classification", "test_privpfc"],
-    "skdp/datacube.py": ["test_datacube"],
+    "skdp/classification/privpfc.py": ["test_classification", "test_privpfc"],
+    "skdp/classification/projection.py": ["test_classification", "test_privpfc"],
+    "skdp/datacube/cube.py": ["test_datacube"],
     "skdp/hierarchy/_measure.py": ["test_hierarchy", "test_histogram"],
     "skdp/kernels/diffgen.py": ["test_privpfc"],
     "skdp/kernels/dpcube/hierarchical_kd.py": ["test_partitions"],
@@ -74,20 +75,25 @@ NEAREST = {
     "skdp/kernels/kmeans/sample_aggregate.py": ["test_kmeans_kernel", "test_cluster"],
     "skdp/kernels/kmeans/task.py": ["test_kmeans_kernel", "test_cluster"],
     "skdp/kernels/kmeans/tree.py": ["test_kmeans_kernel", "test_cluster"],
+    "skdp/kernels/pairviews/box_trees.py": ["test_pairviews"],
+    "skdp/kernels/pairviews/choice.py": ["test_pairviews"],
+    "skdp/kernels/pairviews/errors.py": ["test_pairviews"],
+    "skdp/kernels/pairviews/measure.py": ["test_pairviews"],
+    "skdp/kernels/pairviews/single.py": ["test_pairviews"],
     "skdp/kernels/privpfc/counts.py": ["test_privpfc"],
     "skdp/kernels/privpfc/selection.py": ["test_privpfc"],
     "skdp/kernels/privtree.py": ["test_partitions"],
     "skdp/kernels/projection.py": ["test_privpfc"],
     "skdp/model_selection.py": ["test_model_selection"],
-    "skdp/pairviews.py": ["test_pairviews"],
     "skdp/preprocessing.py": ["test_preprocessing"],
     "skdp/selection.py": ["test_top_k_selector", "test_selection"],
-    "skdp/synthesis.py": ["test_partitions"],
+    "skdp/synthesis/grid.py": ["test_partitions"],
 }
 # Words in the names of the branches in tests/replays.py that reach the file.
 REPLAYS = {
-    "skdp/classification.py": "PrivPfC or DiffGen or Projected",
-    "skdp/datacube.py": "DataCube",
+    "skdp/classification/privpfc.py": "PrivPfC",
+    "skdp/classification/projection.py": "Projected",
+    "skdp/datacube/cube.py": "DataCube",
     "skdp/hierarchy/_measure.py": "RangeTree",
     "skdp/kernels/diffgen.py": "DiffGen",
     "skdp/kernels/dpcube/hierarchical_kd.py": "KDTree",
@@ -102,15 +108,19 @@ REPLAYS = {
     "skdp/kernels/kmeans/sample_aggregate.py": "DPKMeans",
     "skdp/kernels/kmeans/task.py": "DPKMeans",
     "skdp/kernels/kmeans/tree.py": "DPKMeans",
+    "skdp/kernels/pairviews/box_trees.py": "PairView",
+    "skdp/kernels/pairviews/choice.py": "PairView",
+    "skdp/kernels/pairviews/errors.py": "PairView",
+    "skdp/kernels/pairviews/measure.py": "PairView",
+    "skdp/kernels/pairviews/single.py": "PairView",
     "skdp/kernels/privpfc/counts.py": "PrivPfC",
     "skdp/kernels/privpfc/selection.py": "PrivPfC",
     "skdp/kernels/privtree.py": "PrivTree",
     "skdp/kernels/projection.py": "Projected",
     "skdp/model_selection.py": "private_ or PrivateGridSearchCV",
-    "skdp/pairviews.py": "PairView",
     "skdp/preprocessing.py": "PrivateStandardScaler or PrivateQuantileClipper",
     "skdp/selection.py": "DPTopKSelector or most_frequent_items",
-    "skdp/synthesis.py": "GridSynthesizer",
+    "skdp/synthesis/grid.py": "GridSynthesizer",
 }
 
 HELPERS = """

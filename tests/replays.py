@@ -651,15 +651,15 @@ def lazy() -> list[Branch]:
 # The part of the budget that a step spends, where an estimator has several parts that compose one
 # after the other. A step that is not here is checked with all others against epsilon.
 PARTS = {
-    "classification.ProjectedHistogramTransformer._choose, discrete_laplace": "total",
-    "classification._PrivPfC._choose, discrete_laplace": "total",
+    "classification.projection.ProjectedHistogramTransformer._choose, discrete_laplace": "total",
+    "classification.privpfc._PrivPfC._choose, discrete_laplace": "total",
+    "kernels.pairviews.box_trees.measure_tree, discrete_laplace": "views",
+    "kernels.pairviews.choice.choose_extra_pairs, top_k": "views",
+    "kernels.pairviews.choice.choose_pairs, selection": "views",
+    "kernels.pairviews.errors.publish_errors, discrete_laplace": "errors",
+    "kernels.pairviews.measure.measure_table, discrete_laplace": "total",
+    "kernels.pairviews.single.single_views, discrete_laplace": "views",
     "model_selection.PrivateGridSearchCV._choose, selection": "choice",
-    "pairviews._measure, discrete_laplace": "total",
-    "pairviews._measure, top_k": "views",
-    "pairviews.choose_forest, selection": "views",
-    "pairviews.measure_tree, discrete_laplace": "views",
-    "pairviews.publish_errors, discrete_laplace": "errors",
-    "pairviews.single_views, discrete_laplace": "views",
     "kernels.diffgen.diffgen, selection": "grid",
     "kernels.hdpview.bisection.bisect, threshold": "converge",
     "kernels.hdpview.cuts.choose_cuts, selection": "cut",

@@ -58,7 +58,7 @@ def test_histogram_is_the_projection_of_the_noisy_counts(release):
     assert noisy.dtype == np.int64
     assert histogram.min() >= 0
     assert abs(histogram.sum() - 4000) < 100
-    # Rounding negative counts up would keep every positive count and raise the total.
+    # Setting negative counts to zero would keep every positive count and raise the total.
     shift = (noisy - histogram)[histogram > 0]
     assert np.ptp(shift) < 1e-6
 
@@ -122,9 +122,9 @@ def test_onehot_is_the_training_set_of_the_grid(estimator):
 def test_training_set_of_a_wanted_size(release):
     *_, weight = release.make_training_set(500)
     assert weight.sum() == pytest.approx(500)
-    with pytest.raises(TypeError, match="integer or None"):
+    with pytest.raises(TypeError, match="n_samples must be an integer"):
         release.make_training_set(2.5)
-    with pytest.raises(ValueError, match="negative"):
+    with pytest.raises(ValueError, match="at least 0"):
         release.make_training_set(-1)
 
 
@@ -234,7 +234,7 @@ def test_the_additive_model_decides_cells_full_of_noise():
     model = PrivPfCClassifier(1.0, **GIVEN).fit(X, Y)
     noise = np.sqrt(skdp.mechanisms.discrete_laplace_variance(model.privacy_loss_.parts["counts"]))
     added = model.smoothed_ - model.histogram_
-    # As many records in every cell, divided between the labels by a model of all cells.
+    # The same pseudo-count in every cell, divided among the labels by a model of all cells.
     assert np.allclose(added.sum(axis=-1), 4 * noise, rtol=1e-6)
     shares = (added / added.sum(axis=-1, keepdims=True)).reshape(-1, 2)
     rows, labels, weight = PrivPfCTransformer(1.0, **GIVEN).fit(X, Y).make_training_set()
@@ -346,7 +346,7 @@ def test_two_hundred_columns():
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"selection": "best"}, ValueError, "selection must be one of"),
+        ({"selection": "best"}, ValueError, "selection must be 'auto' or"),
         ({"max_grids": 0}, ValueError, "at least 1"),
         ({"max_grids": 2.5}, TypeError, "must be an integer"),
         ({"max_grids": True}, TypeError, "must be an integer"),
@@ -364,7 +364,7 @@ def test_bad_parameters_cost_nothing(changes, error, message):
 @pytest.mark.parametrize(
     ("estimator", "changes", "message"),
     [
-        (PrivPfCTransformer, {"encoding": "binary"}, "encoding must be one of"),
+        (PrivPfCTransformer, {"encoding": "binary"}, "encoding must be 'ordinal' or"),
         (DiffGenTransformer, {"n_specializations": 0}, "at least 1"),
         (ProjectedHistogramTransformer, {"n_attributes": -1}, "at least 1"),
     ],

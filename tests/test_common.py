@@ -139,7 +139,7 @@ def test_fit_leaves_the_parameters_alone(case):
 
 
 def test_pickle_and_repr_hold_no_raw_value_and_no_seed(case):
-    # An age that no bin edge, no count and no other number of the release can equal by accident.
+    # An age that no bin edge, count or other number of the release equals by chance.
     secret, seed = 43.210987654321, 1234567891
     rows = ROWS.copy()
     rows.loc[0, "age"] = secret
@@ -154,7 +154,7 @@ def test_pickle_and_repr_hold_no_raw_value_and_no_seed(case):
     assert "seeded: no guarantee" in repr(estimator)
     assert "no guarantee" in repr(estimator.privacy_loss_)
     assert estimator.privacy_loss_.seeded
-    # No array is as long as the data: the exact rows went nowhere.
+    # No array is as long as the data: no exact row is kept.
     for value in vars(estimator).values():
         assert np.shape(value)[:1] != (len(rows),)
 
@@ -165,7 +165,7 @@ def test_fitted_estimator_pickles_with_the_name_of_its_ledger_only(case):
     twin = pickle.loads(pickle.dumps(estimator))
     assert fingerprint(twin) == fingerprint(estimator)
     assert estimator.ledger is ledger
-    # Also what is made of it: nothing that comes out of a pickle fits for free.
+    # The same holds for its copies: nothing that comes out of a pickle can fit for free.
     for one in (twin, clone(twin), copy.deepcopy(twin), pickle.loads(pickle.dumps(twin))):
         assert one.ledger.name == "clinic"
         before = fingerprint(one)
@@ -188,7 +188,7 @@ def test_copies_in_memory_keep_the_ledger(case):
 
 def test_an_estimator_of_an_earlier_version_loads(case):
     estimator = fit(case.make(random_state=3))
-    # Versions before kept no trace of a ledger, and plain numbers as seeds.
+    # Earlier versions kept no trace of a ledger, and stored seeds as plain numbers.
     fitted = {**vars(estimator), "ledger": None, "random_state": None}
     old = object.__new__(type(estimator))
     old.__setstate__(fitted)
@@ -220,7 +220,7 @@ def test_a_seed_is_not_shown_wherever_the_estimator_is(case):
         ):
             assert str(seed) not in shown(where)
             assert "no guarantee" in shown(where)
-    # Before the fit it travels, to where the fit will run.
+    # Before the fit the ledger travels to where the fit will run.
     assert pickle.loads(pickle.dumps(estimator)).random_state == seed
     assert isinstance(estimator.set_params(random_state=None).random_state, type(None))
 
@@ -311,26 +311,26 @@ def test_generators_are_refused(case, generator):
 
 
 def test_empty_cells_are_noised(case):
-    """An empty table must not show: 30 releases of nothing are not all alike."""
+    """An empty table must not be recognisable: 30 releases of it are not all equal."""
     nothing = ROWS.iloc[:0]
     releases = [fit(case.make(epsilon=0.1), nothing) for _ in range(30)]
     assert len({fingerprint(release) for release in releases}) > 20
 
 
-# Numbers on a fitted estimator that are public, or follow from what is. The rest is a release.
+# Numbers on a fitted estimator that follow from public facts. All others are released.
 STRUCTURE = re.compile(
     r"n_features_in_|n_clusters_$|codes_|blue_|groups|shape|\.boxes|budget|\.axes|sizes|parent|root|"
     r"order|error_bars\.(level|confidence|n_queries)|leaf_errors"
 )
-# A model of each class knows one label only, with certainty.
-CERTAIN = re.compile(r"models\[\d\]\.forest\.(marginals|grouped)\[3\]")
-# Seconds of planning or of linear programs for each fit; what is measured is measured alike.
+# A model of one class holds only that label, with certainty.
+CERTAIN = re.compile(r"models\[\d\]\.density\.(marginals|grouped)\[3\]")
+# Each fit takes seconds of planning or linear programs; the measurement is the same elsewhere.
 LONG = {"DataCube, optimized", "DataCube, l1", "DataCube, linf"}
 N_RELEASES = 20
 
 
 def released_cells(estimator):
-    """Every released number by the cell that it belongs to; boxes are known by their edges."""
+    """Every released number by its cell; boxes are named by their edges."""
     cells = {}
     for path, array in released_arrays(estimator).items():
         if STRUCTURE.search(path) or CERTAIN.search(path):
@@ -342,7 +342,7 @@ def released_cells(estimator):
         else:
             names = [str((array.shape, place)) for place in np.ndindex(array.shape)]
         if path == "noisy_counts_" and hasattr(estimator, "blue_"):
-            # Nodes that were not measured are 0, as documented; which they are is public.
+            # Nodes that were not measured are 0, as documented; which ones is public.
             array = array[estimator.blue_.measured]
             names = np.flatnonzero(estimator.blue_.measured).tolist()
         cells.update(zip([f"{path} {name}" for name in names], array.ravel().tolist(), strict=True))
@@ -365,9 +365,9 @@ def assert_each_cell_varies(estimators):
     [pytest.param(case, changes, id=label) for case, changes, label in ways() if label not in LONG],
 )
 def test_each_cell_of_an_empty_table_is_noised(case, changes):
-    # One noisy number is the same in ten releases at epsilon 0.05 with a probability below
-    # 0.025**9, 1e-14; numbers that are drawn up to zero, or joined with others, are so more often,
-    # but the seeds are fixed: nothing fails by chance.
+    # A noisy number is the same in ten releases at epsilon 0.05 with a probability below
+    # 0.025**9, or 1e-14. Numbers that are raised to zero, or combined with others, coincide more
+    # often, but the seeds are fixed: nothing fails by chance.
     nothing = ROWS.iloc[:0]
     assert_each_cell_varies(
         case.fit(case.make(epsilon=0.05, random_state=seed, **changes), nothing)
@@ -425,7 +425,7 @@ BAD_SCHEMAS = {
     "a dictionary": (lambda rows: {"age": [1]}, "frame"),
     "nothing": (lambda rows: None, "None"),
 }
-# No errors for an estimator that takes one range for whatever columns there are.
+# An estimator that takes one range for all columns raises no error here.
 ANY_COLUMNS = {"missing column", "extra column", "wrong number of columns"}
 
 
@@ -517,7 +517,7 @@ def test_containers_give_equal_releases(case):
     }
     names = {"feature_names_in_", "n_features_in_"}
     if "domain" not in case.make().get_params():
-        names.add("synopsis_")  # it has the names of the columns, and arrays have none
+        names.add("synopsis_")  # it holds column names, and arrays have none
     releases = {}
     for name, frame in frames.items():
         estimator = case.make(random_state=3).fit(frame)

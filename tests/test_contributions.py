@@ -17,11 +17,9 @@ import skdp
 from skdp import Categorical, Domain, Numeric, PrivacyLoss
 from skdp._random import noise_source
 from skdp.audit import AUDITS, audit
-from skdp.counts import Contributions, CountTable, code_rows, count_rows
-from skdp.engines import read_rows
 from skdp.exceptions import DomainError
-from skdp.frames import as_frame
 from skdp.inspection import privacy_report
+from skdp.rows import Contributions, CountTable, as_frame, code_rows, count_rows, read_rows
 
 DOMAIN = Domain({"kind": Categorical(["a", "b"]), "level": Numeric(0, 9, integer=True)})
 
@@ -58,7 +56,7 @@ def bound(most, unit="who"):
 
 
 def crowd(n_persons=2000):
-    """Everybody has a hundred rows of kind a, sorted after one of kind b."""
+    """Every person has one row of kind b, followed by a hundred rows of kind a."""
     who = np.repeat([f"person {i}" for i in range(n_persons)], 101)
     kind = np.tile(["b", *["a"] * 100], n_persons)
     text = {"who": pd.Series(who, dtype="str"), "kind": pd.Series(kind, dtype="str")}
@@ -71,12 +69,12 @@ def test_rows_of_a_person_are_drawn_evenly_and_not_by_order(place):
     n = frame["who"].nunique()
     once = count_rows(place(frame), DOMAIN, bound(1)).dense((0,))
     assert once.sum() == n
-    # The first row would be b for all, the first distinct row for half of them. Drawn evenly it
-    # is b for one in 101; more than 50 of 2000 happen once in 3,000,000 runs.
+    # The first row would be b for all, a random distinct row b for half of them. A random row is
+    # b for one in 101; more than 50 of 2,000 occur once in 3,000,000 runs.
     assert once[1] <= n * 50 / 2000
     five = count_rows(place(frame), DOMAIN, bound(5)).dense((0,))
     assert five.sum() == 5 * n
-    # Law of the number of b: binomial (n, 5/101); six standard deviations.
+    # The number of b is binomial (n, 5/101); six standard deviations.
     expected = 5 * n / 101
     assert abs(five[1] - expected) < 6 * np.sqrt(expected)
     everything = count_rows(place(frame), DOMAIN, bound(101)).dense((0,))
@@ -119,13 +117,13 @@ def test_a_person_more_adds_at_most_the_bound_and_takes_nothing_away(place, most
     more, less = tables
     added = {row: more.get(row, 0) - less.get(row, 0) for row in {*more, *less}}
     assert min(added.values()) == 0 and sum(added.values()) == most
-    # Another key keeps other rows.
+    # With another key other rows are kept.
     codes, counts = place(frame).coded(DOMAIN, unit="who", most=most, key=100).count((0, 1))
     assert as_dict(CountTable.from_codes(codes, DOMAIN.shape, counts)) != more
 
 
 def test_a_person_more_in_memory():
-    # With many rows each, exactly the bound counts of everybody.
+    # With many rows each, every person counts exactly as often as the bound allows.
     codes = code_rows(as_frame(crowd(30)), DOMAIN, bound(4))
     assert len(codes) == 120
 
@@ -202,8 +200,8 @@ def test_noise_is_drawn_for_the_share_of_one_record():
     plain = skdp.GridSynthesizer(1.0, domain=line, rule="identity").fit(nobody[["x"]])
     model = skdp.GridSynthesizer(1.0, domain=line, rule="identity", max_contributions=5, unit="who")
     counts = model.fit(nobody).synopsis_.to_frame()["count"].to_numpy()
-    # Discrete Laplace at epsilon 1/5: the variance of 20,000 draws is within 10% of its own but
-    # once in a million runs (kurtosis 6); at epsilon 1 it would be 1.84.
+    # Discrete Laplace at epsilon 1/5: the variance of 20,000 draws is off by more than 10% once
+    # in a million runs (kurtosis 6); at epsilon 1 it would be 1.84.
     assert counts.var() == pytest.approx(49.83, rel=0.1)
     assert plain.synopsis_.to_frame()["count"].to_numpy().var() == pytest.approx(1.84, rel=0.1)
     answer = model.count({"x": (0, 0.5)}, return_interval=True)
@@ -295,7 +293,7 @@ def test_sums_folds_and_classifiers_refuse():
 
 
 class Meddles(skdp.PrivacyLedger):
-    """While it is charged, somebody sets parameters of the estimator anew."""
+    """Parameters of the estimator are changed while the charge is made."""
 
     __slots__ = ("then",)
 

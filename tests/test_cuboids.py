@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from skdp import cuboids
-from skdp.cuboids import (
+from skdp.kernels.cuboids import (
+    MAX_SOURCE_CELLS,
     best_sources,
     blue_variances,
     box_variances,
@@ -21,6 +21,7 @@ from skdp.cuboids import (
     equal_shares,
     interaction_variances,
     lattice,
+    optimized,
     plan_all,
     plan_base,
     plan_bmax,
@@ -28,6 +29,7 @@ from skdp.cuboids import (
     plan_pmost,
     simulated_interactions,
 )
+from skdp.kernels.cuboids.objective import Objective
 from skdp.mechanisms import discrete_laplace_variance
 
 ADULT = (9, 16, 7, 15, 6, 5, 2, 2)
@@ -108,7 +110,7 @@ def test_sources_that_cannot_be_held_are_left_out():
     wide = lattice((200,) * 10, 2)
     orders = [len(dimensions_of(mask)) for mask in wide.masks]
     assert max(orders) == 3
-    assert wide.cells.max() <= cuboids.MAX_SOURCE_CELLS
+    assert wide.cells.max() <= MAX_SOURCE_CELLS
     with pytest.raises(ValueError, match="strategy='base' measures"):
         plan_base(wide)
 
@@ -396,20 +398,22 @@ def test_pmost_refuses_a_bound_that_nobody_can_meet():
 
 
 @pytest.mark.parametrize("mean", [False, True])
-def test_gradient_of_the_search(mean):
+def test_gradient_of_the_objective(mean):
     cube = lattice((3, 4, 2))
     weights = np.linspace(1, 2, len(cube)) if mean else None
-    search = cuboids._Search(cube, weights, print)
+    objective = Objective(cube, weights)
     rng = np.random.default_rng(0)
     places = np.array([0, 3, 5, 7])
     for power in (4.0, 64.0):
         logits = rng.normal(0, 1, 4)
-        _, slope = search._slope(search.above[:, places], cube.cells[places], logits, power)
+        _, slope = objective.slope(objective.above[:, places], cube.cells[places], logits, power)
         for axis in range(4):
             step = np.zeros(4)
             step[axis] = 1e-5
             up, down = (
-                search._slope(search.above[:, places], cube.cells[places], logits + sign, power)[0]
+                objective.slope(
+                    objective.above[:, places], cube.cells[places], logits + sign, power
+                )[0]
                 for sign in (step, -step)
             )
             assert slope[axis] == pytest.approx((up - down) / 2e-5, rel=1e-5, abs=1e-8)
@@ -417,7 +421,7 @@ def test_gradient_of_the_search(mean):
 
 @pytest.mark.parametrize(("mean", "reach"), [(False, 66.4), (True, 34.1)])
 def test_optimized_reaches_the_known_values(mean, reach, monkeypatch):
-    monkeypatch.setattr(cuboids, "_SEARCH", 32_000)
+    monkeypatch.setattr(optimized, "EVALUATIONS", 32_000)
     cube = lattice((6, 5, 2, 2))
     weights = np.ones(len(cube)) if mean else None
     lines = []
@@ -432,7 +436,7 @@ def test_optimized_reaches_the_known_values(mean, reach, monkeypatch):
 
 
 def test_optimized_beats_the_others(monkeypatch):
-    monkeypatch.setattr(cuboids, "_SEARCH", 6_000)
+    monkeypatch.setattr(optimized, "EVALUATIONS", 6_000)
     for sizes, order in (((4, 3, 1, 2), None), ((5, 4, 3, 2), 2)):
         cube = lattice(sizes, order)
         wanted = cube.published
@@ -446,7 +450,7 @@ def test_optimized_beats_the_others(monkeypatch):
 
 
 def test_optimized_with_trivial_dimensions(monkeypatch):
-    monkeypatch.setattr(cuboids, "_MIN_SEARCH", 500)
+    monkeypatch.setattr(optimized, "MIN_EVALUATIONS", 500)
     assert plan_optimized(lattice((1, 1))).shares == (Fraction(1),)
     cube = lattice((1,) * 3 + (2,))
     variances = blue_variances(cube, plan_noise(cube, plan_optimized(cube)))
@@ -467,8 +471,8 @@ def test_optimized_on_adult(d, largest, mean):
 
 
 def test_planning_of_a_large_cube_ends(monkeypatch):
-    monkeypatch.setattr(cuboids, "_MIN_SEARCH", 200)
-    monkeypatch.setattr(cuboids, "_SEARCH", 200)
+    monkeypatch.setattr(optimized, "MIN_EVALUATIONS", 200)
+    monkeypatch.setattr(optimized, "EVALUATIONS", 200)
     cube = lattice((2,) * 9)
     assert len(plan_bmax(cube).masks) < 512
     plan = plan_optimized(cube, np.ones(len(cube)))

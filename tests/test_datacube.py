@@ -14,9 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import skdp
-from skdp import Categorical, DataCube, Domain, Numeric, Taxonomy, cuboids, datacube
+from skdp import Categorical, DataCube, Domain, Numeric, Taxonomy
 from skdp._random import NoiseSource
+from skdp.datacube import cube as cube_module
+from skdp.datacube import plan as plan_module
+from skdp.datacube.sources import search
+from skdp.datacube.sums import sum_cells
 from skdp.exceptions import InsecureSeedWarning
+from skdp.kernels import cuboids
+from skdp.kernels.cuboids import optimized
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
 
 DOMAIN = Domain(
@@ -57,11 +63,11 @@ def make(**params):
 @pytest.fixture(autouse=True)
 def few_simulations(monkeypatch):
     """Linear programs take long; their errors are compared with measured ones in one test."""
-    monkeypatch.setattr(datacube, "_MAX_SIMULATIONS", 3)
+    monkeypatch.setattr(plan_module, "_MAX_SIMULATIONS", 3)
 
 
 class NoNoise(NoiseSource):
-    """Records what was asked, and gives words of which the sampler makes zeros."""
+    """Counts the words drawn, and returns words that the sampler turns into zeros."""
 
     def __init__(self):
         super().__init__()
@@ -74,14 +80,14 @@ class NoNoise(NoiseSource):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """Replaces the noise by nothing and records the calls."""
+    """Replaces the mechanism by one without noise, and records its calls."""
     made = []
 
     def recording(values, epsilon, sensitivity=1, *, random_state=None):
         made.append((np.array(values), epsilon, sensitivity, random_state))
         return np.asarray(values)
 
-    monkeypatch.setattr(datacube, "discrete_laplace", recording)
+    monkeypatch.setattr(cube_module, "discrete_laplace", recording)
     return made
 
 
@@ -150,8 +156,8 @@ def test_noise_is_drawn_in_the_cells_of_the_sources():
     }
 
 
-def test_sums_are_exact_within_the_grid(calls):
-    cube = make(measure="sum", value="pay", resolution=0.01).fit(ROWS)
+def test_sums_are_exact_within_the_grid():
+    cube = make(measure="sum", value="pay", resolution=0.01, random_state=NoNoise()).fit(ROWS)
     clipped = ROWS.assign(pay=ROWS["pay"].clip(0, 100))
     expected = clipped.groupby("sex")["pay"].sum()
     np.testing.assert_allclose(cube.cuboid("sex")["sum"], expected, atol=1e-6)
@@ -178,14 +184,14 @@ def test_large_sums_stay_exact():
     plan = DataCube(domain=Domain({"g": Categorical(["a", "b"])}), strategy="base").plan()
     codes = np.array([[0], [0], [0], [1], [-1]])
     contributions = np.array([2**52, 2**52, 1, -(2**55) - 1, 7])
-    tables = datacube._sum_cells(codes, contributions, plan)
+    tables = sum_cells(codes, contributions, plan)
     assert tables[1].tolist() == [2**53 + 1, -(2**55) - 1]
 
 
-def test_columns_that_are_no_dimension_skip_no_record(calls):
+def test_columns_that_are_no_dimension_skip_no_record():
     domain = Domain({"g": Categorical(["a", "b"]), "odd": Categorical(["x"])})
     rows = pd.DataFrame({"g": ["a", "b", "b", "?"], "odd": ["x", "y", None, "x"]})
-    cube = DataCube(domain=domain, dimensions="g").fit(rows)
+    cube = DataCube(domain=domain, dimensions="g", random_state=NoNoise()).fit(rows)
     assert cube.cuboid("g")["count"].to_list() == [1, 2]
 
 
@@ -210,7 +216,7 @@ def ratios(scale, runs, **params):
                 seed = int(generator.integers(2**40))
                 return discrete_laplace(values, epsilon * scale, sensitivity, random_state=seed)
 
-            patch.setattr(datacube, "discrete_laplace", draw)
+            patch.setattr(cube_module, "discrete_laplace", draw)
             release.fit(empty)
         for names, table in release.tables_.items():
             found.setdefault(names, []).append(np.mean(table**2) / plan.std_error(names) ** 2)
@@ -235,14 +241,14 @@ CASES = [
 
 @pytest.mark.parametrize("params", CASES, ids=str)
 def test_standard_errors_are_those_measured(params):
-    # 5 standard errors for 12 statistics: a false alarm with probability 1e-5 a case.
+    # 5 standard errors for 12 statistics: a false alarm has probability 1e-5 per case.
     found = ratios(1, 150, **params)
     assert all(abs(mean - 1) < 5 * error for mean, error in found.values())
     assert found["all"][1] < 0.1
 
 
 def test_wrong_scales_would_be_noticed():
-    # A scale off by a fifth moves all ratios, to .64 and 1.56 in the mean.
+    # A wrong scale, by a fifth, changes the mean of all ratios to 0.64 and 1.56.
     for scale, low, high in ((Fraction(5, 4), 0.4, 0.8), (Fraction(4, 5), 1.25, 2.0)):
         mean, error = ratios(scale, 150, strategy="bmax")["all"]
         assert low < mean < high and abs(mean - 1) > 3 * error
@@ -250,7 +256,7 @@ def test_wrong_scales_would_be_noticed():
 
 @pytest.mark.parametrize("consistency", ["l1", "linf"])
 def test_simulated_standard_errors_are_near_those_measured(consistency, monkeypatch):
-    monkeypatch.setattr(datacube, "_MAX_SIMULATIONS", 60)
+    monkeypatch.setattr(plan_module, "_MAX_SIMULATIONS", 60)
     # 30 runs against 60 simulated ones: the pooled ratio is off by 20%, one time in three.
     mean, _ = ratios(1, 30, strategy="bmax", consistency=consistency)["all"]
     assert 0.5 < mean < 1.8
@@ -295,9 +301,7 @@ def test_published_cuboids_agree(sizes, strategy, consistency, seed):
 
 @pytest.fixture(scope="module")
 def exact():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(datacube, "discrete_laplace", lambda values, *args, **kwargs: values)
-        return make(strategy="bmax").fit(ROWS)
+    return make(strategy="bmax", random_state=NoNoise()).fit(ROWS)
 
 
 def test_cuboid_is_tidy(exact):
@@ -314,7 +318,7 @@ def test_cuboid_is_tidy(exact):
     assert total.shape == (1, 2) and total["count"][0] == pytest.approx(500)
 
 
-def test_values_keep_their_types(calls):
+def test_values_keep_their_types():
     domain = Domain(
         {
             "year": Numeric(2000, 2002, integer=True),
@@ -324,7 +328,7 @@ def test_values_keep_their_types(calls):
         }
     )
     rows = pd.DataFrame({"year": [2001], "month": [None], "flag": [True], "count": [2]})
-    cube = DataCube(domain=domain, strategy="base").fit(rows)
+    cube = DataCube(domain=domain, strategy="base", random_state=NoNoise()).fit(rows)
     table = cube.cuboid(["year", "month", "flag", "count"])
     assert table.columns.to_list() == ["year", "month", "flag", "count", "count_", "std_error"]
     assert [str(dtype) for dtype in table.dtypes[:4]] == ["int64", "Int64", "bool", "int64"]
@@ -344,7 +348,7 @@ def test_slice(exact):
     chosen = ROWS[(ROWS["age"] < 40) & ROWS["region"].isin(["N", "E"])]
     counts = true_table(chosen, ["region", "sex"])[[0, 2]].ravel()
     np.testing.assert_allclose(young["count"], counts)
-    # Half of the second bin counts half, in the estimate and in its error.
+    # Half of the second bin has weight one half, in the estimate and in its error.
     half = exact.slice({"age": (30, 34)}, [])
     assert half["count"][0] == pytest.approx(exact.slice({"age": (30, 39)}, [])["count"][0] / 2)
     assert half["std_error"][0] == pytest.approx(exact.plan_.std_error("age") / 2)
@@ -435,14 +439,14 @@ def test_plan_reads_no_data_and_is_what_fit_uses():
 def test_a_plan_can_be_given_to_another_cube(monkeypatch):
     plan = make(strategy="optimized").plan()
 
-    def search(*args):
+    def search_again(*args, **kwargs):
         raise AssertionError("planned again")
 
-    monkeypatch.setattr(datacube, "_find_sources", search)
+    monkeypatch.setattr(cube_module, "find_sources", search_again)
     other = make(strategy=plan, epsilon=0.5, consistency=None).fit(ROWS)
     assert other.plan_.sources == plan.sources and other.plan_.epsilon == Fraction(1, 2)
     assert make(strategy=pickle.loads(pickle.dumps(plan))).plan().sources == plan.sources
-    # As JSON would keep it: shares are divided by their sum, so that none of epsilon is lost.
+    # As after JSON: shares are divided by their sum, so that no part of epsilon is lost.
     kept = {key: float(share) for key, share in plan.sources.items()}
     again = make(strategy=kept).plan().sources
     assert sum(again.values()) == 1
@@ -458,18 +462,18 @@ def test_the_optimised_search_is_not_repeated(monkeypatch):
         return found(*args)
 
     monkeypatch.setattr(cuboids, "plan_optimized", counting)
-    monkeypatch.setattr(cuboids, "_SEARCH", 500)
-    datacube._search.cache_clear()
+    monkeypatch.setattr(optimized, "EVALUATIONS", 500)
+    search.cache_clear()
     cube = make(strategy="optimized", epsilon=0.3)
     cube.plan(), cube.fit(ROWS), make(strategy="optimized").fit(ROWS)
     assert len(runs) == 1
     make(strategy="optimized", objective="mean").plan()
     assert len(runs) == 2
-    datacube._search.cache_clear()
+    search.cache_clear()
 
 
 def test_progress_is_shown_when_asked(capsys):
-    datacube._search.cache_clear()
+    search.cache_clear()
     make(strategy="optimized", verbose=1).plan()
     shown = capsys.readouterr()
     assert "planning" in shown.err and "100% done" in shown.err and not shown.out
@@ -771,8 +775,8 @@ def test_names_that_look_like_lists_of_names():
 def test_figures_are_drawn_with_their_numbers(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     reproduce = pytest.importorskip("benchmarks.reproduce.cubes")
-    monkeypatch.setattr(cuboids, "_SEARCH", 300)
-    monkeypatch.setattr(cuboids, "_MIN_SEARCH", 300)
+    monkeypatch.setattr(optimized, "EVALUATIONS", 300)
+    monkeypatch.setattr(optimized, "MIN_EVALUATIONS", 300)
     monkeypatch.setattr(reproduce, "SIZES", (5, 4, 3))
     finding = reproduce.FIGURES["cubes_cuboids"](tmp_path, True)
     assert "falls from 120 in the total to 2 in the base" in finding.found

@@ -15,10 +15,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from skdp.counts import CountTable
 from skdp.domain import Categorical, Domain, Numeric, Taxonomy
 from skdp.exceptions import DomainError, PrivacyLeakWarning
-from skdp.frames import as_frame
+from skdp.rows import CountTable, as_frame
 
 QUICK = settings(max_examples=100)
 

@@ -19,15 +19,12 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 import skdp
-import skdp.counts as counts_module
-import skdp.engines as engines_module
 from skdp import Categorical, Domain, Numeric
 from skdp._random import noise_source
-from skdp.counts import Contributions, count_rows
-from skdp.engines import read_rows
 from skdp.exceptions import DomainError, EngineError
-from skdp.frames import as_frame
 from skdp.kernels.kmeans.rows import residual_sums
+from skdp.rows import Contributions, as_frame, coding, count_rows, expressions, read_rows
+from skdp.rows import coded as coded_module
 
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
@@ -183,7 +180,7 @@ def test_engines_count_what_arrow_counts(engine, case):
 )
 @given(tables())
 def test_long_tables_are_joined_to_the_same_effect(engine, monkeypatch, case):
-    monkeypatch.setitem(engines_module._MOST_CONDITIONS, engine, 0)
+    monkeypatch.setitem(expressions._MOST_CONDITIONS, engine, 0)
     table, domain = case
     assert_same_counts(ENGINES[engine](table), table, domain)
 
@@ -262,7 +259,7 @@ def assert_codes_at_edges(make, n_domains, seed, together=50):
             numbered = Numeric(0, len(frame) - 1, integer=True)
             rows = Domain({**{name: domain[name] for name in names}, "row": numbered})
             coded = read_rows(make(frame)).coded(rows)
-            found = engines_module._collect(coded._frame, coded._engine)
+            found = coded_module._collect(coded._frame, coded._engine)
             got = np.stack(list(found.values()), axis=1)
             got = got[np.argsort(got[:, -1])][:, :-1]
         wrong = np.flatnonzero((got != expected).any(axis=0))
@@ -317,10 +314,10 @@ def test_parts_of_codes_begin_where_they_should_at_any_size(engine):
         codes = codes[codes < size]
         frame = nw.from_native(ENGINES[engine](pd.DataFrame({"code": codes})))
         sides = sorted({1, 2, 3, min(7, size), (size + 1) // 2, size})
-        parts = {f"p{side}": engines_module.part_of(nw.col("code"), size, side) for side in sides}
-        found = engines_module._collect(frame.with_columns(**parts), engine)
+        parts = {f"p{side}": expressions.part_of(nw.col("code"), size, side) for side in sides}
+        found = coded_module._collect(frame.with_columns(**parts), engine)
         for side in sides:
-            expected = engines_module.part_of(found["code"], size, side)
+            expected = expressions.part_of(found["code"], size, side)
             np.testing.assert_array_equal(found[f"p{side}"], expected, err_msg=f"{size, side}")
 
 
@@ -338,7 +335,7 @@ def test_decimals_are_the_nearest_floats(kind):
     if kind in ENGINES:
         rows = read_rows(ENGINES[kind](table))
         lazy = rows._frame.with_columns(x=rows.column("x").number())
-        got = engines_module._collect(lazy, kind)["x"]
+        got = coded_module._collect(lazy, kind)["x"]
     else:
         make = {
             "arrow": lambda: table,
@@ -359,7 +356,7 @@ SPELLINGS = ["a", "A", "a ", " a", "á", "a\u0301", "ß", "ss", "SS", "", "1", "
 @pytest.mark.parametrize("joined", [False, True])
 def test_categories_are_told_apart_by_every_letter(engine, joined, monkeypatch):
     if joined:
-        monkeypatch.setitem(engines_module._MOST_CONDITIONS, engine, 0)
+        monkeypatch.setitem(expressions._MOST_CONDITIONS, engine, 0)
     frame = pd.DataFrame({"x": pd.Series(SPELLINGS, dtype=object)})
     for chosen in (SPELLINGS[:-1], ["a", "é", "ss", "i", "1", ""], ["A", "e\u0301", "SS", "\0"]):
         domain = Domain({"x": Categorical(chosen, nullable=True)})
@@ -608,13 +605,13 @@ def test_pair_views_of_a_large_domain_are_those_of_pandas(engine, target, monkey
         skdp.PairViewSynthesizer, 2.0, domain=WIDE, target=target, random_state=1
     )
     expected = view().fit(wide())
-    count = engines_module._EngineCodes.count
+    count = coded_module.EngineCodes.count
 
     def watched(self, axes):
         whole.append(math.prod(self.shape[axis] for axis in axes))
         return count(self, axes)
 
-    monkeypatch.setattr(engines_module._EngineCodes, "count", watched)
+    monkeypatch.setattr(coded_module.EngineCodes, "count", watched)
     got = view().fit(ENGINES[engine](wide()))
     assert released(got) == released(expected)
     # Seven attributes of 16 codes in groups of two: few questions, and none on many cells.
@@ -626,9 +623,9 @@ def test_projections_release_what_the_whole_table_does(name, monkeypatch):
     case = next(case for case in CASES if case.name == name)
     frame = case.rows(people())
     expected = released(case.make(random_state=3).fit(frame))
-    monkeypatch.setattr(counts_module, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(coding, "MOST_AT_ONCE", 1)
     for block in (2**20, 40):
-        monkeypatch.setattr(counts_module, "_BLOCK_CELLS", block)
+        monkeypatch.setattr(coding, "_BLOCK_CELLS", block)
         assert released(case.make(random_state=3).fit(polars_lazy(frame))) == expected
 
 
@@ -647,7 +644,7 @@ def test_a_table_that_may_not_fit_is_announced_before_the_charge():
 
 @pytest.mark.filterwarnings("ignore:.*takes the table of all:UserWarning")
 def test_who_needs_the_whole_table_gets_it(monkeypatch):
-    monkeypatch.setattr(counts_module, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(coding, "MOST_AT_ONCE", 1)
     for name in ("HDPViewSynthesizer", "ProjectedHistogramTransformer", "GridSynthesizer"):
         case = next(case for case in CASES if case.name == name)
         frame = case.rows(people())
@@ -665,7 +662,7 @@ def test_a_frame_that_changes_between_two_passes():
     relation = CONNECTION.table("growing")
     ledger = skdp.PrivacyLedger(1)
     view = skdp.PairViewSynthesizer(1.0, domain=WIDE, ledger=ledger)
-    collect = engines_module._collect
+    collect = coded_module._collect
     passes = []
 
     def growing(frame, engine):
@@ -677,7 +674,7 @@ def test_a_frame_that_changes_between_two_passes():
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engines_module, "_collect", growing)
+        patch.setattr(coded_module, "_collect", growing)
         view.fit(relation)
     assert len(passes) > 3
     assert ledger.spent == 1 and len(ledger.to_frame()) == 1

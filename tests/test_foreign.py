@@ -80,9 +80,9 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.metaestimators import available_if
 
 import skdp
-from skdp._foreign import Range, Refusal, carries, library, replaced, row_by_row
-from skdp.frames import as_frame
+from skdp._pipelines import Range, Refusal, carries, library, replaced, row_by_row
 from skdp.inspection import assert_private, privacy_report
+from skdp.rows import as_frame
 
 imblearn = pytest.importorskip("imblearn")
 from imblearn.pipeline import make_pipeline as make_sampling_pipeline  # noqa: E402

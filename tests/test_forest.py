@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from skdp import Categorical, Domain, Numeric, Synopsis
-from skdp.forest import ErrorBars, Forest, ForestModel, PairTable, couple
+from skdp.release import ErrorBars, PairTable, TreeDensity, TreeModel, couple
 
 NAMES = "abcdef"
 
@@ -26,7 +26,7 @@ def random_forest(rng, shape, *, grouped=(), zeros=False):
         if zeros and size > 1:
             mu[rng.integers(size)] = 0.0
         marginals.append(mu / mu.sum())
-    bare = Forest(marginals, (), groups)
+    bare = TreeDensity(marginals, (), groups)
     edges = []
     for node in range(1, len(shape)):
         if rng.random() < 0.8:
@@ -34,7 +34,7 @@ def random_forest(rng, shape, *, grouped=(), zeros=False):
             table = rng.gamma(0.5, size=(bare.sizes[other], bare.sizes[node]))
             table = couple(table, bare.grouped[other], bare.grouped[node])
             edges.append(PairTable((other, node), table))
-    return Forest(marginals, edges, groups)
+    return TreeDensity(marginals, edges, groups)
 
 
 def dense(forest):
@@ -74,7 +74,7 @@ def test_answers_equal_those_of_the_dense_table(shape, seed, zeros):
     forest = random_forest(rng, shape, grouped=grouped, zeros=zeros)
     table = dense(forest)
     assert table.sum() == pytest.approx(1.0)
-    model = ForestModel(forest, 1000.0)
+    model = TreeModel(forest, 1000.0)
     queries = [{}]
     for _ in range(12):
         axes = np.flatnonzero(rng.random(len(shape)) < 0.6).tolist()
@@ -91,7 +91,7 @@ def test_views_equal_the_margins_of_the_dense_table(shape, seed):
     grouped = [axis for axis in range(len(shape)) if shape[axis] > 1 and rng.random() < 0.3]
     forest = random_forest(rng, shape, grouped=grouped)
     table = dense(forest)
-    model = ForestModel(forest, 7.0)
+    model = TreeModel(forest, 7.0)
     for a, b in itertools.permutations(range(len(shape)), 2):
         others = tuple(axis for axis in range(len(shape)) if axis not in (a, b))
         margin = table.sum(axis=others)
@@ -118,7 +118,7 @@ def test_samples_follow_the_density(grouped):
     rng = np.random.default_rng(5)
     forest = random_forest(rng, (3, 4, 5, 2), grouped=grouped)
     table = dense(forest)
-    codes = ForestModel(forest, 1.0).sample_codes(60_000, np.random.default_rng(1))
+    codes = TreeModel(forest, 1.0).sample_codes(60_000, np.random.default_rng(1))
     assert codes.dtype == np.int32 and codes.shape == (60_000, 4)
     observed = np.bincount(np.ravel_multi_index(codes.T, table.shape), minlength=table.size)
     assert chi_square_fits(observed, 60_000 * table.ravel(), 1e-6)
@@ -129,7 +129,7 @@ def test_samples_follow_the_density(grouped):
 
 
 def test_codes_without_mass_are_never_drawn():
-    forest = Forest(
+    forest = TreeDensity(
         [np.array([0.0, 0.5, 0.5, 0.0]), np.array([0.5, 0.0, 0.5])],
         [PairTable((0, 1), np.array([[0, 0, 0], [0.5, 0, 0], [0, 0, 0.5], [0, 0, 0]]))],
     )
@@ -142,11 +142,11 @@ def test_cycles_and_wrong_shapes_are_refused():
     table = np.full((2, 2), 0.25)
     edges = [PairTable(axes, table) for axes in ((0, 1), (1, 2), (0, 2))]
     with pytest.raises(ValueError, match="cycle"):
-        Forest(mu, edges)
+        TreeDensity(mu, edges)
     with pytest.raises(ValueError, match="shape"):
-        Forest(mu, [PairTable((0, 1), np.full((2, 3), 1 / 6))])
+        TreeDensity(mu, [PairTable((0, 1), np.full((2, 3), 1 / 6))])
     with pytest.raises(ValueError, match="weighted records"):
-        ForestModel(Forest(mu, edges[:2]), 1.0, extra=edges[2:])
+        TreeModel(TreeDensity(mu, edges[:2]), 1.0, extra=edges[2:])
 
 
 # --- margins
@@ -191,7 +191,7 @@ def with_rows():
 
 def test_wide_queries_are_answered_by_the_weighted_records():
     forest, extra, rows, weights = with_rows()
-    model = ForestModel(forest, 100.0, extra=extra, rows=rows, row_weights=weights)
+    model = TreeModel(forest, 100.0, extra=extra, rows=rows, row_weights=weights)
     query = {0: np.array([1.0, 0.0, 1.0]), 1: np.array([0.0, 1.0, 1.0, 0.5]), 2: np.ones(2)}
     hit = query[0][rows[:, 0]] * query[1][rows[:, 1]] * query[2][rows[:, 2]]
     assert model.answer([query])[0] == pytest.approx(100 * (weights @ hit))
@@ -206,7 +206,7 @@ def test_wide_queries_are_answered_by_the_weighted_records():
 
 def test_weighted_records_are_drawn_by_weight():
     forest, extra, rows, weights = with_rows()
-    model = ForestModel(forest, 100.0, extra=extra, rows=rows, row_weights=weights)
+    model = TreeModel(forest, 100.0, extra=extra, rows=rows, row_weights=weights)
     codes = model.sample_codes(50_000, np.random.default_rng(0))
     cells = np.ravel_multi_index(codes.T, (3, 4, 2))
     expected = np.bincount(np.ravel_multi_index(rows.T, (3, 4, 2)), weights=weights, minlength=24)
@@ -242,7 +242,7 @@ def test_half_widths_grow_with_the_level_and_never_shrink_below_it():
 
 
 def test_without_error_bars_intervals_are_refused():
-    model = ForestModel(Forest([np.full(2, 0.5)]), 10.0)
+    model = TreeModel(TreeDensity([np.full(2, 0.5)]), 10.0)
     with pytest.raises(ValueError, match="error_share"):
         model.error({}, 0.95)
 
@@ -263,10 +263,10 @@ def synopses():
     rng = np.random.default_rng(11)
     forest, extra, rows, weights = with_rows()
     budget = {"single": 0.25}
-    yield ForestModel(random_forest(rng, (3, 4, 2)), 12.5, error_bars=BARS, budget=budget)
-    yield ForestModel(random_forest(rng, (3, 4, 2), grouped=(1,)), -3.0)
-    yield ForestModel(Forest(forest.marginals), 5.0)
-    yield ForestModel(forest, 50.0, extra=extra, rows=rows, row_weights=weights)
+    yield TreeModel(random_forest(rng, (3, 4, 2)), 12.5, error_bars=BARS, budget=budget)
+    yield TreeModel(random_forest(rng, (3, 4, 2), grouped=(1,)), -3.0)
+    yield TreeModel(TreeDensity(forest.marginals), 5.0)
+    yield TreeModel(forest, 50.0, extra=extra, rows=rows, row_weights=weights)
 
 
 @pytest.mark.parametrize("model", list(synopses()))
@@ -275,7 +275,7 @@ def test_save_and_load(model, tmp_path):
     path = tmp_path / "release.skdp"
     release.save(path)
     again = Synopsis.load(path)
-    assert type(again.model) is ForestModel
+    assert type(again.model) is TreeModel
     assert again.total == release.total
     assert again.model.error_bars == model.error_bars
     assert again.model.budget == model.budget
@@ -301,7 +301,7 @@ def test_files_that_do_not_fit_together_are_refused():
     shape = model.shape
 
     def load(changed_facts=None, changed_arrays=None, of=shape):
-        return ForestModel.from_arrays(
+        return TreeModel.from_arrays(
             of, {**facts, **(changed_facts or {})}, {**arrays, **(changed_arrays or {})}
         )
 
@@ -326,7 +326,7 @@ def test_to_frame_lists_every_released_number():
     listed = model.to_frame(DOMAIN)
     singles = listed[listed["second"] == ""]
     assert singles.groupby("first")["count"].sum().round(6).eq(12.5).all()
-    assert len(listed) == 9 + sum(pair.table.size for pair in model.forest.edges)
+    assert len(listed) == 9 + sum(pair.table.size for pair in model.density.edges)
     grouped = list(synopses())[1]
     labels = grouped.to_frame(DOMAIN)
     assert labels["first_value"].str.contains(r"\.\.\.").any() or (

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from skdp.exceptions import DomainError
-from skdp.frames import as_frame, build_frame, is_missing, select_columns, take_rows
+from skdp.rows import as_frame, build_frame, is_missing, select_columns, take_rows
 
 TABLES = {
     "pandas": pd.DataFrame,

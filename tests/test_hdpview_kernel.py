@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from skdp._random import noise_source
 from skdp._validation import as_epsilon, dyadic_floor
-from skdp.counts import CountTable
 from skdp.kernels.hdpview import CALIBRATIONS as CHOICES
 from skdp.kernels.hdpview import (
     HDPViewParameters,
@@ -28,7 +27,8 @@ from skdp.kernels.hdpview import (
 from skdp.kernels.hdpview.parameters import converge_test, split_at_floor
 from skdp.kernels.splitting import Blocks
 from skdp.kernels.stop_test import converge_loss
-from skdp.synopsis import Boxes
+from skdp.release import Boxes
+from skdp.rows import CountTable
 
 GRID = 4
 CALIBRATIONS = ("tight", "paper")

@@ -696,10 +696,14 @@ def test_bad_queries(query, message):
         estimator.count(query)
 
 
-@pytest.mark.parametrize("level", [0, 1, -1, 2, "95%", None, True, np.nan])
-def test_bad_levels(level):
+@pytest.mark.parametrize(
+    ("level", "error"),
+    [(level, ValueError) for level in (0, 1, -1, 2, np.nan, np.inf)]
+    + [(level, TypeError) for level in ("95%", None, True)],
+)
+def test_bad_levels(level, error):
     estimator = histogram().fit(AGES)
-    with pytest.raises(ValueError, match="level"):
+    with pytest.raises(error, match="level"):
         estimator.count((0, 3), return_interval=True, level=level)
 
 

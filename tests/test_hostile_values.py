@@ -24,8 +24,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import skdp
-from skdp.frames import as_column, as_labels, row_taker
 from skdp.model_selection import _TABLE, _places, _predictions
+from skdp.rows import as_column, as_labels, row_taker
 
 SECRET = "the secret of one record"
 

@@ -33,7 +33,7 @@ from skdp.kernels.kmeans.rows import noisy_round
 from skdp.kernels.kmeans.sample_aggregate import block_centroids
 from skdp.kernels.kmeans.starts import kmeans_plus_plus, sphere_packing
 from skdp.kernels.kmeans.task import Task
-from skdp.synopsis import Boxes
+from skdp.release import Boxes
 
 EXACT = Fraction(10_000)  # so much budget that noise is zero
 

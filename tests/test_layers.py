@@ -1,7 +1,7 @@
 """The rules of the house that a parser can check: who may import whom, and what nobody may use.
 
-Imports go strictly downward by level. A released object must not be able to hold private rows:
-the modules that define it do not import, even indirectly, the one that holds exact counts.
+Imports go down the list in `layers.toml`. A released object must not be able to hold private rows:
+the package that defines it does not import, even indirectly, the one for rows and exact counts.
 """
 
 from __future__ import annotations
@@ -15,91 +15,21 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "skdp"
 
-# A package stands for everything in it: its modules share its level.
-LEVELS = {
-    "skdp.exceptions": 0,
-    "skdp._random": 0,
-    "skdp._types": 0,
-    "skdp._validation": 0,
-    "skdp.mechanisms": 1,
-    "skdp.accounting": 1,
-    "skdp.frames": 1,
-    "skdp.engines": 1,
-    "skdp.plotting": 1,
-    "skdp._archive": 2,
-    "skdp.domain": 2,
-    "skdp.queries": 3,
-    "skdp.hierarchy": 3,
-    "skdp.forest": 3,
-    "skdp.synopsis": 3,
-    "skdp.counts": 3,
-    "skdp.kernels": 4,
-    # The path of `usefulness` in older pickles.
-    "skdp.partition": 4,
-    "skdp.pairviews": 4,
-    "skdp.cuboids": 4,
-    # What all estimators share: above the kernels, below every estimator.
-    "skdp._base": 4.5,
-    # What is known of the objects of others; knows none of ours.
-    "skdp._foreign": 4.6,
-    # What a composed estimator reads and spends, known by protocol.
-    "skdp._steps": 4.75,
-    # Compares codes with codes; knows no estimator.
-    "skdp.quality": 4.75,
-    "skdp.synthesis": 5,
-    "skdp.histogram": 5,
-    "skdp.preprocessing": 5,
-    "skdp.datacube": 5,
-    "skdp.cluster": 5,
-    "skdp.selection": 5,
-    "skdp.classification": 5,
-    "skdp.compose": 6,
-    "skdp.model_selection": 6,
-    "skdp.inspection": 7,
-    "skdp.audit": 7,
-    # The public names, and the command line that uses them.
-    "skdp": 8,
-    "skdp.demo": 9,
-    "skdp.__main__": 9,
-}
-
-# Edges on one level, each with its reason.
-SIDEWAYS = {
-    ("skdp.mechanisms", "skdp.accounting"): "a sparse vector is charged when it is made",
-    ("skdp.engines", "skdp.frames"): "the same kinds of columns, in memory or in an engine",
-    ("skdp.synopsis", "skdp.forest"): "one interface over boxes or a forest",
-    ("skdp.synopsis", "skdp.queries"): "both releases read the same query language",
-    ("skdp.forest", "skdp.queries"): "both releases read the same query language",
-    ("skdp.partition", "skdp.kernels"): "the path of `usefulness` in older pickles",
-    ("skdp._random", "skdp.exceptions"): "the warning about seeds",
-    ("skdp._random", "skdp._validation"): "the wording of errors",
-    ("skdp._validation", "skdp.exceptions"): "errors raised by the checks",
-}
-
-# Modules that define estimators: none imports another.
-ESTIMATORS = {
-    "skdp.synthesis",
-    "skdp.histogram",
-    "skdp.preprocessing",
-    "skdp.datacube",
-    "skdp.cluster",
-    "skdp.selection",
-    "skdp.classification",
-    "skdp.compose",
-}
-
-# What is released, and what it must not be able to hold.
-RELEASES = {"skdp.synopsis", "skdp.forest", "skdp.queries"}
+LAYERS = tomllib.loads((PACKAGE.parent / "layers.toml").read_text(encoding="utf-8"))["layer"]
+# From the roof to the ground.
+ORDER = [layer["module"] for layer in LAYERS]
+ESTIMATORS = {layer["module"] for layer in LAYERS if layer.get("estimator")}
+RELEASES = {layer["module"] for layer in LAYERS if layer.get("release")}
 
 # Libraries that one module alone may touch.
 ONLY_IN = {
     # Rounds of k-means compute labels and clipped differences of rows in an engine by expressions.
-    "narwhals": {"skdp.frames", "skdp.engines", "skdp.kernels.kmeans.rows"},
-    "polars": {"skdp.frames"},
-    "pyarrow": {"skdp.frames"},
-    "duckdb": {"skdp.engines"},
-    "dask": {"skdp.engines"},
-    "pyspark": {"skdp.engines"},
+    "narwhals": {"skdp.rows", "skdp.partition.kmeans_rows"},
+    "polars": {"skdp.rows"},
+    "pyarrow": {"skdp.rows"},
+    "duckdb": {"skdp.rows"},
+    "dask": {"skdp.rows"},
+    "pyspark": {"skdp.rows"},
     "sqlite3": {"skdp.accounting"},
     "pickle": set(),
     "random": {"skdp._random"},
@@ -112,18 +42,16 @@ RANDOM_ATTRIBUTES = {"urandom", "getrandom", "default_rng", "rvs", "check_random
 PRIVATE_SKLEARN = {"_fit_context", "_parameter_constraints", "_validate_params"}
 
 
-def level_of(module):
-    """Level of the module or of the package it is in; KeyError if nobody declared it."""
-    name = module
-    while name not in LEVELS or (name == "skdp" and module != "skdp"):
-        name = name.rpartition(".")[0]
-        if name in ("", "skdp"):
-            raise KeyError(f"{module} has no level: add it to LEVELS in tests/test_layers.py")
-    return LEVELS[name]
+def place(module):
+    """Position in the list of the module or of the package it is in; KeyError without an entry."""
+    name = module if module == "skdp" else unit(module)
+    if name not in ORDER:
+        raise KeyError(f"{module} has no place: add {name} to layers.toml")
+    return ORDER.index(name)
 
 
 def unit(module):
-    """First two parts of a name: the module, or the package whose level it shares."""
+    """First two parts of a name: the module, or the package that it is in."""
     return ".".join(module.split(".")[:2])
 
 
@@ -211,11 +139,12 @@ def circles(modules):
     return [module for module in graph if module in reachable(graph, module)]
 
 
-def reachable(graph, start, without=()):
+def reachable(graph, start):
     seen, todo = set(), [start]
     while todo:
         for target in graph.get(todo.pop(), ()):
-            if target not in seen and unit(target) not in without:
+            # The top level holds names only, and loads everything.
+            if target not in seen and target != "skdp":
                 seen.add(target)
                 todo.append(target)
     return seen
@@ -252,17 +181,16 @@ def layer_faults(graph):
     for module, targets in graph.items():
         for target in sorted(targets):
             edge = (unit(module), unit(target))
-            inside = edge[0] == edge[1] and edge[0] != "skdp"
-            downward = level_of(target) < level_of(module)
-            if not (inside or downward or edge in SIDEWAYS or module == "skdp"):
-                faults.append(f"{module} must not import {target}: not a lower layer")
-            if edge[0] != edge[1] and {*edge} <= ESTIMATORS:
+            if edge[0] == edge[1] and edge[0] != "skdp":
+                continue
+            if place(target) <= place(module):
+                faults.append(f"{module} must not import {target}: it does not stand below it")
+            if {*edge} <= ESTIMATORS:
                 faults.append(f"{module} must not import {target}: both define estimators")
-    for module in sorted(RELEASES & set(graph)):
-        if "skdp.counts" in reachable(graph, module):
-            faults.append(f"{module} reaches skdp.counts: a release could hold exact counts")
-        if "skdp.frames" in reachable(graph, module, without={"skdp.domain"}):
-            faults.append(f"{module} reaches skdp.frames: a release could hold rows")
+    for module in graph:
+        reached = {unit(target) for target in reachable(graph, module)}
+        if unit(module) in RELEASES and "skdp.rows" in reached:
+            faults.append(f"{module} reaches skdp.rows: a release could hold rows")
     return faults
 
 
@@ -334,9 +262,17 @@ def plotting_faults(source):
 # The package as it is
 
 
-def test_every_module_has_a_level():
-    for source in sources():
-        level_of(source.name)
+def test_the_list_is_that_of_the_modules():
+    assert sorted(ORDER) == sorted({unit(source.name) for source in sources()})
+    assert len(set(ORDER)) == len(ORDER)
+    assert all(layer["about"] for layer in LAYERS)
+
+
+def test_contributing_shows_the_list():
+    text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = [f"| `{layer['module']}` | {layer['about']} |" for layer in LAYERS]
+    # To be pasted where the list has changed.
+    assert "\n".join(rows) in text
 
 
 def test_imports_go_downward():
@@ -351,7 +287,7 @@ def test_the_graph_is_not_empty():
     # A parser that finds no import would find no fault either.
     graph = graph_of(sources())
     assert "skdp.exceptions" in graph["skdp.accounting"]
-    assert "skdp.counts" in reachable(graph, "skdp.synthesis")
+    assert "skdp.rows.counts" in reachable(graph, "skdp.cluster")
     assert sum(map(len, graph.values())) > 20
 
 
@@ -360,14 +296,12 @@ def test_no_private_or_reserved_names(source):
     assert not use_faults(source) + plotting_faults(source)
 
 
-def test_types_are_checked_below_the_estimators():
+def test_types_are_checked_everywhere_else():
     config = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["tool"]["mypy"]
     assert config["files"] == ["skdp"] and config["disallow_untyped_defs"]
     (exempt,) = (entry["module"] for entry in config["overrides"] if entry["ignore_errors"])
-    high = {module for module, level in LEVELS.items() if level > 4 and module != "skdp"}
-    # Above the kernels, but no estimator.
-    high -= {"skdp._foreign", "skdp._steps"}
-    assert {module.removesuffix(".*") for module in exempt} == high
+    untyped = [layer["module"] for layer in LAYERS if layer.get("untyped")]
+    assert sorted({module.removesuffix(".*") for module in exempt}) == sorted(untyped)
 
 
 def test_the_top_level_holds_only_names():
@@ -388,66 +322,53 @@ def parsed(name, code):
 @pytest.mark.parametrize(
     ("name", "code"),
     [
-        ("skdp.domain", "from skdp.counts import CountTable"),
+        ("skdp.domain", "from skdp.rows import CountTable"),
         ("skdp.domain", "from .synthesis import HDPViewSynthesizer"),
-        ("skdp.domain", "def f():\n    import skdp.counts"),
+        ("skdp.domain", "def f():\n    import skdp.rows"),
         (
             "skdp.domain",
-            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from . import counts",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from . import rows",
         ),
         ("skdp.domain", "from skdp import Domain"),
-        ("skdp.accounting", "from .frames import rows"),
-        ("skdp.hierarchy", "from .forest import x"),
-        ("skdp.forest", "from .synopsis import Synopsis"),
-        ("skdp.synopsis", "from .counts import CountTable"),
-        ("skdp.synopsis", "from .frames import columns"),
+        ("skdp.accounting", "from .rows import Frame"),
+        ("skdp.mechanisms", "from .hierarchy import x"),
+        ("skdp.release", "from .synopsis import Synopsis"),
+        ("skdp.release", "from .rows import CountTable"),
         ("skdp.cluster", "from .synthesis import GridSynthesizer"),
-        ("skdp.compose", "from .synthesis import GridSynthesizer"),
+        ("skdp.synthesis", "from .cluster import DPKMeans"),
+        ("skdp.compose", "from .model_selection import x"),
         ("skdp.exceptions", "from . import _validation"),
     ],
 )
 def test_layer_rule_refuses(name, code):
-    others = [parsed(module, "") for module in LEVELS if module != name]
+    others = [parsed(module, "") for module in ORDER if module != name]
     assert layer_faults(graph_of([parsed(name, code), *others]))
 
 
 @pytest.mark.parametrize(
     ("name", "code"),
     [
-        ("skdp.synopsis", "from skdp.forest import Forest\nfrom .queries import parse"),
+        ("skdp.synopsis", "from skdp.release import Synopsis"),
         ("skdp.synthesis", "from ._base import Base\nfrom .kernels.hdpview import hdpview"),
         ("skdp.mechanisms", "from skdp.mechanisms._noise import discrete_laplace"),
-        ("skdp.counts", "import numpy as np\nfrom .domain import Domain"),
+        ("skdp.rows", "import numpy as np\nfrom .domain import Domain"),
         ("skdp", "from skdp.domain import Domain"),
     ],
 )
 def test_layer_rule_accepts(name, code):
     extra = ["skdp.kernels.hdpview", "skdp.mechanisms._noise"]
-    others = [parsed(module, "") for module in [*LEVELS, *extra] if module != name]
+    others = [parsed(module, "") for module in [*ORDER, *extra] if module != name]
     assert not layer_faults(graph_of([parsed(name, code), *others]))
 
 
-def test_releases_cannot_reach_counts_through_another_module():
+def test_releases_cannot_reach_rows_through_another_module():
     chain = [
-        parsed("skdp.synopsis", "from .forest import Forest"),
-        parsed("skdp.forest", "from .domain import Domain"),
-        parsed("skdp.domain", "from .counts import CountTable"),
-        parsed("skdp.counts", ""),
+        parsed("skdp.release", "from .domain import Domain"),
+        parsed("skdp.domain", "from .mechanisms import f"),
+        parsed("skdp.mechanisms", "from . import rows"),
+        parsed("skdp.rows", ""),
     ]
-    faults = layer_faults(graph_of(chain))
-    assert any("skdp.synopsis reaches skdp.counts" in fault for fault in faults)
-    assert any("skdp.forest reaches skdp.counts" in fault for fault in faults)
-
-
-def test_releases_may_reach_frames_only_inside_the_domain():
-    domain = [parsed("skdp.domain", "from . import frames"), parsed("skdp.frames", "")]
-    fine = parsed("skdp.synopsis", "from .domain import Domain")
-    assert not layer_faults(graph_of([fine, *domain]))
-    around = [
-        parsed("skdp.synopsis", "from .domain import Domain\nfrom .mechanisms import f"),
-        parsed("skdp.mechanisms", "from . import frames"),
-    ]
-    assert any("reaches skdp.frames" in fault for fault in layer_faults(graph_of(around + domain)))
+    assert any("skdp.release reaches skdp.rows" in fault for fault in layer_faults(graph_of(chain)))
 
 
 def test_circles_are_found():
@@ -471,12 +392,12 @@ def test_circles_need_imports_that_run_on_loading(code):
     assert not circles([noise, third, parsed("skdp.mechanisms._selection", code)])
 
 
-def test_a_module_without_a_level_fails():
-    with pytest.raises(KeyError, match="has no level"):
-        level_of("skdp.brand_new")
-    with pytest.raises(KeyError, match="has no level"):
-        level_of("skdp.brand_new.part")
-    assert level_of("skdp.mechanisms._noise") == LEVELS["skdp.mechanisms"]
+def test_a_module_without_a_place_fails():
+    with pytest.raises(KeyError, match="has no place"):
+        place("skdp.brand_new")
+    with pytest.raises(KeyError, match="has no place"):
+        place("skdp.brand_new.part")
+    assert place("skdp.mechanisms._noise") == ORDER.index("skdp.mechanisms")
 
 
 @pytest.mark.parametrize(
@@ -532,7 +453,7 @@ def test_bans_refuse(code):
             "import secrets\nimport numpy as np\nnp.random.Generator(np.random.Philox())",
         ),
         ("skdp._random", "import os\nos.urandom(8)"),
-        ("skdp.frames", "import narwhals.stable.v2 as nw"),
+        ("skdp.rows", "import narwhals.stable.v2 as nw"),
         ("skdp.accounting", "import sqlite3"),
         ("skdp.cluster", "import sklearn\nsklearn.__version__\nself._validate_rows()"),
         (
@@ -549,8 +470,8 @@ def test_bans_accept(name, code):
 
 
 def test_pictures_are_drawn_only_on_demand():
-    bad = parsed("skdp.synopsis", "import matplotlib.pyplot as plt")
-    lazy = parsed("skdp.synopsis", "def plot(self):\n    from skdp import plotting")
-    elsewhere = parsed("skdp.synopsis", "def fit(self):\n    from . import plotting")
+    bad = parsed("skdp.release", "import matplotlib.pyplot as plt")
+    lazy = parsed("skdp.release", "def plot(self):\n    from skdp import plotting")
+    elsewhere = parsed("skdp.release", "def fit(self):\n    from . import plotting")
     assert plotting_faults(bad) and plotting_faults(elsewhere)
     assert not plotting_faults(lazy)

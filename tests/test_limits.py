@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from estimators import DOMAIN, people, released_arrays, ways
 
-from skdp.queries import parse
+from skdp.release import parse
 
 ROWS = people(300)
 # From 745 on the float of exp(-epsilon) is zero, from 700 on nearly so; estimators divide epsilon.

@@ -14,27 +14,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import skdp
-from skdp import Categorical, Domain, Numeric, PairViewSynthesizer, Synopsis, Taxonomy, pairviews
+from skdp import Categorical, Domain, Numeric, PairViewSynthesizer, Synopsis, Taxonomy
 from skdp._random import noise_source
-from skdp.counts import CountTable
-from skdp.forest import ErrorBars, Forest, ForestModel, PairTable, couple
-from skdp.mechanisms import discrete_laplace
-from skdp.pairviews import (
-    PAIR_PLAN,
-    SCORE_RANGE,
-    TreeMeasurement,
-    TreePlan,
-    choose_forest,
-    gram,
-    measure_tree,
-    pair_scores,
+from skdp.kernels.pairviews import (
+    box_trees,
+    choice,
+    errors,
+    measure,
     pair_views,
     pair_views_parts,
-    publish_errors,
-    rake,
-    spread,
+    pairs,
+    simulation,
+    single,
     view_shares,
 )
+from skdp.kernels.pairviews.box_trees import TreeMeasurement, TreePlan, measure_tree, spread
+from skdp.kernels.pairviews.choice import SCORE_RANGE, choose_pairs, gram, pair_scores
+from skdp.kernels.pairviews.errors import (
+    error_class,
+    exact_answers,
+    publish_errors,
+    random_weights,
+)
+from skdp.kernels.pairviews.pairs import PAIR_PLAN
+from skdp.kernels.pairviews.raking import rake
+from skdp.mechanisms import discrete_laplace, noisy_max, top_k
+from skdp.release import ErrorBars, PairTable, TreeDensity, TreeModel, couple
+from skdp.rows import CountTable
 
 ONE = Fraction(1)
 
@@ -69,12 +75,12 @@ def test_parts_sum_to_epsilon(epsilon, shape, share, total, labelled):
     n_used = sum(size > 1 for size in shape)
     shares = view_shares(parts["views"], total, n_used, labelled=labelled)
     assert sum(shares[:4]) == parts["views"] and min(shares[:4]) >= 0
-    assert 0 <= shares.n_forest <= max(n_used - 1, 0)
-    assert 0 <= shares.n_extra <= n_used * (n_used - 1) // 2 - shares.n_forest
+    assert 0 <= shares.n_pairs <= max(n_used - 1, 0)
+    assert 0 <= shares.n_extra <= n_used * (n_used - 1) // 2 - shares.n_pairs
     # Money only for what is measured.
-    assert bool(shares.forest) == bool(shares.n_forest)
+    assert bool(shares.pairs) == bool(shares.n_pairs)
     assert bool(shares.extra) == bool(shares.n_extra)
-    assert sum(pairviews._single_shares(shape)) == (1 if n_used else 0)
+    assert sum(single.single_shares(shape)) == (1 if n_used else 0)
 
 
 @pytest.mark.parametrize("share", [-0.1, 1, 2.5, math.nan, "a", None, True])
@@ -102,22 +108,22 @@ class Recorder:
 @pytest.mark.parametrize("target", [None, 1])
 def test_every_call_of_a_mechanism_is_paid_for(monkeypatch, n, target):
     """Add up what is spent on one record by the calls themselves, not by the plan."""
-    noise = Recorder(pairviews.discrete_laplace)
-    best, top = Recorder(pairviews.noisy_max), Recorder(pairviews.top_k)
-    monkeypatch.setattr(pairviews, "discrete_laplace", noise)
-    monkeypatch.setattr(pairviews, "noisy_max", best)
-    monkeypatch.setattr(pairviews, "top_k", top)
+    noise, best, top = Recorder(discrete_laplace), Recorder(noisy_max), Recorder(top_k)
+    for module in (box_trees, errors, measure, single):
+        monkeypatch.setattr(module, "discrete_laplace", noise)
+    monkeypatch.setattr(choice, "noisy_max", best)
+    monkeypatch.setattr(choice, "top_k", top)
     trees = []
-    measure = pairviews.measure_tree
 
     def noted(counts, epsilon, *args, **kwargs):
         before = len(noise.calls)
         trees.append(epsilon)
-        result = measure(counts, epsilon, *args, **kwargs)
+        result = measure_tree(counts, epsilon, *args, **kwargs)
         del noise.calls[before:]  # the tree has a test of its own
         return result
 
-    monkeypatch.setattr(pairviews, "measure_tree", noted)
+    for module in (pairs, single):
+        monkeypatch.setattr(module, "measure_tree", noted)
 
     def spent():
         """What was spent since the last call of this function, and the calls for noise."""
@@ -135,7 +141,7 @@ def test_every_call_of_a_mechanism_is_paid_for(monkeypatch, n, target):
             record.clear()
         return total, calls
 
-    measure_all = pairviews._measure
+    measure_all = measure.measure_table
     measured = []
 
     def by_table(table, *args, **kwargs):
@@ -143,7 +149,7 @@ def test_every_call_of_a_mechanism_is_paid_for(monkeypatch, n, target):
         measured.append((table, *spent()))
         return model
 
-    monkeypatch.setattr(pairviews, "_measure", by_table)
+    monkeypatch.setattr(measure, "measure_table", by_table)
     rng = np.random.default_rng(0)
     x = rng.integers(0, 60, n)
     codes = np.stack([x, x // 20, rng.integers(0, 4, n), (x % 7)], axis=1)
@@ -175,7 +181,7 @@ def test_a_record_changes_the_measurements_of_its_own_class_only():
 
     def models(table):
         return [
-            pairviews._measure_class(table, code, 1, parts, orders, noise_source(code))
+            measure.measure_class(table, code, 1, parts, orders, noise_source(code))
             for code in range(3)
         ]
 
@@ -189,7 +195,7 @@ def test_a_record_changes_the_measurements_of_its_own_class_only():
     for code in (0, 2):
         assert after[code].total == before[code].total
         for mine, other in zip(
-            before[code].forest.marginals, after[code].forest.marginals, strict=True
+            before[code].density.marginals, after[code].density.marginals, strict=True
         ):
             np.testing.assert_array_equal(mine, other)
     for code, model in enumerate(before):
@@ -243,7 +249,7 @@ def test_every_path_costs_exactly_epsilon(shape, epsilon, scale, plan, seed):
 
 def test_a_tree_measures_every_box_with_the_budget_it_names(monkeypatch):
     noise = Recorder(discrete_laplace)
-    monkeypatch.setattr(pairviews, "discrete_laplace", noise)
+    monkeypatch.setattr(box_trees, "discrete_laplace", noise)
     rng = np.random.default_rng(2)
     counts = rng.poisson(3.0, size=(30, 30))
     masses = [np.ones(30)] * 2
@@ -276,7 +282,7 @@ def test_splits_follow_from_released_numbers_alone(monkeypatch):
     def constant(values, *args, **kwargs):
         return np.full_like(np.asarray(values), 200)
 
-    monkeypatch.setattr(pairviews, "discrete_laplace", constant)
+    monkeypatch.setattr(box_trees, "discrete_laplace", constant)
     masses = [np.ones(20), np.linspace(1, 2, 20)]
     rng = np.random.default_rng(0)
     trees = [
@@ -386,11 +392,11 @@ def test_the_choice_has_no_cycle_and_takes_the_best():
     scores = np.array(
         [[0, 900, 800, 10], [900, 0, 850, 5], [800, 850, 0, 7], [10, 5, 7, 0]], dtype=np.int64
     )
-    chosen = choose_forest(scores, 3, Fraction(50), random_state=0)
+    chosen = choose_pairs(scores, 3, Fraction(50), random_state=0)
     assert chosen == [(0, 1), (1, 2), (0, 3)]
-    labelled = choose_forest(scores, 3, Fraction(50), label=2, random_state=0)
+    labelled = choose_pairs(scores, 3, Fraction(50), label=2, random_state=0)
     assert sorted(labelled) == [(0, 2), (1, 2), (2, 3)]
-    some = choose_forest(scores, 2, Fraction(50), among=[3, 2, 1], random_state=0)
+    some = choose_pairs(scores, 2, Fraction(50), among=[3, 2, 1], random_state=0)
     assert some == [(1, 2), (2, 3)]
 
 
@@ -418,7 +424,7 @@ def test_columns_with_one_value_are_in_no_pair(seed, target):
 def test_a_weak_budget_chooses_at_random():
     scores = np.array([[0, 9, 0], [9, 0, 0], [0, 0, 0]], dtype=np.int64)
     chosen = {
-        choose_forest(scores, 1, Fraction(1, 1000), random_state=seed)[0] for seed in range(60)
+        choose_pairs(scores, 1, Fraction(1, 1000), random_state=seed)[0] for seed in range(60)
     }
     assert chosen == {(0, 1), (0, 2), (1, 2)}
 
@@ -460,7 +466,7 @@ def test_raked_records_agree_with_all_views():
         PairTable((1, 2), joint.sum(axis=0)),
         PairTable((0, 2), joint.sum(axis=1)),
     ]
-    forest = Forest(marginals, pairs[:2])
+    forest = TreeDensity(marginals, pairs[:2])
     rows = forest.sample(20_000, rng)
     weights = rake(rows, forest, pairs, rounds=60)
     assert (weights >= 0).all() and weights.sum() == pytest.approx(1)
@@ -489,7 +495,7 @@ def test_published_quantile_has_the_sensitivity_that_is_paid_for(monkeypatch, sh
     table = random_table(rng, (2, 2, 2), 40)
     model = released(table, Fraction(1, 10))
     noise = Recorder(discrete_laplace)
-    monkeypatch.setattr(pairviews, "discrete_laplace", noise)
+    monkeypatch.setattr(errors, "discrete_laplace", noise)
     ordered = [True, False, True]
     publish_errors(table, model, share, ordered, random_state=0)
     before, _, sensitivity = noise.calls[-1]
@@ -504,11 +510,11 @@ def test_published_quantile_has_the_sensitivity_that_is_paid_for(monkeypatch, sh
 def test_exact_answers_do_not_depend_on_the_way(monkeypatch):
     rng = np.random.default_rng(0)
     table = random_table(rng, (8, 7, 3), 500)
-    batches = list(pairviews.error_class(table.shape, [True, False, True]))
+    batches = list(error_class(table.shape, [True, False, True]))
     assert sum(len(queries) for _, queries in batches) == 2000
-    densely = [pairviews._exact_answers(table, *batch) for batch in batches]
-    monkeypatch.setattr(pairviews, "_ERROR_CELLS", 0)
-    by_rows = [pairviews._exact_answers(table, *batch) for batch in batches]
+    densely = [exact_answers(table, *batch) for batch in batches]
+    monkeypatch.setattr(errors, "_ERROR_CELLS", 0)
+    by_rows = [exact_answers(table, *batch) for batch in batches]
     for mine, other in zip(densely, by_rows, strict=True):
         np.testing.assert_array_equal(mine, other)
     assert any(answers.any() for answers in densely)
@@ -531,11 +537,10 @@ def test_intervals_cover_fresh_queries_of_the_class(epsilon, scaled):
         queries, exact = [], []
         for axes in ((0, 1), (0, 2), (1, 2)):
             some = [
-                {a: pairviews._random_weights(table.shape[a], True, rng) for a in axes}
-                for _ in range(700)
+                {a: random_weights(table.shape[a], True, rng) for a in axes} for _ in range(700)
             ]
             queries += some
-            exact.append(pairviews._exact_answers(table, axes, some))
+            exact.append(exact_answers(table, axes, some))
         errors = np.abs(model.answer(queries) - np.concatenate(exact))
         widths = np.array(
             [model.error_bars.half_width(a, model.total, 0.95) for a in model.answer(queries)]
@@ -557,8 +562,8 @@ def test_intervals_on_two_columns_cover_and_are_not_wide(epsilon):
     codes = np.clip(np.stack([x, x + rng.normal(0, 4, len(x))], axis=1), 0, 59).astype(int)
     table = CountTable.from_codes(codes, (60, 60))
     covered, ratios = [], []
-    queries = [{a: pairviews._random_weights(60, True, rng) for a in (0, 1)} for _ in range(1000)]
-    exact = pairviews._exact_answers(table, (0, 1), queries)
+    queries = [{a: random_weights(60, True, rng) for a in (0, 1)} for _ in range(1000)]
+    exact = exact_answers(table, (0, 1), queries)
     for seed in range(8):
         model = released(table, epsilon, seed)
         assert model.error_bars.simulated
@@ -576,7 +581,7 @@ def test_the_errors_of_all_simulations_count():
     rng = np.random.default_rng(0)
     table = random_table(rng, (6, 6), 3000)
     model = released(table, 10)
-    lucky, other = released(table, 10), ForestModel(model.forest, model.total + 900)
+    lucky, other = released(table, 10), TreeModel(model.density, model.total + 900)
     reach = [
         publish_errors(
             table, model, Fraction(1, 100), [True, True], simulated=(table, models), random_state=0
@@ -605,8 +610,8 @@ def test_intervals_on_two_columns_cover_where_records_are_few(shape, epsilon):
     }[shape]
     table = CountTable.from_codes(np.clip(codes, 0, size - 1).astype(int), (size, size))
     rng = np.random.default_rng(99)
-    queries = [{a: pairviews._random_weights(size, True, rng) for a in (0, 1)} for _ in range(300)]
-    exact = pairviews._exact_answers(table, (0, 1), queries)
+    queries = [{a: random_weights(size, True, rng) for a in (0, 1)} for _ in range(300)]
+    exact = exact_answers(table, (0, 1), queries)
     covered = []
     for seed in range(60):
         model = released(table, epsilon, seed)
@@ -621,7 +626,7 @@ def test_the_published_quantile_overrules_the_simulation(monkeypatch):
     table = random_table(rng, (6, 6), 30_000)
     model = released(table)
     drawn = CountTable.from_codes(model.sample_codes(30_000, rng), table.shape)
-    wrong = ForestModel(model.forest, model.total + 9000)
+    wrong = TreeModel(model.density, model.total + 9000)
     for which, reach in ((model, (0, 200)), (wrong, (4000, 9500))):
         bars = publish_errors(
             table, which, ONE, [True, True], simulated=(drawn, [released(drawn)]), random_state=0
@@ -635,8 +640,8 @@ def test_the_simulation_draws_cells_where_there_are_too_many_records(shape, monk
     rng = np.random.default_rng(2)
     table = random_table(rng, shape, 5000)
     large = CountTable.from_codes(table.codes, shape, table.counts * (10**9 // 5000))
-    most = pairviews.MOST_ROWS_DRAWN
-    one_by_one = ForestModel.sample_codes
+    most = simulation.MOST_ROWS_DRAWN
+    one_by_one = TreeModel.sample_codes
     asked = []
 
     def counted(model, n_samples, generator):
@@ -644,18 +649,18 @@ def test_the_simulation_draws_cells_where_there_are_too_many_records(shape, monk
         assert n_samples <= most
         return one_by_one(model, n_samples, generator)
 
-    monkeypatch.setattr(ForestModel, "sample_codes", counted)
+    monkeypatch.setattr(TreeModel, "sample_codes", counted)
     model = released(large)
     assert model.error_bars.simulated and not asked
-    monkeypatch.setattr(pairviews, "MOST_CELLS_DRAWN", 79)
+    monkeypatch.setattr(simulation, "MOST_CELLS_DRAWN", 79)
     assert not released(large).error_bars.simulated and not asked
     model = released(table)
     assert model.error_bars.simulated and len(asked) == 1
-    rows = pairviews._drawn(model, noise_source(1)).dense().ravel()
-    monkeypatch.setattr(pairviews, "MOST_ROWS_DRAWN", 10)
-    monkeypatch.setattr(pairviews, "MOST_CELLS_DRAWN", 10**6)
+    rows = simulation.draw_records(model, noise_source(1)).dense().ravel()
+    monkeypatch.setattr(simulation, "MOST_ROWS_DRAWN", 10)
+    monkeypatch.setattr(simulation, "MOST_CELLS_DRAWN", 10**6)
     cells = np.array(
-        [pairviews._drawn(model, noise_source(seed)).dense().ravel() for seed in range(400)]
+        [simulation.draw_records(model, noise_source(seed)).dense().ravel() for seed in range(400)]
     )
     assert (cells.sum(axis=1) == rows.sum()).all() and rows.sum() == round(model.total)
     axes = [axis for axis, size in enumerate(shape) if size > 1]
@@ -764,7 +769,7 @@ def test_negative_totals_are_legal():
         view = PairViewSynthesizer(0.01, domain=domain, random_state=seed).fit(np.zeros((0, 2)))
         totals.append(view.count())
         assert len(view.sample(random_state=0)) == max(0, round(view.count()))
-        assert (view.synopsis_.model.forest.marginals[0] >= 0).all()
+        assert (view.synopsis_.model.density.marginals[0] >= 0).all()
     assert min(totals) < 0 < max(totals)
 
 
@@ -817,9 +822,9 @@ def test_measured_margins_are_those_of_the_single_views():
     x = rng.integers(0, 50, n)
     codes = np.stack([x, x // 5, rng.integers(0, 6, n)], axis=1)
     model = released(CountTable.from_codes(codes, (50, 10, 6)))
-    assert model.extra and len(model.forest.edges) == 2
+    assert model.extra and len(model.density.edges) == 2
     for (a, b), table in model._tables.items():
-        np.testing.assert_allclose(table.sum(axis=1), model.forest.marginals[a], atol=1e-9)
-        np.testing.assert_allclose(table.sum(axis=0), model.forest.marginals[b], atol=1e-9)
-    kept = couple(model.extra[0].table, *(model.forest.marginals[a] for a in model.extra[0].axes))
+        np.testing.assert_allclose(table.sum(axis=1), model.density.marginals[a], atol=1e-9)
+        np.testing.assert_allclose(table.sum(axis=0), model.density.marginals[b], atol=1e-9)
+    kept = couple(model.extra[0].table, *(model.density.marginals[a] for a in model.extra[0].axes))
     np.testing.assert_allclose(kept, model.extra[0].table, atol=1e-6)

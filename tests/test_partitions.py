@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import skdp
 from skdp._validation import dyadic_floor
-from skdp.counts import CountTable
 from skdp.kernels import privtree as pt
 from skdp.kernels.dpcube import (
     MOST_CELLS,
@@ -27,7 +26,8 @@ from skdp.kernels.dpcube import (
 )
 from skdp.kernels.privtree import privtree, privtree_parameters, privtree_parts
 from skdp.mechanisms import discrete_laplace
-from skdp.synopsis import Boxes, BoxModel
+from skdp.release import Boxes, BoxModel
+from skdp.rows import CountTable
 
 GRID = 4
 
@@ -758,21 +758,23 @@ def test_groups_agree_with_pandas():
 
 def test_groups_without_records_have_no_mean():
     domain = skdp.Domain({"a": skdp.Categorical(["x", "y"]), "b": skdp.Numeric(0, 4, bins=4)})
-    release = skdp.Synopsis(domain, Boxes([[0, 0], [1, 0]], [[1, 4], [2, 4]]), [8, -3])
+    release = skdp.Synopsis(
+        domain, BoxModel(Boxes([[0, 0], [1, 0]], [[1, 4], [2, 4]]), [8, -3], domain.shape)
+    )
     groups = release.aggregate("a", "b")
     assert groups["mean"][0] == 2 and math.isnan(groups["mean"][1])
 
 
 @pytest.mark.parametrize("by", [[], ["x", "x"], "z", ["x", "y", "z"]])
 def test_groups_by_wrong_columns_are_refused(by):
-    release = skdp.Synopsis(PLANE, Boxes([[0, 0]], [[16, 16]]), [8])
+    release = skdp.Synopsis(PLANE, BoxModel(Boxes([[0, 0]], [[16, 16]]), [8], PLANE.shape))
     with pytest.raises(ValueError):
         release.aggregate(by)
 
 
 def test_too_many_groups_are_refused():
     domain = skdp.Domain({"x": skdp.Numeric(0, 1, bins=10**6)})
-    release = skdp.Synopsis(domain, Boxes([[0]], [[10**6]]), [8])
+    release = skdp.Synopsis(domain, BoxModel(Boxes([[0]], [[10**6]]), [8], domain.shape))
     with pytest.raises(ValueError, match="100,000"):
         release.aggregate("x")
 

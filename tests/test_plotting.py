@@ -7,7 +7,7 @@ import pytest
 from skdp._random import sampling_generator
 from skdp.domain import Categorical, Domain, Numeric
 from skdp.plotting import PlotAxis, plot_view
-from skdp.synopsis import Boxes, Synopsis
+from skdp.release import Boxes, BoxModel, Synopsis
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -39,7 +39,9 @@ def synopsis():
     lower = grid * steps
     upper = np.minimum(lower + steps, DOMAIN.shape)
     expected = 400 * np.exp(-((grid[:, 0] - 5) ** 2 + (grid[:, 1] - 3) ** 2) / 8) / (1 + grid[:, 2])
-    return Synopsis(DOMAIN, Boxes(lower, upper), generator.poisson(expected) - 2)
+    return Synopsis(
+        DOMAIN, BoxModel(Boxes(lower, upper), generator.poisson(expected) - 2, DOMAIN.shape)
+    )
 
 
 def ticks(axis):
@@ -86,7 +88,9 @@ def test_the_default_is_the_first_two_columns_and_axes_are_used(synopsis):
     _, given = pyplot.subplots()
     assert synopsis.plot(ax=given) is given
     assert (given.get_xlabel(), given.get_ylabel()) == ("age", "pay")
-    alone = Synopsis(DOMAIN.select(["sex"]), Boxes([[0]], [[2]]), [5])
+    alone = Synopsis(
+        DOMAIN.select(["sex"]), BoxModel(Boxes([[0]], [[2]]), [5], DOMAIN.select(["sex"]).shape)
+    )
     assert alone.plot().get_xlabel() == "sex"
 
 
@@ -109,7 +113,7 @@ def test_too_many_blocks_are_refused():
 
 def test_more_cells_than_pixels_are_added_up():
     domain = Domain({"x": Numeric(0, 1, bins=4500), "y": Numeric(0, 1, bins=30)})
-    synopsis = Synopsis(domain, Boxes([[0, 0]], [[4500, 30]]), [9000])
+    synopsis = Synopsis(domain, BoxModel(Boxes([[0, 0]], [[4500, 30]]), [9000], domain.shape))
     ax = synopsis.plot()
     drawn = np.asarray(ax.collections[0].get_array())
     assert drawn.shape == (30, 900)
@@ -127,7 +131,7 @@ def test_every_picture_can_be_drawn(synopsis, tmp_path):
     for columns in (["age", "job"], ["job", "pay"], ["sex", "age"], "age", "pay"):
         ax = synopsis.plot(columns)
         ax.figure.savefig(tmp_path / "picture.png")
-    empty = Synopsis(DOMAIN, Boxes([[0] * 4], [DOMAIN.shape]), [0])
+    empty = Synopsis(DOMAIN, BoxModel(Boxes([[0] * 4], [DOMAIN.shape]), [0], DOMAIN.shape))
     empty.plot(["age", "pay"]).figure.savefig(tmp_path / "picture.png")
     empty.plot("age").figure.savefig(tmp_path / "picture.png")
 
@@ -136,8 +140,8 @@ def test_without_matplotlib_the_error_names_the_extra():
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
         "from skdp.domain import Domain, Numeric\n"
-        "from skdp.synopsis import Boxes, Synopsis\n"
-        "s = Synopsis(Domain({'x': Numeric(0, 1)}), Boxes([[0]], [[32]]), [1])\n"
+        "from skdp.release import Boxes, BoxModel, Synopsis\n"
+        "s = Synopsis(Domain({'x': Numeric(0, 1)}), BoxModel(Boxes([[0]], [[32]]), [1], (32,)))\n"
         "assert s.count() == 1\n"
         "try: s.plot()\n"
         "except ImportError as error: print(error)\n"

@@ -18,7 +18,6 @@ from scipy import stats
 
 from skdp._random import NoiseSource
 from skdp._validation import dyadic_floor
-from skdp.counts import CountTable
 from skdp.domain import Categorical, Numeric, Taxonomy
 from skdp.kernels import diffgen as diffgen_module
 from skdp.kernels import projection as projection_module
@@ -40,6 +39,7 @@ from skdp.kernels.privpfc import counts as counts_module
 from skdp.kernels.privpfc import scores as scores_module
 from skdp.kernels.privpfc import selection as selection_module
 from skdp.kernels.projection import confusion_score, projected_histogram, projection_parts
+from skdp.rows import CountTable
 
 EPSILONS = [Fraction(1, 1000), Fraction(3, 100), Fraction(6, 10), Fraction(2), Fraction(30)]
 

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skdp.domain import Categorical, Domain, Numeric, Taxonomy
-from skdp.queries import first_moment, parse
+from skdp.release import first_moment, parse
 
 DOMAIN = Domain(
     {

@@ -21,8 +21,20 @@ from skdp._validation import dyadic_floor
 from skdp.accounting import PrivacyLoss
 from skdp.domain import Categorical, Domain, Numeric
 from skdp.mechanisms import discrete_laplace, discrete_laplace_quantile, discrete_laplace_variance
-from skdp.queries import parse
-from skdp.synopsis import Boxes, BoxModel, LeafErrorBound, QueryResult, Synopsis
+from skdp.release import (
+    AnySpread,
+    Boxes,
+    BoxModel,
+    GaussianNoise,
+    KnownNoise,
+    LeafErrorBound,
+    QueryResult,
+    Synopsis,
+    box_model,
+    intervals,
+    parse,
+)
+from skdp.release import synopsis as release_synopsis
 
 DOMAIN = Domain(
     {
@@ -73,16 +85,19 @@ def small():
     loss = PrivacyLoss(1, {"cuts": Fraction(1, 3), "counts": Fraction(2, 3)})
     return Synopsis(
         DOMAIN,
-        boxes,
-        counts,
-        noise_epsilon=Fraction(2, 3),
-        leaf_errors=LeafErrorBound(
-            theta=1.5,
-            delta=2.0,
-            lam=3.0,
-            depth=generator.integers(0, 9, 40),
-            test_number=generator.integers(0, 80, 40),
-            step=0.25,
+        BoxModel(
+            boxes,
+            counts,
+            DOMAIN.shape,
+            noise_epsilon=Fraction(2, 3),
+            leaf_errors=LeafErrorBound(
+                theta=1.5,
+                delta=2.0,
+                lam=3.0,
+                depth=generator.integers(0, 9, 40),
+                test_number=generator.integers(0, 80, 40),
+                step=0.25,
+            ),
         ),
         privacy_loss=loss,
         mechanism="random cuts",
@@ -155,14 +170,20 @@ def test_volume_is_checked_even_for_immense_domains():
 def test_synopsis_is_checked(counts, facts, message):
     domain = Domain({"x": Numeric(0, 4, bins=4)})
     with pytest.raises(ValueError, match=message):
-        Synopsis(domain, Boxes([[0], [2]], [[2], [4]]), counts, **facts)
+        Synopsis(domain, BoxModel(Boxes([[0], [2]], [[2], [4]]), counts, domain.shape, **facts))
 
 
 def test_the_release_is_frozen_and_does_not_freeze_the_input(small):
     counts, variance = np.array([1.0, 2.0]), np.array([1.0, 1.0])
     lower, upper = np.array([[0], [2]], dtype=np.int32), np.array([[2], [4]], dtype=np.int32)
     Synopsis(
-        Domain({"x": Numeric(0, 4, bins=4)}), Boxes(lower, upper), counts, noise_variance=variance
+        Domain({"x": Numeric(0, 4, bins=4)}),
+        BoxModel(
+            Boxes(lower, upper),
+            counts,
+            Domain({"x": Numeric(0, 4, bins=4)}).shape,
+            noise_variance=variance,
+        ),
     )
     for array in (counts, variance, lower, upper):
         assert array.flags.writeable
@@ -179,7 +200,7 @@ def test_counts_match_the_expanded_table(seed):
     generator = sampling_generator(seed)
     boxes = random_boxes(DOMAIN.shape, 1 + 30 * seed, generator)
     counts = generator.integers(-50, 200, len(boxes))
-    synopsis = Synopsis(DOMAIN, boxes, counts)
+    synopsis = Synopsis(DOMAIN, BoxModel(boxes, counts, DOMAIN.shape))
     cells = expanded(boxes, counts, DOMAIN.shape)
     expected = [answered(cells, parse(query, DOMAIN)) for query in QUERIES]
     answers = synopsis.count(QUERIES)
@@ -193,12 +214,10 @@ def test_counts_match_the_expanded_table(seed):
 
 
 def test_batches_of_many_sizes_agree(monkeypatch, small):
-    import skdp.synopsis
-
     queries = QUERIES * 30
     expected = small.count(queries)
-    for name, value in (("_HELD_WEIGHTS", 50), ("_CHUNK", 64)):
-        monkeypatch.setattr(skdp.synopsis, name, value)
+    for module, name, value in ((release_synopsis, "_HELD_WEIGHTS", 50), (box_model, "_CHUNK", 64)):
+        monkeypatch.setattr(module, name, value)
         np.testing.assert_allclose(small.count(queries), expected, atol=1e-9)
     assert small.count([]).shape == (0,)
     assert small.count([], return_interval=True) == []
@@ -206,7 +225,7 @@ def test_batches_of_many_sizes_agree(monkeypatch, small):
 
 def test_counts_are_not_clamped():
     domain = Domain({"x": Numeric(0, 4, bins=4)})
-    synopsis = Synopsis(domain, Boxes([[0], [2]], [[2], [4]]), [-7, 3])
+    synopsis = Synopsis(domain, BoxModel(Boxes([[0], [2]], [[2], [4]]), [-7, 3], domain.shape))
     assert synopsis.count() == synopsis.total == -4
     assert synopsis.count({"x": (0, 1)}) == -3.5
     assert len(synopsis.sample()) == 0
@@ -215,7 +234,7 @@ def test_counts_are_not_clamped():
 def test_sums_and_means_match_the_expanded_table(small):
     cells = np.maximum(expanded(small.model.boxes, small.model.counts, DOMAIN.shape), 0)
     lower = np.stack(np.unravel_index(np.arange(cells.size), DOMAIN.shape), axis=1)
-    synopsis = Synopsis(DOMAIN, Boxes(lower, lower + 1), cells.ravel())
+    synopsis = Synopsis(DOMAIN, BoxModel(Boxes(lower, lower + 1), cells.ravel(), DOMAIN.shape))
     values = {
         "age": DOMAIN["age"].centers,
         "pay": np.append(DOMAIN["pay"].centers, 0.0),
@@ -244,7 +263,7 @@ def test_sums_and_means_match_the_expanded_table(small):
 def test_means_without_records_are_nan_and_noise_cannot_leave_the_range():
     domain = Domain({"x": Numeric(0, 4, bins=4), "g": Categorical(["a", "b"])})
     boxes = Boxes([[0, 0], [2, 0], [0, 1]], [[2, 1], [4, 1], [4, 2]])
-    synopsis = Synopsis(domain, boxes, [-99, 100, -5])
+    synopsis = Synopsis(domain, BoxModel(boxes, [-99, 100, -5], domain.shape))
     assert synopsis.mean("x", {"g": "a"}) == 3.5
     assert math.isnan(synopsis.mean("x", {"g": "b"}))
     with pytest.raises(ValueError, match="not numbers"):
@@ -257,7 +276,12 @@ def test_a_thousand_queries_on_ten_thousand_boxes_take_less_than_a_second():
     generator = sampling_generator(3)
     domain = Domain({f"x{i}": Numeric(0, 99, integer=True) for i in range(15)})
     synopsis = Synopsis(
-        domain, random_boxes(domain.shape, 10_000, generator), generator.integers(0, 50, 10_000)
+        domain,
+        BoxModel(
+            random_boxes(domain.shape, 10_000, generator),
+            generator.integers(0, 50, 10_000),
+            domain.shape,
+        ),
     )
     queries = []
     for _ in range(1000):
@@ -280,7 +304,7 @@ def test_samples_follow_the_release():
     generator = sampling_generator(4)
     boxes = random_boxes(DOMAIN.shape, 30, generator)
     counts = generator.integers(-20, 100, 30)
-    synopsis = Synopsis(DOMAIN, boxes, counts)
+    synopsis = Synopsis(DOMAIN, BoxModel(boxes, counts, DOMAIN.shape))
     codes = synopsis.sample_codes(200_000, random_state=5)
     assert codes.dtype == np.int32 and codes.shape == (200_000, 4)
     observed = np.bincount(np.ravel_multi_index(codes.T, DOMAIN.shape), minlength=DOMAIN.size)
@@ -300,7 +324,9 @@ def test_samples_follow_the_release():
 
 def test_without_positive_counts_all_cells_are_equally_likely():
     domain = Domain({"x": Numeric(0, 4, bins=4), "g": Categorical(["a", "b", "c"])})
-    synopsis = Synopsis(domain, Boxes([[0, 0], [1, 0]], [[1, 3], [4, 3]]), [-3, 0])
+    synopsis = Synopsis(
+        domain, BoxModel(Boxes([[0, 0], [1, 0]], [[1, 3], [4, 3]]), [-3, 0], domain.shape)
+    )
     codes = synopsis.sample_codes(12_000, random_state=0)
     observed = np.bincount(np.ravel_multi_index(codes.T, domain.shape), minlength=12)
     # Standard deviation 30 around 1000; false alarms below 1e-6.
@@ -310,7 +336,7 @@ def test_without_positive_counts_all_cells_are_equally_likely():
 def test_a_huge_release_is_drawn_only_as_far_as_asked():
     domain = Domain({"a": Numeric(0, 1, bins=2), "b": Numeric(0, 1, bins=2)})
     boxes = Boxes([[0, 0], [1, 0]], [[1, 2], [2, 2]])
-    huge = Synopsis(domain, boxes, [10**9, 10**9])
+    huge = Synopsis(domain, BoxModel(boxes, [10**9, 10**9], domain.shape))
     for draw in (huge.sample, huge.sample_codes):
         with pytest.raises(ValueError, match="2,000,000,000 records of 2 columns.*n_samples="):
             draw()
@@ -349,21 +375,25 @@ def test_samples_have_the_types_of_the_domain(small):
     assert not frame.equals(small.sample(50, random_state=1))
     assert len(small.sample()) == round(small.total)
     assert len(small.sample(0)) == len(small.sample_codes(0)) == 0
-    with pytest.raises(ValueError, match="negative, got -1"):
+    with pytest.raises(ValueError, match="n_samples must be at least 0, got -1"):
         small.sample(-1)
     for wrong in (2.5, True, "3"):
-        with pytest.raises(TypeError, match="integer or None"):
+        with pytest.raises(TypeError, match="n_samples must be an integer"):
             small.sample(wrong)
 
 
 # --- intervals
 
 
-def line(n_boxes, **facts):
+def line(n_boxes, privacy_loss=None, **facts):
     """Boxes of five cells each on a line."""
     domain = Domain({"x": Numeric(0, 5 * n_boxes - 1, integer=True)})
     lower = np.arange(n_boxes)[:, None] * 5
-    return Synopsis(domain, Boxes(lower, lower + 5), np.zeros(n_boxes, dtype=int), **facts)
+    return Synopsis(
+        domain,
+        BoxModel(Boxes(lower, lower + 5), np.zeros(n_boxes, dtype=int), domain.shape, **facts),
+        privacy_loss=privacy_loss,
+    )
 
 
 def test_one_box_has_the_exact_quantile_of_its_noise():
@@ -421,7 +451,7 @@ def test_noise_intervals_cover_and_are_not_wider_than_needed(ends, epsilon, leve
 def test_four_blocks_have_the_published_half_width():
     # Weights 1, 1, .4, .2 at epsilon 1: exact 4.28, order statistic 4.54, Chernoff 7.28 for
     # continuous noise; the discrete noise has almost the same law.
-    from skdp.synopsis import _chernoff, _simulated_quantile
+    from skdp.release.noise import _chernoff, _simulated_quantile
 
     w, e, n = np.array([1.0, 0.4, 0.2]), np.ones(3), np.array([2, 1, 1])
     assert _chernoff(w, w, e, n, 0.025) == pytest.approx(7.28, rel=0.03)
@@ -453,7 +483,7 @@ def test_equal_queries_have_equal_intervals_and_levels_are_nested(small):
 @pytest.mark.parametrize("n_boxes", [1, 3, 40])
 def test_quantiles_of_slanted_noise(low, high, n_boxes):
     # 100,000 fresh draws; each assertion fails with probability below 1e-6 for the right law.
-    from skdp.synopsis import _chernoff, _noise_quantile, _simulated_quantile
+    from skdp.release.noise import _chernoff, _simulated_quantile, noise_quantile
 
     alpha, epsilon, n_trials = 0.05, Fraction(1, 10), 100_000
     drawn = float(dyadic_floor(epsilon))
@@ -461,7 +491,7 @@ def test_quantiles_of_slanted_noise(low, high, n_boxes):
     z = discrete_laplace(np.zeros(n_trials * n_boxes, dtype=np.int64), epsilon, random_state=3)
     z = z.reshape(n_trials, n_boxes)
     sums = np.maximum(low * z, high * z).sum(axis=1)
-    quantile, _ = _noise_quantile(*slopes, [epsilon], np.zeros(n_boxes, dtype=int), alpha)
+    quantile, _ = noise_quantile(*slopes, [epsilon], np.zeros(n_boxes, dtype=int), alpha)
     margin = 5 * math.sqrt(alpha * (1 - alpha) / n_trials)
     assert (sums > quantile).mean() <= alpha + margin
     kinds = np.array([low]), np.array([high]), np.array([drawn]), np.array([n_boxes])
@@ -470,7 +500,7 @@ def test_quantiles_of_slanted_noise(low, high, n_boxes):
     assert (sums > bound).mean() <= alpha + margin
     assert np.quantile(sums, 1 - alpha) * 1.2 + 1 >= simulated
     # 20% less noise is told apart.
-    less, _ = _noise_quantile(
+    less, _ = noise_quantile(
         *slopes, [epsilon * Fraction(5, 4)], np.zeros(n_boxes, dtype=int), alpha
     )
     assert (sums > less).mean() > alpha + margin
@@ -481,7 +511,9 @@ def test_bounds_on_uneven_boxes_widen_the_interval():
     lower = np.array([[0], [5], [10]])
     bound = LeafErrorBound(2.0, 1.0, 3.0, depth=[2, 2, 2], test_number=[3, 5, 0])
     facts = {"noise_epsilon": 1, "leaf_errors": bound}
-    rich = Synopsis(domain, Boxes(lower, lower + 5), [10_000, 10_000, 10_000], **facts)
+    rich = Synopsis(
+        domain, BoxModel(Boxes(lower, lower + 5), [10_000, 10_000, 10_000], domain.shape, **facts)
+    )
     query = {"x": (2, 7)}
     result = rich.count(query, return_interval=True)
     spread = sum(4 + 3 * math.log(n * (n + 1) / (2 * 0.025)) for n in (3, 5)) / 2
@@ -492,7 +524,7 @@ def test_bounds_on_uneven_boxes_widen_the_interval():
     assert result.std == plain.std
     assert "and the uneven spread of records in boxes that the query cuts." in result.guarantee
     # Where the counts are small, so is the unevenness that they can hide.
-    poor = Synopsis(domain, Boxes(lower, lower + 5), [3, 0, 0], **facts)
+    poor = Synopsis(domain, BoxModel(Boxes(lower, lower + 5), [3, 0, 0], domain.shape, **facts))
     result = poor.count(query, return_interval=True)
     assert 3 < result.upper < 3 + spread / 2
     assert -10 < result.lower < 0
@@ -520,7 +552,9 @@ def test_intervals_with_bounds_cover_adversarial_records(inside, records):
     covered, widths = 0, []
     counts = np.full((n_trials, n_boxes), records)
     noisy = discrete_laplace(counts.ravel(), 1, random_state=11).reshape(counts.shape)
-    model = Synopsis(domain, boxes, noisy[0], noise_epsilon=1, leaf_errors=errors).model
+    model = Synopsis(
+        domain, BoxModel(boxes, noisy[0], domain.shape, noise_epsilon=1, leaf_errors=errors)
+    ).model
     weights = parse({"y": "a"}, domain)
     quantiles = {}
 
@@ -530,11 +564,9 @@ def test_intervals_with_bounds_cover_adversarial_records(inside, records):
             quantiles[key] = original(low, high, epsilons, index, alpha)
         return quantiles[key]
 
-    import skdp.synopsis
-
-    original = skdp.synopsis._noise_quantile
+    original = intervals.noise_quantile
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(skdp.synopsis, "_noise_quantile", remembered)
+        patch.setattr(intervals, "noise_quantile", remembered)
         for row in noisy:
             model.counts = row
             value = float(model.answer([weights])[0])
@@ -581,7 +613,14 @@ def test_aggregation_errors_bound_every_misfit(seed):
     errors = np.array([np.abs(part - part.mean()).sum() for part in parts])
     worst = LeafErrorBound(errors.max(), 0, 0, depth=[0] * 6, test_number=[1] * 6)
     synopsis = Synopsis(
-        domain, boxes, [part.sum() for part in parts], noise_epsilon=1000, leaf_errors=worst
+        domain,
+        BoxModel(
+            boxes,
+            [part.sum() for part in parts],
+            domain.shape,
+            noise_epsilon=1000,
+            leaf_errors=worst,
+        ),
     )
     for _ in range(50):
         ends = np.sort(generator.random((2, 2)) * [[12.0], [6.0]], axis=1)
@@ -650,7 +689,7 @@ def test_views_refuse(small, columns, message):
 
 def test_immense_views_are_refused():
     domain = Domain({name: Numeric(0, 1, bins=100_000) for name in "xy"})
-    synopsis = Synopsis(domain, Boxes([[0, 0]], [[100_000, 100_000]]), [5])
+    synopsis = Synopsis(domain, BoxModel(Boxes([[0, 0]], [[100_000, 100_000]]), [5], domain.shape))
     assert synopsis.view("x").sum() == pytest.approx(5)
     with pytest.raises(ValueError, match="10,000,000,000 cells"):
         synopsis.view(["x", "y"])
@@ -669,14 +708,14 @@ def test_to_frame_says_what_the_boxes_are():
     )
     lower = [[0, 0, 0, 0, 0, 0], [0, 2, 0, 0, 0, 0], [9, 0, 0, 0, 0, 0], [10, 0, 0, 0, 0, 0]]
     upper = [[9, 2, 2, 3, 7, 2], [9, 4, 2, 3, 7, 2], [10, 4, 2, 3, 7, 2], [11, 4, 2, 3, 7, 2]]
-    frame = Synopsis(domain, Boxes(lower, upper), [1, 2, -3, 4]).to_frame()
+    frame = Synopsis(domain, BoxModel(Boxes(lower, upper), [1, 2, -3, 4], domain.shape)).to_frame()
     assert frame["age"].tolist() == ["20 to 28", "20 to 28", "29", "missing"]
     assert frame["pay"].tolist() == ["[0, 0.5)", "[0.5, 1]", "any", "any"]
     assert frame["count_"].tolist() == [1, 2, -3, 4]
     rest = domain.select(["age", "size", "job", "sex"])
     lower = [[9, 0, 0, 0], [0, 0, 0, 0], [9, 1, 0, 0], [9, 1, 6, 0]]
     upper = [[11, 1, 7, 2], [9, 3, 7, 2], [11, 3, 6, 2], [11, 3, 7, 2]]
-    frame = Synopsis(rest, Boxes(lower, upper), np.zeros(4)).to_frame()
+    frame = Synopsis(rest, BoxModel(Boxes(lower, upper), np.zeros(4), rest.shape)).to_frame()
     assert frame["age"][0] == "29 or missing"
     assert frame["size"].tolist() == ["S", "any", "M to L", "M to L"]
     assert frame["job"].tolist() == ["any", "any", "a, b, c, ... (6 in all)", "g"]
@@ -689,8 +728,7 @@ def test_reprs_say_what_matters(small):
     assert small.epsilon == 1 and not small.seeded
     seeded = Synopsis(
         Domain({"<b>": Numeric(0, 1)}, inferred=True),
-        Boxes([[0]], [[32]]),
-        [3],
+        BoxModel(Boxes([[0]], [[32]]), [3], Domain({"<b>": Numeric(0, 1)}, inferred=True).shape),
         privacy_loss=PrivacyLoss(2, seeded=True),
     )
     assert seeded.seeded
@@ -765,7 +803,7 @@ def test_pickles_keep_the_release_and_drop_its_caches(small):
     small.count(QUERIES)
     for other in (pickle.loads(pickle.dumps(small)), copy.deepcopy(small)):
         same(small, other)
-        assert not other.model._intervals
+        assert not other.model._sides
         np.testing.assert_allclose(small.count(QUERIES), other.count(QUERIES))
 
 
@@ -989,8 +1027,6 @@ class Flat:
 
 
 def test_another_model_serves_behind_the_same_interface(monkeypatch, tmp_path):
-    import skdp.synopsis
-
     synopsis = Synopsis.from_model(DOMAIN, Flat(600.0, DOMAIN.shape), mechanism="flat")
     assert synopsis.count({"sex": "Male", "size": "S"}) == pytest.approx(100)
     assert synopsis.mean("age") == pytest.approx(24.5)
@@ -999,7 +1035,7 @@ def test_another_model_serves_behind_the_same_interface(monkeypatch, tmp_path):
     synopsis.save(tmp_path / "flat")
     with pytest.raises(ValueError, match="'flat' is unknown"):
         Synopsis.load(tmp_path / "flat")
-    monkeypatch.setitem(skdp.synopsis._MODELS, "flat", Flat)
+    monkeypatch.setitem(release_synopsis._MODELS, "flat", Flat)
     assert Synopsis.load(tmp_path / "flat").total == 600
     with pytest.raises(ValueError, match="has none"):
         synopsis.model.view = lambda axes: np.zeros((2, 3))
@@ -1009,3 +1045,34 @@ def test_another_model_serves_behind_the_same_interface(monkeypatch, tmp_path):
 def test_box_model_alone_is_enough_for_a_synopsis(small):
     model = BoxModel(small.model.boxes, small.model.counts, DOMAIN.shape)
     assert Synopsis.from_model(DOMAIN, model).count() == small.count()
+
+
+def test_boxes_and_counts_in_place_of_a_model_are_deprecated():
+    domain = Domain({"x": Numeric(0, 9, integer=True)})
+    boxes = Boxes([[0], [5]], [[5], [10]])
+    with pytest.warns(FutureWarning, match="BoxModel"):
+        old = Synopsis(domain, boxes, [5, 7], noise_epsilon=1, mechanism="made")
+    new = Synopsis(domain, BoxModel(boxes, [5, 7], domain.shape, KnownNoise(1)), mechanism="made")
+    assert old.count("x < 3", return_interval=True) == new.count("x < 3", return_interval=True)
+    assert repr(old) == repr(new)
+    with pytest.raises(TypeError, match="counts"):
+        Synopsis(domain, new.model, [5, 7])
+
+
+@pytest.mark.parametrize(
+    ("keywords", "intervals"),
+    [
+        ({}, KnownNoise()),
+        ({"noise_epsilon": [1, 2]}, KnownNoise([1, 2])),
+        ({"noise_variance": [1, 2]}, GaussianNoise([1, 2])),
+        ({"noise_epsilon": 1, "uneven": True, "measured": [4, 8]}, AnySpread(1, [4, 8])),
+    ],
+)
+def test_keywords_of_earlier_versions_name_the_same_intervals(keywords, intervals):
+    boxes = Boxes([[0], [5]], [[5], [10]])
+    old = BoxModel(boxes, [5, 7], (10,), **keywords)
+    new = BoxModel(boxes, [5, 7], (10,), intervals)
+    assert old.to_arrays()[0] == new.to_arrays()[0]
+    if keywords:
+        weights = {0: np.repeat([1.0, 0.0], [3, 7])}
+        assert old.error(weights, 0.9) == new.error(weights, 0.9)

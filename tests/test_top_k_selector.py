@@ -17,14 +17,14 @@ from skdp._random import noise_source
 from skdp.domain import Categorical, Domain, Numeric
 from skdp.selection import _bounded_counts, _ByClass, _ByNumber, most_frequent_items
 
-# Statistical tests have fixed seeds, and this false-alarm rate for another one.
+# Statistical tests have fixed seeds; with another seed they fail with this probability.
 ALARM = 1e-6
 RNG = np.random.default_rng(0)
 CLASSES = ["a", "b", "c"]
 
 
 def signal(n=4000, seed=0, rare=0.5):
-    """Columns 1 and 4 of six tell the class; the others are noise."""
+    """Columns 1 and 4 of six predict the class; the others are noise."""
     rng = np.random.default_rng(seed)
     y = (rng.random(n) < rare).astype(int)
     X = rng.uniform(0, 1, (n, 6))
@@ -63,7 +63,7 @@ def test_one_record_moves_the_scores_by_at_most_the_range(label, make, up):
             assert max(changes) - min(changes) <= score.range
             assert not up or min(changes) >= 0
             widest = max(widest, (max(changes) - min(changes)) / score.range)
-    # Not a bound that holds because it is far too large.
+    # The bound does not hold merely because it is far too large.
     assert widest > 0.9
 
 
@@ -82,7 +82,7 @@ def test_scores_are_those_of_the_definition(label, monkeypatch):
             expected += int((inside * score.weights).max())
     expected -= round(score.spread * math.sqrt(300 * 7))
     assert score.of(codes, 7, labels) == expected
-    # Large domains are counted by sorting, to the same result.
+    # Large domains are counted by sorting, with the same result.
     monkeypatch.setattr(selection, "_DENSE", 0)
     assert score.of(codes, 7, labels) == expected
 
@@ -134,7 +134,7 @@ def test_finds_what_tells_a_number():
     found = DPTopKSelector(1, 1.0, domain=domain, target="pay").fit(
         frame[list("abcd")], frame["pay"]
     )
-    # No linear relation: its covariance with the target is nothing.
+    # No linear relation: its covariance with the target is zero.
     assert found.selected_ == ["c"]
     inside = DPTopKSelector(1, 1.0, domain=domain, target="pay").fit(frame)
     assert inside.get_support().tolist() == [False, False, True, False, False]
@@ -163,7 +163,7 @@ def test_an_identifier_is_not_selected():
 
 
 def test_the_noise_has_the_stated_scale():
-    """Two features, one a certain number of records ahead: how often it wins is known."""
+    """Two features whose scores differ by a given number: how often the better wins is known."""
     n, epsilon, k = 300, 0.5, 1
     lead = 30
     labels = np.repeat([0, 1], n // 2)
@@ -286,7 +286,7 @@ def test_a_person_counts_for_no_more_items_than_the_bound(bound):
 
 
 def noise_of(monkeypatch, **params):
-    """What noise is asked for: [(name, epsilon, sensitivity or range)]."""
+    """Noise that a fit draws: [(name, epsilon, sensitivity or range)]."""
     asked = []
     laplace, top = selection.discrete_laplace, selection.top_k
 
@@ -331,7 +331,7 @@ def test_strange_items_and_persons_are_skipped():
     found = most_frequent_items(
         ["i0"] * 17, 1, ITEMS[:2], 100.0, max_items=1, persons=persons, count_share=0.5
     )
-    # "unheard of", bytes and "x": three persons with a name.
+    # Three persons are named: "unheard of", bytes and "x".
     assert found["count"].tolist() == [3]
 
 

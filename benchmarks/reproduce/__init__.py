@@ -1,9 +1,9 @@
 """Figures of the papers, redrawn with this library.
 
 Each module holds the figures of one paper in ``FIGURES``, a dict from a name to a function
-``(out_dir, quick) -> finding``. The function writes ``NAME.png`` and, with every number that is
-drawn and one row for each, ``NAME.csv``; the `Finding` says what the paper claims, what was found,
-and by which rules on the numbers the two agree. Run one module as
+``(out_dir, quick) -> finding``. The function writes ``NAME.png`` and ``NAME.csv``, which has one
+row for each number in the figure. The `Finding` has the claim of the paper, the result of this
+run, and the rules by which the two are compared. Run one module as
 ``python -m benchmarks.reproduce.gblue --out DIR``, all as ``python -m benchmarks.reproduce``.
 """
 
@@ -16,8 +16,8 @@ from pathlib import Path
 
 __all__ = ["MARKERS", "PALETTE", "Figure", "Finding", "run"]
 
-# Okabe and Ito's colours, which colour-blind readers tell apart; yellow is left out. Lines differ
-# in their markers too.
+# Okabe and Ito's colours, which colour-blind readers can tell apart, without yellow. Lines also
+# differ in their markers.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
 MARKERS = "os^vD*x"
 
@@ -29,11 +29,11 @@ class Finding:
     Parameters
     ----------
     claim : str
-        What the paper says, in other words than its own.
+        What the paper says, in our words.
     found : str
-        What the numbers of this run are.
+        The numbers of this run.
     checks : mapping of str to bool
-        Parts of the claim, each as a rule on the numbers, and whether it holds.
+        Parts of the claim, each as a rule on the numbers, and whether the rule holds.
     """
 
     claim: str
@@ -65,7 +65,7 @@ Figure = Callable[[Path, bool], Finding]
 
 
 def run(figures: Mapping[str, Figure]) -> None:
-    """Command line of a module: draw its figures and print what was found."""
+    """Command line of a module: draw its figures and print the findings."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, default=Path("figures"), help="folder to write")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")

@@ -1,8 +1,9 @@
 """Redraw figures and tables of the five works: ``python -m benchmarks.reproduce --list``.
 
-``--figure NAME`` draws one (or several, repeated), ``--work NAME`` those of a work, ``--all`` every
-one; ``--quick`` takes fewer repetitions. Writes ``NAME.png`` and ``NAME.csv`` into ``--out``, and
-adds to ``findings.csv`` there. ``--publish DIR`` turns that file into tables for the documentation.
+``--figure NAME`` draws one (repeat it for several), ``--work NAME`` those of a work, ``--all`` all
+of them; ``--quick`` uses fewer repetitions. Writes ``NAME.png`` and ``NAME.csv`` into ``--out``,
+and adds to ``findings.csv`` there. ``--publish DIR`` turns that file into tables for the
+documentation.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ COLUMNS = ["figure", "work", "run", "verdict", "claim", "found", "rules", "cpu_s
 
 
 def figures() -> dict[str, tuple[str, Figure]]:
-    """Every figure: its name, which begins with its module, to its work and what draws it."""
+    """Every figure: from its name, which begins with its module, to its work and its function."""
     found: dict[str, tuple[str, Figure]] = {}
     for module, work in WORKS.items():
         drawings = importlib.import_module(f"benchmarks.reproduce.{module}").FIGURES
@@ -54,7 +55,7 @@ def figures() -> dict[str, tuple[str, Figure]]:
 
 
 def add(path: Path, name: str, quick: bool, finding: Finding, cpu: float, seconds: float) -> None:
-    """Add a finding to the file of findings, in place of an older one of the same run."""
+    """Add a finding to the file of findings; it replaces an older one of the same kind of run."""
     row = {
         "figure": name,
         "work": next(module for module in WORKS if name.startswith(module)),
@@ -75,7 +76,7 @@ def add(path: Path, name: str, quick: bool, finding: Finding, cpu: float, second
 def publish(path: Path, folder: Path) -> None:
     """Write a list for each work, a table of how many agree, and some of the pictures, made small.
 
-    A figure has the finding of its full run, else of the quick one.
+    A figure has the finding of its full run, or of the quick run if there is no full one.
     """
     found = pd.read_csv(path)
     # "full" is before "quick".
@@ -161,7 +162,7 @@ def main() -> None:
     if unknown:
         parser.error(f"no figure {unknown[0]!r}; --list names them")
     options.out.mkdir(parents=True, exist_ok=True)
-    # Seeds are what makes a figure repeatable; the warning about them is for releases.
+    # Seeds make a figure repeatable; the warning about them is for releases.
     warnings.simplefilter("ignore")
     begin = time.perf_counter()
     for i, name in enumerate(names):

@@ -1,9 +1,9 @@
 """Figures of the slides on data cubes (SIGMOD 2011): error by dimensions, cuboid, size, and time.
 
-Methods: All, Base, BMax, PMost, and All, BMax, PMost made consistent (a C at the end), each as the
-slides have it; beside them `DataCube`'s "optimized". Errors are variances of a cell at epsilon 1,
-in closed form; they depend on the sizes of the dimensions alone. PMost has the threshold that is
-best for the figure.
+Methods: All, Base, BMax, PMost, and All, BMax, PMost made consistent (a C at the end), each as in
+the slides, and `DataCube`'s "optimized". Errors are variances of a cell at epsilon 1, in closed
+form; they depend only on the sizes of the dimensions. PMost has the threshold that is best for the
+figure.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import pandas as pd
 
 from benchmarks.cubes import SEVEN, SIZES, adult, all_methods, figure
 from benchmarks.reproduce import Finding, run
-from skdp import cuboids
-from skdp.counts import CountTable
+from skdp.kernels import cuboids
 from skdp.mechanisms import discrete_laplace
+from skdp.rows import CountTable
 
 __all__ = ["FIGURES", "cardinalities", "cuboid_orders", "dimensions", "seconds", "seconds_of_parts"]
 
@@ -73,8 +73,8 @@ def cuboid_orders(out_dir: Path, quick: bool) -> Finding:
     base = worst["Base"]
     rises = bool((base.diff().dropna() <= 0).all())
     return Finding(
-        "noise in the base cuboid alone adds up in small cuboids, noise in all of them costs every "
-        "one the same, and BMax lies between.",
+        "with Base, noise adds up in small cuboids; with All, it is the same in every cuboid; BMax "
+        "lies between.",
         f"the error of Base falls from {base.iloc[0]:.3g} in the total to {base.iloc[-1]:.3g} in "
         f"the base, that of All is {worst['All'].max():.3g} everywhere, and BMaxC stays between "
         f"{worst['BMaxC'].min():.3g} and {worst['BMaxC'].max():.3g}; optimized reaches "
@@ -139,7 +139,7 @@ def seconds_of_parts(out_dir: Path, quick: bool) -> Finding:
     parts = {"planning": "#31688e", "measuring": "#d6a84f", "computing cuboids": "#5a9e6f"}
     for number, (part, colour) in enumerate(parts.items()):
         places = np.arange(len(wide)) + 0.27 * (number - 1)
-        # Next to nothing has no place on a logarithmic axis.
+        # A logarithmic axis cannot show times near zero.
         shown = np.maximum(wide[part].to_numpy(), 1e-3)
         ax.barh(places, shown, height=0.25, color=colour, label=part)
     ax.set_yticks(np.arange(len(wide)), wide.index)
@@ -155,8 +155,8 @@ def seconds_of_parts(out_dir: Path, quick: bool) -> Finding:
     search = wide.loc["optimized", "planning"]
     least_squares = wide.loc[["AllC", "BMaxC", "PMostC", "optimized"], "computing cuboids"].max()
     return Finding(
-        "the time is drawn for each subroutine; the text at hand has no values. To be practical, "
-        "choosing cuboids should take less time than publishing them.",
+        "the slides plot the time of each subroutine; the available text has no values. To be "
+        "practical, choosing cuboids should take less time than publishing them.",
         f"planning takes {wide.loc['BMax', 'planning']:.2f} s for BMax and {search:.1f} s for "
         f"optimized, which the slides do not have; measuring at most "
         f"{wide['measuring'].max():.2f} s, and weighted least squares at most "
@@ -231,7 +231,7 @@ def _timed(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
 
 
 def _ranking(table: pd.DataFrame, by: str, what: str) -> Finding:
-    """What the slides show, and whether it shows here too."""
+    """What the slides show, and whether it holds here."""
     texts, checks = [], {}
     for objective, title in TITLES.items():
         wide = table[table["error"] == objective].pivot(
@@ -242,22 +242,22 @@ def _ranking(table: pd.DataFrame, by: str, what: str) -> Finding:
         best = wide[list(SEVEN)].idxmin(axis=1)
         ratio = wide["optimized"] / wide[list(SEVEN)].min(axis=1)
         if objective == "max":
-            checks["BMax has at most the largest error of All and of Base, everywhere"] = bool(
-                beats == len(wide)
-            )
+            rule = "the largest error of BMax is at most that of All and of Base, everywhere"
+            checks[rule] = bool(beats == len(wide))
         else:
             low = (wide["PMost"] <= wide[["All", "Base"]].min(axis=1) * (1 + 1e-9)).mean()
-            checks["PMost has at most the mean error of All and of Base, mostly"] = bool(low > 0.5)
+            rule = "the mean error of PMost is at most that of All and of Base, mostly"
+            checks[rule] = bool(low > 0.5)
         checks[f"consistency does not hurt BMax, {title}"] = bool(gains == len(wide))
         texts.append(
             f"{title}: BMax is at most the better of All and Base at {beats} of {len(wide)} "
-            f"{what}, consistency does not hurt it at {gains}; the best of the seven is "
-            f"{', '.join(best.tolist())}; optimized has {ratio.min():.2f} to {ratio.max():.2f} of "
-            "its variance"
+            f"{what}, and consistency does not hurt it at {gains}; the best of the seven is "
+            f"{', '.join(best.tolist())}; the variance of optimized is {ratio.min():.2f} to "
+            f"{ratio.max():.2f} times as large"
         )
     return Finding(
-        "BMax is below All and Base in the largest error, PMost low in the mean, and the "
-        "consistent versions are below the others.",
+        "BMax has a smaller largest error than All and Base, PMost has a small mean error, and the "
+        "consistent versions have smaller errors than the others.",
         ". ".join(texts) + ".",
         checks,
     )

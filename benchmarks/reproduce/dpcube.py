@@ -1,11 +1,11 @@
 """Figures 3 to 16 of the DPCube paper (SDM 2010): cells, kd-trees, thresholds, budgets.
 
 The paper uses a million census records with age (79 values) and income (100 values), which are not
-to be had. Adult stands in for them, 48,842 records: age x hours worked a week (74 x 99 values) for
-age x income in two dimensions and hours for income in one, because Adult knows income only as
-above or below 50,000 dollars; figure 8 has both. Queries are random ranges, in two dimensions
-rectangles. With a twentieth of the records the same noise weighs twenty times as much in relative
-terms, so shapes can be compared, and levels cannot.
+available. Adult replaces them, with 48,842 records: age x hours worked a week (74 x 99 values)
+instead of age x income in two dimensions, and hours instead of income in one, because Adult has
+income only as above or below 50,000 dollars; figure 8 has both. Queries are random ranges, in two
+dimensions rectangles. With a twentieth of the records, the same noise is twenty times as large in
+relative terms: shapes can be compared, levels cannot.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["FIGURES"]
 
 AGE, HOURS = Numeric(17, 90, integer=True), Numeric(1, 99, integer=True)
 PLANE = Domain({"age": AGE, "hours": HOURS})
-# Answers below this count as this in relative errors, so that empty rectangles do not decide.
+# Relative errors divide by at least this, so that empty rectangles do not dominate.
 SANITY = 10
 COLOURS = {"two-step": "#31688e", "hierarchical": "#d6a84f", "cell": "#b5694a"}
 LINES = {**COLOURS, "interactive": "#1b1b1b"}
@@ -118,18 +118,18 @@ def figures_3_to_5(out_dir: Path, quick: bool) -> Finding:
     noise = table["noise"].abs().mean()
     alike = np.corrcoef(table["original"], table["released"])[0, 1]
     return Finding(
-        "the released distribution looks like the original one, noise apart.",
-        f"at epsilon .05 the mean absolute noise is {noise:.0f} records a cell (20 expected) under "
-        f"a mode of {truth.max():.0f}; cells of hardly anybody are noise alone.",
+        "apart from noise, the released distribution looks like the original one.",
+        f"at epsilon 0.05 the mean absolute noise is {noise:.0f} records per cell (20 expected), "
+        f"and the largest cell has {truth.max():.0f}; cells with very few records show only noise.",
         {
-            "correlation of the two at least .99": alike >= 0.99,
+            "correlation of the two at least 0.99": alike >= 0.99,
             "mean absolute noise within half of the expected 20": 10 <= noise <= 30,
         },
     )
 
 
 def line_errors(quick: bool) -> NDArray[np.float64]:
-    """Absolute errors of 1,000 random ranges in each of 100 releases at epsilon .05."""
+    """Absolute errors of 1,000 random ranges in each of 100 releases at epsilon 0.05."""
     rng = np.random.default_rng(3)
     ends = np.sort(rng.integers(0, HOURS.size, size=(1000, 2)), axis=1)
     errors = []
@@ -152,9 +152,9 @@ def figure_6(out_dir: Path, quick: bool) -> Finding:
     figure.savefig(out_dir / "dpcube_figure_6.png")
     return Finding(
         "the mean error is 62.2 over 100 cells, and small errors are the most frequent.",
-        f"{errors.mean():.1f} over {HOURS.size} cells. The error is that of the noise alone and "
-        "does not depend on the data: 62 is what ranges of 8 cells have on average, so the paper's "
-        "were shorter than random pairs of ends.",
+        f"{errors.mean():.1f} over {HOURS.size} cells. The error comes from the noise "
+        "alone and does not depend on the data. Ranges of 8 cells have a mean error of 62, so the "
+        "paper's ranges were shorter than random ones.",
         {
             "mean error within half of 62.2": abs(errors.mean() - 62.2) <= 31.1,
             "the first class of errors is the most frequent": int(share.argmax()) == 0,
@@ -183,8 +183,8 @@ def figure_7(out_dir: Path, quick: bool) -> Finding:
     far = table["published"] >= 2 * table["actual"]
     return Finding(
         "actual errors are far below the bound.",
-        f"at delta .05 the bound is {row['published']:.0f}, the error {row['actual']:.0f}. The gap "
-        "is not the data's doing: a tight bound for one query over all cells is "
+        f"at delta 0.05 the bound is {row['published']:.0f}, the error {row['actual']:.0f}. The "
+        "gap does not depend on the data: a tight bound for one query over all cells is "
         f"{row['one query']:.0f}, for all sets of cells at once {row['every query']:.0f}.",
         {"the published bound is at least twice the error at every delta": bool(far.all())},
     )
@@ -213,7 +213,7 @@ def figure_8(out_dir: Path, quick: bool) -> Finding:
         large = table["records"] >= 500
         most_off[by] = float(off[large].mean())
         findings.append(
-            f"by {by} off by {off[large].mean():.1f} years on average in the "
+            f"by {by}, averages are off by {off[large].mean():.1f} years in the "
             f"{large.sum()} groups of 500 records or more"
             + (f" and by {off[~large].mean():.0f} in the others" if (~large).any() else "")
         )
@@ -228,9 +228,9 @@ def figure_8(out_dir: Path, quick: bool) -> Finding:
     pd.concat(tables).to_csv(out_dir / "dpcube_figure_8.csv", index=False)
     figure.savefig(out_dir / "dpcube_figure_8.png")
     return Finding(
-        "averages of groups hardly change, with 10,000 records a group.",
-        f"{'; '.join(findings)}. No bound covers averages, in the paper or here, and small groups "
-        "show why.",
+        "averages of groups of 10,000 records hardly change.",
+        f"{'; '.join(findings)}. There is no bound for averages, in the paper or here; small "
+        "groups show why.",
         {
             f"by {by}, groups of 500 or more are off by at most 2 years on average": off <= 2
             for by, off in most_off.items()
@@ -303,12 +303,12 @@ def figures_9_and_10(out_dir: Path, quick: bool) -> Finding:
         for epsilon in epsilons
     }
     return Finding(
-        "the error is least at a height of about 13, with a million records, and larger on either "
-        "side.",
-        f"it is least at {best[0.1]} for alpha .1 and {best[1.0]} for alpha 1, of heights up to "
-        f"{max(heights)}; a smaller budget, or fewer records, supports fewer levels.",
+        "with a million records, the error is smallest at a height of about 13 and larger on "
+        "either side.",
+        f"among heights up to {max(heights)} it is smallest at {best[0.1]} for alpha 0.1 and at "
+        f"{best[1.0]} for alpha 1; a smaller budget, or fewer records, supports fewer levels.",
         {
-            "the least error is inside the range of heights at alpha .1": (
+            "the smallest error is inside the range of heights at alpha 0.1": (
                 min(heights) < best[0.1] < max(heights)
             ),
             "the best height at alpha 1 is 11 or more": best[1.0] >= 11,
@@ -336,14 +336,15 @@ def figures_11_and_12(out_dir: Path, quick: bool) -> Finding:
     raw = table[table["method"].str.contains("raw")]["absolute"]
     paired = table[table["method"] == "xi1 = 100"]["absolute"]
     return Finding(
-        "the threshold xi0 matters much.",
+        "the threshold xi0 has a large effect.",
         "over this range of xi0 the error changes by a factor of "
         + ", ".join(f"{factor:.1f} ({name})" for name, factor in spread.items())
         + f". Without the correction of H for noise the error at xi1 = 100 is {raw.min():.0f} to "
-        f"{raw.max():.0f}, with it {paired.min():.0f} to {paired.max():.0f}: uncorrected, a "
-        "threshold divides more, so the two have to be compared at their best.",
+        f"{raw.max():.0f}, with it {paired.min():.0f} to {paired.max():.0f}. Without the "
+        "correction the same threshold divides more boxes, so the two should be compared at their "
+        "best thresholds.",
         {
-            f"the error changes at least by half with xi0 at {name}": factor >= 1.5
+            f"the error changes by at least half with xi0 at {name}": factor >= 1.5
             for name, factor in spread.items()
         },
     )
@@ -364,17 +365,16 @@ def figures_13_and_14(out_dir: Path, quick: bool) -> Finding:
     for kind in ("absolute", "relative"):
         wide = table.pivot(index="alpha", columns="method", values=kind)
         least = wide.idxmin(axis=1)
-        checks[f"two-step has the least {kind} error at every alpha"] = bool(
+        checks[f"two-step has the lowest {kind} error at every alpha"] = bool(
             (least == "two-step").all()
         )
         wins[kind] = ", ".join(f"{name} at alpha {alpha:g}" for alpha, name in least.items())
-    checks["two-step has the least error at the smallest alpha"] = all(
+    checks["two-step has the lowest error at the smallest alpha"] = all(
         won.startswith("two-step") for won in wins.values()
     )
     return Finding(
-        "the two-step kd-tree is the best for every budget, above all in relative error.",
-        f"the least absolute error has {wins['absolute']}; the least relative error "
-        f"{wins['relative']}.",
+        "the two-step kd-tree is the best at every budget, most clearly in relative error.",
+        f"lowest absolute error: {wins['absolute']}; lowest relative error: {wins['relative']}.",
         checks,
     )
 
@@ -400,12 +400,12 @@ def figures_15_and_16(out_dir: Path, quick: bool) -> Finding:
         crossing[kind] = released["two-step"][i] / unit
     first = {kind: int(np.ceil(number)) for kind, number in crossing.items()}
     return Finding(
-        "a release beats answering one by one from about 3 queries (absolute error) and 7 "
-        "(relative error).",
-        f"the two-step tree wins from {first['absolute']} and {first['relative']} queries at alpha "
-        f"{alpha:g}; where it begins depends on the data, that there is such a point does not.",
+        "a release is more accurate than answering one by one from about 3 queries (absolute "
+        "error) and 7 (relative error) on.",
+        f"at alpha {alpha:g} the two-step tree is more accurate from {first['absolute']} and "
+        f"{first['relative']} queries on; these numbers depend on the data.",
         {
-            "it wins by 1,000 queries, in both errors": max(first.values()) <= 1000,
+            "it is more accurate at 1,000 queries, in both errors": max(first.values()) <= 1000,
             "at most three times as many are needed as in the paper, in both": (
                 first["absolute"] <= 9 and first["relative"] <= 21
             ),

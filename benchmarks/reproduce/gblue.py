@@ -1,10 +1,10 @@
 """Figures 4 and 5 of the GBLUE paper (CLOUDCOM-ASIA 2013): running time, and error of ranges.
 
 The paper counts accesses to a web shop on 2,010 days (716,064 in all) and compares its iterative
-estimate on a near-balanced tree of branching 12 with the closed form of Hay et al. on perfect trees
-of branching 2 and 12, padded with empty days. That data set is not to be had; daily counts with a
-trend, a week and a year stand in for it. Nothing depends on them: all these estimates are
-unbiased and linear, so that their errors are those of the noise alone.
+estimate on a near-balanced tree of branching 12 with the closed form of Hay et al. on perfect
+trees of branching 2 and 12, padded with empty days. That data set is not available; simulated
+daily counts with a trend, a weekly and a yearly cycle replace it. The results do not depend on
+them: all these estimates are unbiased and linear, so their errors come from the noise alone.
 """
 
 from __future__ import annotations
@@ -153,15 +153,15 @@ def figure_4(out_dir: Path, quick: bool) -> Finding:
     )
     steady = bool((closed.max(axis=1) < 2 * closed.min(axis=1)).all())
     return Finding(
-        "its sweeps take longer at a smaller tolerance, and the time of the closed forms does not "
-        "depend on epsilon.",
+        "the sweeps of GBLUE take longer at a smaller tolerance, and the time of the closed forms "
+        "does not depend on epsilon.",
         f"{few:.1f} sweeps ({loose:.2f} ms) at 1e-3 and {many:.1f} ({tight:.2f} ms) at 1e-6; "
         f"closed forms {mean['Boost-2']:.2f} and {mean['Boost-12']:.2f} ms. Two passes on the same "
         f"tree give the limit of the sweeps without a tolerance in {passes:.2f} ms, "
         f"{tight / passes:.0f} times as fast.",
         {
             "more sweeps at 1e-6 than at 1e-3": many > few,
-            "closed forms steady within a factor of two over epsilon": steady,
+            "time of the closed forms within a factor of two over epsilon": steady,
         },
     )
 
@@ -221,7 +221,7 @@ def figure_5(out_dir: Path, quick: bool) -> Finding:
     best = (wide["GBLUE-12"] <= wide[["Boost-2", "Boost-12"]].min(axis=1)).sum()
     worst = (wide["Boost-2"] >= wide[["GBLUE-12", "Boost-12"]].max(axis=1)).sum()
     return Finding(
-        "GBLUE-12 is the most and Boost-2 the least accurate.",
+        "GBLUE-12 is the most accurate and Boost-2 the least accurate.",
         f"GBLUE-12 is the best of the three at {best} of {len(wide)} lengths and Boost-2 the worst "
         f"at {worst}; mean squared errors over the lengths {mean['Boost-2']:.0f} (Boost-2), "
         f"{mean['Boost-12']:.0f} (Boost-12), {mean['GBLUE-12']:.0f} (GBLUE-12). The default of "

@@ -1,12 +1,12 @@
 """Figures 3 to 13 and tables 2 to 4 of the HDPView paper (PVLDB 2022).
 
 HDPView runs with ``calibration="paper"``, PrivTree with the published noise. Of the paper's tables
-Small-adult, Numerical-adult, Adult, Electricity and Phoneme are at hand; Jm1, Traffic, Bitcoin and
-Gowalla are not: two DPBench histograms (MDSalary, twitter) join figure 3, check-ins drawn from
-another DPBench histogram stand in for Gowalla in figure 4, Adult for Jm1 in figure 6. Of its
-competitors PrivTree and Identity are in this library; HDMM, DAWA and PrivBayes are not, and pair
-views, this library's own default, are drawn instead. Where the paper gives PrivTree all attributes
-of a wide table at once, here it halves at most 10.
+Small-adult, Numerical-adult, Adult, Electricity and Phoneme are available; Jm1, Traffic, Bitcoin
+and Gowalla are not. Figure 3 has two DPBench histograms (MDSalary, twitter) in addition; check-ins
+drawn from another DPBench histogram replace Gowalla in figure 4, and Adult replaces Jm1 in figure
+6. Of the paper's competitors, PrivTree and Identity are in this library; HDMM, DAWA and PrivBayes
+are not. Pair views, this library's default, are drawn instead. The paper's PrivTree halves all
+attributes of a wide table at once; here it halves at most 10.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from numpy.typing import NDArray
 from benchmarks import _data
 from benchmarks.reproduce import Finding, run
 from skdp import Domain, Numeric, PairViewSynthesizer
-from skdp.counts import CountTable
 from skdp.exceptions import InsecureSeedWarning
 from skdp.kernels.hdpview import CALIBRATIONS, Calibration, hdpview, hdpview_parts
 from skdp.kernels.privtree import privtree, privtree_parts
-from skdp.synopsis import Boxes, BoxModel
+from skdp.release import Boxes, BoxModel
+from skdp.rows import CountTable
 
 __all__ = ["FIGURES"]
 
 TABLES = ("adult", "electricity", "numerical", "small", "phoneme", "mdsalary", "twitter")
-# Bins of each number of the tables that come as they are.
+# Bins of each numeric column of the tables that are used unchanged.
 BINS = {"phoneme": 10, "electricity": 100}
 COLOURS = {
     "HDPView": "#31688e",
@@ -254,7 +254,7 @@ def table_2(out_dir: Path, quick: bool) -> Finding:
         f"(Identity) times, blocks {here.loc['PrivTree', 'relative_size']:.3g} and "
         f"{here.loc['Identity', 'relative_size']:.2g} times; pair views "
         f"{here.loc['pair views', 'relative']:.2f} times the error. Jm1, where PrivTree does worst "
-        "in the paper, is not at hand.",
+        "in the paper, is not available.",
         {
             "PrivTree's mean relative error is above 1": bool(here.loc["PrivTree", "relative"] > 1),
             "it is at least a third of the paper's 7.05": bool(
@@ -359,8 +359,8 @@ def table_4(out_dir: Path, quick: bool) -> Finding:
     )
     return Finding(
         "a release takes up to 1e13 times less space than noisy counts of all cells.",
-        f"{pairs}; the most is saved on {found.loc[saving.idxmax(), 'table']}, a factor of "
-        f"{saving.max():.1e}. The paper does not say how it writes a block; here it is two numbers "
+        f"{pairs}; the largest saving is on {found.loc[saving.idxmax(), 'table']}, a factor of "
+        f"{saving.max():.1e}. The paper does not give its format; here a block takes two numbers "
         "of four bytes for each attribute and one of eight.",
         {
             "a saving of 1e11 or more on Adult": bool(saving[0] >= 1e11),
@@ -491,8 +491,8 @@ def figure_6(out_dir: Path, quick: bool) -> Finding:
         best = min(trees, key=trees.__getitem__)
         checks[f"HDPView below PrivTree with any number on {name}"] = bool(view < trees[best])
         findings.append(
-            f"on {name} PrivTree's error is least with {best} attributes, {trees[best]:.0f}, "
-            f"and HDPView's is {view:.0f}"
+            f"on {name} PrivTree's smallest error is {trees[best]:.0f}, with {best} attributes, "
+            f"and HDPView's error is {view:.0f}"
         )
     found = pd.DataFrame(rows, columns=["table", "method", "attributes", "rmse"])
     found.to_csv(out_dir / "hdpview_figure_6.csv", index=False)
@@ -538,7 +538,7 @@ def figure_7(out_dir: Path, quick: bool) -> Finding:
         "HDPView's goes from "
         f"{wide['HDPView'].iloc[0]:.0f} with {wide.index[0]} attributes to "
         f"{wide['HDPView'].iloc[-1]:.0f} with {wide.index[-1]}, "
-        f"that of pair views, which stand in for PrivBayes, from {wide['pair views'].iloc[0]:.0f} "
+        f"that of pair views, drawn in place of PrivBayes, from {wide['pair views'].iloc[0]:.0f} "
         f"to {wide['pair views'].iloc[-1]:.0f}.",
         {"HDPView's error at most doubles": bool(growth["HDPView"] <= 2)},
     )
@@ -624,12 +624,12 @@ def sweep(
         # A tie within two standard errors of the means counts as best.
         error = float(best["spread"]) / (2 if quick else 6) ** 0.5
         checks[
-            f"epsilon {epsilon:g}: least at {label} {good[0]:g} to {good[1]:g}, or within two "
+            f"epsilon {epsilon:g}: smallest at {label} {good[0]:g} to {good[1]:g}, or within two "
             "standard errors or 5% of it"
         ] = bool(inside.min() <= max(best["rmse"] * 1.05, best["rmse"] + 2 * error))
         findings.append(
-            f"at epsilon {epsilon:g} the error is least, {best['rmse']:.0f}, at {best[label]:g} "
-            f"and at most {each['rmse'].max():.0f}"
+            f"at epsilon {epsilon:g} the smallest error is {best['rmse']:.0f}, at "
+            f"{best[label]:g}, and the largest {each['rmse'].max():.0f}"
         )
     ax.set(yscale="log", xlabel=label, ylabel="RMSE of 2-way ranges", title=name)
     ax.legend(frameon=False)
@@ -652,7 +652,7 @@ def figure_9(out_dir: Path, quick: bool) -> Finding:
         _tenths(1, 3, 5, 7, 8, 9),
         lambda ratio: {"shares": (ratio, gamma)},
         quick,
-        "a ratio of .7 to .9 is best.",
+        "a ratio of 0.7 to 0.9 is best.",
         (0.7, 0.9),
     )
 
@@ -668,7 +668,7 @@ def figure_10(out_dir: Path, quick: bool) -> Finding:
         _tenths(1, 3, 5, 7, 9),
         lambda gamma: {"shares": (ratio, gamma)},
         quick,
-        "most of the budget should go to the tests (gamma .9).",
+        "most of the budget should go to the tests (gamma 0.9).",
         (0.7, 0.9),
     )
 

@@ -2,9 +2,9 @@
 
 Its names: DPLloyd is "lloyd", DPLloyd-Impr "lloyd-improved", EUGkM "extended-grid", UGkM
 "uniform-grid", MkM "m-estimator", PGkM "genetic", GkM "sample-aggregate". NICV is the mean squared
-distance of a row to its nearest centroid. Of its six data sets, S1, Adult and the check-ins are at
-hand; three Gaussian clusters in ten dimensions stand in for Lifesci, and TIGER and Image are left
-out. Repetitions are fewer than its 100 to 3,000.
+distance of a row to its nearest centroid. Of its six data sets, S1, Adult and the check-ins are
+available; three Gaussian clusters in ten dimensions replace Lifesci, and TIGER and Image are left
+out. There are fewer repetitions than its 100 to 3,000.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def figure_4_1(out: Path, quick: bool) -> Finding:
         good < min(ratio["GkM"], ratio["PGkM"]),
         "GkM and PGkM are much worse than the improved Lloyd algorithm and the grids.",
         "EUGkM, UGkM and DPLloyd-Impr are all nearer the best NICV than GkM and PGkM",
-        "mean ratio to the best NICV "
+        "mean ratio to the best NICV: "
         + ", ".join(f"{m} {r:.2f}" for m, r in sorted(ratio.items(), key=lambda item: item[1]))
         + f"; auto, which the dissertation does not have: {ours:.2f}.",
     )
@@ -178,7 +178,7 @@ def figure_4_2(out: Path, quick: bool) -> Finding:
         grid < rounds,
         "in two dimensions EUGkM is better than the improved Lloyd algorithm.",
         "EUGkM has the smaller mean ratio to the best NICV",
-        f"mean ratio to the best NICV {grid:.2f} (EUGkM), {rounds:.2f} (DPLloyd-Impr).",
+        f"mean ratio to the best NICV: {grid:.2f} (EUGkM), {rounds:.2f} (DPLloyd-Impr).",
     )
 
 
@@ -219,8 +219,8 @@ def figure_4_3(out: Path, quick: bool) -> Finding:
     )
     return _verdict(
         bool(growth[0] > growth[1] and found[2].mean() <= found[0].mean() * 1.05),
-        "EUGkM suffers more from dimensions than the improved Lloyd algorithm, and Hybrid scales "
-        "better than EUGkM.",
+        "the error of EUGkM grows faster with the dimensions than that of the improved Lloyd "
+        "algorithm, and Hybrid scales better than EUGkM.",
         "the excess of EUGkM grows more than DPLloyd-Impr's, and Hybrid's mean is at most 1.05 "
         "times EUGkM's",
         f"from the fewest to the most dimensions the excess of EUGkM grows {growth[0]:.0f} times, "
@@ -269,7 +269,7 @@ def figure_4_5(out: Path, quick: bool) -> Finding:
         ratio["Hybrid"] <= 1.1 * min(ratio.values()),
         "Hybrid is as good as the better of its parts, and better in many dimensions.",
         "Hybrid's mean ratio to the best NICV is at most 1.1 times that of either part",
-        "mean ratio to the best NICV " + ", ".join(f"{m} {r:.3f}" for m, r in ratio.items()) + ".",
+        "mean ratio to the best NICV: " + ", ".join(f"{m} {r:.3f}" for m, r in ratio.items()) + ".",
     )
 
 
@@ -316,9 +316,9 @@ def figure_4_6(out: Path, quick: bool) -> Finding:
     _save(out, "kmeans_figure_4_6", figure, rows)
     return _verdict(
         all(smaller_is_better),
-        "blocks of N^.6 rows are far from the best size; noise is nearly all of the error, and "
+        "blocks of N^0.6 rows are far from the best size; noise is nearly all of the error, and "
         "smaller blocks are better.",
-        "a smaller block than N^.6 has the smaller error on every set",
+        "a smaller block than N^0.6 has the smaller error on every set",
         f"a smaller block is better on {sum(smaller_is_better)} of {len(sets)} sets.",
     )
 
@@ -339,7 +339,7 @@ def figure_4_7(out: Path, quick: bool) -> Finding:
                 warnings.simplefilter("ignore")  # it says that it has not converged
                 fits = [KMeans(k, init=s, n_init=1, max_iter=n).fit(sample) for s in starts]
             curves["Lloyd"].append(float(np.mean([fit.inertia_ / len(sample) for fit in fits])))
-            # So much budget that the best are always selected.
+            # The budget is so large that the best are always selected.
             task = _task(sample, k, {"rounds": 10**7}, seed=3)
             centers = genetic(task, rounds=n).centroids
             curves["genetic"].append(nicv(sample, _decode(centers)))
@@ -367,7 +367,7 @@ def figure_4_7(out: Path, quick: bool) -> Finding:
 
 
 def figure_4_8(out: Path, quick: bool) -> Finding:
-    """CPU seconds of a fit at epsilon .1."""
+    """CPU seconds of a fit at epsilon 0.1."""
     algorithms = ("lloyd", "extended-grid", "auto")
     sets = _sets(quick)
     figure, (ax,) = _panels(1)
@@ -408,7 +408,7 @@ def _validity_table(
     if quick:
         epsilons = (0.1, 0.3) if X.shape[1] > 3 else (0.5, 2.0)
     runs = 5 if quick else 10 if X.shape[1] > 2 else 40
-    # What the true rows choose.
+    # The choice on the true rows.
     exact = {k: KMeans(k, n_init=30, random_state=0).fit(X).cluster_centers_ for k in candidates}
     validity = {k: ray_turi(X, np.ones(len(X)), centers) for k, centers in exact.items()}
     true = min(validity, key=lambda k: validity[k])
@@ -442,14 +442,14 @@ def _validity_table(
     _save(out, name, figure, rows)
     tried = ", ".join(f"{k} {validity[k]:.2f}" for k in sorted(validity))
     return Finding(
-        f"the true rows of {_STANDS_FOR.get(data, data)} choose k = {expected}, and at epsilon "
-        f"{max(epsilons):g} the synopsis mostly does.",
-        f"the true rows choose {true} (validity {tried}); at epsilon {max(epsilons):g} the "
-        f"synopsis does in {chosen.count(true)} of {runs} runs, and {expected} in "
-        f"{chosen.count(expected)}.",
+        f"on the true rows of {_STANDS_FOR.get(data, data)} the index chooses k = {expected}, and "
+        f"on the synopsis at epsilon {max(epsilons):g} it mostly does.",
+        f"on the true rows the index chooses {true} (validity {tried}); on the synopsis at epsilon "
+        f"{max(epsilons):g} it does in {chosen.count(true)} of {runs} runs, and chooses {expected} "
+        f"in {chosen.count(expected)}.",
         {
-            f"the true rows choose {expected}": true == expected,
-            f"at epsilon {max(epsilons):g} the synopsis mostly chooses what they do": (
+            f"{expected} is chosen on the true rows": true == expected,
+            f"at epsilon {max(epsilons):g} mostly the same is chosen on the synopsis": (
                 chosen.count(true) > runs / 2
             ),
         },

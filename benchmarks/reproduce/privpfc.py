@@ -1,9 +1,9 @@
 """Figures 3.2 to 3.12 of the dissertation (PrivPfC), redrawn.
 
-The dissertation's tables Bank, US and BR are not here, and neither are PrivBayes, PrivGene,
-PrivLocal and PrivateERM. The figures compare PrivPfC (as it wrote it, and as this library does)
+The dissertation's tables Bank, US and BR are not available, and PrivBayes, PrivGene, PrivLocal and
+PrivateERM are not implemented. The figures compare PrivPfC (as published, and as in this library)
 with DiffGen and projected histograms on Adult, NLTCS, phoneme and electricity. Numbers are means
-over folds and seeds; a figure's finding says which of its claims hold.
+over folds and seeds; the finding of a figure says which of its claims hold.
 
 Run as ``python -m benchmarks.reproduce.privpfc --out figures``, with the names of figures or all.
 """
@@ -33,17 +33,17 @@ from skdp import (
     PrivPfCTransformer,
     ProjectedHistogramTransformer,
 )
-from skdp.counts import CountTable
 from skdp.exceptions import InsecureSeedWarning
 from skdp.kernels import privpfc as kernel
 from skdp.kernels.privpfc import Quality, grid_scores, paper_grids
+from skdp.rows import CountTable
 
 __all__ = ["FIGURES"]
 
 EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0)
 METHODS: dict[str, Callable[..., Any]] = {
     "PrivPfC": PrivPfCTransformer,
-    "PrivPfC, as written": lambda epsilon, **given: PrivPfCTransformer(
+    "PrivPfC, as published": lambda epsilon, **given: PrivPfCTransformer(
         epsilon, selection="paper", **given
     ),
     "DiffGen": DiffGenTransformer,
@@ -135,7 +135,7 @@ def _error(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsecureSeedWarning)
         if kind == "svm":
-            # Hours on all cells of a fine grid: two thousand rows drawn in proportion do.
+            # All cells of a fine grid take hours; two thousand rows drawn in proportion are enough.
             model = PrivateClassifier(_DrawnSVC(), release, n_samples=2000, random_state=fold)
         else:
             model = PrivateClassifier(_classifier(kind), release)
@@ -163,7 +163,7 @@ def _lines(problem: tables.Problem, kind: str) -> dict[str, float]:
     y = problem.labels
     values, counts = np.unique(y[train], return_counts=True)
     if kind == "svm":
-        # Not the first ones: the rows of some tables lie in the order of their labels.
+        # Not the first ones: some tables are sorted by label.
         train = np.random.default_rng(0).permutation(train)[:3000]
     fitted = _classifier(kind).fit(X.iloc[train], y[train])
     return {
@@ -218,8 +218,8 @@ def _winner(claim: str, frame: pd.DataFrame) -> Finding:
     won = {name: int((means[name] <= others).sum()) for name in _OURS}
     return Finding(
         claim,
-        f"of {len(means)} settings PrivPfC has the smallest error in {won['PrivPfC']}, as written "
-        f"in {won['PrivPfC, as written']}; means {_listed(means.mean())}.",
+        f"of {len(means)} settings PrivPfC has the smallest error in {won['PrivPfC']}, as "
+        f"published in {won['PrivPfC, as published']}; means {_listed(means.mean())}.",
         {
             f"{name} has the smallest error in most settings": won[name] > len(means) / 2
             for name in _OURS
@@ -232,7 +232,7 @@ def _winner(claim: str, frame: pd.DataFrame) -> Finding:
     )
 
 
-_OURS = ("PrivPfC", "PrivPfC, as written")
+_OURS = ("PrivPfC", "PrivPfC, as published")
 
 
 def _listed(values: pd.Series) -> str:
@@ -288,10 +288,10 @@ def _figure_3_3(out_dir: Path, quick: bool) -> Finding:
     frame = pd.DataFrame(rows, columns=["epsilon", "two largest", "exact"])
     _draw_points(out_dir, "privpfc_figure_3_3", frame)
     return Finding(
-        "the quality of the two largest counts and the exact one have a correlation of .936 "
-        "(standard deviation .026).",
+        "the quality of the two largest counts and the exact one have a correlation of 0.936 "
+        "(standard deviation 0.026).",
         f"on Adult's marital status {np.mean(found):.4f} (standard deviation {np.std(found):.4f}).",
-        {"a correlation of at least .91": bool(np.mean(found) >= 0.91)},
+        {"a correlation of at least 0.91": bool(np.mean(found) >= 0.91)},
     )
 
 
@@ -373,7 +373,7 @@ def _figure_3_8(out_dir: Path, quick: bool) -> Finding:
             float(pool),
             _error(problem, METHODS[name], epsilon, "tree", fold, max_grids=pool)[0],
         )
-        for name in ("PrivPfC", "PrivPfC, as written")
+        for name in ("PrivPfC", "PrivPfC, as published")
         for epsilon in (0.05, 0.5)
         for pool in pools
         for fold in range(1 if quick else 3)
@@ -383,7 +383,7 @@ def _figure_3_8(out_dir: Path, quick: bool) -> Finding:
     many = min(10_000, written.columns.max())
     gain = (written[100] - written[many]).mean()
     checks = {
-        f"as written, {many:,.0f} candidates are better than 100 by .002 or more": gain >= 0.002
+        f"as published, {many:,.0f} candidates are better than 100 by 0.002 or more": gain >= 0.002
     }
     if written.columns.max() > many:
         more = (written[many] - written[written.columns.max()]).abs().mean()
@@ -398,7 +398,7 @@ def _figure_3_8(out_dir: Path, quick: bool) -> Finding:
 def _figure_3_9(out_dir: Path, quick: bool) -> Finding:
     problem = tables.adult()
     shares = {"3/37/60": "0.37", "3/10/87": "0.10"}
-    forms = {"as written": METHODS["PrivPfC, as written"], "ours": PrivPfCTransformer}
+    forms = {"as published": METHODS["PrivPfC, as published"], "ours": PrivPfCTransformer}
     cells = []
     kept = dict(kernel.SHARES)
     for split, share in shares.items():
@@ -412,13 +412,13 @@ def _figure_3_9(out_dir: Path, quick: bool) -> Finding:
         finally:
             kernel.SHARES.update(kept)
     means = _variants(out_dir, "privpfc_figure_3_9", cells, "epsilon")
-    gain = means.loc["3/37/60, as written"] - means.loc["3/10/87, as written"]
+    gain = means.loc["3/37/60, as published"] - means.loc["3/10/87, as published"]
     return Finding(
-        "the split 3/10/87 is as good as 3/37/60, and a little better from epsilon .2 on.",
+        "the split 3/10/87 is as good as 3/37/60, and a little better from epsilon 0.2 on.",
         f"{_lines_of(means)}.",
         {
-            "as written, it costs at most .005 anywhere": bool((gain >= -0.005).all()),
-            "as written, it is better on average from epsilon .2": bool(
+            "as published, it costs at most 0.005 anywhere": bool((gain >= -0.005).all()),
+            "as published, it is better on average from epsilon 0.2": bool(
                 gain[gain.index >= 0.2].mean() > 0
             ),
         },
@@ -426,7 +426,7 @@ def _figure_3_9(out_dir: Path, quick: bool) -> Finding:
 
 
 def _figure_3_10(out_dir: Path, quick: bool) -> Finding:
-    """What the noise of the choice costs: choosing without noise is not private."""
+    """What the noise of the selection costs: a selection without noise is not private."""
     problem = tables.adult()
     cells = []
     epsilons = (0.1, 1.0) if quick else EPSILONS
@@ -440,13 +440,13 @@ def _figure_3_10(out_dir: Path, quick: bool) -> Finding:
     means = _variants(out_dir, "privpfc_figure_3_10", cells, "epsilon")
     mean = means.mean(axis=1)
     return Finding(
-        "choosing without noise gains something for PrivPfC, and DiffGen stays behind even so.",
+        "a selection without noise helps PrivPfC a little, and DiffGen is worse even with one.",
         f"{_lines_of(means)}.",
         {
             "PrivPfC gains on average": bool(
                 mean["PrivPfC, choice without noise"] < mean["PrivPfC"]
             ),
-            "DiffGen without noise is behind PrivPfC with it": bool(
+            "DiffGen without noise is worse than PrivPfC with noise": bool(
                 mean["DiffGen, choice without noise"] > mean["PrivPfC"]
             ),
         },
@@ -468,7 +468,7 @@ def _noise_free_choice(
 
 
 def _figure_3_11(out_dir: Path, quick: bool) -> Finding:
-    """Adult with ever more of its predictors, those that tell the label best first."""
+    """Adult with more and more predictors, the most informative on the label first."""
     problem = tables.adult()
     codes = problem.domain.encode(problem.rows)
     names = list(problem.predictors)
@@ -491,11 +491,11 @@ def _figure_3_11(out_dir: Path, quick: bool) -> Finding:
     means = _variants(out_dir, "privpfc_figure_3_11", cells, "dimensions")
     spread = means.max(axis=1) - means.min(axis=1)
     return Finding(
-        "at epsilon .5 the errors of PrivPfC, DiffGen and PPH hardly depend on the number of "
+        "at epsilon 0.5 the errors of PrivPfC, DiffGen and PPH hardly depend on the number of "
         "dimensions, and PrivPfC's is the smallest.",
         f"{_lines_of(means)}.",
         {
-            "no error changes by more than .03": bool(spread.max() <= 0.03),
+            "no error changes by more than 0.03": bool(spread.max() <= 0.03),
             "PrivPfC has the smallest mean, in either form": bool(
                 means.loc[list(_OURS)].mean(axis=1).max()
                 <= means.loc[["DiffGen", "PPH"]].mean(axis=1).min()

@@ -1,13 +1,13 @@
 """Tables 5.3 to 5.6 and figures 5.9 to 5.16 of D. Su's dissertation (Purdue, 2016), drawn again.
 
-Score error rate and false negative rate of private selections of the top c items, over c; besides
-them the score missed, in which items short of c count as nothing (the error rate averages over what
-was selected, and so rewards who selects little; for lists the two are the same). The data
-sets are retail in place of BMS-POS, the head of Kosarak, and simulated Zipf frequencies; AOL is not
-there, so the tables and figures of AOL and Zipf show Zipf alone. "ours" is this library.
+Score error rate and false negative rate of private selections of the top c items, over c; and the
+score missed, in which items short of c count as zero (the error rate averages over the selected
+items, and so favours a method that selects few; for lists the two are the same). The data sets are
+retail in place of BMS-POS, the head of Kosarak, and simulated Zipf frequencies. AOL is not
+available, so the tables and figures of AOL and Zipf show only Zipf. "ours" is this library.
 
-Every entry of `FIGURES` writes a PNG and a tidy CSV and returns what is to be seen. Run as
-``python -m benchmarks.reproduce.svt --out figures``; ``--quick`` takes 20 runs, 3 values of c.
+Every entry of `FIGURES` writes a PNG and a tidy CSV and returns a finding. Run as
+``python -m benchmarks.reproduce.svt --out figures``; ``--quick`` uses 20 runs and 3 values of c.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _save(figure: Figure, table: pd.DataFrame, out_dir: Path, name: str) -> None
 
 
 def _finding(table: pd.DataFrame, setting: str, figures: list[str]) -> Finding:
-    """What the paper says of the setting, in how many cells it holds, and where ours stands."""
+    """The paper's claim for the setting, in how many cells it holds, and how ours compares."""
     claim, rule = _CLAIMS[setting]
     checks, texts = {}, []
     for figure in figures:
@@ -93,8 +93,8 @@ def _finding(table: pd.DataFrame, setting: str, figures: list[str]) -> Finding:
         behind = wide["ours"] - theirs.min(axis=1)
         checks[f"{figure.upper()}: {rule}, in nine cells of ten"] = bool(holds.mean() >= 0.9)
         texts.append(
-            f"{figure.upper()}: so in {int(holds.sum())} of {len(wide)} cells; ours is least in "
-            f"{int((behind <= 0).sum())}, and less the best of the paper's it is "
+            f"{figure.upper()}: true in {int(holds.sum())} of {len(wide)} cells; ours is the "
+            f"smallest in {int((behind <= 0).sum())}; ours minus the paper's best: "
             f"{behind.min():+.3f} to {behind.max():+.3f}"
         )
     return Finding(claim, "; ".join(texts) + ".", checks)
@@ -104,12 +104,12 @@ _CLAIMS = {
     "interactive": (
         "with a threshold known in advance, the splits 1:c and 1:c^(2/3) of SVT-S are clearly the "
         "best, SVT-DPBook the worst.",
-        "1:c or 1:c^(2/3) is the best of the paper's methods within .01 or two standard errors",
+        "1:c or 1:c^(2/3) is the best of the paper's methods within 0.01 or two standard errors",
     ),
     "non-interactive": (
         "over a known list, the exponential mechanism is at least as good as SVT with retraversal "
         "at any threshold.",
-        "no retraversal is better than EM by more than .01 and two standard errors",
+        "no retraversal is better than EM by more than 0.01 and two standard errors",
     ),
 }
 
@@ -141,7 +141,7 @@ def draw_lines(name: str, pair: str, epsilon: float, setting: str) -> Entry:
                         markersize=4,
                     )
                 ax.set(xlabel="c", ylabel=_NAMES[kind], title=_TITLES[each])
-                # Below 0 where less than c was selected, and only large items.
+                # Below 0 where fewer than c items were selected, all of them large.
                 ax.set_ylim(min(part["mean"].min() - 0.05, -0.02), 1.02)
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right upper")
         figure.suptitle(f"{setting.capitalize()}, epsilon {epsilon:g}")

@@ -44,8 +44,8 @@ from ..model_selection import (
     private_mse,
 )
 from ..preprocessing import PrivateQuantileClipper, PrivateStandardScaler
+from ..release import BoxModel, Synopsis
 from ..selection import DPTopKSelector, most_frequent_items
-from ..synopsis import Synopsis
 from ..synthesis import (
     GridSynthesizer,
     HDPViewSynthesizer,
@@ -138,7 +138,9 @@ def synopsis_features(estimator: Any) -> Any:
     ]
     text = f"{arrays['lower'].tolist()} to {arrays['upper'].tolist()} {others}"
     views = [
-        Synopsis(synopsis.domain, synopsis.model.boxes, arrays[name])
+        Synopsis(
+            synopsis.domain, BoxModel(synopsis.model.boxes, arrays[name], synopsis.domain.shape)
+        )
         .view(list(synopsis.domain.names))
         .ravel()
         for name in sorted(numbers & arrays.keys())

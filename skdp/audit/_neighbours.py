@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..frames import as_frame, is_missing
+from ..rows import as_frame, is_missing
 from ._events import choose
 from ._trials import ConstantOutputError, Trials
 

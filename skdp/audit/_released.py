@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from pandas.arrays import NumpyExtensionArray
 
-from ..frames import as_frame
+from ..rows import as_frame
 
 __all__ = ["first_difference", "independent", "raised", "released"]
 

@@ -22,8 +22,8 @@ from typing import Any
 import pandas as pd
 from sklearn.base import clone
 
+from .._pipelines import ledgers
 from .._random import Tape, recording
-from .._steps import ledgers
 from .._validation import as_epsilon
 from ..exceptions import ReplayError
 from ._released import first_difference, independent, raised, released

@@ -12,9 +12,9 @@ import numpy as np
 from .._random import noise_source
 from .._types import IntArray
 from .._validation import split_epsilon
-from ..counts import Counts, CountTable
 from ..domain import Attribute, Level
 from ..mechanisms import noisy_max
+from ..rows import Counts, CountTable
 
 __all__ = ["diffgen", "diffgen_parts"]
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from .._types import IntArray
-from ..counts import CountTable
 from ..mechanisms import discrete_laplace
+from ..rows import CountTable
 from .splitting import group_sums
 
 __all__ = [

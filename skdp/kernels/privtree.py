@@ -31,12 +31,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._arrays import exclusive_cumsum
 from .._random import NoiseSource, noise_source
 from .._types import IntArray
-from .._validation import split_epsilon
-from ..counts import CountTable
+from .._validation import check_choice, split_epsilon
 from ..mechanisms import above_threshold, discrete_laplace
-from .splitting import Blocks, starts
+from ..rows import CountTable
+from .splitting import Blocks
 from .stop_test import certified_test, quiet_floor
 
 __all__ = [
@@ -175,8 +176,7 @@ def privtree_parameters(
     TypeError, ValueError
         As `privtree_parts`.
     """
-    if calibration not in ("tight", "paper"):
-        raise ValueError(f"calibration must be 'tight' or 'paper', got {calibration!r}.")
+    check_choice(calibration, "calibration", ("tight", "paper"))
     divisible = sum(int(size) > 1 for size in shape)
     if n_split is None:
         n_split = min(divisible, _DEFAULT_SPLIT)
@@ -301,7 +301,7 @@ def _divided(
     middle = np.take_along_axis((blocks.lower + blocks.upper + 1) // 2, axes, axis=1)
 
     n_parts = 1 << halved.sum(axis=1)
-    first = starts(n_parts)
+    first = exclusive_cumsum(n_parts)
     parent = np.repeat(np.arange(n), n_parts)
     part = np.arange(len(parent)) - first[parent]
     lower, upper, halvings = blocks.lower[parent], blocks.upper[parent], halvings[parent]

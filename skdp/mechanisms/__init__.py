@@ -5,7 +5,7 @@ estimators, and charge nothing: accounting is the caller's. Only `SparseVector`,
 as its stream, takes a ledger.
 """
 
-from skdp.mechanisms._noise import (
+from ._noise import (
     above_threshold,
     bounded_sum,
     discrete_laplace,
@@ -14,8 +14,8 @@ from skdp.mechanisms._noise import (
     geometric,
     geometric_variance,
 )
-from skdp.mechanisms._selection import exponential, noisy_max, permute_and_flip, top_k
-from skdp.mechanisms._sparse_vector import SparseVector, sparse_vector_top_k
+from ._selection import exponential, noisy_max, permute_and_flip, top_k
+from ._sparse_vector import SparseVector, sparse_vector_top_k
 
 __all__ = [
     "SparseVector",

@@ -29,8 +29,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._random import Call, NoiseSource, Tape, noise_source
-from skdp._validation import as_epsilon, as_fraction, dyadic_floor
+from .._random import Call, NoiseSource, Tape, noise_source
+from .._validation import as_epsilon, as_fraction, dyadic_floor
 
 __all__ = [
     "above_threshold",

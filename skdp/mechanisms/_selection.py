@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._random import Call, NoiseSource, Tape, noise_source
-from skdp._validation import as_epsilon
-from skdp.mechanisms._noise import LIMIT, _as_integers, _rate, geometric
+from .._random import Call, NoiseSource, Tape, noise_source
+from .._validation import as_epsilon, as_integer, check_choice
+from ._noise import LIMIT, _as_integers, _rate, geometric
 
 __all__ = ["exponential", "noisy_max", "permute_and_flip", "top_k"]
 
@@ -35,22 +35,13 @@ def _as_scores(scores: ArrayLike) -> NDArray[np.integer]:
     return array
 
 
-def _as_count(value: Any, name: str, meaning: str) -> int:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise TypeError(
-            f"{name} must be an integer, got {value!r} of type {type(value).__name__}: {meaning}"
-        )
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value!r}: {meaning}")
-    return int(value)
-
-
 def _as_range(score_range: Any) -> int:
-    return _as_count(
+    return as_integer(
         score_range,
         "score_range",
-        "it bounds how far the changes of two scores by one record can lie apart, in the units "
-        "of the integer scores.",
+        1,
+        meaning="it bounds how far the changes of two scores by one record can lie apart, in the "
+        "units of the integer scores.",
     )
 
 
@@ -222,13 +213,12 @@ def top_k(
     # the same winners in the same order; k raises cost k R eps_d / (k R) = eps_d.
     array = _as_scores(scores)
     width = _as_range(score_range)
-    count = _as_count(k, "k", "it is the number of candidates to select.")
+    count = as_integer(k, "k", 1, meaning="it is the number of candidates to select.")
     if count > array.size:
         raise ValueError(f"k={count} candidates were asked for, but there are {array.size}.")
+    check_choice(method, "method", ("one-shot", "peeling"))
     if method == "peeling":
         return _peel(array, count, epsilon, width, noise_source(random_state))
-    if method != "one-shot":
-        raise ValueError(f"method must be 'one-shot' or 'peeling', got {method!r}.")
     source = noise_source(random_state)
     if isinstance(source, Tape):
         call = Call("top_k", _exact(array), _rate(epsilon, count * width), (width, count))

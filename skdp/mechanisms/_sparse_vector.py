@@ -16,10 +16,17 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._random import Call, Tape, noise_source, process_mark
-from skdp._validation import as_epsilon, as_fraction, dyadic_floor, split_epsilon
-from skdp.accounting import PrivacyLoss, charge
-from skdp.mechanisms._noise import (
+from .._random import Call, Tape, noise_source, process_mark
+from .._validation import (
+    as_epsilon,
+    as_fraction,
+    as_integer,
+    check_choice,
+    dyadic_floor,
+    split_epsilon,
+)
+from ..accounting import PrivacyLoss, charge
+from ._noise import (
     _as_integers,
     _as_sensitivity,
     _rate,
@@ -28,7 +35,6 @@ from skdp.mechanisms._noise import (
     geometric,
     geometric_variance,
 )
-from skdp.mechanisms._selection import _as_count
 
 __all__ = ["SparseVector", "sparse_vector_top_k"]
 
@@ -181,15 +187,16 @@ class SparseVector:
         random_state: Any = None,
     ) -> None:
         exact = as_epsilon(epsilon)
-        self._cutoff = _as_count(
-            cutoff, "cutoff", "it is the number of positive answers that epsilon pays for."
+        self._cutoff = as_integer(
+            cutoff,
+            "cutoff",
+            1,
+            meaning="it is the number of positive answers that epsilon pays for.",
         )
         if not isinstance(monotonic, (bool, np.bool_)):
             raise TypeError(f"monotonic must be True or False, got {monotonic!r}.")
-        if variant not in ("standard", "dwork-roth"):
-            raise ValueError(f"variant must be 'standard' or 'dwork-roth', got {variant!r}.")
-        if noise not in ("one-sided", "two-sided"):
-            raise ValueError(f"noise must be 'one-sided' or 'two-sided', got {noise!r}.")
+        check_choice(variant, "variant", ("standard", "dwork-roth"))
+        check_choice(noise, "noise", ("one-sided", "two-sided"))
         self._lattice = None if lattice is None else _as_lattice(lattice)
         if self._lattice is None:
             shift = _as_sensitivity(sensitivity)
@@ -240,7 +247,7 @@ class SparseVector:
             self._offset = round(_mean(*self._query_noise) - _mean(*self._threshold_noise))
         least = None
         if expected_queries is not None:
-            count = _as_count(expected_queries, "expected_queries", "it is a length.")
+            count = as_integer(expected_queries, "expected_queries", 1, meaning="it is a length.")
             least = self._steps(as_fraction(quiet_level, "quiet_level")) + self._raise(count)
         self._thresholds = self._as_thresholds(threshold, least)
 
@@ -615,7 +622,9 @@ def sparse_vector_top_k(
     """
     # Privacy. One run of a sparse vector with cutoff k on a longer, adaptively chosen stream: the
     # queries that earlier answers left over. Negatives are free, so passes are too.
-    passes = _as_count(max_passes, "max_passes", "it limits how often the list is gone over.")
+    passes = as_integer(
+        max_passes, "max_passes", 1, meaning="it limits how often the list is gone over."
+    )
     if not isinstance(threshold, numbers.Real):
         raise TypeError(f"threshold must be one number here, got {threshold!r}.")
     level = as_fraction(threshold, "threshold")

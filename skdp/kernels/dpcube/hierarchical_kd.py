@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays import exclusive_cumsum
 from ..._random import noise_source
 from ..._types import FloatArray, IntArray
 from ..._validation import split_epsilon
-from ...counts import CountTable
 from ...hierarchy import Blue, Tree
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
-from ..splitting import Blocks, Slots, medians, renumbered, starts
+from ...rows import CountTable
+from ..splitting import Blocks, Slots, medians, renumbered
 from .release import KDTreeRelease
 
 __all__ = ["hierarchical_kdtree", "hierarchical_parts"]
@@ -135,7 +136,10 @@ def hierarchical_kdtree(
         number = np.stack([width, slots.side - width], axis=1).ravel()
         # The same counts, added up on either side of the cut, measure both parts.
         node = sums.add(
-            np.repeat(node, 2), np.add.reduceat(noisy, starts(number)), number, levels[depth]
+            np.repeat(node, 2),
+            np.add.reduceat(noisy, exclusive_cumsum(number)),
+            number,
+            levels[depth],
         )
         blocks = blocks.halved(axis, slots.begin + width, table.codes, table.counts)
     lower, upper, measured = (np.concatenate(part) for part in zip(*finished, strict=True))

@@ -13,8 +13,8 @@ import numpy as np
 from ..._random import noise_source
 from ..._types import FloatArray, IntArray
 from ..._validation import dyadic_floor, split_epsilon
-from ...counts import CountTable
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
+from ...rows import CountTable
 from ..splitting import Blocks, Slots, group_sums, medians, renumbered
 from .release import KDTreeRelease
 

@@ -32,11 +32,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._arrays import exclusive_cumsum
 from ..._random import NoiseSource, noise_source
 from ..._types import IntArray
-from ...counts import CountTable
 from ...mechanisms import above_threshold, discrete_laplace
-from ...synopsis import LeafErrorBound
+from ...release import LeafErrorBound
+from ...rows import CountTable
 from ..splitting import Blocks, group_sums
 from .cuts import choose_cuts
 from .errors import cells_of, error_steps
@@ -196,7 +197,7 @@ def _place(blocks: Blocks, chosen: IntArray) -> tuple[IntArray, IntArray]:
     cuts = blocks.sides - 1
     # The attribute is the last one whose cuts begin at or before the chosen one: those
     # without cuts share the beginning of the next.
-    first = np.cumsum(cuts, axis=1) - cuts
+    first = exclusive_cumsum(cuts, axis=1)
     axis = (first <= chosen[:, None]).sum(axis=1) - 1
     each = np.arange(len(blocks))
     return axis, blocks.lower[each, axis] + chosen - first[each, axis] + 1

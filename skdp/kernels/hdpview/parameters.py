@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..._validation import split_epsilon
+from ..._validation import check_choice, split_epsilon
 from ..stop_test import StopTest, certified_test, quiet_floor, split_gain
 
 __all__ = [
@@ -218,8 +218,7 @@ def hdpview_parameters(
 def _rule(calibration: str | Calibration) -> Calibration:
     if isinstance(calibration, Calibration):
         return calibration
-    if calibration not in CALIBRATIONS:
-        raise ValueError(f"calibration must be 'tight' or 'paper', got {calibration!r}.")
+    check_choice(calibration, "calibration", CALIBRATIONS)
     return CALIBRATIONS[calibration]
 
 

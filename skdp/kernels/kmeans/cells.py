@@ -11,8 +11,8 @@ import numpy as np
 
 from ..._random import NoiseSource
 from ..._types import BoolArray, FloatArray, IntArray
-from ...engines import CodedRows
 from ...mechanisms import discrete_laplace
+from ...rows import CodedRows
 from ..grid import even_edges, least_parts
 from .rows import Points
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from ..._random import NoiseSource
 from ..._types import CodeArray, FloatArray, IntArray
-from ...engines import CodedRows, floor_positive, search_sorted
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
+from ...rows import CodedRows, floor_positive, search_sorted
 from .assign import BLOCK
 
 __all__ = ["Points", "Round", "count_points", "noisy_round", "residual_sums"]
@@ -61,7 +61,7 @@ def residual_sums(
 
 @dataclass(frozen=True)
 class _Residuals:
-    """Clipped differences of rows to their nearest centroids, as `skdp.engines.LabelledSums`."""
+    """Clipped differences of rows to their nearest centroids, as `skdp.rows.LabelledSums`."""
 
     centroids: IntArray
     reach: IntArray | None

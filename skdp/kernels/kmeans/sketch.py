@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..._arrays import exclusive_cumsum
 from ..._types import BoolArray, FloatArray, IntArray
 from ...mechanisms import discrete_laplace_variance
 from ..grid import grid_size
-from ..splitting import starts
 from .cells import Cells, grid_edges, measure_cells
 from .task import Clustering, Task
 from .tree import Binned, Margins, measure_margins, measure_tree
@@ -97,7 +97,7 @@ class Sketch:
         lower, upper, masses = boxes
         each = np.maximum(np.rint(_CLOUD * masses / max(masses.sum(), 1.0)).astype(np.int64), 1)
         box = np.repeat(np.arange(len(each)), each)
-        rank = np.arange(len(box)) - np.repeat(starts(each), each)
+        rank = np.arange(len(box)) - np.repeat(exclusive_cumsum(each), each)
         points = np.empty((len(box), lower.shape[1]))
         for axis in range(lower.shape[1]):
             # Equal steps, in a random order of its own on every axis.

@@ -22,13 +22,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._arrays import running_sums
 from ..._random import NoiseSource
 from ..._types import BoolArray, CodeArray, FloatArray, IntArray
-from ...engines import CodedRows, part_of
 from ...hierarchy import project_to_simplex
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
+from ...rows import CodedRows, part_of
 from ..grid import even_edges
-from ..splitting import renumbered, running_sums
+from ..splitting import renumbered
 from .rows import Points
 
 __all__ = ["Binned", "Leaves", "Margins", "measure_margins", "measure_tree"]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..._types import IntArray
-from ...counts import CountTable
 from ...mechanisms import discrete_laplace
+from ...rows import CountTable
 
 __all__ = ["measure_grid_counts"]
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ..._random import noise_source
 from ..._validation import split_epsilon
-from ...counts import Counts
 from ...mechanisms import exponential, noisy_max
+from ...rows import Counts
 from .candidates import candidate_grids, cell_limit, neighbouring_grids, paper_grids
 from .options import Options
 from .quality import UNIT, Quality

@@ -1,0 +1,53 @@
+"""What one ``fit`` of a composed estimator reads and spends, step by step.
+
+=====================  ============================================================================
+`origin`               who wrote an object: a known library, or the user
+`steps`                what is said of a step, and what a step is given
+`functions`            what the code of a function names
+`carried`              whether an object brings along rows that were read elsewhere
+`rules`                transformers that treat each row by itself, silently
+`candidates`, `fits`   how many candidates a search has, how often composites fit
+`verdicts`             estimators of skdp, and what nothing is known of
+`walk`                 the walk over steps, which goes by class to a visitor
+`paid`                 whether a fitted estimator was paid for
+`foreign`              visitors of estimators of others, wrappers around private ones among them
+`composites`           visitors of pipelines, columns, unions, votes, frozen estimators
+`searches`             visitors of grid, random and halving searches
+=====================  ============================================================================
+
+Each imports only those above it.
+"""
+
+from __future__ import annotations
+
+# Loaded for the visitors that they enter.
+from . import composites, foreign, searches  # noqa: F401
+from .carried import carries
+from .fits import has_secret_folds, n_folds
+from .origin import library, replaced
+from .rules import row_by_row
+from .steps import LEAKS, PRIVATE, RELEASE, Range, Refusal, Rows, Step, child
+from .verdicts import is_inferred
+from .walk import ledgers, price, walk, walk_all
+
+__all__ = [
+    "LEAKS",
+    "PRIVATE",
+    "RELEASE",
+    "Range",
+    "Refusal",
+    "Rows",
+    "Step",
+    "carries",
+    "child",
+    "has_secret_folds",
+    "is_inferred",
+    "ledgers",
+    "library",
+    "n_folds",
+    "price",
+    "replaced",
+    "row_by_row",
+    "walk",
+    "walk_all",
+]

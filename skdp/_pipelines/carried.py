@@ -1,0 +1,284 @@
+"""Whether an object carries information about rows that were read elsewhere.
+
+A model that is trained on a release is free, but not if it brings along a table of true rows: in a
+parameter, in the closure of a function, in a model that was fitted to them. The search goes through
+everything that an object can reach; what it does not know, it reports.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import logging
+import numbers
+import pathlib
+import re
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from .functions import finds, is_reader, named_objects
+from .origin import TRUSTED, call_name, is_held, is_library, is_pure, library, replaced
+
+__all__ = ["carries"]
+
+_Paid = Callable[[Any], bool]
+# By identity; the objects themselves, so that none goes and another gets its number.
+_Seen = dict[int, object]
+
+_PLAIN = (
+    numbers.Number,
+    str,
+    bytes,
+    type(None),
+    type(Ellipsis),
+    type(NotImplemented),
+    np.generic,
+    np.dtype,
+    range,
+    re.Pattern,
+    pathlib.PurePath,
+)
+# Objects of skdp that hold declarations, or what was paid for.
+_PUBLIC_KINDS = {
+    "Categorical",
+    "CubePlan",
+    "Domain",
+    "NoiseSource",
+    "Numeric",
+    "PrivacyLedger",
+    "PrivacyLoss",
+    "PrivateKFold",
+    "QueryResult",
+    "Taxonomy",
+    "_PrivateScorer",
+}
+_DESCRIPTORS = (
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+)
+_NAMES_OF_CLASSES = {
+    "__annotations__",
+    "__dataclass_fields__",
+    "__dataclass_params__",
+    "__dict__",
+    "__weakref__",
+    "_abc_impl",
+}
+
+
+def carries(thing: object, paid: _Paid) -> str:
+    """What an object may bring along of rows that were read elsewhere, in words; "" if nothing.
+
+    Parameters
+    ----------
+    thing : object
+        An estimator, whose parameters are looked at, or any parameter.
+    paid : callable
+        Whether what a frozen estimator learned is private.
+    """
+    return next(_carried(thing, paid, {}, cloned=True), "")
+
+
+def _carried(thing: Any, paid: _Paid, seen: _Seen, *, cloned: bool = False) -> Iterator[str]:
+    """As `carries`, one by one; ``cloned`` where a fitted estimator is not used as it is."""
+    kind = type(thing)
+    if isinstance(thing, _PLAIN) and is_library(kind.__module__):
+        return
+    if id(thing) in seen:
+        return
+    seen[id(thing)] = thing
+    # The order matters: containers and estimators first, then functions, and last whatever else
+    # there is.
+    if _is_container(thing):
+        yield from _in_container(thing, paid, seen, cloned)
+    elif isinstance(thing, FrozenEstimator):
+        if not paid(thing.estimator):
+            inner = call_name(type(thing.estimator))
+            yield f"what a frozen {inner} learned, from rows that are not known here"
+    elif hasattr(thing, "get_params") and not isinstance(thing, type):
+        if not cloned and _is_fitted(thing) and not paid(thing):
+            yield f"what a fitted {call_name(kind)} learned, from rows that are not known here"
+        yield from _in_estimator(thing, paid, seen)
+    elif isinstance(thing, _CODE):
+        yield from _in_code(thing, paid, seen)
+    else:
+        yield from _in_object(thing, paid, seen)
+
+
+# --- containers
+
+
+def _is_container(thing: Any) -> bool:
+    kind = type(thing)
+    return not isinstance(thing, type) and (
+        isinstance(thing, slice | enum.Enum | np.ndarray)
+        or kind in (list, tuple, set, frozenset)
+        or (isinstance(thing, dict) and is_library(kind.__module__))
+    )
+
+
+def _in_container(thing: Any, paid: _Paid, seen: _Seen, cloned: bool) -> Iterator[str]:
+    if isinstance(thing, slice):
+        yield from _carried([thing.start, thing.stop, thing.step], paid, seen)
+    elif isinstance(thing, enum.Enum):
+        yield from _carried(thing.value, paid, seen)
+    elif isinstance(thing, dict):
+        # The method of dict itself: a subclass may hide its items.
+        for pair in dict.items(thing):
+            yield from _carried(pair, paid, seen)
+        yield from _carried(getattr(thing, "default_factory", None), paid, seen)
+    elif isinstance(thing, np.ndarray):
+        if thing.ndim > 1 or thing.dtype.kind == "V":
+            yield "a table (an array)"
+        elif thing.dtype.kind == "O":
+            yield from _carried(thing.tolist(), paid, seen)
+    else:
+        for value in thing:
+            yield from _carried(value, paid, seen, cloned=cloned)
+
+
+# --- estimators and classes
+
+
+def _in_estimator(estimator: Any, paid: _Paid, seen: _Seen) -> Iterator[str]:
+    kind = type(estimator)
+    ours = is_library(kind.__module__) and is_held(kind)
+    if replaced(estimator):
+        yield f"a {replaced(estimator)} of its own, on the instance"
+    if not ours and kind.__sklearn_clone__ is not BaseEstimator.__sklearn_clone__:
+        yield f"what a {call_name(kind)} keeps when it is cloned"
+    yield from _in_class(kind, paid, seen)
+    try:
+        params = estimator.get_params(deep=False)
+    except Exception:  # a user's estimator may raise anything
+        yield f"parameters of {call_name(kind)} that cannot be listed"
+        return
+    if params.get("warm_start") and _is_fitted(estimator):
+        yield f"what {call_name(kind)} learned before, since warm_start goes on from it"
+    # Libraries fit clones of what they hold, unless they are told that it was fitted.
+    cloned = ours and not params.get("prefit") and not _is_text(params.get("cv"), "prefit")
+    yield from _carried(list(params.values()), paid, seen, cloned=cloned)
+    if not ours:
+        more = [value for name, value in vars(estimator).items() if not name.endswith("_")]
+        yield from _carried(more, paid, seen)
+
+
+def _is_text(value: object, text: str) -> bool:
+    return isinstance(value, str) and value == text
+
+
+def _is_fitted(estimator: Any) -> bool:
+    try:
+        check_is_fitted(estimator)
+        return bool(get_tags(estimator).requires_fit)
+    except Exception:  # not fitted; or a user's estimator, which may raise anything
+        return False
+
+
+def _in_class(kind: type, paid: _Paid, seen: _Seen) -> Iterator[str]:
+    """Methods and attributes of a class of the user's, and of its bases."""
+    for base in kind.__mro__:
+        if is_library(base.__module__) and is_held(base):
+            continue
+        seen[id(base)] = base
+        for name, value in vars(base).items():
+            if isinstance(value, property):
+                value = [value.fget, value.fset]
+            if isinstance(value, staticmethod | classmethod):
+                value = value.__func__
+            if isinstance(value, functools.cached_property):
+                value = value.func
+            if name not in _NAMES_OF_CLASSES:
+                yield from _carried(value, paid, seen)
+
+
+# --- functions, classes and modules
+
+_CODE = (
+    type,
+    functools.partial,
+    types.MethodType,
+    types.FunctionType,
+    *_DESCRIPTORS,
+    types.BuiltinFunctionType,
+    types.ModuleType,
+    np.ufunc,
+)
+
+
+def _in_code(thing: Any, paid: _Paid, seen: _Seen) -> Iterator[str]:
+    if isinstance(thing, type):
+        known = is_library(type(thing).__module__) and is_library(thing.__module__)
+        known = known and is_held(thing)
+        if known and (not is_pure(thing.__module__) or is_reader(thing.__name__)):
+            yield f"what {call_name(thing)} finds"
+        yield from _in_class(thing, paid, seen)
+    elif isinstance(thing, functools.partial):
+        yield from _carried([thing.func, thing.args, thing.keywords], paid, seen)
+    elif isinstance(thing, types.MethodType):
+        yield from _carried([thing.__self__, thing.__func__], paid, seen)
+    elif isinstance(thing, types.FunctionType):
+        yield from _in_function(thing, paid, seen)
+    elif isinstance(thing, types.BuiltinFunctionType):
+        if not isinstance(thing.__self__, types.ModuleType | type | None):
+            yield from _carried(thing.__self__, paid, seen)
+        elif not is_pure(thing.__module__ or "builtins"):
+            yield f"what {call_name(thing)} finds"
+    elif isinstance(thing, types.ModuleType):
+        if is_library(thing.__name__) and not is_pure(thing.__name__):
+            yield f"the module {thing.__name__}, which may hold anything"
+        elif not is_pure(thing.__name__):
+            held = {name: value for name, value in vars(thing).items() if name[:2] != "__"}
+            yield from _carried(held, paid, seen)
+    elif isinstance(thing, np.ufunc):
+        places = [sys.modules.get(place) for place in ("numpy", "scipy.special")]
+        if not any(getattr(place, thing.__name__, None) is thing for place in places):
+            yield f"the function {thing.__name__}, which may hold anything"
+
+
+def _in_function(func: types.FunctionType, paid: _Paid, seen: _Seen) -> Iterator[str]:
+    """Defaults, closure and global variables of a function of the user's."""
+    if is_library(func.__module__) and is_held(func):
+        if not is_pure(func.__module__) or is_reader(func.__name__):
+            yield f"what {call_name(func)} finds"
+        return
+    yield from finds(func)
+    for value in named_objects(func):
+        for what in _carried(value, paid, seen):
+            yield f"{what}, in {call_name(func)}" if ", in " not in what else what
+
+
+# --- all other objects
+
+
+def _in_object(thing: Any, paid: _Paid, seen: _Seen) -> Iterator[str]:
+    kind, top = type(thing), library(thing)
+    if top == "skdp" and getattr(thing, "inferred", False):
+        yield "a domain that was inferred from records"
+    elif top == "skdp" and call_name(kind) in _PUBLIC_KINDS:
+        return
+    elif isinstance(thing, logging.Logger) and top == "logging":
+        usual = vars(logging.Logger(""))
+        more = [value for name, value in vars(thing).items() if name not in (*usual, "manager")]
+        yield from _carried(more, paid, seen)
+    elif (top, call_name(kind)) == ("joblib", "Memory"):
+        return
+    elif kind.__module__.startswith("numpy.random"):
+        return
+    elif hasattr(thing, "shape"):
+        yield f"a table ({call_name(kind)})"
+    elif top in (TRUSTED | {"joblib"}) - {"skdp"} and hasattr(thing, "__dict__"):
+        # Kernels, splitters, scorers, distributions, cached functions.
+        yield from _carried(list(vars(thing).values()), paid, seen)
+    elif not (is_pure(getattr(thing, "__module__", None)) and is_held(thing)):
+        yield f"an object of {call_name(kind)}, which may hold anything"

@@ -1,0 +1,246 @@
+"""Composites of scikit-learn, taken apart: pipelines, columns, unions, votes, frozen estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.ensemble import VotingClassifier, VotingRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from .._base import PrivateEstimator
+from .carried import carries
+from .foreign import foreign, judged
+from .origin import call_name, kind_of, library, replaced
+from .paid import brought_along, brought_by, is_paid
+from .rules import row_by_row
+from .steps import LEAKS, PRIVATE, PUBLIC, UNKNOWN, Range, Rows, Step, child
+from .verdicts import of_private, step_of, unknown
+from .walk import Result, visit, visits
+
+__all__: list[str] = []
+
+
+# --- one step after the other
+
+
+@visits(Pipeline)
+def _pipeline(pipeline: Pipeline, name: str, rows: Rows) -> Result:
+    steps, given = [], rows
+    if pipeline.memory is not None and not rows.released:
+        why = "memory= keeps the transformed true rows in a folder."
+        steps.append(step_of(pipeline, name, rows, LEAKS, why, "memory=None."))
+    for i, (part, estimator) in enumerate(pipeline.steps):
+        path = child(name, part)
+        # Freezing stops fit and fit_transform, but not fit_resample: it releases anew.
+        thawed = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+        if i < len(pipeline.steps) - 1 and _is_release(thawed):
+            steps.append(_release_within(pipeline, thawed, path, given))
+            # The rows behind are synthetic; a flaw of the release is reported where it is.
+            given = Rows(released=True)
+            continue
+        more, given = visit(estimator, path, given)
+        steps += more
+    return [*steps, *brought_by(pipeline, name, rows)], given
+
+
+def _is_release(step: Any) -> bool:
+    """Whether a step is a synthesizer of ours, which hands on synthetic rows."""
+    known = library(step) == "skdp" and not replaced(step)
+    return known and isinstance(step, PrivateEstimator) and hasattr(step, "fit_resample")
+
+
+def _release_within(pipeline: Pipeline, release: Any, path: str, rows: Rows) -> Step:
+    step = of_private(release, path, rows)
+    if type(pipeline) is not Pipeline:
+        return step
+    return replace(
+        step,
+        verdict=UNKNOWN,
+        why="a release is no transformer: scikit-learn's Pipeline refuses it here.",
+        remedy="PrivateClassifier, or the Pipeline of imbalanced-learn.",
+    )
+
+
+# --- side by side
+
+
+def _parallel(parts: Iterable[tuple[str, Any]], name: str, rows: Rows) -> Result:
+    # All parts read the same people, whichever columns: what they spend adds up.
+    steps: list[Step] = []
+    given, ranges = rows, []
+    for part, estimator in parts:
+        more, behind = visit(estimator, child(name, part), given)
+        steps += more
+        if estimator != "drop":
+            ranges.append(behind.range)
+        rows = replace(
+            rows,
+            mixed_by=rows.mixed_by or behind.mixed_by,
+            doubtful=rows.doubtful or behind.doubtful,
+        )
+    known = ranges[0] if ranges else Range()
+    for other in ranges:
+        known = known.joined(other)
+    return steps, replace(rows, range=known)
+
+
+@visits(ColumnTransformer)
+def _column_transformer(columns: ColumnTransformer, name: str, rows: Rows) -> Result:
+    parts = [(part, inner) for part, inner, _ in columns.transformers]
+    if not isinstance(columns.remainder, str):
+        parts.append(("remainder", columns.remainder))
+    steps, behind = _parallel(parts, name, rows)
+    if columns.remainder == "passthrough":
+        behind = replace(behind, range=behind.range.joined(rows.range) if parts else rows.range)
+    if columns.transformer_weights is not None:
+        behind = replace(behind, range=Range())
+    chosen, doubtful = _chosen_columns(columns, name, rows)
+    steps += chosen
+    if doubtful:
+        behind = replace(behind, doubtful=behind.doubtful or doubtful)
+    names = columns.verbose_feature_names_out
+    if not rows.released and callable(names) and carries(names, is_paid):
+        steps += unknown(columns, name, rows, f"names its columns by {call_name(names)}")[0]
+    if not rows.released and columns.sparse_threshold and any(_is_sparse(e) for _, e in parts):
+        why = "decides by the exact share of zeros whether its output is sparse."
+        remedy = "sparse_threshold=0, or sparse_output=False in the encoder."
+        steps.append(Step(name, kind_of(columns), "raw rows", LEAKS, why, remedy))
+    return [*steps, *_weighted(columns, name, rows), *brought_by(columns, name, rows)], behind
+
+
+def _chosen_columns(columns: ColumnTransformer, name: str, rows: Rows) -> tuple[list[Step], str]:
+    """Steps of functions that choose columns, and the first that is unknown, or ""."""
+    steps, doubtful = [], ""
+    for part, _, chosen in columns.transformers:
+        # A selector of scikit-learn reads names and types only.
+        if not callable(chosen) or (type(chosen) is make_column_selector):
+            continue
+        path = child(name, part)
+        if rows.released:
+            steps += brought_along(columns, path, chosen)
+            continue
+        why = f"has its columns chosen by {call_name(chosen)}, which may look at the values."
+        remedy = "Name the columns, or take make_column_selector."
+        steps.append(Step(path, kind_of(columns), "raw rows", UNKNOWN, why, remedy))
+        doubtful = doubtful or path
+    return steps, doubtful
+
+
+def _is_sparse(estimator: Any) -> bool:
+    """Whether a step of a column transformer may hand on sparse columns."""
+    if estimator is None or isinstance(estimator, str):
+        return False
+    if isinstance(estimator, Pipeline):
+        return any(_is_sparse(step) for _, step in estimator.steps)
+    if isinstance(estimator, FeatureUnion | ColumnTransformer):
+        several = getattr(estimator, "transformer_list", None) or estimator.transformers
+        return any(_is_sparse(part[1]) for part in several)
+    # Of all that is known to be public.
+    return any(getattr(estimator, option, 0) is True for option in ("sparse_output", "sparse"))
+
+
+def _weighted(estimator: Any, name: str, rows: Rows) -> list[Step]:
+    weights = estimator.transformer_weights
+    small = type(weights) is dict and all(
+        isinstance(weight, int | float) and abs(weight) <= 1 for weight in weights.values()
+    )
+    if rows.released or weights is None or small:
+        return []
+    why = "warns where a number times its weight is too large."
+    remedy = "Weights of at most 1, or none."
+    return [Step(name, kind_of(estimator), "raw rows", UNKNOWN, why, remedy)]
+
+
+@visits(FeatureUnion)
+def _feature_union(union: FeatureUnion, name: str, rows: Rows) -> Result:
+    steps, behind = _parallel(union.transformer_list, name, rows)
+    steps = [*steps, *_weighted(union, name, rows), *brought_by(union, name, rows)]
+    return steps, replace(behind, range=Range())
+
+
+# --- composites that hand on predictions, of which no range is known
+
+
+@visits(FrozenEstimator)
+def _frozen(frozen: FrozenEstimator, name: str, rows: Rows) -> Result:
+    inner, paid = frozen.estimator, is_paid(frozen.estimator)
+    if paid:
+        why, remedy = f"is not fitted again; {kind_of(inner)} was paid for when it was.", ""
+    else:
+        why = (
+            f"is not fitted again, but brings along what {kind_of(inner)} learned from rows that "
+            "are not known here."
+        )
+        remedy = "Freeze a fitted private estimator, or look at its own report."
+    verdict = PRIVATE if paid else UNKNOWN
+    step = Step(name, kind_of(frozen), "nothing", verdict, why, remedy, estimator=inner)
+    if rows.released or paid:
+        return [step], replace(rows, range=Range())
+    return [step], replace(rows, doubtful=rows.doubtful or name or kind_of(inner), range=Range())
+
+
+@visits(VotingClassifier, VotingRegressor)
+def _voting(vote: Any, name: str, rows: Rows) -> Result:
+    steps = []
+    for part, inner in vote.estimators:
+        if inner != "drop":
+            steps += visit(inner, child(name, part), rows)[0]
+    if isinstance(vote, VotingClassifier) and not rows.released:
+        why = "keeps the list of labels that occur in the raw data."
+        steps.append(_reads_labels(vote, name, why))
+    return [*steps, *brought_by(vote, name, rows)], replace(rows, range=Range())
+
+
+def _reads_labels(estimator: Any, name: str, why: str, twin: str = "PrivateClassifier") -> Step:
+    kind = kind_of(estimator)
+    return Step(name, kind, "raw labels", LEAKS, why, f"{twin}({kind}(...), synthesizer).")
+
+
+@visits(FixedThresholdClassifier)
+def _threshold(threshold: FixedThresholdClassifier, name: str, rows: Rows) -> Result:
+    steps = visit(threshold.estimator, child(name, "estimator"), rows)[0]
+    if rows.released:
+        why = "compares with a threshold that was declared."
+        steps.append(Step(name, kind_of(threshold), "nothing", PUBLIC, why))
+    else:
+        why = "raises unless exactly two labels occur in the raw data."
+        steps.append(_reads_labels(threshold, name, why))
+    return [*steps, *brought_by(threshold, name, rows)], replace(rows, range=Range())
+
+
+@visits(TransformedTargetRegressor)
+def _transformed_target(composite: TransformedTargetRegressor, name: str, rows: Rows) -> Result:
+    if composite.regressor is None or rows.released:
+        steps, behind = foreign(composite, name, rows)
+        steps = [*steps, *brought_by(composite, name, rows)]
+        return steps, replace(behind, range=Range())
+    if composite.transformer is not None:
+        steps, behind = visit(composite.transformer, child(name, "transformer"), rows)
+    else:
+        outcome = row_by_row(_as_transformer(composite), rows.range)
+        steps, behind = judged(outcome, child(name, "func"), kind_of(composite), rows)
+    # What holds of targets says nothing of the rows.
+    behind = replace(behind, range=rows.range)
+    inner = visit(composite.regressor, child(name, "regressor"), behind)[0]
+    own = Step(
+        name,
+        kind_of(composite),
+        "raw labels",
+        LEAKS,
+        "raises where a target is missing or infinite, and warns where the inverse does not give "
+        "one back, which reveals something about one record.",
+        "Turn it inside out: PrivateRegressor(TransformedTargetRegressor(...), synthesizer).",
+    )
+    return [*steps, *inner, own], replace(rows, range=Range())
+
+
+def _as_transformer(composite: TransformedTargetRegressor) -> FunctionTransformer:
+    return FunctionTransformer(
+        composite.func, inverse_func=composite.inverse_func, check_inverse=False
+    )

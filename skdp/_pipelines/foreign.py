@@ -1,0 +1,188 @@
+"""Verdicts on estimators of other libraries and of users.
+
+Some treat each row by itself (`row_by_row`); some hold private estimators and fit them again and
+again; all others are fitted to the true rows and keep what they learned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from sklearn.base import is_regressor
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    BaggingClassifier,
+    BaggingRegressor,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
+from sklearn.utils import get_tags
+
+from .._base import PrivateEstimator
+from .fits import inner_of, wrapper_fits
+from .origin import call_name, kind_of, library
+from .paid import brought_along, params_of
+from .rules import row_by_row
+from .steps import LEAKS, PUBLIC, RELEASE, UNKNOWN, Range, Refusal, Rows, Step, child
+from .verdicts import seeded, step_of, unknown
+from .walk import Result, visits, walk_all
+
+__all__ = ["foreign", "judged"]
+
+# Libraries whose estimators are known to keep what they learn.
+_LEARNERS = ("sklearn", "imblearn", "xgboost", "lightgbm", "catboost")
+# Those that set every random_state inside what they hold, that of the noise too.
+_SEEDERS = (BaggingClassifier, BaggingRegressor, AdaBoostClassifier, AdaBoostRegressor)
+
+
+@visits(object)
+def foreign(estimator: Any, name: str, rows: Rows) -> Result:
+    """An estimator that no other visitor knows."""
+    if rows.released:
+        why = "learns from a release only, which is free."
+        learns = step_of(estimator, name, rows, RELEASE, why)
+        return brought_along(estimator, name, estimator) or [learns], rows
+    outcome = row_by_row(estimator, rows.range)
+    if (kind_of(estimator), library(estimator)) == ("FunctionSampler", "imblearn"):
+        outcome = _sampler(estimator)
+    if outcome is not None:
+        return judged(outcome, name, kind_of(estimator), rows)
+    steps = _wrapper(estimator, name, rows)
+    if not steps:
+        if library(estimator) not in _LEARNERS:
+            why = "is not known: it may keep anything of the true rows"
+            return unknown(estimator, name, rows, why)
+        why = "is fitted to the true rows and keeps what it learned, exactly."
+        steps = [step_of(estimator, name, rows, LEAKS, why, _remedy(estimator))]
+    mixed = rows.mixed_by or name or kind_of(estimator)
+    return steps, replace(rows, mixed_by=mixed, range=Range())
+
+
+def judged(outcome: Range | Refusal | None, name: str, kind: str, rows: Rows) -> Result:
+    """The step of a transformer whose class is known, and what the step behind is given."""
+    if isinstance(outcome, Range):
+        why = "transforms each row independently and learns nothing from them."
+        return [Step(name, kind, "nothing", PUBLIC, why)], replace(rows, range=outcome)
+    assert outcome is not None
+    behind = replace(rows, range=Range())
+    if outcome.learns:
+        behind = replace(behind, mixed_by=rows.mixed_by or name or kind)
+    elif not outcome.alone:
+        behind = replace(behind, doubtful=rows.doubtful or name or kind)
+    verdict = LEAKS if outcome.alone or outcome.learns else UNKNOWN
+    return [Step(name, kind, "raw rows", verdict, outcome.why, outcome.remedy)], behind
+
+
+def _sampler(sampler: Any) -> Refusal:
+    """imbalanced-learn's sampler that calls a function."""
+    why = "raises unless two labels occur in the raw data"
+    if sampler.func is not None:
+        why += f", and calls {call_name(sampler.func)}, which may let a row depend on the others"
+    return Refusal(f"{why}.", "Put it behind the release.", alone=sampler.func is None)
+
+
+# --- meta-estimators: bagging, stacking, calibration, boosting, elimination of features
+
+
+def _wrapper(meta: Any, name: str, rows: Rows) -> list[Step]:
+    """Steps of a meta-estimator that holds private estimators; none where it holds none.
+
+    It fits them several times, to parts of the rows, and keeps labels, weights or predictions of
+    true rows beside them.
+    """
+    inner = _inner_private(meta)
+    if not inner:
+        return []
+    parts, times = _held(meta)
+    steps = []
+    if times is not None:
+        for part, held in parts:
+            steps += walk_all([held], child(name, part), rows, times=times)
+    if isinstance(meta, _SEEDERS):
+        steps = [
+            seeded(step, kind_of(meta))
+            if step.sound and "random_state" in params_of(step.estimator)
+            else step
+            for step in steps
+        ]
+    count = "an unknown number of" if times is None else f"{times:,}"
+    why = f"fits {', '.join(inner)} {count} times to parts of the rows"
+    if times is not None and isinstance(
+        meta, OneVsRestClassifier | OneVsOneClassifier | OutputCodeClassifier
+    ):
+        why += ", if y has no label that is not declared"
+    own = step_of(
+        meta,
+        name,
+        rows,
+        LEAKS if library(meta) == "sklearn" else UNKNOWN,
+        f"{why}, and keeps what it reads of the true rows and labels beside it.",
+        f"Turn it inside out: {_private_twin(is_regressor(meta), meta)}",
+    )
+    return [*steps, replace(own, epsilon=None if times is None else Fraction(0))]
+
+
+def _inner_private(estimator: Any) -> list[str]:
+    """Names of the private estimators that a meta-estimator holds, and fits."""
+    try:
+        params = estimator.get_params(deep=True)
+    except Exception:  # a user's estimator may raise anything
+        return []
+    frozen = [key for key, value in params.items() if isinstance(value, FrozenEstimator)]
+    return sorted(
+        {
+            kind_of(value)
+            for key, value in params.items()
+            if isinstance(value, PrivateEstimator) or hasattr(value, "_privacy_steps")
+            if not any(key == other or key.startswith(f"{other}__") for other in frozen)
+        }
+    )
+
+
+def _held(meta: Any) -> tuple[list[tuple[str, Any]], int | None]:
+    """What a meta-estimator holds, with its name, and how often it fits that."""
+    times = wrapper_fits(meta)
+    several = getattr(meta, "estimators", None)
+    if not isinstance(several, list):
+        return [("estimator", inner_of(meta))], times
+    # A private estimator on top reads predictions of the others: its price is not known.
+    top = getattr(meta, "final_estimator", None)
+    known = top is None or not (_inner_private(top) or hasattr(top, "_privacy_steps"))
+    parts = [(part, inner) for part, inner in several if not isinstance(inner, str)]
+    return parts, times if known else None
+
+
+# --- what to do instead
+
+
+def _private_twin(regressor: bool, estimator: Any) -> str:
+    twin = "PrivateRegressor" if regressor else "PrivateClassifier"
+    return f"{twin}({kind_of(estimator)}(...), synthesizer)."
+
+
+def _remedy(estimator: Any) -> str:
+    if hasattr(estimator, "fit_resample"):
+        return "Use a synthesizer of skdp in its place: it draws synthetic rows."
+    task = _task(estimator)
+    if task in ("classifier", "regressor"):
+        return _private_twin(task == "regressor", estimator)
+    if task == "clusterer":
+        return "DPKMeans, or cluster the synthetic rows of a release."
+    if kind_of(estimator) in ("StandardScaler", "MinMaxScaler", "RobustScaler", "MaxAbsScaler"):
+        return "PrivateStandardScaler, or put it behind the release, inside PrivateClassifier."
+    if hasattr(estimator, "get_support"):
+        return "DPTopKSelector, or select on synthetic rows."
+    return "Put it behind the release: inside PrivateClassifier, or on synthetic rows."
+
+
+def _task(estimator: Any) -> str | None:
+    task = getattr(estimator, "_estimator_type", None)
+    if task is not None:
+        return task
+    try:
+        return get_tags(estimator).estimator_type
+    except Exception:  # a user's estimator may raise anything
+        return None

@@ -1,0 +1,134 @@
+"""Verdicts on single estimators: those of skdp, and those that nothing is known of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from .._base import PrivateEstimator
+from .._random import NoiseSource
+from .._validation import as_epsilon
+from ..domain import Attribute, Domain
+from .origin import kind_of
+from .steps import LEAKS, PRIVATE, RELEASE, UNKNOWN, Range, Rows, Step
+
+__all__ = [
+    "is_inferred",
+    "of_private",
+    "of_records",
+    "seeded",
+    "step_of",
+    "unknown",
+]
+
+
+def step_of(
+    estimator: Any, name: str, rows: Rows, verdict: str, why: str, remedy: str = ""
+) -> Step:
+    """A step that is fitted to all that ``rows`` has."""
+    return Step(name, kind_of(estimator), rows.read, verdict, why, remedy)
+
+
+def unknown(estimator: Any, name: str, rows: Rows, why: str) -> tuple[list[Step], Rows]:
+    """The step of something that may do anything, and what the step behind it is given."""
+    remedy = "Train it on a release, or make sure that it learns nothing."
+    step = step_of(estimator, name, rows, UNKNOWN, why + ".", remedy)
+    if isinstance(estimator, PrivateEstimator):
+        step = replace(step, epsilon=None)
+    doubtful = rows.doubtful or name or kind_of(estimator)
+    return [step], replace(rows, doubtful=doubtful, range=Range())
+
+
+def of_private(estimator: PrivateEstimator, name: str, rows: Rows) -> Step:
+    """The step of an estimator that charges and releases with noise."""
+    try:
+        epsilon = as_epsilon(estimator.epsilon)
+    except (TypeError, ValueError) as error:
+        text, remedy = f"Its fit will refuse: {error}", "Give a positive epsilon."
+        return Step(name, kind_of(estimator), "nothing", UNKNOWN, text, remedy, None)
+    why = f"releases what it learns with noise, at epsilon {float(epsilon):g}."
+    step = step_of(estimator, name, rows, PRIVATE, why)
+    step = replace(step, epsilon=epsilon, estimator=estimator)
+    declared = [*estimator.get_params(deep=False).values(), getattr(estimator, "domain_", None)]
+    if any(is_inferred(value) for value in declared):
+        # Also where it reads a release: what was inferred is exact.
+        return of_records(step)
+    if rows.released:
+        return _on_release(step)
+    if _has_seed(estimator):
+        return seeded(step)
+    return _on_doubtful_rows(step, rows)
+
+
+def is_inferred(value: Any) -> bool:
+    """Whether a declaration was read from records: a domain, an attribute or several of them."""
+    if isinstance(value, Domain | Attribute):
+        return value.inferred
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    return isinstance(value, list | tuple) and any(
+        isinstance(one, Attribute) and one.inferred for one in value
+    )
+
+
+def of_records(step: Step) -> Step:
+    """The step, where its domain was inferred."""
+    return replace(
+        step,
+        verdict=LEAKS,
+        why="its domain was inferred from the records, exactly and for free.",
+        remedy="Declare the domain from public knowledge.",
+    )
+
+
+def seeded(step: Step, by: str = "") -> Step:
+    """The step, where a seed draws its noise; ``by`` is the class of what sets the seed."""
+    why = "its noise comes from a seed"
+    if by:
+        why += f" that {by} sets, whatever random_state says"
+    return replace(
+        step,
+        verdict=LEAKS,
+        why=f"{why}: anyone who knows or guesses it can subtract the noise.",
+        remedy="Turn it inside out: the ensemble inside, on a release."
+        if by
+        else "random_state=None, the operating system's entropy.",
+        seeded=True,
+    )
+
+
+def _has_seed(estimator: PrivateEstimator) -> bool:
+    loss, given = getattr(estimator, "privacy_loss_", None), estimator.random_state
+    # Anything but the system's source: a source that a user wrote may repeat its words.
+    return not (given is None or type(given) is NoiseSource) or (loss is not None and loss.seeded)
+
+
+def _on_release(step: Step) -> Step:
+    if getattr(step.estimator, "ledger", None) is None:
+        why = "reads a release, which is free."
+        return replace(step, verdict=RELEASE, why=why, epsilon=Fraction(0))
+    why = "reads a release, which is free; its ledger is charged all the same."
+    return replace(step, verdict=RELEASE, why=why, remedy="ledger=None.")
+
+
+def _on_doubtful_rows(step: Step, rows: Rows) -> Step:
+    """The step as it is, unless an earlier step lets one record change several rows."""
+    if rows.mixed_by is not None:
+        return replace(
+            step,
+            verdict=LEAKS,
+            why=f"its rows come from {rows.mixed_by!r}, which was fitted to all of them: one "
+            "record may change every row, and the noise is made for one.",
+            remedy=f"Take {rows.mixed_by!r} away, declare what it learns, or learn that privately.",
+        )
+    if rows.doubtful is not None:
+        return replace(
+            step,
+            verdict=UNKNOWN,
+            why=f"its rows come from {rows.doubtful!r}: the noise is enough only if that "
+            "treats each row by itself.",
+            remedy=f"Make sure of it, and say so: apply {rows.doubtful!r} before the pipeline.",
+        )
+    return step

@@ -1,0 +1,167 @@
+"""The walk over the steps of a composed estimator, in the order in which a ``fit`` runs them.
+
+Every step gets its verdict from a visitor, chosen by class. The visitor of a composite takes it
+apart and walks on. Visitors of composites, searches and estimators of other libraries stand in
+modules of their own, and enter themselves by `visits`. Estimators of skdp are known by their
+base class, its meta-estimators by a method, ``_privacy_steps``. Nothing is fitted, no row is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from .._base import PrivateEstimator
+from ..accounting import PrivacyLedger
+from .candidates import is_listed
+from .origin import kind_of, library, replaced
+from .steps import PRIVATE, PUBLIC, Range, Rows, Step, total
+from .verdicts import is_inferred, of_private, of_records, unknown
+
+__all__ = ["Result", "ledgers", "price", "visit", "visits", "walk", "walk_all"]
+
+# The steps of an estimator, and what the step behind it is given.
+Result = tuple[list[Step], Rows]
+_Visitor = Callable[[Any, str, Rows], Result]
+# By class; by name where scikit-learn has the class only for those who ask for experiments.
+_VISITORS: dict[type | str, _Visitor] = {}
+
+
+def visits(*kinds: type | str) -> Callable[[_Visitor], _Visitor]:
+    """Enter a visitor for these classes of scikit-learn; ``object`` is for what has no other."""
+
+    def enter(visitor: _Visitor) -> _Visitor:
+        _VISITORS.update(dict.fromkeys(kinds, visitor))
+        return visitor
+
+    return enter
+
+
+def _visitor_of(estimator: Any) -> _Visitor:
+    name = kind_of(estimator)
+    if library(estimator) == "sklearn" and name in _VISITORS:
+        return _VISITORS[name]
+    return next(_VISITORS[kind] for kind in type(estimator).__mro__ if kind in _VISITORS)
+
+
+def visit(estimator: Any, name: str, rows: Rows) -> Result:
+    """All steps of ``estimator``, and what the step behind it is given."""
+    if estimator is None or isinstance(estimator, str):
+        return _visit_word(estimator, name, rows)
+    if replaced(estimator):
+        why = f"has a {replaced(estimator)} of its own, on the instance: it may do anything"
+        return unknown(estimator, name, rows, why)
+    if library(estimator) not in ("skdp", "sklearn", "imblearn"):
+        # Also a subclass of what is known: it may do anything.
+        return _VISITORS[object](estimator, name, rows)
+    if isinstance(estimator, PrivateEstimator):
+        return [of_private(estimator, name, rows)], replace(rows, range=Range())
+    if library(estimator) == "skdp" and hasattr(estimator, "_privacy_steps"):
+        return _visit_meta(estimator, name, rows), replace(rows, range=Range())
+    return _visitor_of(estimator)(estimator, name, rows)
+
+
+def _visit_word(word: str | None, name: str, rows: Rows) -> Result:
+    kind = "passthrough" if word is None else word
+    if kind not in ("passthrough", "drop"):
+        return unknown(word, name, rows, f"is {kind!r}, which is not a step")
+    why = "drops the columns." if kind == "drop" else "passes the rows on."
+    return [Step(name, kind, "nothing", PUBLIC, why)], rows
+
+
+def _visit_meta(estimator: Any, name: str, rows: Rows) -> list[Step]:
+    """A meta-estimator of skdp, which knows its own steps."""
+    steps: list[Step] = estimator._privacy_steps(name, rows)
+    if any(is_inferred(value) for value in estimator.get_params(deep=False).values()):
+        steps.append(of_records(Step(name, kind_of(estimator), "nothing", PRIVATE, "")))
+    if not is_listed(getattr(estimator, "param_grid", {})):
+        steps += unknown(estimator, name, rows, "has candidates that cannot be listed")[0]
+    return steps
+
+
+# --- what others ask for
+
+
+def walk(estimator: Any, name: str = "", rows: Rows | None = None) -> list[Step]:
+    """All steps of ``estimator``, in the order in which a ``fit`` runs them.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Before or after its fit.
+    name : str, default=""
+        Path of ``estimator`` itself.
+    rows : Rows, optional
+        What it is given; default people's rows.
+    """
+    return visit(estimator, name, rows or Rows())[0]
+
+
+def walk_all(
+    estimators: list[Any],
+    name: str,
+    rows: Rows | None = None,
+    *,
+    times: int | None = 1,
+    again: int = 0,
+    shared: bool = False,
+) -> list[Step]:
+    """Steps of estimators that are all fitted to the same rows, as in a search.
+
+    Parameters
+    ----------
+    estimators : list of estimator
+    name : str
+        Path of each of them.
+    rows : Rows, optional
+    times : int or None, default=1
+        Number of fits of each; None where it is not known.
+    again : int, default=0
+        Number of further fits of one of the estimators, not known which: the most expensive is
+        assumed, to be safe.
+    shared : bool, default=False
+        Whether all use the release of the first.
+
+    Returns
+    -------
+    list of Step
+        Each name and kind once, with the sum of its prices and the worst of its verdicts.
+    """
+    walks = [walk(estimator, name, rows) for estimator in estimators]
+    totals = [total(step.epsilon for step in steps) for steps in walks]
+    dearest = max(range(len(walks)), key=lambda i: totals[i] or 0, default=0)
+    found: dict[tuple[str, str], list[tuple[Step, int | None]]] = {}
+    for i, steps in enumerate(walks):
+        fits = None if times is None else times + again * (i == dearest)
+        for step in steps:
+            if shared and i:
+                spends = step.epsilon != 0
+                step = replace(step, epsilon=Fraction(0), n_fits=0 if spends else step.n_fits)
+            found.setdefault((step.name, step.kind), []).append((step, fits))
+    return [_together(same) for same in found.values()]
+
+
+def _together(same: list[tuple[Step, int | None]]) -> Step:
+    worst = next((step for step, _ in same if not step.sound), same[0][0])
+    n_fits = sum(step.n_fits * (1 if fits is None else fits) for step, fits in same)
+    epsilon = total(_times_price(step.epsilon, fits) for step, fits in same)
+    return replace(worst, epsilon=epsilon, n_fits=n_fits)
+
+
+def _times_price(epsilon: Fraction | None, fits: int | None) -> Fraction | None:
+    if epsilon == 0 or epsilon is None:
+        return epsilon
+    return None if fits is None else epsilon * fits
+
+
+def ledgers(estimator: Any) -> dict[str, PrivacyLedger]:
+    """The ledgers that a fit of ``estimator`` charges, by the names of their parameters."""
+    params = estimator.get_params(deep=True)
+    return {key: value for key, value in params.items() if isinstance(value, PrivacyLedger)}
+
+
+def price(estimator: Any) -> Fraction | None:
+    """What one fit of ``estimator`` spends; None if it cannot be told beforehand."""
+    return total(step.epsilon for step in walk(estimator))

@@ -1,0 +1,406 @@
+"""What all releases of a grid do: fit, draw rows, map rows to the grid."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._arrays import exclusive_cumsum
+from .._base import (
+    PrivateEstimator,
+    declare_label,
+    match_rows,
+    warn_of_emptiness,
+    without_unit,
+)
+from .._random import sampling_generator
+from .._validation import as_sample_size, check_choice
+from ..exceptions import DomainError
+from ..hierarchy import project_to_simplex
+from ..kernels.privpfc import measure_grid_counts
+from ..mechanisms import discrete_laplace_variance
+from ..rows import Frame, as_frame, build_frame, count_rows, read_rows
+from .grid import Grid, one_hot
+from .labels import label_classes, without_label
+
+__all__ = ["GridRelease", "GridTransformer"]
+
+# Name of the one column of a grid that uses no predictor.
+_WHOLE = "all"
+
+
+class GridRelease(PrivateEstimator):
+    """A release of a grid and a noisy histogram over it; subclasses define how both are found."""
+
+    # Whether it counts by a few predictors and the label at a time, never by all predictors.
+    _projects = True
+
+    def fit(self, X, y=None):
+        """Charge epsilon, then release a grid and the noisy counts of its cells.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+            One row per person: NumPy array; pandas, Polars or PyArrow table; or a lazy frame of
+            Polars, DuckDB, Dask or PySpark, which is counted in its engine. Columns are matched
+            to the domain by name, those of an array by position.
+        y : array-like of shape (n_rows,), default=None
+            The labels. None if ``X`` has the column ``target``; a lazy frame must have it.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DomainError, TypeError, ValueError
+            If the schema or a parameter is invalid; nothing is spent. Values never raise: numbers
+            out of range are clipped, an unknown category becomes `other` where declared, and a
+            record that the domain cannot represent, or whose label is missing or not declared, is
+            skipped.
+        BudgetExceededError
+            If the ledger cannot pay; no value has been read.
+        EngineError
+            If the engine of a lazy frame fails while it counts; the charge stands.
+        """
+        self._check_parameters()
+        read = read_rows(X)
+        rows, domain, target = self._match(read, y)
+        classes, class_of = label_classes(domain, target)
+        names = _predictors(domain, target)
+        parts = self._parts(self._record_epsilon())
+        if not self._projects:
+            self._warn_of_size(rows, domain)
+        loss, source = self._spend(parts)
+        noise = loss.of_record.parts
+
+        table = count_rows(
+            rows,
+            domain.select([*names, target]),
+            self._contributions(loss, source, rows, domain),
+            together=(len(names),) if self._projects else None,
+        )
+        # A missing label is none of the classes.
+        table = table.recode(len(names), np.append(class_of, -1)[: domain[target].size])
+        predictors = [domain[name] for name in names]
+        n_records, axes, groups, labels = self._choose(table, predictors, noise, source)
+        grid = Grid(tuple(names[axis] for axis in axes), tuple(groups), tuple(map(tuple, labels)))
+        noisy = measure_grid_counts(
+            table.project([*axes, len(names)]),
+            groups,
+            list(grid.shape),
+            noise["counts"],
+            random_state=source,
+        )
+        histogram = self._post_process(noisy, n_records, noise)
+
+        if y is None and isinstance(rows, Frame):
+            # The label is a column of X; the features are the others.
+            X = without_label(X, read, domain, target)
+        self._remember_columns(X, rows, target)
+        self._library = rows.library
+        self.classes_ = classes
+        self.domain_ = domain
+        self.target_ = target
+        self.grid_ = grid
+        self.noisy_counts_ = noisy
+        self.histogram_ = histogram
+        self.privacy_loss_ = loss
+        self._finish()
+        warn_of_emptiness(self, *_noisy_total(noisy, n_records, noise))
+        return self
+
+    def _match(self, read, y):
+        """Put rows and labels under the columns of the domain; checks the schema only."""
+        unit = self._unit()
+        domain, target = declare_label(
+            self.domain, without_unit(read, unit), self.target, self.classes
+        )
+        if target is None:
+            raise DomainError(
+                "No column is declared as the label: name a column of the domain in target=, or "
+                "give the list of classes=."
+            )
+        if y is None and self.classes is not None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: "
+                "classes= declares a label that X has no column for."
+            )
+        rows, domain = match_rows(read, y, domain, target, lazy=True, unit=unit)
+        return rows, domain, target
+
+    def sample(self, n_samples=None, random_state=None):
+        """Draw synthetic rows: cell and label from the histogram, values uniformly in the cell.
+
+        Predictors that the grid does not use are drawn uniformly from their whole domain, because
+        nothing about them was released. To train a model, prefer :meth:`make_training_set`.
+
+        Parameters
+        ----------
+        n_samples : int, default=None
+            Number of rows. None draws max(0, round(noisy total)) rows, and raises ValueError if
+            that makes more than 500 million values (rows times columns).
+        random_state : int, numpy.random.Generator or None, default=None
+            Seed of the draw. It is safe to set: drawing is post-processing of the release.
+
+        Returns
+        -------
+        frame : table of the library that ``fit`` was given
+            All columns of the domain, in its order and with its types.
+        """
+        check_is_fitted(self)
+        return build_frame(self._sample_columns(n_samples, random_state), like=self._library)
+
+    def make_training_set(self, n_samples=None, random_state=None):
+        """The cells of the grid as training rows, weighted by their counts.
+
+        Parameters
+        ----------
+        n_samples : int, default=None
+            Sum of the weights. None: the noisy total.
+        random_state : ignored
+            Nothing is drawn. The parameter exists because other releases draw rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n_rows, n_indicators), float64
+            For every cell and label with a positive count the groups of the cell, one-hot; the
+            format that :meth:`prepare` returns.
+        y : ndarray of shape (n_rows,)
+        sample_weight : ndarray of shape (n_rows,)
+        """
+        check_is_fitted(self)
+        shape = self.grid_.shape
+        counts = self.histogram_.reshape(-1, len(self.classes_))
+        cells, labels = np.nonzero(counts > 0)
+        weight = counts[cells, labels]
+        if n_samples is not None:
+            weight = weight * (as_sample_size(n_samples, 0.0, 1) / max(weight.sum(), 1.0))
+        coordinates = np.zeros((len(cells), len(shape)), dtype=np.int64)
+        if shape:
+            coordinates = np.stack(np.unravel_index(cells, shape), axis=1)
+        return one_hot(coordinates, shape), self.classes_[labels], weight
+
+    def prepare(self, X):
+        """Map test rows to the grid, one-hot, as in the training set.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_indicators), float64
+            All zeros for a predictor whose value the domain cannot represent.
+        """
+        return one_hot(self._coordinates(X), self.grid_.shape)
+
+    def fit_resample(self, X, y=None):
+        """Fit, and return synthetic rows instead of the records.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,), default=None
+
+        Returns
+        -------
+        X_resampled : table of the library of ``X``
+        y_resampled : ndarray, or pandas Series where ``y`` is one
+            Only if ``y`` is given; otherwise the label is a column of ``X_resampled``.
+        """
+        self.fit(X, y)
+        if y is None:
+            return build_frame(self._sample_columns(None, None, most=True), like=self._library)
+        columns = self._sample_columns(None, None, most=True)
+        labels = np.array(columns.pop(self.target_).tolist(), dtype=self.classes_.dtype)
+        if isinstance(y, pd.Series):
+            labels = pd.Series(labels, name=y.name)
+        return build_frame(columns, like=self._library), labels
+
+    def _stand_in(self, domain, library):
+        """Pretend to be fitted, to a public grid, so that a model can be tried out."""
+        self._library = library
+        self.domain_ = domain
+        self.target_ = self.target
+        self.classes_ = label_classes(domain, self.target)[0]
+        used = [name for name in domain.names if name != self.target and domain[name].size > 1][:2]
+        groups = [2 * np.arange(domain[name].size) // domain[name].size for name in used]
+        self.grid_ = Grid(tuple(used), tuple(groups), (("low", "high"),) * len(used))
+        self.histogram_ = np.ones((*self.grid_.shape, len(self.classes_)))
+        return self
+
+    def _sample_columns(self, n_samples, random_state, most=False):
+        rng = sampling_generator(random_state)
+        counts = self.histogram_.ravel()
+        total = counts.sum()
+        n_rows = as_sample_size(n_samples, total, len(self.domain_), most=most)
+        # If the noise left no count positive, every cell and label is equally likely.
+        share = counts / total if total > 0 else np.full(len(counts), 1 / len(counts))
+        drawn = rng.choice(len(counts), size=n_rows, p=share)
+        *cells, labels = np.unravel_index(drawn, self.histogram_.shape)
+        grid = self.grid_
+        used = dict(zip(grid.columns, zip(grid.groups, cells, strict=True), strict=True))
+        codes = np.empty((n_rows, len(self.domain_)), dtype=np.int64)
+        for position, (name, attribute) in enumerate(self.domain_.items()):
+            if name == self.target_:
+                class_of = label_classes(self.domain_, name)[1]
+                codes[:, position] = np.argsort(class_of)[labels]
+            elif name in used:
+                codes[:, position] = _draw_codes(*used[name], rng)
+            else:
+                codes[:, position] = rng.integers(0, attribute.n_values, size=n_rows)
+        return dict(self.domain_.decode(codes, rng).items())
+
+    def _coordinates(self, X):
+        """Group of each row in each predictor of the grid; -1 if the domain has no code."""
+        check_is_fitted(self)
+        rows = as_frame(X)
+        if self.target_ in rows.named:
+            X = without_label(X, rows, self.domain_, self.target_)
+            rows = rows.select([name for name in rows.names if name != self.target_])
+        validate_data(self, X, reset=False, skip_check_array=True)
+        names = [name for name in self.domain_.names if name != self.target_]
+        if rows.n_unnamed:
+            rows = rows.with_names(names)
+        used = self.grid_.columns
+        absent = [name for name in used if name not in rows.names]
+        if absent:
+            raise DomainError(
+                f"The rows lack the predictors {absent}, which the grid uses. It uses {list(used)}."
+            )
+        if not used:
+            return np.zeros((len(rows), 0), dtype=np.int64)
+        codes = self.domain_.select(used).encode(rows.select(used))
+        coordinates = np.empty(codes.shape, dtype=np.int64)
+        for position, groups in enumerate(self.grid_.groups):
+            coordinates[:, position] = np.append(groups, -1)[codes[:, position]]
+        return coordinates
+
+    def _check_parameters(self):
+        """Raise for invalid parameters, before anything is spent."""
+
+    def _finish(self):
+        """Compute further fitted attributes from the release alone."""
+
+    def _parts(self, epsilon):
+        """Divide epsilon, from public facts alone."""
+        raise NotImplementedError
+
+    def _choose(self, table, predictors, parts, source):
+        """The noisy number of records or None, and the axes, groups and labels of the grid."""
+        raise NotImplementedError
+
+    def _post_process(self, noisy, n_records, parts):
+        """Non-negative counts that keep the noisy total; post-processing of the release."""
+        # Two noisy totals, one of them the sum of the cells, are weighted by their precision.
+        total = float(noisy.sum())
+        if n_records is not None:
+            own = noisy.size * discrete_laplace_variance(parts["counts"])
+            other = discrete_laplace_variance(parts["total"])
+            total = (total * other + n_records * own) / (own + other)
+        return project_to_simplex(noisy, max(total, 0.0))
+
+
+def _predictors(domain, target):
+    """Columns of the domain but the label."""
+    names = [name for name in domain.names if name != target]
+    if not names:
+        raise DomainError(
+            f"The domain has no column but the label {target!r}. Declare at least one predictor."
+        )
+    return names
+
+
+def _noisy_total(noisy, n_records, parts):
+    """Released number of records, and the standard deviation of its noise."""
+    if n_records is None:
+        variance = noisy.size * discrete_laplace_variance(parts["counts"])
+        return float(noisy.sum()), np.sqrt(variance)
+    return n_records, np.sqrt(discrete_laplace_variance(parts["total"]))
+
+
+def _draw_codes(groups, drawn, rng):
+    """One code from each drawn group, all codes of the group equally likely."""
+    members = np.argsort(groups, kind="stable")
+    size = np.bincount(groups)
+    first = exclusive_cumsum(size)
+    return members[first[drawn] + rng.integers(0, size[drawn])]
+
+
+class GridTransformer(TransformerMixin, GridRelease):
+    """Adds ``transform`` and the names of its columns."""
+
+    def transform(self, X):
+        """Map rows to the grid.
+
+        The rows are mapped without noise: the result is as private as ``X``. A step that is
+        trained on it together with true labels is NOT private; to train privately, put this
+        transformer into :class:`skdp.PrivateClassifier`.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+            With ``encoding="ordinal"`` the number of the row's group in each predictor of the
+            grid (int64), -1 if the domain has no code for the value. With "onehot" indicators
+            (float64). A grid that uses no predictor gives one constant column.
+        """
+        coordinates = self._coordinates(X)
+        if self.encoding == "onehot":
+            return one_hot(coordinates, self.grid_.shape)
+        if not coordinates.shape[1]:
+            return np.zeros((len(coordinates), 1), dtype=np.int64)
+        return coordinates
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns that ``transform`` returns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Checked against the names seen in ``fit``, and otherwise ignored.
+
+        Returns
+        -------
+        ndarray of str
+            The predictors of the grid, for "onehot" with the label of the group.
+        """
+        check_is_fitted(self)
+        if input_features is not None:
+            given = np.asarray(input_features, dtype=object)
+            if len(given) != self.n_features_in_:
+                raise ValueError(
+                    "input_features should have length equal to number of features "
+                    f"({self.n_features_in_}), got {len(given)}."
+                )
+            seen = getattr(self, "feature_names_in_", None)
+            if seen is not None and not np.array_equal(given, seen):
+                raise ValueError("input_features is not equal to feature_names_in_")
+        grid = self.grid_
+        if not grid.columns:
+            return np.array([_WHOLE], dtype=object)
+        if self.encoding != "onehot":
+            return np.array(grid.columns, dtype=object)
+        names = [
+            f"{column}={label}"
+            for column, labels in zip(grid.columns, grid.labels, strict=True)
+            for label in labels
+        ]
+        return np.array(names, dtype=object)
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_choice(self.encoding, "encoding", ("ordinal", "onehot"))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        # Groups are numbered, whatever the type of the values.
+        tags.transformer_tags.preserves_dtype = []
+        return tags

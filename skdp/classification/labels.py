@@ -1,0 +1,33 @@
+"""The label of a classification task: what is declared of it, and rows without its column."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..domain import Categorical
+from ..exceptions import DomainError
+from ..rows import select_columns
+
+__all__ = ["label_classes", "without_label"]
+
+
+def label_classes(domain, target):
+    """Declared labels, sorted, and the position among them of each code."""
+    attribute = domain[target]
+    if isinstance(attribute, Categorical):
+        classes, class_of = np.unique(np.array(attribute.categories), return_inverse=True)
+        return classes, class_of.astype(np.int64)
+    if attribute.integer and attribute.bins == attribute.upper - attribute.lower + 1:
+        classes = np.arange(attribute.lower, attribute.upper + 1, dtype=np.int64)
+        return classes, np.arange(len(classes))
+    raise DomainError(
+        f"The label {target!r} is declared as a Numeric of intervals. A classifier needs a "
+        "Categorical, or a Numeric with integer=True and one bin for each integer."
+    )
+
+
+def without_label(X, rows, domain, target):
+    """The table ``X``, of which ``rows`` was read, without the column of the label."""
+    if rows.n_unnamed:
+        return np.delete(np.asarray(X), domain.names.index(target), axis=1)
+    return select_columns(X, [name for name in rows.names if name != target])

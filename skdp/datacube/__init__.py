@@ -1,0 +1,21 @@
+"""DataCube: all cuboids of a table, consistent with each other, each with its standard error.
+
+==============  ===================================================================================
+``plan``        `CubePlan`: which cuboids are measured, and how accurate each cuboid will be
+``sources``     the search for the cuboids to measure
+``cube``        `DataCube`: parameters, ``fit`` and the questions
+``sums``        exact sums of a bounded column, in integers
+``tables``      answers from released tables: slices, groups, cross tables
+``files``       what ``save`` writes and ``load`` reads
+``names``       dimensions as users name them
+==============  ===================================================================================
+
+After B. Ding, M. Winslett, J. Han, Z. Li, "Differentially Private Data Cubes: Optimizing Noise
+Sources and Consistency" (SIGMOD 2011): BMax is ``strategy="bmax"``, PMost ``strategy="pmost"``.
+The computations are in `skdp.cuboids`.
+"""
+
+from .cube import DataCube
+from .plan import CubePlan
+
+__all__ = ["CubePlan", "DataCube"]

@@ -1,0 +1,583 @@
+"""DataCube: counts or sums over every set of dimensions, consistent with each other."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+from sklearn.utils.validation import check_is_fitted
+
+from .._base import PrivateEstimator, full_domain, match_rows, warn_of_emptiness
+from .._validation import check_choice, is_word
+from ..domain import Domain
+from ..exceptions import DomainError
+from ..kernels import cuboids
+from ..mechanisms import discrete_laplace, discrete_laplace_variance
+from ..release import parse
+from ..release.files import TupleKeys
+from ..rows import code_rows, count_rows
+from . import files, tables
+from .names import as_names, check_names, names_of
+from .plan import CONSISTENCIES, CubePlan, as_order
+from .sources import STRATEGIES, cuboid_weights, find_sources, given_sources, variance_limit
+from .sums import contributions_of, sum_cells, value_grid
+
+__all__ = ["DataCube"]
+
+
+class DataCube(PrivateEstimator, TupleKeys):
+    """All cuboids of a table: counts (or sums) over every set of dimensions, with standard errors.
+
+    A few cuboids, the sources, are measured with noise; all others are computed from them. The
+    sources, and the division of epsilon among them, are planned from the public domain alone. The
+    noisy tables are then made consistent by weighted least squares: cuboids agree wherever they
+    overlap, and each one uses all sources above it.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget spent by one call of ``fit``.
+    domain : Domain, attribute, or list of attributes
+        Public range or categories of every column, required. One attribute stands for all
+        columns of an array.
+    dimensions : sequence of str, default=None
+        Columns of the domain that span the cube, at most 12 unless ``max_order`` is small. By
+        default all but ``value``. Other columns are not read.
+    max_order : int, default=None
+        Publish cuboids of at most this many dimensions; by default all. A small value makes cubes
+        possible whose table over all dimensions does not fit into memory.
+    strategy : {"bmax", "pmost", "all", "base", "optimized"}, CubePlan or mapping, default="bmax"
+        How the sources are chosen. "all" measures every published cuboid, "base" the table over
+        all dimensions. "bmax" finds a few sources with equal budgets that keep the largest (or
+        mean) variance small; "pmost" finds sources that bring as many cuboids as possible within
+        ``max_variance``. "optimized" finds sources and unequal budgets with the least variance
+        after least squares: it is the most accurate and takes some seconds of planning. A
+        `CubePlan`, or a mapping of tuples of names to shares of epsilon, is used as it is.
+    objective : {"max", "mean"}, default="max"
+        What "bmax" and "optimized" minimise: the largest cell variance of a cuboid, or the mean
+        over all cuboids, weighted by ``weights``.
+    consistency : {"l2", "l1", "linf"} or None, default="l2"
+        How the sources are combined. "l2" is weighted least squares: fast, unbiased, and with the
+        least variance of all linear estimates. "l1" and "linf" minimise the sum and the maximum
+        of the residuals, each divided by the scale of its noise, by a linear program of at most
+        100,000 measured cells; their standard errors are simulated. None sums each cuboid from
+        its best source alone.
+    measure : {"count", "sum"}, default="count"
+        What a cell holds: the number of records, or the sum of the column ``value``.
+    value : str, default=None
+        The summed column, a `Numeric` of the domain. Its range bounds what each record adds; a
+        missing value adds nothing.
+    resolution : float, default=None
+        Width of the grid to which each value is rounded before it is summed; see
+        :func:`skdp.mechanisms.bounded_sum`.
+    max_variance : float, default=None
+        Bound on the cell variance, for ``strategy="pmost"`` only.
+    weights : mapping of tuple of str to float, default=None
+        Weight of each cuboid for ``objective="mean"`` and for "pmost"; 1 for those not named. The
+        weights change the plan; every cuboid is published all the same.
+    max_contributions : int, default=None
+        Keep at most this many rows of each person, chosen secretly; epsilon then protects the
+        person. Needs ``unit``. None: epsilon protects one row.
+    unit : str, default=None
+        Column that identifies the person a row belongs to. It is a column of the data, not of the
+        domain. Rows without a value in it are skipped.
+    ledger : PrivacyLedger, default=None
+        Charged before any value is read.
+    random_state : int or None, default=None
+        None draws from the operating system. An int is for experiments only: the release is
+        then marked "seeded: no guarantee".
+    verbose : int, default=0
+        Print the progress of planning to standard error.
+
+    Attributes
+    ----------
+    domain_ : Domain
+        The dimensions.
+    plan_ : CubePlan
+        Sources, budgets, and the standard error of each cuboid; all of it is public.
+    sources_ : dict of tuple of str to ndarray of int64
+        The release itself: a noisy table for each measured cuboid, with one axis for each
+        dimension. Sums are in units of their resolution.
+    tables_ : dict of tuple of str to ndarray of float64
+        The published cuboids, computed from ``sources_``.
+    privacy_loss_ : PrivacyLoss
+        Epsilon and its parts: one for each source, or, with more than 20 sources, one for each
+        number of dimensions.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Only where the rows had column names.
+
+    Notes
+    -----
+    *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain
+    and parameters, and the plan that follows from them. *Released*: the noisy sources; all other
+    cuboids are computed from these. *Cost*: a record is in one cell of each source, so a source
+    costs its own budget, and the budgets add up to epsilon. The authors' slides compute each
+    cuboid from one source with equal budgets and make cuboids consistent afterwards; here least
+    squares weights all sources by their noise, in closed form, and "optimized" plans for that.
+
+    Counts are not rounded and may be negative, so that they stay unbiased and add up.
+
+    References
+    ----------
+    B. Ding, M. Winslett, J. Han, Z. Li, "Differentially Private Data Cubes: Optimizing Noise
+    Sources and Consistency", SIGMOD 2011.
+    B. Barak et al., "Privacy, accuracy, and consistency too: a holistic solution to contingency
+    table release", PODS 2007.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skdp import Categorical, DataCube, Domain
+    >>> smokers = ["no", "no", "yes", "no"] * 250
+    >>> patients = pd.DataFrame({"sex": ["F", "M"] * 500, "smoker": smokers})
+    >>> domain = Domain({"sex": Categorical(["F", "M"]), "smoker": Categorical(["no", "yes"])})
+    >>> cube = DataCube(epsilon=1.0, domain=domain).fit(patients)
+    >>> cube.cuboid(["sex", "smoker"]).columns.to_list()
+    ['sex', 'smoker', 'count', 'std_error']
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        domain=None,
+        dimensions=None,
+        max_order=None,
+        strategy="bmax",
+        objective="max",
+        consistency="l2",
+        measure="count",
+        value=None,
+        resolution=None,
+        max_variance=None,
+        weights=None,
+        max_contributions=None,
+        unit=None,
+        ledger=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.epsilon = epsilon
+        self.domain = domain
+        self.dimensions = dimensions
+        self.max_order = max_order
+        self.strategy = strategy
+        self.objective = objective
+        self.consistency = consistency
+        self.measure = measure
+        self.value = value
+        self.resolution = resolution
+        self.max_variance = max_variance
+        self.weights = weights
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # -- the plan and the release
+
+    def plan(self):
+        """Plan what ``fit`` would measure and how accurate it would be; reads no data.
+
+        Returns
+        -------
+        CubePlan
+            The search for sources is kept for the next ``fit`` of any cube with the same
+            parameters in this process; give the plan as ``strategy=`` to be sure that it is used.
+
+        Raises
+        ------
+        DomainError, TypeError, ValueError
+            If a parameter is invalid, or the cube is too large for planning or for memory.
+        """
+        if isinstance(self.domain, list | tuple):
+            domain = Domain.for_array(self.domain, len(self.domain))
+        elif self.domain is None or isinstance(self.domain, Domain | Mapping):
+            domain = full_domain(self.domain, None)
+        else:
+            raise DomainError(
+                "One attribute for all columns of an array does not say how many columns there "
+                "are. For a plan without data give a list of attributes, or a Domain."
+            )
+        return self._plan(domain)
+
+    def fit(self, X, y=None):
+        """Charge epsilon, then release the noisy sources and compute all cuboids.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+            One row per person: NumPy array; pandas, Polars or PyArrow table; or a lazy frame of
+            Polars, DuckDB, Dask or PySpark, which is counted in its engine. Columns are matched
+            to the domain by name, those of an array by position.
+        y : Ignored
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DomainError, TypeError, ValueError
+            If the schema or a parameter is invalid, or the cube is too large; nothing is spent.
+            Values never raise: numbers out of range are clipped, an unknown category becomes
+            `other` where declared, and a record that the dimensions cannot represent is skipped.
+        BudgetExceededError
+            If the ledger cannot pay; no value has been read.
+        EngineError
+            If the engine of a lazy frame fails while it counts; the charge stands.
+        """
+        # Each value of a sum is rounded separately, which needs rows in memory.
+        rows, domain = match_rows(
+            X, None, self.domain, None, lazy=self.value is None, unit=self._unit()
+        )
+        plan = self._plan(domain)
+        loss, source = self._spend(plan._parts())
+        contributions = self._contributions(loss, source, rows, domain)
+        exact = self._exact_tables(plan, rows, domain, contributions)
+        # Privacy. A record adds to one cell of each source: 1 to a count, an integer of at most
+        # `_sensitivity` to a sum, whatever the record is. So the table C with discrete Laplace
+        # noise at eps_C costs eps_C, and the tables, asked one after the other about the same
+        # records, cost the sum of the eps_C: the parts of `loss`. Everything below is computed
+        # from the noisy tables and the public plan.
+        epsilon = loss.of_record.epsilon
+        noisy = {
+            mask: discrete_laplace(
+                table, plan._masks[mask] * epsilon, plan._sensitivity, random_state=source
+            )
+            for mask, table in exact.items()
+        }
+        self._publish(plan, noisy)
+        self._remember_columns(X, rows)
+        self.privacy_loss_ = loss
+        if plan._measure == "count":
+            total = self.cuboid().iloc[0]
+            warn_of_emptiness(self, total["count"], total["std_error"])
+        return self
+
+    def _exact_tables(self, plan, rows, domain, contributions):
+        """Exact integers in the cells of each source, by its mask: private."""
+        if plan._measure == "count":
+            table = count_rows(rows, plan.domain, contributions, together=())
+            return {mask: table.dense(cuboids.dimensions_of(mask)) for mask in plan._masks}
+        values = contributions_of(rows.column(self.value), domain[self.value], plan._grid)
+        return sum_cells(code_rows(rows, plan.domain), values, plan)
+
+    def _publish(self, plan, noisy, published=None):
+        """Set the released attributes from noisy tables; ``published`` where they are known."""
+        if published is None:
+            published = plan._reconstruct(
+                {mask: table * plan._unit for mask, table in noisy.items()}
+            )
+        self.domain_ = plan.domain
+        self.plan_ = plan
+        self.sources_ = {plan._names(mask): table for mask, table in noisy.items()}
+        self.tables_ = {plan._names(mask): table for mask, table in published.items()}
+
+    # -- questions
+
+    def cuboid(self, dimensions=()):
+        """One cuboid as a tidy table.
+
+        Parameters
+        ----------
+        dimensions : str or sequence of str, default=()
+            Dimensions in the order wanted; the total by default.
+
+        Returns
+        -------
+        DataFrame
+            One row for each cell: a column for each dimension, ``count`` (or ``sum``),
+            ``std_error``. Categories are as declared; numbers are integers where each has a bin of
+            its own, otherwise the text of the bin, ordered. The cell of missing values is missing.
+
+        Raises
+        ------
+        ValueError
+            If a name is unknown or the cuboid is not published.
+        """
+        check_is_fitted(self)
+        return tables.tidy_table(self.plan_, self.tables_, as_names(dimensions))
+
+    def slice(self, query, dimensions=None):
+        """A cuboid of the records that satisfy a query.
+
+        Parameters
+        ----------
+        query : dict or str
+            Conditions on dimensions of the cube, as for :meth:`skdp.Synopsis.count`.
+        dimensions : str or sequence of str, default=None
+            Dimensions of the result; by default those that the query does not mention. For a
+            dimension that is also in the query, only the values asked for are listed.
+
+        Returns
+        -------
+        DataFrame
+            As :meth:`cuboid`, with standard errors of the sums shown. The cuboid over all
+            dimensions of query and result together must be published.
+
+        Raises
+        ------
+        ValueError
+            If a name or the query is invalid, or the cuboid is not published.
+        """
+        check_is_fitted(self)
+        weights = parse(query, self.domain_)
+        if dimensions is None:
+            dimensions = [
+                name for axis, name in enumerate(self.domain_.names) if axis not in weights
+            ]
+        return tables.tidy_table(self.plan_, self.tables_, as_names(dimensions), weights)
+
+    def rollup(self, dimensions, levels):
+        """A cuboid with some dimensions left out, or coarser.
+
+        Parameters
+        ----------
+        dimensions : str or sequence of str
+            Dimensions of the cuboid to start from.
+        levels : str, sequence of str, or mapping of str to int
+            Dimensions to sum over; or for each dimension its level in the attribute's hierarchy
+            (:meth:`skdp.Categorical.levels`): 0 sums over it, 1 is the coarsest grouping, -1 the
+            finest, -2 the one above.
+
+        Returns
+        -------
+        DataFrame
+            As :meth:`cuboid`, with the labels of the groups and their standard errors.
+
+        Raises
+        ------
+        ValueError
+            If a name or level does not exist or the cuboid is not published.
+        """
+        check_is_fitted(self)
+        names = as_names(dimensions)
+        if not isinstance(levels, Mapping):
+            levels = dict.fromkeys(as_names(levels), 0)
+        absent = [name for name in levels if name not in names]
+        if absent:
+            raise ValueError(f"levels names {absent}, which are not among {list(names)}.")
+        check_names(self.domain_, names)
+        kept = tuple(name for name in names if levels.get(name) != 0)
+        finer = {name: level for name, level in levels.items() if level != 0}
+        return tables.tidy_table(self.plan_, self.tables_, kept, levels=finer)
+
+    def drilldown(self, query, into):
+        """Split cells into those of further dimensions.
+
+        Parameters
+        ----------
+        query : dict or str
+            The cells to split, such as ``{"sex": "F"}``.
+        into : str, sequence of str, or mapping of str to int
+            Further dimensions; or a level for each, as for :meth:`rollup`.
+
+        Returns
+        -------
+        DataFrame
+            As :meth:`cuboid`: first the dimensions of the query, restricted to what it asks for,
+            then the further ones.
+
+        Raises
+        ------
+        ValueError
+            If a name or level does not exist or the cuboid is not published.
+        """
+        check_is_fitted(self)
+        weights = parse(query, self.domain_)
+        levels = dict(into) if isinstance(into, Mapping) else {}
+        further = tuple(levels) if levels else as_names(into)
+        fixed = tuple(self.domain_.names[axis] for axis in sorted(weights))
+        twice = [name for name in further if name in fixed]
+        if twice:
+            raise ValueError(f"{twice} are in the query already. Drill into other dimensions.")
+        kept = tuple(name for name in further if levels.get(name) != 0)
+        finer = {name: level for name, level in levels.items() if level != 0}
+        return tables.tidy_table(self.plan_, self.tables_, fixed + kept, weights, finer)
+
+    def pivot(self, index, columns, query=None, values=None):
+        """A cuboid as a cross table.
+
+        Parameters
+        ----------
+        index, columns : str or sequence of str
+            Dimensions down and across.
+        query : dict or str, default=None
+            Count only the records that satisfy it.
+        values : {"count", "sum", "std_error"}, default=None
+            What the cells hold; by default the measure.
+
+        Returns
+        -------
+        DataFrame
+
+        Raises
+        ------
+        ValueError
+            If a name or the query is invalid, or the cuboid is not published.
+        """
+        check_is_fitted(self)
+        weights = {} if query is None else parse(query, self.domain_)
+        return tables.cross_table(
+            self.plan_, self.tables_, as_names(index), as_names(columns), weights, values
+        )
+
+    def to_frame(self, order=None, *, margin="*"):
+        """All cuboids in one tidy table, ready for a CSV file.
+
+        Parameters
+        ----------
+        order : int, default=None
+            Only cuboids with this number of dimensions; by default all.
+        margin : str, default="*"
+            Entry in the column of a dimension that the cuboid does not have.
+
+        Returns
+        -------
+        DataFrame
+            ``cuboid``, a column for each dimension, ``count`` (or ``sum``), ``std_error``. All
+            but the last two are pandas categories, to save memory.
+
+        Raises
+        ------
+        ValueError
+            If ``margin`` is a value of a dimension.
+        """
+        check_is_fitted(self)
+        return tables.all_cuboids(self.plan_, self.tables_, order, margin)
+
+    def plot(self, *, ax=None):
+        """Draw the lattice of cuboids coloured by standard error; see :meth:`CubePlan.plot`."""
+        check_is_fitted(self)
+        return self.plan_.plot(ax=ax)
+
+    # -- files
+
+    def save(self, path):
+        """Write the release to one file; it is safe to publish.
+
+        Parameters
+        ----------
+        path : str or path-like
+            An existing file is replaced.
+
+        Notes
+        -----
+        The file is a zip archive of ``metadata.json`` (UTF-8: ``format`` "skdp cube", ``version``
+        1, ``domain`` of the dimensions, ``privacy`` with epsilon and parts as exact fractions and
+        ``seeded``, ``max_order``, ``strategy``, ``consistency``, ``value`` with name, bounds and
+        step of a sum or null, ``sources`` as a list of dimensions and exact shares) and of one
+        array in NumPy's format, numbers only, for each source, ``source0.npy`` and so on. With
+        "l1" or "linf" also ``interactions.npy``, their simulated variances, and
+        ``cuboid0.npy`` and so on, the tables of ``cuboids``, because another solver might find
+        another solution. It never holds a seed. Equal releases give equal bytes.
+        """
+        check_is_fitted(self)
+        files.write(path, self)
+
+    @classmethod
+    def load(cls, path, *, max_bytes=1 << 31):
+        """Read a file written by :meth:`save`; nothing in it is executed.
+
+        Parameters
+        ----------
+        path : str or path-like
+        max_bytes : int, default=2**31
+            Larger files, when unpacked, are refused.
+
+        Returns
+        -------
+        DataCube
+            The fitted cube, with the plan as its ``strategy``.
+
+        Raises
+        ------
+        ValueError
+            If the file is not a cube, is damaged or too large, or comes from a later version.
+        OSError
+            If it cannot be opened.
+        """
+        return files.read(path, cls, max_bytes)
+
+    # -- the plan
+
+    def _plan(self, domain):
+        """The plan over a domain that names every column; from public facts alone."""
+        epsilon = self._record_epsilon()
+        if self.value is not None and self.unit is not None:
+            raise ValueError(
+                "Contributions are bounded for counts, but value= asks for sums. Leave out unit= "
+                "and max_contributions=, or make one row of each person first."
+            )
+        check_choice(self.objective, "objective", ("max", "mean"))
+        check_choice(self.consistency, "consistency", CONSISTENCIES)
+        check_choice(self.measure, "measure", ("count", "sum"))
+        grid = value_grid(domain, self.measure, self.value, self.resolution)
+        domain = self._select(domain)
+        order = as_order(self.max_order, domain)
+        lattice = cuboids.lattice(domain.shape, order)
+        label, sources = self._choose_sources(domain, lattice, epsilon, grid)
+        plan = CubePlan(domain, epsilon, sources, label, order, self.consistency, grid)
+        given = self.strategy
+        if isinstance(given, CubePlan) and given._key() == plan._key():
+            return given
+        # Noise that does not fit into 64 bits is refused here, before anything is spent.
+        plan._check()
+        if self.consistency in ("l1", "linf"):
+            self._progress(f"planning: simulating the errors of consistency={self.consistency!r}")
+            plan._simulate()
+        return plan
+
+    def _select(self, domain):
+        """The domain of the dimensions."""
+        if self.dimensions is None:
+            names = [name for name in domain.names if name != self.value]
+            if not names:
+                raise DomainError(f"The domain has no column but value={self.value!r}.")
+            return domain.select(names)
+        names = as_names(self.dimensions)
+        if not names:
+            raise ValueError("dimensions is empty: name at least one column of the domain.")
+        check_names(domain, names)
+        return domain.select(names)
+
+    def _choose_sources(self, domain, lattice, epsilon, grid):
+        """How the sources were chosen, and the share of epsilon of each."""
+        given = self.strategy
+        if isinstance(given, CubePlan):
+            if given.domain != domain:
+                raise ValueError(
+                    f"The plan given as strategy is for the dimensions {list(given.domain.names)} "
+                    f"of another domain; this cube has {list(domain.names)}. Make a plan for it."
+                )
+            return given.strategy, given_sources(given.sources, domain, lattice)
+        if isinstance(given, Mapping):
+            return "given", given_sources(given, domain, lattice)
+        if not any(is_word(given, strategy) for strategy in STRATEGIES):
+            listed = ", ".join(map(repr, STRATEGIES))
+            raise ValueError(f"strategy must be {listed}, a CubePlan or a mapping, got {given!r}.")
+        weights = cuboid_weights(self.weights, domain, lattice, given, self.objective)
+        limit = variance_limit(self.max_variance, given)
+        sensitivity, step = (1, 1.0) if grid is None else (grid.sensitivity, float(grid.step))
+
+        def noise_of(count):
+            return step**2 * discrete_laplace_variance(epsilon / count, sensitivity)
+
+        found = find_sources(
+            lattice,
+            given,
+            weights=weights,
+            limit=limit,
+            noise_of=noise_of,
+            consistent=self.consistency == "l2",
+            progress=self._progress,
+        )
+        shares = zip(found.masks, found.shares, strict=True)
+        return given, {names_of(domain, mask): share for mask, share in shares}
+
+    def _progress(self, text):
+        if self.verbose:
+            print(f"DataCube: {text}", file=sys.stderr)

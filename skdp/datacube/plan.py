@@ -1,0 +1,333 @@
+"""CubePlan: which cuboids are measured, and how accurate every cuboid will be."""
+
+from __future__ import annotations
+
+import functools
+import html
+import math
+
+import numpy as np
+import pandas as pd
+
+from .._validation import as_integer
+from ..kernels import cuboids
+from ..mechanisms import discrete_laplace_variance
+from ..release.files import TupleKeys
+from .names import as_names, mask_of, names_of, title, titles
+
+__all__ = ["CONSISTENCIES", "CubePlan", "as_order"]
+
+CONSISTENCIES = ("l2", "l1", "linf", None)
+# More sources than this are listed by their number of dimensions in the privacy loss.
+_MAX_PARTS = 20
+# Linear programs are simulated to learn their errors: about this many cells in all.
+_SIMULATED_CELLS = 20_000
+_MAX_SIMULATIONS = 100
+
+
+class CubePlan(TupleKeys):
+    """What a `DataCube` measures and how accurate each cuboid will be: public, free, reusable.
+
+    Made by :meth:`DataCube.plan`. As ``strategy=`` of another cube over the same dimensions it is
+    used as it is, whatever the epsilon of that cube.
+
+    Attributes
+    ----------
+    domain : Domain
+        The dimensions.
+    epsilon : Fraction
+        Privacy loss of all measured cuboids together.
+    sources : dict of tuple of str to Fraction
+        Share of epsilon of each measured cuboid, by its dimensions. The shares sum to 1.
+    strategy : str
+        How the sources were chosen.
+    max_order : int or None
+        Cuboids of at most this many dimensions are published; None for all.
+    consistency : {"l2", "l1", "linf"} or None
+        How the sources are combined into consistent cuboids.
+
+    Examples
+    --------
+    >>> from skdp import Categorical, DataCube, Domain
+    >>> domain = Domain({"sex": Categorical(["F", "M"]), "smoker": Categorical(["no", "yes"])})
+    >>> plan = DataCube(epsilon=1.0, domain=domain).plan()
+    >>> plan.sources
+    {('sex', 'smoker'): Fraction(1, 1)}
+    >>> round(plan.std_error(["sex"]), 2)
+    1.92
+    """
+
+    def __init__(
+        self, domain, epsilon, sources, strategy, max_order, consistency, grid, simulated=None
+    ):
+        self.domain = domain
+        self.epsilon = epsilon
+        self.sources = sources
+        self.strategy = strategy
+        self.max_order = max_order
+        self.consistency = consistency
+        # Of a bounded sum; None for counts.
+        self._grid = grid
+        # Variances of interactions where there is no closed form.
+        self._simulated = simulated
+
+    def __getstate__(self):
+        # What can be computed again is left out.
+        cached = ("_lattice", "_masks", "_noise", "_interactions", "_variances")
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in cached}
+
+    # -- facts
+
+    def std_error(self, dimensions):
+        """Standard error of every cell of one cuboid.
+
+        Parameters
+        ----------
+        dimensions : str or sequence of str
+            Dimensions of the cuboid; an empty list for the total.
+
+        Returns
+        -------
+        float
+            In the unit of the measure.
+
+        Raises
+        ------
+        ValueError
+            If the cuboid is not published.
+        """
+        return math.sqrt(self._variances[self._lattice.position[self._published_mask(dimensions)]])
+
+    @property
+    def max_std_error(self):
+        """Largest standard error of a published cuboid."""
+        return math.sqrt(max(self._variances[place] for place in self._available))
+
+    @property
+    def mean_variance(self):
+        """Cell variance, averaged over the published cuboids."""
+        return float(np.mean([self._variances[place] for place in self._available]))
+
+    def to_frame(self):
+        """The plan as a table, one row for each cuboid that is published or measured.
+
+        Returns
+        -------
+        DataFrame
+            ``cuboid`` (names of the dimensions, "(total)" for none), ``order`` (how many),
+            ``cells``, ``published``, ``epsilon`` (0 where not measured), ``noise_std`` (NaN where
+            not measured), ``std_error`` (NaN where not published).
+        """
+        available = set(self._available)
+        rows = []
+        for mask, place in self._lattice.position.items():
+            measured = math.isfinite(self._noise[place])
+            published = place in available
+            if not (measured or published):
+                continue
+            names = self._names(mask)
+            rows.append(
+                {
+                    "cuboid": title(names),
+                    "order": len(names),
+                    "cells": math.prod(self._lattice.shape(mask)),
+                    "published": published,
+                    "epsilon": float(self.sources.get(names, 0) * self.epsilon),
+                    "noise_std": math.sqrt(self._noise[place]) if measured else math.nan,
+                    "std_error": math.sqrt(self._variances[place]) if published else math.nan,
+                }
+            )
+        return pd.DataFrame(rows)
+
+    def plot(self, *, ax=None):
+        """Draw the lattice of cuboids coloured by standard error; measured ones have a ring.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing.
+        """
+        from ..plotting import plot_lattice
+
+        available = set(self._available)
+        nodes = {
+            self._names(mask): math.sqrt(self._variances[place])
+            for mask, place in self._lattice.position.items()
+            if place in available
+        }
+        shares = {names: float(share) for names, share in self.sources.items()}
+        return plot_lattice(self.domain.names, nodes, shares, ax=ax)
+
+    def __repr__(self):
+        return (
+            f"<CubePlan {self.strategy!r}: {len(self.sources)} of {len(self._lattice)} cuboids "
+            f"measured, {len(self._available)} published, std error at most "
+            f"{self.max_std_error:.4g} at epsilon={float(self.epsilon):g}>"
+        )
+
+    def _repr_html_(self):
+        table = self.to_frame()
+        shown = table.sort_values("std_error", ascending=False, kind="stable").head(12)
+        caption = html.escape(repr(self).strip("<>"))
+        more = f"<p>... and {len(table) - len(shown)} more</p>" if len(shown) < len(table) else ""
+        return f"<div><b>{caption}</b>{shown.to_html(index=False)}{more}</div>"
+
+    # -- parts
+
+    def _key(self):
+        """Everything that the standard errors depend on."""
+        sources = tuple(self.sources.items())
+        return (self.domain, self.epsilon, sources, self.max_order, self.consistency, self._grid)
+
+    @functools.cached_property
+    def _lattice(self):
+        return cuboids.lattice(self.domain.shape, self.max_order)
+
+    @functools.cached_property
+    def _masks(self):
+        """Share of epsilon of each source, by its mask."""
+        return {mask_of(self.domain, names): share for names, share in self.sources.items()}
+
+    @property
+    def _measure(self):
+        return "count" if self._grid is None else "sum"
+
+    @property
+    def _sensitivity(self):
+        """Most that one record changes a cell of a measured table, in integers."""
+        return 1 if self._grid is None else self._grid.sensitivity
+
+    @property
+    def _unit(self):
+        """Value of the integer 1 in the measured tables."""
+        return 1.0 if self._grid is None else float(self._grid.step)
+
+    @functools.cached_property
+    def _noise(self):
+        """Noise variance in a cell of each measured cuboid, infinite for the others."""
+        noise = np.full(len(self._lattice), np.inf)
+        for mask, share in self._masks.items():
+            variance = discrete_laplace_variance(share * self.epsilon, self._sensitivity)
+            noise[self._lattice.position[mask]] = variance * self._unit**2
+        return noise
+
+    @functools.cached_property
+    def _interactions(self):
+        """Variance of the interaction of each set of dimensions."""
+        if self._simulated is not None:
+            return self._simulated
+        return cuboids.interaction_variances(self._lattice, self._noise)
+
+    @functools.cached_property
+    def _variances(self):
+        """Cell variance of every cuboid, infinite where the sources do not determine it."""
+        if self.consistency is None:
+            return cuboids.best_sources(self._lattice, self._noise)[0]
+        return cuboids.cell_variances(self._lattice, self._interactions)
+
+    @property
+    def _available(self):
+        """Positions of the published cuboids in the lattice."""
+        return np.flatnonzero(self._lattice.published & np.isfinite(self._variances)).tolist()
+
+    def _names(self, mask):
+        return names_of(self.domain, mask)
+
+    def _published_mask(self, dimensions):
+        """Mask of a cuboid; ValueError if it is not published."""
+        names = as_names(dimensions)
+        mask = mask_of(self.domain, names)
+        if self.max_order is not None and len(names) > self.max_order:
+            raise ValueError(
+                f"The cuboid of {list(names)} has {len(names)} dimensions, and max_order="
+                f"{self.max_order} limits what is published. Ask for fewer dimensions, or raise "
+                "max_order and fit again."
+            )
+        if not math.isfinite(self._variances[self._lattice.position[mask]]):
+            raise ValueError(
+                f"The cuboid of {list(names)} is not published: none of the measured cuboids "
+                f"determines it (strategy={self.strategy!r}). `plan().to_frame()` lists what is "
+                "published; raise max_variance, or use another strategy, and fit again."
+            )
+        return mask
+
+    def _check(self):
+        """Raise ValueError if nothing can be published, or the noise does not fit into 64 bits."""
+        if not np.isfinite(self._variances[self._lattice.position[0]]) and not self._available:
+            raise ValueError("The sources given determine none of the published cuboids.")
+
+    def _parts(self):
+        """Epsilon of each measured cuboid; of each number of dimensions if there are many."""
+        if len(self.sources) > _MAX_PARTS:
+            parts = {}
+            for names, share in self.sources.items():
+                label = f"cuboids of {len(names)} dimension{'' if len(names) == 1 else 's'}"
+                parts[label] = parts.get(label, 0) + share * self.epsilon
+            return parts
+        shares = self.sources.values()
+        labels = titles(self.sources)
+        return {label: share * self.epsilon for label, share in zip(labels, shares, strict=True)}
+
+    # -- from noisy tables to published ones
+
+    def _reconstruct(self, noisy):
+        """Published tables from noisy ones, by mask."""
+        if self.consistency is None:
+            return cuboids.derive(self._lattice, noisy, self._noise)
+        if self.consistency == "l2":
+            return cuboids.consistent_l2(self._lattice, noisy, self._noise)
+        return cuboids.consistent_lp(self._lattice, noisy, self._scales(), self.consistency)
+
+    def _box_variances(self, mask, weights):
+        """Variance of weighted sums of cells of one cuboid, for each combination of vectors."""
+        if self.consistency is not None:
+            return cuboids.box_variances(self._lattice, mask, self._interactions, weights)
+        # A cuboid is summed from one source, so its cells are independent.
+        squares = [(vectors**2).sum(axis=1) for vectors in weights]
+        cell = self._variances[self._lattice.position[mask]]
+        return cell * functools.reduce(np.multiply.outer, squares, np.ones(()))
+
+    def _scales(self):
+        """Scale of the noise in each source, by its mask."""
+        position = self._lattice.position
+        return {mask: math.sqrt(self._noise[position[mask]] / 2) for mask in self._masks}
+
+    def _simulate(self):
+        """Estimate the errors of the linear programs from noise on an empty cube."""
+        lattice = self._lattice
+        cuboids.check_lp_size(lattice, tuple(self._masks))
+        cells = sum(math.prod(lattice.shape(mask)) for mask in self._masks)
+        runs = int(np.clip(_SIMULATED_CELLS // cells, 4, _MAX_SIMULATIONS))
+        rates = {
+            mask: float(share * self.epsilon / self._sensitivity)
+            for mask, share in self._masks.items()
+        }
+        in_integers = {mask: scale / self._unit for mask, scale in self._scales().items()}
+        found = cuboids.simulated_interactions(
+            lattice,
+            rates,
+            lambda noisy: cuboids.consistent_lp(lattice, noisy, in_integers, self.consistency),
+            runs,
+        )
+        self._simulated = found * self._unit**2
+        for known in ("_interactions", "_variances"):
+            vars(self).pop(known, None)
+
+
+def as_order(max_order, domain):
+    """Largest number of dimensions of a published cuboid; None where all are published."""
+    if max_order is None:
+        return None
+    order = as_integer(max_order, "max_order", 0)
+    # All cuboids are one case, however it is written.
+    return None if order >= len(domain) else order

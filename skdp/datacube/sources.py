@@ -1,0 +1,148 @@
+"""The cuboids to measure, and the share of epsilon of each: searched for, or given by the user.
+
+Everything here is public: it follows from the domain and the parameters.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import numbers
+from collections.abc import Mapping
+
+import numpy as np
+
+from .._validation import as_fraction
+from ..kernels import cuboids
+from .names import as_names, mask_of, names_of
+
+__all__ = ["STRATEGIES", "cuboid_weights", "find_sources", "given_sources", "variance_limit"]
+
+STRATEGIES = ("bmax", "pmost", "all", "base", "optimized")
+
+
+def find_sources(lattice, strategy, *, weights, limit, noise_of, consistent, progress):
+    """Sources by one of the strategies, as `skdp.cuboids.Plan`.
+
+    Parameters
+    ----------
+    lattice : Lattice
+    strategy : str
+        One of `STRATEGIES`.
+    weights : ndarray or None
+        Weight of each cuboid for the mean objective and for "pmost"; None for the largest variance.
+    limit : float or None
+        Bound on the cell variance, for "pmost".
+    noise_of : callable
+        Noise variance in a cell, by the number of sources that share epsilon; for "pmost".
+    consistent : bool
+        Whether least squares will combine the sources.
+    progress : callable
+        Takes text for the user.
+    """
+    if strategy == "all":
+        return cuboids.plan_all(lattice)
+    if strategy == "base":
+        return cuboids.plan_base(lattice)
+    if strategy == "pmost":
+        return cuboids.plan_pmost(lattice, limit, noise_of, weights)
+    return search(SourceSearch(lattice, strategy, weights, consistent, progress))
+
+
+class SourceSearch:
+    """A search for sources; cache key: equal when the result would be equal.
+
+    The result does not depend on epsilon or on how progress is shown.
+    """
+
+    def __init__(self, lattice, strategy, weights, consistent, progress):
+        self.lattice, self.strategy, self.weights = lattice, strategy, weights
+        self.consistent, self.progress = consistent, progress
+        listed = None if weights is None else tuple(weights)
+        # "optimized" always plans for least squares.
+        matters = consistent and strategy == "bmax"
+        self._key = (lattice.sizes, tuple(lattice.published), strategy, listed, matters)
+
+    def __eq__(self, other):
+        return self._key == other._key
+
+    def __hash__(self):
+        return hash(self._key)
+
+
+@functools.lru_cache(maxsize=32)
+def search(task):
+    """Run a search once; `plan` and `fit` share the result."""
+    if task.strategy == "bmax":
+        return cuboids.plan_bmax(task.lattice, task.weights, task.consistent)
+    return cuboids.plan_optimized(task.lattice, task.weights, task.progress)
+
+
+def given_sources(given, domain, lattice):
+    """Sources of a plan or mapping, in the order of the lattice, with shares that sum to 1."""
+    shares = {}
+    for key, share in given.items():
+        mask = mask_of(domain, as_names(key))
+        if mask in shares:
+            raise ValueError(f"strategy names the cuboid {key!r} twice.")
+        exact = as_fraction(share, f"The share of {key!r}")
+        if exact < 0:
+            raise ValueError(f"The share of {key!r} must not be negative, got {share!r}.")
+        if mask not in lattice.position:
+            raise ValueError(
+                f"The cuboid {key!r} cannot be measured in this cube: it is too large, or has "
+                "far more dimensions than max_order. Measure smaller cuboids."
+            )
+        if exact:
+            shares[mask] = exact
+    total = sum(shares.values())
+    if not total:
+        raise ValueError("strategy gives no cuboid a share of epsilon.")
+    return {names_of(domain, mask): shares[mask] / total for mask in sorted(shares)}
+
+
+def cuboid_weights(weights, domain, lattice, strategy, objective):
+    """Weight of each cuboid; None where all count the same, or only the largest variance counts."""
+    if weights is None:
+        searched = strategy in ("bmax", "optimized") and objective == "mean"
+        return np.ones(len(lattice)) if searched else None
+    if not isinstance(weights, Mapping):
+        raise TypeError(
+            "weights must be a mapping of tuples of dimensions to numbers, got "
+            f"{type(weights).__name__}."
+        )
+    if strategy != "pmost" and objective == "max":
+        raise ValueError(
+            "weights have no effect on objective='max'; use objective='mean' or strategy='pmost'."
+        )
+    vector = np.ones(len(lattice))
+    for key, weight in weights.items():
+        place = lattice.position.get(mask_of(domain, as_names(key)))
+        if place is None or not lattice.published[place]:
+            raise ValueError(f"weights names the cuboid {key!r}, which is not published.")
+        if isinstance(weight, bool) or not isinstance(weight, numbers.Real):
+            raise TypeError(f"The weight of {key!r} must be a number, got {weight!r}.")
+        if not 0 <= weight < math.inf:
+            raise ValueError(f"The weight of {key!r} must not be negative, got {weight!r}.")
+        vector[place] = weight
+    if not vector[lattice.published].any():
+        raise ValueError("All weights are zero: give at least one cuboid a positive one.")
+    return vector
+
+
+def variance_limit(max_variance, strategy):
+    """The bound on the cell variance that "pmost" needs; None for other strategies."""
+    if strategy != "pmost":
+        if max_variance is not None:
+            raise ValueError(
+                f"max_variance belongs to strategy='pmost'; leave it out for strategy={strategy!r}."
+            )
+        return None
+    if isinstance(max_variance, bool) or not isinstance(max_variance, numbers.Real):
+        raise TypeError(
+            "strategy='pmost' needs max_variance: it publishes as many cuboids as possible within "
+            f"this cell variance; got {max_variance!r}."
+        )
+    if not max_variance > 0:
+        raise ValueError(f"max_variance must be positive, got {max_variance!r}.")
+    return float(max_variance)

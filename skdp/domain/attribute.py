@@ -1,0 +1,216 @@
+"""Attribute: what :class:`Numeric` and :class:`Categorical` share, codes, labels and levels."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from .reading import Column, LazyColumn
+from .taxonomy import Taxonomy
+
+__all__ = ["Attribute", "Level"]
+
+MISSING_LABEL = "missing"
+
+
+class Level(NamedTuple):
+    """One generalisation of an attribute: codes merged into groups.
+
+    Attributes
+    ----------
+    groups : ndarray of shape (size,)
+        Group of each code; groups are numbered from 0.
+    labels : list of str
+        One label per group.
+    """
+
+    groups: NDArray[np.int64]
+    labels: list[str]
+
+
+class Attribute:
+    """What :class:`Numeric` and :class:`Categorical` share: codes, labels, levels.
+
+    Attributes
+    ----------
+    size : int
+        Number of codes, the missing cell included.
+    nullable : bool
+        Whether the last code is the missing cell.
+    inferred : bool
+        Whether it was read from data, as by `Domain.infer`; False if it was declared. Domains built
+        from it are inferred too. Equality ignores it.
+    """
+
+    nullable: bool
+    # Of the class, so that attributes that were pickled before there was a mark have one.
+    inferred: bool = False
+
+    def _marked(self) -> Any:
+        """The same attribute, inferred."""
+        if self.inferred:
+            return self
+        twin = copy.copy(self)
+        twin._set(inferred=True)
+        return twin
+
+    @property
+    def n_values(self) -> int:
+        """Number of codes without the missing cell."""
+        raise NotImplementedError
+
+    @property
+    def size(self) -> int:
+        """Number of codes; the missing cell, if ``nullable``, is the last."""
+        return self.n_values + self.nullable
+
+    def encode(self, column: Column) -> NDArray[np.int32]:
+        """Code of each value; -1 where there is none. Never raises.
+
+        Parameters
+        ----------
+        column : Column
+            Of a table in memory.
+        """
+        raise NotImplementedError
+
+    def expression(self, column: LazyColumn) -> Any:
+        """Code of each value as an expression that an engine evaluates; -1 where there is none.
+
+        Parameters
+        ----------
+        column : LazyColumn
+            Of the rows of an engine.
+        """
+        raise NotImplementedError
+
+    def decode(self, codes: ArrayLike, rng: np.random.Generator) -> pd.Series:
+        """Values for codes, drawn uniformly where a code stands for many.
+
+        Parameters
+        ----------
+        codes : array-like of shape (n,), in 0..size - 1
+        rng : numpy.random.Generator
+        """
+        raise NotImplementedError
+
+    def labels(self) -> list[str]:
+        """Text for each code, for printing."""
+        raise NotImplementedError
+
+    def hierarchy(self) -> tuple[Taxonomy, NDArray[np.int64]]:
+        """Tree over the values, and the code of each of its leaves, in the order of the leaves.
+
+        Without a declared taxonomy: the dyadic tree for numbers and ordered categories, a root
+        with all categories below it otherwise. The missing cell is not in the tree.
+        """
+        raise NotImplementedError
+
+    def levels(self) -> tuple[Level, ...]:
+        """Generalisations from coarsest (everything in one group) to finest (each code alone).
+
+        Below the top the missing cell is a group of its own, the last.
+        """
+        tree, leaf_codes = self.hierarchy()
+        own = self.labels()
+        result = []
+        for level in range(max(tree.height, int(self.nullable)) + 1):
+            cut = tree.cut(min(level, tree.height))
+            groups = np.zeros(self.size, dtype=np.int64)
+            groups[leaf_codes] = tree.groups(min(level, tree.height))
+            texts = [str(tree.labels[node]) for node in cut]
+            if level == tree.height:
+                texts = [own[code] for code in leaf_codes]
+            if self.nullable and level:
+                groups[-1] = len(texts)
+                texts.append(MISSING_LABEL)
+            result.append(Level(groups, texts))
+        return tuple(result)
+
+    def groupings(
+        self, max_groups: int, *, against_rest: bool = False
+    ) -> tuple[tuple[Level, ...], ...]:
+        """Public ways to merge codes into 2 to ``max_groups`` groups, for grids.
+
+        Each family is a taxonomy read level by level, nested, from coarse to fine. No partition
+        occurs twice. The missing cell is always a group of its own, the last.
+
+        Parameters
+        ----------
+        max_groups : int
+        against_rest : bool, default=False
+            For 3 to 16 categories without order or taxonomy also each category against all
+            others, at the end.
+
+        Returns
+        -------
+        families : tuple of tuples of Level
+            For numbers halves, quarters, eighths and so on of the range; for 128 bins or more over
+            a range from about 0, or from below, also intervals that grow with the distance from 0.
+            For categories the levels of the declared taxonomy. Without one, every category
+            alone, and before it, where they are ordered or more than ten, halves, quarters and so
+            on of the list as declared.
+        """
+        families: list[tuple[Level, ...]] = []
+        seen: set[bytes] = set()
+        for family in self._families(max_groups - self.nullable, against_rest):
+            levels = []
+            for groups, texts in family:
+                if self.nullable:
+                    groups = np.append(groups, len(texts))
+                    texts = [*texts, MISSING_LABEL]
+                key = groups.tobytes()
+                if 2 <= len(texts) <= max_groups and key not in seen:
+                    seen.add(key)
+                    levels.append(Level(groups, texts))
+            if levels:
+                families.append(tuple(levels))
+        return tuple(families)
+
+    def _families(
+        self, limit: int, against_rest: bool
+    ) -> Iterator[list[tuple[NDArray[np.int64], list[str]]]]:
+        """Groups of the values, without the missing cell, and their labels, family by family."""
+        raise NotImplementedError
+
+    def _refusal(self, kind: str) -> str | None:
+        """Why a column of this kind cannot hold the attribute, with the remedy."""
+        raise NotImplementedError
+
+    def _diagnose(self, column: Column) -> dict[str, int]:
+        """Exact counts for ``Domain.check``: private."""
+        raise NotImplementedError
+
+    def _to_data(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _key(self) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._key() == other._key()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self._key()))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} cannot be changed; declare a new one.")
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
+def halvings(codes: NDArray[np.int64], n: int, limit: int) -> Iterator[NDArray[np.int64]]:
+    """Halves, quarters, ... of ``n`` codes, as equal as possible; finally each code alone."""
+    parts = 2
+    while parts < n and parts <= limit:
+        yield codes * parts // n
+        parts *= 2
+    if n <= limit:
+        yield codes

@@ -1,0 +1,325 @@
+"""Categorical: a list of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from ..exceptions import DomainError
+from .attribute import MISSING_LABEL, Attribute, Level, halvings
+from .reading import Column, LazyColumn
+from .taxonomy import Taxonomy
+from .values import (
+    MAX_BINS,
+    Category,
+    as_flag,
+    is_exact_float,
+    is_missing,
+    plain_category,
+    some,
+    with_types,
+)
+
+__all__ = ["Categorical"]
+
+# Up to this many categories without order or taxonomy are not halved, and up to that many each of
+# them is offered against the rest.
+_FEW_CATEGORIES = 10
+
+
+_MOST_AGAINST_REST = 16
+
+
+class Categorical(Attribute):
+    """A list of categories.
+
+    Values are compared as Python compares them: 1, 1.0 and ``numpy.int64(1)`` are the same
+    category, "1" is another.
+
+    Parameters
+    ----------
+    categories : sequence of str, int, float or bool
+        Publicly known values, in the order of their codes.
+    ordered : bool, default=False
+        Whether the order is meaningful, so that queries may ask for ranges of categories.
+    taxonomy : Taxonomy, optional
+        Nested groups whose leaves are the categories, in any order.
+    other : category, optional
+        One of ``categories``, which stands for all unknown values. Without it records with an
+        unknown value are skipped.
+    nullable : bool, default=False
+        Whether a missing value has a cell of its own, the last code. Otherwise records without
+        this value are skipped.
+
+    Attributes
+    ----------
+    size : int
+        Number of codes, the missing cell included.
+    inferred : bool
+        Whether it was read from data, by `Domain.infer`; False if it was declared.
+
+    Raises
+    ------
+    DomainError
+        If categories are missing, repeated or of another type, ``other`` is none of them, or the
+        taxonomy does not fit.
+
+    Examples
+    --------
+    >>> Categorical(["Female", "Male"]).index_of("Male")
+    1
+    """
+
+    categories: tuple[Category, ...]
+    ordered: bool
+    taxonomy: Taxonomy | None
+    other: Category | None
+
+    def __init__(
+        self,
+        categories: Iterable[Category],
+        *,
+        ordered: bool = False,
+        taxonomy: Taxonomy | None = None,
+        other: Category | None = None,
+        nullable: bool = False,
+    ) -> None:
+        if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
+            raise DomainError(
+                f"categories must be a list of values, got {categories!r} of type "
+                f"{type(categories).__name__}."
+            )
+        values = tuple(plain_category(value, "Category") for value in categories)
+        if not values:
+            raise DomainError("Categorical needs at least one category.")
+        if len(values) > MAX_BINS:
+            raise DomainError(f"Categorical takes at most {MAX_BINS} categories.")
+        index = {value: code for code, value in enumerate(values)}
+        if len(index) != len(values):
+            seen: set[Category] = set()
+            repeated = [value for value in values if value in seen or seen.add(value)]  # type: ignore[func-returns-value]
+            raise DomainError(
+                f"Categories must differ, but {some(repeated)} occur more than once (values that "
+                "are equal in Python, such as True and 1, are the same category)."
+            )
+        if other is not None:
+            other = plain_category(other, "other")
+            if other not in index:
+                raise DomainError(
+                    f"other={other!r} is not one of the categories; add it to the list."
+                )
+            other = values[index[other]]
+        if taxonomy is not None:
+            if not isinstance(taxonomy, Taxonomy):
+                raise DomainError(
+                    f"taxonomy must be a Taxonomy, got {type(taxonomy).__name__}. Make it with "
+                    "Taxonomy.from_tree or Taxonomy.from_edges."
+                )
+            if set(taxonomy.leaves) != set(values):
+                unknown = [leaf for leaf in taxonomy.leaves if leaf not in index]
+                absent = [value for value in values if value not in set(taxonomy.leaves)]
+                raise DomainError(
+                    "The leaves of the taxonomy must be the categories"
+                    + (f"; {some(unknown)} are leaves only" if unknown else "")
+                    + (f"; {some(absent)} are categories only" if absent else "")
+                    + "."
+                )
+        self._set(
+            categories=values,
+            ordered=as_flag(ordered, "ordered"),
+            taxonomy=taxonomy,
+            other=other,
+            nullable=as_flag(nullable, "nullable"),
+            _index=index,
+        )
+
+    _index: dict[Category, int]
+
+    @property
+    def n_values(self) -> int:
+        """Number of categories."""
+        return len(self.categories)
+
+    def index_of(self, value: Any) -> int:
+        """Code of a category.
+
+        Raises
+        ------
+        KeyError
+            If it is not declared.
+        """
+        code = self._find(value)
+        if code is None:
+            raise KeyError(value)
+        return code
+
+    def _find(self, value: Any) -> int | None:
+        try:
+            return self._index.get(value)
+        except Exception:
+            # Unhashable values equal no category.
+            return None
+
+    def _table(self, uniques: Sequence[Any], unknown: int) -> NDArray[np.int32]:
+        """Code of each distinct value, and of a missing one at the end."""
+        missing = self.n_values if self.nullable else -1
+        table = np.full(len(uniques) + 1, missing, dtype=np.int32)
+        for position, value in enumerate(uniques):
+            code = self._find(value)
+            if code is not None:
+                table[position] = code
+            elif not is_missing(value):
+                table[position] = unknown
+        return table
+
+    @property
+    def _unknown(self) -> int:
+        """Code of a value that is not declared."""
+        return -1 if self.other is None else self._index[self.other]
+
+    def encode(self, column: Column) -> NDArray[np.int32]:  # noqa: D102
+        codes, uniques = column.factorize()
+        return self._table(uniques, self._unknown)[codes]
+
+    def expression(self, column: LazyColumn) -> Any:  # noqa: D102
+        missing = self.n_values if self.nullable else -1
+        return column.looked_up(self._index, unknown=self._unknown, missing=missing)
+
+    def decode(self, codes: ArrayLike, rng: np.random.Generator) -> pd.Series:  # noqa: D102
+        positions = np.asarray(codes, dtype=np.int64)
+        # The missing cell is the last code, and the last entry here.
+        dtype = self._dtype()
+        if dtype is object:
+            objects = np.array([*self.categories, None], dtype=object)
+            return pd.Series(objects[positions], dtype=object)
+        values = pd.array(list(self.categories), dtype=dtype)
+        if not self.nullable:
+            return pd.Series(values.take(positions))
+        positions = np.where(positions < self.n_values, positions, -1)
+        return pd.Series(values.take(positions, allow_fill=True))
+
+    def _dtype(self) -> Any:
+        """Pandas type of decoded values: never dependent on the codes."""
+        types = {type(value) for value in self.categories}
+        if types == {bool}:
+            return "boolean" if self.nullable else "bool"
+        if types == {int} and all(-(2**63) <= value < 2**63 for value in self.categories):  # type: ignore[operator]
+            return "Int64" if self.nullable else "int64"
+        if (
+            types <= {int, float}
+            and float in types
+            and all(is_exact_float(v) for v in self.categories)
+        ):
+            return "float64"
+        if types == {str}:
+            # What pandas makes of a list of text: object before pandas 3, "str" since.
+            return pd.Series(["text"]).dtype
+        return object
+
+    def labels(self) -> list[str]:  # noqa: D102
+        return [str(value) for value in self.categories] + [MISSING_LABEL] * self.nullable
+
+    def hierarchy(self) -> tuple[Taxonomy, NDArray[np.int64]]:  # noqa: D102
+        if self.taxonomy is not None:
+            leaf_codes = [self._index[leaf] for leaf in self.taxonomy.leaves]
+            return self.taxonomy, np.array(leaf_codes, dtype=np.int64)
+        codes = np.arange(self.n_values)
+        if self.ordered:
+            return Taxonomy.dyadic(self.n_values), codes
+        labels = ["Any", *self.categories]
+        return Taxonomy(labels, [-1] + [0] * self.n_values), codes
+
+    def _families(
+        self, limit: int, against_rest: bool
+    ) -> Iterator[list[tuple[NDArray[np.int64], list[str]]]]:
+        if self.taxonomy is not None:
+            levels = self.levels()[1:]
+            if self.nullable:
+                levels = tuple(Level(groups[:-1], texts[:-1]) for groups, texts in levels)
+            yield [(groups, texts) for groups, texts in levels]
+            return
+        codes = np.arange(self.n_values, dtype=np.int64)
+        if self.n_values <= _FEW_CATEGORIES and not self.ordered:
+            # Neighbours in a short list need have nothing in common.
+            yield [(codes, self._joined(codes))]
+        else:
+            yield [
+                (groups, self._joined(groups)) for groups in halvings(codes, self.n_values, limit)
+            ]
+        if against_rest and 2 < self.n_values <= _MOST_AGAINST_REST and not self.ordered:
+            for code, category in enumerate(self.categories):
+                yield [((codes != code).astype(np.int64), [str(category), "all others"])]
+
+    def _joined(self, groups: NDArray[np.int64]) -> list[str]:
+        """Label of each group of consecutive categories."""
+        starts = np.flatnonzero(np.diff(groups, prepend=-1)).tolist()
+        texts = []
+        for start, stop in zip(starts, [*starts[1:], self.n_values], strict=True):
+            first, last = self.categories[start], self.categories[stop - 1]
+            texts.append(str(first) if stop - start == 1 else f"{first} .. {last}")
+        return texts
+
+    def _refusal(self, kind: str) -> str | None:
+        if kind in ("object", "null"):
+            return None
+        has_text = any(isinstance(value, str) for value in self.categories)
+        has_numbers = not all(isinstance(value, str) for value in self.categories)
+        if kind in ("numeric", "boolean"):
+            if has_numbers:
+                return None
+            return (
+                "has only text categories but holds numbers; convert the column to text, or "
+                "declare numbers as categories"
+            )
+        if kind == "string":
+            if has_text:
+                return None
+            return (
+                "has no text category but holds text; convert the column to numbers, or declare "
+                "text as categories"
+            )
+        if kind == "decimal":
+            return (
+                "is declared Categorical but holds decimals, which engines compare in different "
+                "ways; cast it to text or to a float"
+            )
+        return "is declared Categorical but holds neither text nor numbers; convert it to text"
+
+    def _diagnose(self, column: Column) -> dict[str, int]:
+        codes, uniques = column.factorize()
+        kinds = self._table(uniques, -2)[codes]
+        unknown = int((kinds == -2).sum())
+        missing = int((kinds == (self.n_values if self.nullable else -1)).sum())
+        skipped = (0 if self.nullable else missing) + (unknown if self.other is None else 0)
+        return {
+            "below": 0,
+            "above": 0,
+            "to_other": 0 if self.other is None else unknown,
+            "to_missing": missing if self.nullable else 0,
+            "skipped": skipped,
+        }
+
+    def _to_data(self) -> dict[str, Any]:
+        return {
+            "type": "categorical",
+            "categories": list(self.categories),
+            "ordered": self.ordered,
+            "taxonomy": None if self.taxonomy is None else self.taxonomy._to_data(),
+            "other": self.other,
+            "nullable": self.nullable,
+        }
+
+    def _key(self) -> tuple[Any, ...]:
+        return (with_types(self.categories), self.ordered, self.taxonomy, self.other, self.nullable)
+
+    def __repr__(self) -> str:
+        parts = [f"[{some(self.categories)}]"]
+        parts += ["ordered=True"] * self.ordered
+        parts += [] if self.taxonomy is None else [f"taxonomy={self.taxonomy!r}"]
+        parts += [] if self.other is None else [f"other={self.other!r}"]
+        parts += ["nullable=True"] * self.nullable
+        return f"Categorical({', '.join(parts)})"

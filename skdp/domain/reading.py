@@ -1,0 +1,75 @@
+"""What a domain asks of rows, and how it gets at them.
+
+A domain knows schema only. Releases hold domains, and a release must not be able to reach rows: so
+the package for rows imports this one, never the other way round, and hands its reader over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._types import FloatArray
+
+__all__ = ["Column", "LazyColumn", "LazyRows", "Rows", "provide_reader", "read"]
+
+
+class Column(Protocol):
+    """A column in memory."""
+
+    kind: str
+    dtype: str
+
+    def numbers(self) -> FloatArray:
+        """Values as float64, NaN where missing or not a number. Never raises."""
+
+    def factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
+        """Values as positions in a list of distinct values; -1 where missing. Never raises."""
+
+
+class LazyColumn(Protocol):
+    """A column in an engine: codes are expressions that the engine evaluates."""
+
+    def binned(self, lower: float, upper: float, bins: int, *, integer: bool, missing: int) -> Any:
+        """Bin of each number."""
+
+    def looked_up(self, codes: Any, *, unknown: int, missing: int) -> Any:
+        """Code of each value in a table of them."""
+
+
+class Rows(Protocol):
+    """Columns of a table in memory."""
+
+    n_rows: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names; columns of arrays are called x0, x1, ..."""
+
+    def column(self, name: str) -> Column:
+        """One column by name."""
+
+
+class LazyRows(Protocol):
+    """Columns of a table in an engine."""
+
+    def column(self, name: str) -> LazyColumn:
+        """One column by name."""
+
+
+_reader: Callable[[Any], Any] | None = None
+
+
+def provide_reader(reader: Callable[[Any], Any]) -> None:
+    """Set what reads containers of rows: once, by the package for rows, when it is imported."""
+    global _reader
+    _reader = reader
+
+
+def read(data: Any) -> Any:
+    """The columns of a container, of which nothing but names and types has been looked at."""
+    assert _reader is not None, "skdp.rows has not been imported"
+    return _reader(data)

@@ -1,0 +1,271 @@
+"""Taxonomy: nested groups of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..exceptions import DomainError
+from .values import Category, as_int, plain_category, with_types
+
+__all__ = ["Taxonomy"]
+
+
+@runtime_checkable
+class Spans(Protocol):
+    """Consecutive codes whose ranges have a text: :class:`Numeric`."""
+
+    @property
+    def bins(self) -> int:
+        """Number of codes."""
+
+    def span_label(self, start: int, stop: int) -> str:
+        """Text for the values of the codes from ``start`` up to ``stop``, exclusive."""
+
+
+class Taxonomy:
+    """A tree of nested groups over an ordered list of leaves.
+
+    Made by :meth:`from_edges`, :meth:`from_tree` or :meth:`dyadic`. Nodes are numbered level by
+    level, the root is node 0; leaves are ordered depth first, so that the leaves below any node
+    are consecutive.
+
+    Attributes
+    ----------
+    labels : tuple
+        Label of each node. Leaves are labelled by category (or code, for ``dyadic``).
+    parents : ndarray of shape (n_nodes,)
+        Parent of each node, -1 for the root.
+    depths : ndarray of shape (n_nodes,)
+        Number of edges from the root.
+    first, last : ndarray of shape (n_nodes,)
+        The leaves below node i are ``leaves[first[i]:last[i]]``.
+    leaf_nodes : ndarray of shape (n_leaves,)
+        Node of each leaf, in the order of ``leaves``.
+    leaves : tuple
+        Labels of the leaves.
+    """
+
+    def __init__(self, labels: Sequence[Category], parents: ArrayLike) -> None:
+        """Build from node labels and parent numbers; a parent comes before its children."""
+        parent_list = [as_int(parent, "Taxonomy parent") for parent in np.asarray(parents)]
+        if not labels or len(labels) != len(parent_list):
+            raise DomainError("A taxonomy needs at least one node, and one parent per node.")
+        if parent_list[0] != -1 or any(
+            not 0 <= parent < node for node, parent in enumerate(parent_list) if node
+        ):
+            raise DomainError(
+                "A taxonomy needs one root, which is the first node, and every other node after "
+                "its parent."
+            )
+        children: list[list[int]] = [[] for _ in parent_list]
+        for node, parent in enumerate(parent_list[1:], start=1):
+            children[parent].append(node)
+
+        # Renumber level by level, so that equal trees have equal arrays.
+        order = [0]
+        for node in order:
+            order.extend(children[node])
+        number = {node: position for position, node in enumerate(order)}
+        self.labels = tuple(plain_category(labels[node], "Taxonomy label") for node in order)
+        self.parents = np.array([-1] + [number[parent_list[node]] for node in order[1:]])
+        n_nodes = len(order)
+        self.depths = np.zeros(n_nodes, dtype=np.int64)
+        for position in range(1, n_nodes):
+            self.depths[position] = self.depths[self.parents[position]] + 1
+
+        # Leaves below each node, bottom up; then the place of its first leaf, top down.
+        width = np.zeros(n_nodes, dtype=np.int64)
+        is_leaf = np.ones(n_nodes, dtype=bool)
+        is_leaf[self.parents[1:]] = False
+        width[is_leaf] = 1
+        for position in range(n_nodes - 1, 0, -1):
+            width[self.parents[position]] += width[position]
+        self.first = np.zeros(n_nodes, dtype=np.int64)
+        taken = np.zeros(n_nodes, dtype=np.int64)
+        for position in range(1, n_nodes):
+            parent = self.parents[position]
+            self.first[position] = self.first[parent] + taken[parent]
+            taken[parent] += width[position]
+        self.last = self.first + width
+        nodes = np.flatnonzero(is_leaf)
+        self.leaf_nodes = nodes[np.argsort(self.first[nodes])]
+        self.leaves = tuple(self.labels[node] for node in self.leaf_nodes)
+        if len(set(self.leaves)) != len(self.leaves):
+            repeated = sorted({repr(x) for x in self.leaves if self.leaves.count(x) > 1})
+            raise DomainError(
+                f"Taxonomy leaves must differ, but {', '.join(repeated)} occur more than once: "
+                "groups must be nested or disjoint."
+            )
+        for array in (self.parents, self.depths, self.first, self.last, self.leaf_nodes):
+            array.flags.writeable = False
+
+    @classmethod
+    def from_edges(cls, edges: Iterable[tuple[Category, Category]]) -> Taxonomy:
+        """Build from (parent, child) pairs; children keep the order of the pairs.
+
+        Parameters
+        ----------
+        edges : iterable of pairs
+            A label names one node. For trees in which a group is called like one of its leaves
+            see :meth:`from_tree`.
+
+        Raises
+        ------
+        DomainError
+            If a node has two parents, or there is not exactly one root, or a cycle.
+        """
+        children: dict[Category, list[Category]] = {}
+        parents: dict[Category, Category] = {}
+        for edge in edges:
+            if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) != 2:
+                raise DomainError(f"An edge must be a (parent, child) pair, got {edge!r}.")
+            parent, child = (plain_category(label, "Taxonomy label") for label in edge)
+            if child in parents:
+                raise DomainError(
+                    f"Taxonomy node {child!r} has more than one parent: groups must be nested."
+                )
+            parents[child] = parent
+            children.setdefault(parent, []).append(child)
+        roots = [label for label in children if label not in parents]
+        if len(roots) != 1:
+            raise DomainError(
+                f"A taxonomy needs exactly one root, found {roots!r}. Join the parts under one "
+                "common parent, and remove cycles."
+            )
+        labels: list[Category] = [roots[0]]
+        numbers_ = [-1]
+        for node, label in enumerate(labels):
+            for child in children.get(label, ()):
+                labels.append(child)
+                numbers_.append(node)
+        if len(labels) != len(parents) + 1:
+            unreached = sorted({repr(label) for label in parents} - {repr(x) for x in labels})
+            raise DomainError(f"Taxonomy nodes {', '.join(unreached)} form a cycle.")
+        return cls(labels, numbers_)
+
+    @classmethod
+    def from_tree(cls, tree: Mapping[Category, Any] | Sequence[Any]) -> Taxonomy:
+        """Build from nested mappings and lists, for example ``{"Any": {"EU": ["FR", "DE"]}}``.
+
+        Parameters
+        ----------
+        tree : mapping or sequence
+            Keys of a mapping are groups, values what is below them: a mapping, a list (of leaves
+            or again of mappings), a single leaf, or None for a key that is itself a leaf. A
+            mapping with one key has it as root; otherwise a root labelled "Any" is put on top.
+
+        Raises
+        ------
+        DomainError
+            If a group is empty or a leaf occurs twice.
+        """
+        if isinstance(tree, Mapping) and len(tree) == 1:
+            ((root, below),) = tree.items()
+        else:
+            root, below = "Any", tree
+        labels: list[Category] = [root]
+        numbers_ = [-1]
+        waiting: list[tuple[int, Any]] = [(0, below)]
+        for node, part in waiting:
+            if isinstance(part, Mapping):
+                branches: list[tuple[Any, Any]] = list(part.items())
+            else:
+                branches = []
+                single = isinstance(part, str) or not isinstance(part, Iterable)
+                for item in [part] if single else part:
+                    if isinstance(item, Mapping):
+                        branches.extend(item.items())
+                    else:
+                        branches.append((item, None))
+            if not branches:
+                raise DomainError(f"Taxonomy group {labels[node]!r} is empty.")
+            for label, inner in branches:
+                labels.append(label)
+                numbers_.append(node)
+                if inner is not None:
+                    waiting.append((len(labels) - 1, inner))
+        return cls(labels, numbers_)
+
+    @classmethod
+    def dyadic(cls, codes: int | Spans) -> Taxonomy:
+        """Binary tree over consecutive codes: groups of 1, 2, 4, ... codes.
+
+        All leaves have the same depth; where the number of codes is no power of two, the last
+        group of a level is smaller.
+
+        Parameters
+        ----------
+        codes : int or Numeric
+            Number of codes, or the attribute whose value bins they are. Leaves are labelled by
+            code; groups by their range, of codes or of values.
+        """
+        n = codes.bins if isinstance(codes, Spans) else as_int(codes, "The number of codes")
+        if n < 1:
+            raise DomainError(f"A taxonomy needs at least one code, got {n}.")
+        height = (n - 1).bit_length()
+        labels: list[Category] = []
+        parents: list[int] = []
+        offset = 0
+        for level in range(height + 1):
+            step = 1 << (height - level)
+            groups = -(-n // step)
+            for group in range(groups):
+                parents.append(offset - -(-n // (2 * step)) + group // 2 if level else -1)
+                low, high = group * step, min(n, (group + 1) * step)
+                if step == 1:
+                    labels.append(group)
+                elif isinstance(codes, Spans):
+                    labels.append(codes.span_label(low, high))
+                else:
+                    labels.append(f"[{low}, {high})")
+            offset += groups
+        return cls(labels, parents)
+
+    @property
+    def height(self) -> int:
+        """Number of edges from the root to the deepest leaf."""
+        return int(self.depths.max())
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return len(self.leaves)
+
+    def cut(self, level: int) -> NDArray[np.int64]:
+        """Nodes of one level, from left to right: a partition of the leaves.
+
+        Parameters
+        ----------
+        level : int
+            From 0 (the root) to ``height`` (the leaves). Leaves above the level belong to it.
+        """
+        if not 0 <= level <= self.height:
+            raise ValueError(f"level must be in 0..{self.height}, got {level}.")
+        is_leaf = np.zeros(len(self.labels), dtype=bool)
+        is_leaf[self.leaf_nodes] = True
+        nodes = np.flatnonzero((self.depths == level) | (is_leaf & (self.depths < level)))
+        return nodes[np.argsort(self.first[nodes])]
+
+    def groups(self, level: int) -> NDArray[np.int64]:
+        """Position in ``cut(level)`` of the node above each leaf, in the order of ``leaves``."""
+        nodes = self.cut(level)
+        return np.repeat(np.arange(len(nodes)), self.last[nodes] - self.first[nodes])
+
+    def _to_data(self) -> dict[str, Any]:
+        return {"labels": list(self.labels), "parents": self.parents.tolist()}
+
+    def _key(self) -> tuple[Any, ...]:
+        return (with_types(self.labels), tuple(self.parents.tolist()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Taxonomy) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"Taxonomy({self.n_leaves} leaves, height {self.height}, root {self.labels[0]!r})"

@@ -1,0 +1,144 @@
+"""Plain values: categories, numbers and flags as they are declared."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from ..exceptions import DomainError
+
+__all__ = [
+    "MAX_BINS",
+    "MAX_INTEGER",
+    "Category",
+    "as_flag",
+    "as_float",
+    "as_int",
+    "digits",
+    "is_exact_float",
+    "is_missing",
+    "plain_category",
+    "plain_text",
+    "some",
+    "with_types",
+]
+
+Category: TypeAlias = str | int | bool | float
+
+
+# Codes are int32, and one more code is needed for the missing cell.
+MAX_BINS = 2**31 - 2
+
+
+# Integers up to here are exact in float64, which bins are computed in on every engine.
+MAX_INTEGER = 2**53
+
+
+def plain_category(value: Any, what: str) -> Category:
+    """A category as a plain Python value."""
+    if isinstance(value, np.bool_ | np.number):
+        value = value.item()
+    if isinstance(value, str):
+        return plain_text(value, what)
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return float(value)
+        raise DomainError(
+            f"{what} {value!r} is not finite. Missing values are no category: use nullable=True."
+        )
+    raise DomainError(
+        f"{what} {value!r} has type {type(value).__name__}; categories must be str, int, float or "
+        "bool. Convert it to text, in the declaration and in the data. For missing values use "
+        "nullable=True."
+    )
+
+
+def plain_text(value: str, what: str) -> str:
+    """A str that every library can store."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise DomainError(
+            f"{what} {value!r} is not valid Unicode text (it has half of a surrogate pair)."
+        ) from None
+    return str(value)
+
+
+def as_int(value: Any, name: str) -> int:
+    """A declared integer."""
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return int(value)
+    number = as_float(value, name)
+    if number != math.floor(number):
+        raise DomainError(f"{name} must be an integer, got {value!r}.")
+    return int(number)
+
+
+def as_float(value: Any, name: str) -> float:
+    """A declared finite number."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise DomainError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise DomainError(
+            f"{name} must be finite, got {value!r}. Declare the range that is publicly known; "
+            "values beyond it are clipped."
+        )
+    return number
+
+
+def as_flag(value: Any, name: str) -> bool:
+    """A declared truth value."""
+    if not isinstance(value, bool | np.bool_):
+        raise DomainError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
+def with_types(values: Iterable[Any]) -> tuple[tuple[str, Any], ...]:
+    """Values with their types: True, 1 and 1.0 are equal in Python but not the same declaration."""
+    return tuple((type(value).__name__, value) for value in values)
+
+
+def digits(value: float) -> str:
+    """Shortest text of a number, integers without a decimal point."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
+        return str(int(value))
+    return repr(value)
+
+
+def is_exact_float(value: Any) -> bool:
+    """Whether a number is a float64 without loss."""
+    try:
+        return float(value) == value
+    except OverflowError:
+        return False
+
+
+def some(values: Sequence[Any], limit: int = 8) -> str:
+    """A few values, for messages and reprs."""
+    more = len(values) - limit
+    return ", ".join(repr(v) for v in values[:limit]) + (f", ... ({more} more)" if more > 0 else "")
+
+
+def is_missing(value: Any) -> bool:
+    """Whether one value stands for "no value": None, NaN, NaT, pandas.NA."""
+    if value is None or value is pd.NA or value is pd.NaT:
+        return True
+    try:
+        # NaN and NaT are the values that differ from themselves; a signalling decimal NaN
+        # refuses the comparison.
+        return isinstance(value, numbers.Number | np.generic) and not bool(value == value)
+    except Exception:
+        return True

@@ -1,0 +1,74 @@
+"""Data cubes: which cuboids to measure, with what budget, and how to make all of them agree.
+
+A cuboid is the table of counts over some of the dimensions; the 2**d cuboids of d dimensions form
+a lattice. Noise is added to a few of them, the sources; every cuboid below a source can be computed
+from it by summation. A cuboid is named by a bit mask: bit i stands for dimension i.
+
+Nothing in this package reads records. It either plans, from the public sizes of the dimensions, or
+post-processes noisy tables.
+
+The algorithms are those of B. Ding, M. Winslett, J. Han, Z. Li, "Differentially Private Data Cubes:
+Optimizing Noise Sources and Consistency", SIGMOD 2011, and one of our own, by file:
+
+==============  ====================================================================
+`lattices`      the cuboids, which contains which
+`limits`        how large a cube can be
+`variances`     variances after least squares, and from one best source
+`one_source`    publishing without consistency
+`l2`            L2 consistency: weighted least squares
+`lp`            L1 and Linf consistency: linear programs
+`simulated`     variances of the linear programs, by simulation
+`plans`         All and Base: measure every cuboid, or the base alone
+`covers`        the greedy cover that BMax and PMost share
+`bmax`          BMax: bound the largest variance
+`pmost`         PMost: publish most cuboids within a bound on the variance
+`optimized`     sources and unequal budgets with the least variance (ours)
+`objective`     what `optimized` minimises, with its gradient
+==============  ====================================================================
+"""
+
+from __future__ import annotations
+
+from .bmax import plan_bmax
+from .l2 import consistent_l2
+from .lattices import Lattice, dimensions_of, lattice
+from .limits import MAX_CELLS, MAX_CUBOIDS, MAX_SOURCE_CELLS
+from .lp import check_lp_size, consistent_lp
+from .one_source import derive
+from .optimized import plan_optimized
+from .plans import Plan, equal_shares, plan_all, plan_base
+from .pmost import plan_pmost
+from .simulated import simulated_interactions
+from .variances import (
+    best_sources,
+    blue_variances,
+    box_variances,
+    cell_variances,
+    interaction_variances,
+)
+
+__all__ = [
+    "MAX_CELLS",
+    "MAX_CUBOIDS",
+    "MAX_SOURCE_CELLS",
+    "Lattice",
+    "Plan",
+    "best_sources",
+    "blue_variances",
+    "box_variances",
+    "cell_variances",
+    "check_lp_size",
+    "consistent_l2",
+    "consistent_lp",
+    "derive",
+    "dimensions_of",
+    "equal_shares",
+    "interaction_variances",
+    "lattice",
+    "plan_all",
+    "plan_base",
+    "plan_bmax",
+    "plan_optimized",
+    "plan_pmost",
+    "simulated_interactions",
+]

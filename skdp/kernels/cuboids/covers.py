@@ -1,0 +1,73 @@
+"""The greedy cover that BMax and PMost share: few sources that serve all cuboids well."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._types import FloatArray
+from .lattices import Lattice
+
+__all__ = ["Covers"]
+
+# Number of thresholds that the greedy cover is tried with; cubes of up to 8 dimensions have
+# fewer, and beyond that neighbouring thresholds give the same cover or nearly so.
+_MAX_THRESHOLDS = 400
+
+
+@dataclass(frozen=True, eq=False)
+class Covers:
+    """How much the noise grows from any source to any published cuboid.
+
+    Attributes
+    ----------
+    growth : ndarray of float64, shape (m, n_published)
+        Number of cells of the source that are summed into one cell of the cuboid; inf where the
+        cuboid is not below the source.
+    """
+
+    growth: FloatArray
+
+    @classmethod
+    def of(cls, cube: Lattice) -> Covers:
+        """Compare all cuboids of a lattice."""
+        growth = np.full((len(cube), len(cube)), np.inf)
+        for place in range(len(cube)):
+            below = cube.below_of(place)
+            growth[place, below] = cube.cells[place] / cube.cells[below]
+        return cls(growth[:, cube.published])
+
+    def thresholds(self) -> FloatArray:
+        """The distinct values of ``growth``, ascending, or 400 of them."""
+        distinct = np.unique(self.growth[np.isfinite(self.growth)])
+        if len(distinct) > _MAX_THRESHOLDS:
+            chosen = np.geomspace(1, len(distinct), _MAX_THRESHOLDS).round().astype(int) - 1
+            distinct = distinct[np.unique(chosen)]
+        return distinct
+
+    def greedy(self, threshold: float, worth: FloatArray) -> Iterator[int]:
+        """Sources in the order of a greedy cover within the threshold."""
+        covers = self.growth <= threshold
+        left = np.ones(covers.shape[1], dtype=bool)
+        gain = covers @ worth
+        while True:
+            # Of ties the first, which has the fewest dimensions.
+            chosen = int(np.argmax(gain))
+            if gain[chosen] <= 1e-12 * worth.sum():
+                return
+            yield chosen
+            new = covers[chosen] & left
+            left &= ~new
+            gain -= covers[:, new] @ worth[new]
+
+    def cover(self, threshold: float, limit: float = math.inf) -> list[int] | None:
+        """Sources that cover everything within the threshold; None if more than ``limit``."""
+        chosen: list[int] = []
+        for source in self.greedy(threshold, np.ones(self.growth.shape[1])):
+            if len(chosen) >= limit:
+                return None
+            chosen.append(source)
+        return chosen

@@ -1,0 +1,205 @@
+"""L1 and Linf consistency: the tables that agree and are closest in absolute or largest residual.
+
+Residuals are divided by the scale of their noise. Both are linear programs. The unknowns are the
+cells of the largest measured tables; smaller ones are sums of them. Tables agree with some common
+table (of real numbers, possibly negative) if and only if each two agree where they overlap, because
+interactions can be chosen one by one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, sparse
+
+from ..._types import FloatArray
+from .l2 import consistent_l2
+from .lattices import Lattice, dimensions_of
+
+__all__ = ["check_lp_size", "consistent_lp"]
+
+# Larger linear programs take minutes.
+MAX_LP_CELLS = 100_000
+
+
+def consistent_lp(
+    cube: Lattice, tables: Mapping[int, NDArray], scales: Mapping[int, float], norm: str
+) -> dict[int, FloatArray]:
+    """Tables that agree with each other and are closest to the noisy ones in L1 or L-infinity.
+
+    Residuals are divided by the scale of their noise. The L1 solution is the most likely truth
+    under Laplace noise.
+
+    Parameters
+    ----------
+    cube : Lattice
+    tables : mapping of int to ndarray
+        Noisy table of each measured cuboid.
+    scales : mapping of int to float
+        Scale of the noise of each measured cuboid.
+    norm : {"l1", "linf"}
+
+    Returns
+    -------
+    dict of int to ndarray of float64
+        The published cuboids that the measured ones determine.
+
+    Raises
+    ------
+    ValueError
+        If the tables have more than 100,000 cells, or the solver fails.
+    """
+    check_lp_size(cube, tuple(tables))
+    unknowns = _Unknowns.of(cube, tuple(tables))
+    residuals = _residuals(unknowns, tables, scales)
+    program = (_l1_program if norm == "l1" else _linf_program)(residuals, unknowns.agreements())
+    solution = optimize.linprog(method="highs", **program)
+    if solution.x is None:
+        raise ValueError(
+            f"The linear program of consistency={norm!r} was not solved ({solution.message}). "
+            "Use consistency='l2', which needs no solver."
+        )
+    # The solver meets its constraints to about 1e-7; least squares removes that remainder.
+    noise = np.full(len(cube), np.inf)
+    noise[[cube.position[mask] for mask in unknowns.offsets]] = 1.0
+    return consistent_l2(cube, unknowns.tables(solution.x), noise)
+
+
+def check_lp_size(cube: Lattice, masks: tuple[int, ...]) -> None:
+    """Raise ValueError for linear programs that would take too long."""
+    cells = sum(math.prod(cube.shape(mask)) for mask in masks)
+    if cells > MAX_LP_CELLS:
+        raise ValueError(
+            f"The measured cuboids have {cells:,} cells; the linear programs of consistency='l1' "
+            f"and 'linf' take at most {MAX_LP_CELLS:,}. Use consistency='l2', which is exact, fast "
+            "and has the smallest error, or fewer dimensions."
+        )
+
+
+class _Unknowns(NamedTuple):
+    """The cells of the largest measured tables, one after the other.
+
+    Attributes
+    ----------
+    cube : Lattice
+    offsets : dict of int to int
+        Where the cells of each of these tables begin.
+    size : int
+        Number of all cells.
+    """
+
+    cube: Lattice
+    offsets: dict[int, int]
+    size: int
+
+    @classmethod
+    def of(cls, cube: Lattice, masks: tuple[int, ...]) -> _Unknowns:
+        """The unknowns when the cuboids ``masks`` are measured."""
+        offsets: dict[int, int] = {}
+        size = 0
+        for mask in masks:
+            if not any(mask != other and mask & other == mask for other in masks):
+                offsets[mask] = size
+                size += math.prod(cube.shape(mask))
+        return cls(cube, offsets, size)
+
+    def summed(self, mask: int, target: int) -> sparse.csr_array:
+        """Matrix that sums the unknown table ``mask`` to ``target``."""
+        shape = self.cube.shape(target)
+        cells = np.arange(math.prod(shape)).reshape(shape)
+        for axis, dimension in enumerate(dimensions_of(mask)):
+            if not target >> dimension & 1:
+                cells = np.repeat(np.expand_dims(cells, axis), self.cube.sizes[dimension], axis)
+        rows = cells.ravel()
+        columns = self.offsets[mask] + np.arange(len(rows))
+        size = (math.prod(shape), self.size)
+        return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=size)
+
+    def agreements(self) -> list[sparse.csr_array]:
+        """Matrices that give zero if and only if the tables agree where they overlap."""
+        equal = []
+        for overlap in sorted({a & b for a, b in itertools.combinations(self.offsets, 2)}):
+            first, *others = [mask for mask in self.offsets if mask & overlap == overlap]
+            equal += [self.summed(first, overlap) - self.summed(other, overlap) for other in others]
+        return equal
+
+    def tables(self, values: FloatArray) -> dict[int, FloatArray]:
+        """The tables that a solution stands for."""
+        result = {}
+        for mask, start in self.offsets.items():
+            shape = self.cube.shape(mask)
+            result[mask] = values[start : start + math.prod(shape)].reshape(shape)
+        return result
+
+
+class _Residuals(NamedTuple):
+    """What was measured: ``observed @ unknowns - y`` are residuals in units of ``unit``."""
+
+    observed: sparse.csr_array
+    y: FloatArray
+    unit: FloatArray
+
+
+def _residuals(
+    unknowns: _Unknowns, tables: Mapping[int, NDArray], scales: Mapping[int, float]
+) -> _Residuals:
+    observe, target, scale = [], [], []
+    for mask, table in tables.items():
+        above = next(big for big in unknowns.offsets if mask & big == mask)
+        observe.append(unknowns.summed(above, mask))
+        target.append(np.asarray(table, dtype=np.float64).ravel())
+        scale.append(np.full(table.size, float(scales[mask])))
+    return _Residuals(sparse.vstack(observe), np.concatenate(target), np.concatenate(scale))
+
+
+def _l1_program(residuals: _Residuals, agreements: list[sparse.csr_array]) -> dict[str, Any]:
+    """Arguments of `linprog` for the least sum of absolute residuals."""
+    # observed - unit * over + unit * under = y, at the cost sum(over + under).
+    observed, y, unit = residuals
+    unknown, slack = observed.shape[1], 2 * len(y)
+    identity = sparse.csr_array(sparse.diags(unit))
+    measured = sparse.hstack([observed, -identity, identity])
+    return {
+        "c": np.concatenate([np.zeros(unknown), np.ones(slack)]),
+        "A_eq": sparse.vstack([measured, *_padded(agreements, slack)]).tocsr(),
+        "b_eq": np.concatenate([y, *_zeros(agreements)]),
+        "bounds": _bounds(unknown, slack),
+    }
+
+
+def _linf_program(residuals: _Residuals, agreements: list[sparse.csr_array]) -> dict[str, Any]:
+    """Arguments of `linprog` for the least largest absolute residual."""
+    # |observed - y| <= unit * worst, at the cost worst.
+    observed, y, unit = residuals
+    unknown = observed.shape[1]
+    column = sparse.csr_array(unit[:, None])
+    sides = [sparse.hstack([observed, -column]), sparse.hstack([-observed, -column])]
+    program = {
+        "c": np.append(np.zeros(unknown), 1.0),
+        "A_ub": sparse.vstack(sides).tocsr(),
+        "b_ub": np.concatenate([y, -y]),
+        "bounds": _bounds(unknown, 1),
+    }
+    if agreements:
+        program["A_eq"] = sparse.vstack(_padded(agreements, 1)).tocsr()
+        program["b_eq"] = np.concatenate(_zeros(agreements))
+    return program
+
+
+def _padded(agreements: list[sparse.csr_array], slack: int) -> list[sparse.csr_array]:
+    """Constraints on the unknowns as constraints on the unknowns and the slack variables."""
+    return [sparse.hstack([rows, sparse.csr_array((rows.shape[0], slack))]) for rows in agreements]
+
+
+def _zeros(agreements: list[sparse.csr_array]) -> list[FloatArray]:
+    return [np.zeros(rows.shape[0]) for rows in agreements]
+
+
+def _bounds(unknown: int, slack: int) -> list[tuple[int | None, None]]:
+    """The unknowns are free, the slack variables not negative."""
+    return [(None, None)] * unknown + [(0, None)] * slack

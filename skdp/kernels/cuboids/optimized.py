@@ -1,0 +1,269 @@
+"""The optimized plan: sources and unequal budgets with the least variance after least squares.
+
+The problem is not convex. So many starts are descended with L-BFGS, and the best of them improved
+by adding, dropping and exchanging sources, each time with new budgets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from ..._random import sampling_generator
+from ..._types import FloatArray
+from .covers import Covers
+from .lattices import Lattice
+from .objective import Objective, Places, Solution
+from .plans import Plan, equal_shares
+
+__all__ = ["plan_optimized"]
+
+Progress = Callable[[str], None]
+# Sources with their shares of the budget.
+Trial = tuple[Places, FloatArray]
+
+# Length of the search, in evaluations of the objective, for a cube of 5 to 8 dimensions, and its
+# minimum. Larger cubes get fewer evaluations, since each costs more; smaller ones have fewer
+# optima to be found.
+EVALUATIONS = 90_000
+MIN_EVALUATIONS = 3_000
+# The maximum is smoothed to a norm of this power where changes of sources are compared.
+_POWER = 32
+
+
+def plan_optimized(
+    cube: Lattice, weights: FloatArray | None = None, progress: Progress = lambda text: None
+) -> Plan:
+    """Sources and unequal budgets with the least variance after weighted least squares.
+
+    Parameters
+    ----------
+    cube : Lattice
+    weights : ndarray of float64, shape (m,), optional
+        Minimise the mean variance with these weights instead of the largest one.
+    progress : callable, optional
+        Called with a line of text after each stage.
+
+    Returns
+    -------
+    Plan
+        A local optimum: the same for the same arguments.
+    """
+    if not (cube.published & (cube.freedom > 0) & (cube.masks > 0)).any():
+        # Every cuboid has one cell: the total is all there is.
+        return equal_shares(cube, [0])
+    # Products with matrices of a few hundred rows: threads would wait for each other.
+    with threadpool_limits(1, user_api="blas"):
+        found = _Search(cube, weights, progress).run()
+    # Shares are multiples of 2**-20, so that nothing is lost where epsilon is a dyadic number;
+    # what rounding leaves goes to the largest.
+    units = [math.floor(share * 2**20) for share in found.share]
+    units[int(np.argmax(found.share))] += 2**20 - sum(units)
+    pairs = sorted(
+        (int(cube.masks[place]), Fraction(unit, 2**20))
+        for place, unit in zip(found.places, units, strict=True)
+        if unit
+    )
+    return Plan(tuple(mask for mask, _ in pairs), tuple(share for _, share in pairs))
+
+
+class _Search:
+    """Starts, a local search from the best of them, random hops, and a last descent."""
+
+    def __init__(self, cube: Lattice, weights: FloatArray | None, progress: Progress) -> None:
+        self.cube = cube
+        self.objective = Objective(cube, weights)
+        self.progress = progress
+        cost = cube.above.nnz / 3**8
+        ease = min(1.0, len(cube) / 32) ** 2
+        self.evaluations = max(MIN_EVALUATIONS, int(EVALUATIONS * ease / max(1.0, cost)))
+
+    def run(self) -> Solution:
+        """The whole search."""
+        descend = self.objective.descend
+        pool: list[Solution] = []
+        for places, share in self._starts():
+            pool.append(descend(places, share, (8, 64), 40))
+            if self._spent() > 0.25 or len(pool) >= 320:
+                break
+        pool.sort(key=_value_of)
+        self._report(f"best of {len(pool)} starts", pool[0])
+        best = [
+            self._improve(descend(start.places, start.share, (64, 512), 40))
+            for start in pool[:6]
+            if start is pool[0] or self._spent() < 0.6
+        ]
+        best.sort(key=_value_of)
+        self._report("local search", best[0])
+        rng = sampling_generator(1)
+        starts, done = best[:4], self._spent()
+        for number, start in enumerate(starts, start=1):
+            until = done + (1 - done) * number / len(starts)
+            best.append(self._hop(start, rng, until))
+            self._report(f"random search {number} of {len(starts)}", min(best, key=_value_of))
+        found = min(best, key=_value_of)
+        last = descend(found.places, found.share, (512, 4096), 200, 1e-11)
+        return min(found, last, key=_value_of)
+
+    def _spent(self) -> float:
+        """Fraction of the search that is done."""
+        return self.objective.evaluations / self.evaluations
+
+    def _report(self, stage: str, found: Solution) -> None:
+        kind = "largest" if self.objective.mean is None else "mean"
+        self.progress(
+            f"planning: {stage}, {min(1, self._spent()):.0%} done, {kind} cell variance "
+            f"{found.value:.6g} / epsilon**2 with {len(found.places)} sources"
+        )
+
+    # --- starts
+
+    def _starts(self) -> Iterator[Trial]:
+        """Greedy covers with their best budgets, and budgets of random product form."""
+        covers = Covers.of(self.cube)
+        seen = set()
+        for threshold in covers.thresholds():
+            chosen = covers.cover(threshold)
+            key = tuple(sorted(chosen or ()))
+            if key and key not in seen:
+                seen.add(key)
+                places = np.array(key)
+                yield places, self._closed_form(covers.growth[places])
+        d = len(self.cube.sizes)
+        bits = (self.cube.masks[:, None] >> np.arange(d) & 1).astype(float)
+        rng = sampling_generator(0)
+        while True:
+            logits = bits @ rng.normal(0, rng.choice([0.5, 1.0, 1.5]), d)
+            logits += rng.normal(0, 0.5, len(bits))
+            share = np.exp(logits - logits.max())
+            yield np.arange(len(bits)), share / share.sum()
+
+    def _closed_form(self, growth: FloatArray) -> FloatArray:
+        """Best budgets if each cuboid were summed from the source that is nearest to it."""
+        owner, best = growth.argmin(axis=0), growth.min(axis=0)
+        mean = self.objective.mean
+        share = np.zeros(len(growth))
+        for place in range(len(growth)):
+            mine = owner == place
+            if not mine.any():
+                continue
+            if mean is None:
+                share[place] = math.sqrt(best[mine].max())
+            else:
+                share[place] = (mean[mine] @ best[mine]) ** (1 / 3)
+        share = np.maximum(share, 1e-4 * share.max())
+        return share / share.sum()
+
+    # --- local search
+
+    def _improve(self, found: Solution) -> Solution:
+        """Add or drop the source that helps most, until none does."""
+        while self._spent() < 1:
+            full = np.zeros(len(self.cube))
+            full[found.places] = found.share
+            trials = [*self._additions(found, full), *self._removals(found, full)]
+            best = min(
+                (self.objective.descend(*trial, (8, 64, 512), 15) for trial in trials),
+                default=found,
+                key=_value_of,
+            )
+            if best.value >= found.value * (1 - 2e-4):
+                break
+            found = best
+        return found
+
+    def _additions(self, found: Solution, full: FloatArray) -> list[Trial]:
+        """The ten sources whose addition helps most, before the budgets are improved."""
+        others = np.setdiff1d(np.arange(len(self.cube)), found.places)
+        ranked = []
+        for size in (0.03, 0.1, 0.25):
+            columns = np.repeat((full * (1 - size))[:, None], len(others), axis=1)
+            columns[others, np.arange(len(others))] = size
+            values = self.objective.values(columns, _POWER)
+            ranked += [(value, other, size) for value, other in zip(values, others, strict=True)]
+        trials: list[Trial] = []
+        added: set[int] = set()
+        for value, other, size in sorted(ranked):
+            if len(added) == 10:
+                break
+            if other not in added and math.isfinite(value):
+                added.add(other)
+                share = np.append(found.share * (1 - size), size)
+                trials.append((np.append(found.places, other), share))
+        return trials
+
+    def _removals(self, found: Solution, full: FloatArray) -> list[Trial]:
+        """The six sources whose removal costs least, before the budgets are improved."""
+        places, share = found.places, found.share
+        if len(places) < 2:
+            return []
+        columns = np.repeat(full[:, None], len(places), axis=1)
+        columns[places, np.arange(len(places))] = 0
+        columns /= columns.sum(axis=0)
+        values = self.objective.values(columns, _POWER)
+        trials: list[Trial] = []
+        for place in np.argsort(values)[:6]:
+            if math.isfinite(values[place]):
+                kept = np.arange(len(places)) != place
+                trials.append((places[kept], share[kept] / share[kept].sum()))
+        return trials
+
+    # --- random search
+
+    def _hop(self, found: Solution, rng: np.random.Generator, until: float) -> Solution:
+        """Disturb the sources at random and descend again; keep what is better or hardly worse."""
+        best = current = found
+        idle = 0
+        while self._spent() < until:
+            places, share = self._disturb(current, rng)
+            if not self.objective.covers(places):
+                self.objective.evaluations += 1
+                continue
+            trial = self.objective.descend(places, share, (16, 128), 20)
+            if trial.value < 1.02 * current.value:
+                trial = self.objective.descend(trial.places, trial.share, (128, 512), 30)
+            idle += 1
+            worse = trial.value / current.value - 1
+            if worse < 0 or rng.random() < 0.3 * math.exp(-worse / 0.02):
+                current = trial
+            if trial.value < best.value * (1 - 1e-5):
+                best, idle = trial, 0
+            if idle > 100:
+                current, idle = best, 0
+        return best
+
+    def _disturb(self, found: Solution, rng: np.random.Generator) -> Trial:
+        """Drop, add, exchange or shift sources at random, one to three times."""
+        cube = self.cube
+        full = np.zeros(len(cube))
+        full[found.places] = found.share
+        for _ in range(rng.integers(1, 4)):
+            places = np.flatnonzero(full)
+            source = rng.choice(places)
+            kind = rng.integers(4)
+            if kind == 0 and len(places) > 2:
+                odds = 1 / full[places]
+                full[rng.choice(places, p=odds / odds.sum())] = 0
+            elif kind == 1:
+                full[rng.integers(len(cube))] += rng.choice([0.02, 0.05, 0.15]) * full.sum()
+            elif kind == 2 and cube.sizes:
+                flipped = int(cube.masks[source]) ^ (1 << int(rng.integers(len(cube.sizes))))
+                other = cube.position.get(flipped, source)
+                moved = full[source]
+                full[source] -= moved
+                full[other] += moved
+            else:
+                moved = full[source] * rng.uniform(0.2, 1)
+                full[source] -= moved
+                full[rng.integers(len(cube))] += moved
+        places = np.flatnonzero(full)
+        share = np.maximum(full[places] / full[places].sum(), 1e-3)
+        return places, share / share.sum()
+
+
+def _value_of(solution: Solution) -> float:
+    return solution.value

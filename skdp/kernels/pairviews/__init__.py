@@ -1,0 +1,39 @@
+"""Pair views: the total of a table, all one-way marginals, and privately selected pairs.
+
+In a wide sparse table no partition of the full domain rises above the noise, but one-way and
+two-way marginals ("views") can be measured well. The measured pairs form a tree, like those of a
+Chow-Liu tree (`skdp.release.TreeDensity`); pairs beyond it are added by weighting a sample of the
+tree model. The scheme is select, measure, generate.
+
+All private steps are in this package, on integers: exact counts, integer scores, integer noise.
+From `fit` to the model, by file:
+
+==============  ====================================================================
+`measure`       the whole in named steps: `pair_views`
+`budget`        how epsilon is divided between the steps
+`single`        one-way marginals
+`choice`        scores of pairs, and which pairs are measured
+`pairs`         two-way marginals
+`box_trees`     trees of boxes that get smaller where the counts are large
+`boxes`         exact counts of boxes, and how a box is divided
+`raking`        weights of sampled records (iterative proportional fitting)
+`errors`        a published quantile of the errors of a public class of queries
+`simulation`    records drawn from a release, to simulate its errors
+==============  ====================================================================
+"""
+
+from __future__ import annotations
+
+from .budget import ViewShares, coarse_attributes, pair_views_parts, view_shares
+from .measure import MOST_CLASSES, pair_views
+from .single import single_views
+
+__all__ = [
+    "MOST_CLASSES",
+    "ViewShares",
+    "coarse_attributes",
+    "pair_views",
+    "pair_views_parts",
+    "single_views",
+    "view_shares",
+]

@@ -1,0 +1,221 @@
+"""Error bars: a published quantile of the errors of a public class of queries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._random import sampling_generator
+from ..._types import FloatArray, IntArray
+from ...mechanisms import discrete_laplace, discrete_laplace_quantile
+from ...release import ErrorBars, MixtureModel, TreeModel
+from ...rows import Counts, CountTable
+from .budget import used_attributes
+
+__all__ = ["error_class", "exact_answers", "publish_errors", "random_weights"]
+
+Query = dict[int, FloatArray]
+
+_ERROR_LEVEL = 0.95
+_ERROR_CONFIDENCE = 0.95
+# The class: number of queries, of pairs of attributes, and the seed that everybody knows.
+_ERROR_QUERIES, _ERROR_PAIRS = 2000, 200
+_ERROR_SEED = 20260101
+# Weights of all queries together, and of a batch.
+_ERROR_WEIGHTS, _BATCH_WEIGHTS = 1 << 29, 1 << 22
+# Queries on tables of more cells are answered record by record.
+_ERROR_CELLS = 1 << 17
+# From this number of records times epsilon, errors are divided by what their answers suggest.
+_SCALED_FROM = 2000.0
+
+
+def publish_errors(
+    table: Counts,
+    model: TreeModel | MixtureModel,
+    epsilon: Fraction,
+    ordered: Sequence[bool],
+    *,
+    simulated: tuple[CountTable, Sequence[TreeModel]] | None = None,
+    random_state: Any = None,
+) -> ErrorBars:
+    """Publish a quantile of the errors of a released model over a public class of queries.
+
+    Parameters
+    ----------
+    table : CountTable or ProjectedCounts
+        Exact and private.
+    model : TreeModel
+        Released.
+    epsilon : Fraction
+        What the quantile costs.
+    ordered : sequence of bool
+        Whether ranges of the attribute mean something.
+    simulated : tuple of CountTable and sequence of TreeModel, default=None
+        Records drawn from ``model`` and what was measured of them, time and again, where there are
+        two attributes or fewer: their errors are those of noise alone.
+    random_state : None, int or NoiseSource, default=None
+    """
+    # Privacy. Released: one order statistic, with noise. The model is released already and its
+    # answers are rounded to integers, so that one record changes the error |answer - truth| of
+    # each query by at most 1 and, where errors are multiplied by released integers of at most
+    # MOST, by at most MOST. Then every order statistic changes by at most that much: as many
+    # errors as before lie below a bound moved by it. Discrete Laplace noise of that sensitivity
+    # costs epsilon. Which of the two scales is used follows from the domain and the released
+    # total. The simulation sees nothing but the released model.
+    asked = _ask(table, model, ordered, simulated)
+    n_queries = len(asked.answers)
+    errors = np.abs(np.rint(asked.answers).astype(np.int64) - asked.exact)
+    n_used = len(used_attributes(table.shape))
+    scaled = n_used > 2 and max(model.total, 1.0) * float(epsilon) >= _SCALED_FROM
+    sensitivity = 1
+    if scaled:
+        errors *= ErrorBars.factors(asked.answers, model.total)
+        sensitivity = ErrorBars.MOST
+    rank = _rank(n_queries)
+    quantile = int(np.partition(errors, rank - 1)[rank - 1])
+    noisy = int(discrete_laplace(quantile, epsilon, sensitivity, random_state=random_state))
+    margin = discrete_laplace_quantile(2 * _ERROR_CONFIDENCE - 1, epsilon, sensitivity)
+    reach = max(noisy + margin, 0.0)
+    if asked.by_noise is not None:
+        # The errors are small and mostly noise, which the published quantile with its own noise
+        # often cannot resolve: twice what noise alone does, within what the quantile leaves
+        # possible.
+        noise = float(np.partition(asked.by_noise, rank - 1)[rank - 1])
+        reach = max(min(max(2 * noise, noisy - margin), reach), noise)
+    kind = "two attributes" if n_used > 1 else "one attribute"
+    return ErrorBars(
+        level=_ERROR_LEVEL,
+        reach=float(reach),
+        scaled=bool(scaled),
+        confidence=_ERROR_CONFIDENCE,
+        simulated=simulated is not None,
+        n_queries=n_queries,
+        text=f"all random ranges (any subset of unordered categories) on {kind}",
+    )
+
+
+def _rank(n_queries: int) -> int:
+    """Rank of the error that is published, among those of the queries that were asked."""
+    # A few ranks higher, so that the class as a whole and not these queries alone is covered.
+    slack = 2.0 * math.sqrt(_ERROR_LEVEL * (1 - _ERROR_LEVEL) / n_queries)
+    return min(math.ceil((_ERROR_LEVEL + slack) * n_queries), n_queries)
+
+
+class _Asked(NamedTuple):
+    """Answers to all queries of the class, and absolute errors of the simulated releases."""
+
+    answers: FloatArray
+    exact: IntArray
+    by_noise: FloatArray | None
+
+
+def _ask(
+    table: Counts,
+    model: TreeModel | MixtureModel,
+    ordered: Sequence[bool],
+    simulated: tuple[CountTable, Sequence[TreeModel]] | None,
+) -> _Asked:
+    answers, exact, by_noise = [], [], []
+    n_queries = 0
+    for axes, queries in error_class(table.shape, ordered):
+        answers.append(model.answer(queries))
+        exact.append(exact_answers(table, axes, queries))
+        if simulated is not None:
+            by_noise += _simulated_errors(*simulated, axes, queries, n_queries)
+        n_queries += len(queries)
+    return _Asked(
+        np.concatenate(answers),
+        np.concatenate(exact),
+        None if simulated is None else np.abs(np.concatenate(by_noise)),
+    )
+
+
+def _simulated_errors(
+    drawn: CountTable,
+    models: Sequence[TreeModel],
+    axes: tuple[int, ...],
+    queries: list[Query],
+    n_before: int,
+) -> list[FloatArray]:
+    """Errors of releases of records that were drawn, which are those of noise alone."""
+    exact = exact_answers(drawn, axes, queries)
+    # The simulated releases take turns, so that many cost no more answers than one.
+    turns = (n_before + np.arange(len(queries))) % len(models)
+    errors = []
+    for turn, model in enumerate(models):
+        mine = np.flatnonzero(turns == turn)
+        if len(mine):
+            errors.append(model.answer([queries[i] for i in mine]) - exact[mine])
+    return errors
+
+
+# --- the class of queries
+
+
+def error_class(
+    shape: Sequence[int], ordered: Sequence[bool]
+) -> Iterator[tuple[tuple[int, ...], list[Query]]]:
+    """The public class of queries whose errors are published, a batch on the same axes at a time.
+
+    Two attributes (or the only one) are drawn, and on each a range between two codes drawn
+    uniformly; on an unordered attribute as many categories as are drawn uniformly from 1 to all,
+    any of them. Drawn with a fixed seed, so that everybody knows the class.
+    """
+    generator = sampling_generator(_ERROR_SEED)
+    used = used_attributes(shape)
+    if len(used) < 2:
+        chosen: list[tuple[int, ...]] = [(axis,) for axis in used]
+    else:
+        first, second = np.triu_indices(len(used), 1)
+        some = generator.permutation(len(first))[:_ERROR_PAIRS]
+        chosen = [(used[first[i]], used[second[i]]) for i in some]
+    # Long vectors of weights take time; fewer queries give a less sharp quantile.
+    longest = max(sum(shape[axis] for axis in axes) for axes in chosen)
+    n_queries = min(max(_ERROR_WEIGHTS // longest, _ERROR_QUERIES // 4), _ERROR_QUERIES)
+    for i, axes in enumerate(chosen):
+        left = n_queries // len(chosen) + (i < n_queries % len(chosen))
+        batch = max(1, _BATCH_WEIGHTS // max(shape[axis] for axis in axes))
+        while left > 0:
+            number = min(batch, left)
+            left -= number
+            yield (
+                axes,
+                [
+                    {axis: random_weights(shape[axis], ordered[axis], generator) for axis in axes}
+                    for _ in range(number)
+                ],
+            )
+
+
+def random_weights(size: int, ordered: bool, generator: np.random.Generator) -> FloatArray:
+    """Weights 1 on a random range of codes, or on a random subset of unordered ones, else 0."""
+    weights = np.zeros(size)
+    if ordered:
+        low, high = sorted(generator.integers(0, size, size=2).tolist())
+        weights[low : high + 1] = 1.0
+    else:
+        most = int(generator.integers(1, size + 1))
+        weights[generator.permutation(size)[:most]] = 1.0
+    return weights
+
+
+def exact_answers(table: Counts, axes: tuple[int, ...], queries: Sequence[Query]) -> IntArray:
+    """Exact numbers of records under queries with weights 0 and 1."""
+    if math.prod(table.shape[axis] for axis in axes) <= _ERROR_CELLS:
+        stacked = [np.stack([query[axis] for query in queries]) for axis in axes]
+        found = stacked[0] @ table.dense(axes).astype(np.float64)
+        if len(axes) == 2:
+            found = np.einsum("qi,qi->q", found, stacked[1])
+        return np.rint(found).astype(np.int64)
+    part = table.project(axes)
+    answers = np.empty(len(queries), dtype=np.int64)
+    for i, query in enumerate(queries):
+        inside = np.ones(len(part.counts), dtype=bool)
+        for place, axis in enumerate(axes):
+            inside &= query[axis][part.codes[:, place]] > 0
+        answers[i] = part.counts[inside].sum()
+    return answers

@@ -1,0 +1,114 @@
+"""One-way marginals: every attribute measured by itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..._random import NoiseSource, noise_source
+from ..._types import FloatArray, IntArray
+from ...hierarchy import project_to_simplex
+from ...mechanisms import discrete_laplace, discrete_laplace_variance
+from ...rows import Counts
+from .box_trees import TreePlan, measure_tree, spread
+
+__all__ = ["single_shares", "single_views"]
+
+# Attributes with fewer codes are measured cell by cell.
+_DIRECT = 48
+
+
+def single_views(
+    table: Counts,
+    epsilon: Fraction,
+    first_total: int,
+    total_epsilon: Fraction,
+    orders: Sequence[IntArray | None],
+    *,
+    random_state: Any = None,
+) -> tuple[list[FloatArray], float]:
+    """Measure every attribute by itself.
+
+    Parameters
+    ----------
+    table : CountTable or ProjectedCounts
+        Exact and private.
+    epsilon : Fraction
+    first_total : int
+        The released total.
+    total_epsilon : Fraction
+        What it cost.
+    orders : sequence of ndarray of int or None
+        For each attribute its codes in an order in which neighbours are alike; None if there is
+        no such order.
+    random_state : None, int or NoiseSource, default=None
+
+    Returns
+    -------
+    views : list of ndarray of float64
+        Counts of the codes, not negative, with the same sum.
+    total : float
+        Better estimate of the number of records, which may be negative.
+    """
+    # Privacy. Released: noisy counts of the codes of each attribute. A record adds one to one
+    # cell of each view. Attribute j is measured with its share of epsilon, either cell by cell
+    # (sensitivity 1) or by a tree that costs it on every path; the attributes compose one after
+    # the other, and their shares, fixed by the public domain, add up to 1.
+    source = noise_source(random_state)
+    budgets = [epsilon * share for share in single_shares(table.shape)]
+    cells: dict[int, FloatArray] = {}
+    precision = 1 / discrete_laplace_variance(total_epsilon)
+    weighted = precision * first_total
+    for axis, size in enumerate(table.shape):
+        if size < 2 or (size >= _DIRECT and orders[axis] is not None):
+            continue
+        noisy = discrete_laplace(table.dense((axis,)), budgets[axis], random_state=source)
+        cells[axis] = noisy.astype(np.float64)
+        weight = 1 / (size * discrete_laplace_variance(budgets[axis]))
+        precision += weight
+        weighted += weight * cells[axis].sum()
+    total = weighted / precision
+    whole = max(total, 1.0)
+    views: list[FloatArray] = []
+    for axis, size in enumerate(table.shape):
+        order = orders[axis]
+        if size < 2:
+            views.append(np.array([whole]))
+        elif axis in cells:
+            views.append(project_to_simplex(cells[axis], whole))
+        else:
+            assert order is not None
+            views.append(_ordered_view(table, axis, order, budgets[axis], whole, source))
+    return views, total
+
+
+def single_shares(shape: Sequence[int]) -> list[Fraction]:
+    """Shares of the attributes in proportion to the fourth root of their sizes."""
+    weights = [0 if size < 2 else round(1000 * size**0.25) for size in shape]
+    return [Fraction(weight, max(sum(weights), 1)) for weight in weights]
+
+
+def _ordered_view(
+    table: Counts, axis: int, order: IntArray, budget: Fraction, total: float, source: NoiseSource
+) -> FloatArray:
+    """Measure an attribute of many ordered codes by a tree of ranges."""
+    size = table.shape[axis]
+    exact = table.dense((axis,))[order]
+    flat = np.ones(size)
+    measured = measure_tree(exact, budget, total, [flat], _tree_plan(size), random_state=source)
+    view = np.empty(size)
+    view[order] = spread(measured, flat)
+    return view * (total / view.sum())
+
+
+def _tree_plan(size: int) -> TreePlan:
+    # As many levels of up to 8 parts as it takes to tell all codes apart. Where there are many, the
+    # upper ones need more, and boxes are better ended earlier: ranges add up the noise of many.
+    levels = max(2, math.ceil(math.log(size, 8) - 1e-9))
+    if levels > 3:
+        return TreePlan(levels=levels, ratio=Fraction(6, 5), cap=8, noise_ratio=4.0)
+    return TreePlan(levels=levels, ratio=Fraction(5, 2) if levels == 2 else Fraction(2), cap=8)

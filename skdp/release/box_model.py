@@ -1,0 +1,280 @@
+"""BoxModel: noisy counts over boxes, records spread evenly inside each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from ..domain import Domain
+from .arrays import checked_counts
+from .boxes import Boxes
+from .intervals import (
+    Cut,
+    Error,
+    Intervals,
+    intervals_from_arrays,
+    intervals_from_keywords,
+)
+from .labels import range_label
+from .model import Weights
+from .noise import range_extreme
+
+__all__ = ["BoxModel"]
+
+# Numbers held at once while a batch of queries is answered: they fit into a core's cache.
+_CHUNK = 1 << 18
+
+
+class BoxModel:
+    """Noisy counts over boxes, records spread evenly inside each box.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        A partition of the domain.
+    counts : array-like of int or float, shape (n_boxes,)
+        The released counts.
+    shape : sequence of int
+        Sizes of the attributes.
+    intervals : Intervals, default=None
+        What is known of the errors: :class:`KnownNoise`, :class:`GaussianNoise`,
+        :class:`BoundedSpread` or :class:`AnySpread`. None: nothing, and there are no intervals.
+    **keywords : dict
+        In place of ``intervals``, as earlier versions had it: ``noise_epsilon``,
+        ``noise_variance``, ``leaf_errors``, ``uneven`` and ``measured``, see
+        :func:`intervals_from_keywords`.
+    """
+
+    kind: ClassVar[str] = "boxes"
+
+    def __init__(
+        self,
+        boxes: Boxes,
+        counts: Any,
+        shape: Sequence[int],
+        intervals: Intervals | None = None,
+        **keywords: Any,
+    ) -> None:
+        boxes.check_volume(shape)
+        self.boxes = boxes
+        self.shape = tuple(int(size) for size in shape)
+        self.counts = checked_counts(counts, len(boxes))
+        self.intervals = intervals or intervals_from_keywords(**keywords)
+        self.intervals.check(len(boxes))
+        self._sides: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_sides": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "intervals" not in state:
+            # A pickle of an earlier version.
+            names = ("noise_epsilon", "noise_variance", "leaf_errors", "uneven", "measured")
+            keywords = {name: state.pop(name) for name in names}
+            if keywords["measured"] is state["counts"] or not keywords["uneven"]:
+                keywords["measured"] = None
+            if keywords["noise_epsilon"] is not None and len(keywords["noise_epsilon"]) == 1:
+                (keywords["noise_epsilon"],) = keywords["noise_epsilon"]
+            state["intervals"] = intervals_from_keywords(**keywords)
+            state["_sides"] = state.pop("_intervals")
+            state["intervals"].check(len(state["boxes"]))
+        self.__dict__.update(state)
+
+    @property
+    def total(self) -> float:
+        """Estimated number of records, the sum of the counts."""
+        return float(self.counts.sum(dtype=np.float64))
+
+    def _axis_intervals(self, axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The distinct intervals of the boxes on one axis: starts, stops, index per box.
+
+        Trees cut few places per axis, so that there are far fewer of them than boxes.
+        """
+        if axis not in self._sides:
+            starts, start_at = np.unique(self.boxes.lower[:, axis], return_inverse=True)
+            stops, stop_at = np.unique(self.boxes.upper[:, axis], return_inverse=True)
+            pairs, inverse = np.unique(
+                start_at.astype(np.int64) * len(stops) + stop_at, return_inverse=True
+            )
+            self._sides[axis] = (
+                starts[pairs // len(stops)].astype(np.int64),
+                stops[pairs % len(stops)].astype(np.int64),
+                inverse.reshape(-1),
+            )
+        return self._sides[axis]
+
+    def _covered_intervals(self, queries: Sequence[Weights], axis: int) -> np.ndarray:
+        """Share of every distinct interval of an axis, shape (n_intervals, n_queries)."""
+        starts, stops, _ = self._axis_intervals(axis)
+        sums = np.zeros((self.shape[axis] + 1, len(queries)))
+        np.cumsum(np.stack([query[axis] for query in queries], axis=1), axis=0, out=sums[1:])
+        covered: np.ndarray = (sums[stops] - sums[starts]) / (stops - starts)[:, None]
+        return covered
+
+    def _covered(self, queries: Sequence[Weights], axes: Sequence[int]) -> np.ndarray:
+        """Share of every box under queries on the same axes, shape (n_boxes, n_queries)."""
+        share: np.ndarray | None = None
+        for axis in axes:
+            factor = self._covered_intervals(queries, axis)[self._axis_intervals(axis)[2]]
+            share = factor if share is None else np.multiply(share, factor, out=share)
+        return np.ones((len(self.boxes), len(queries))) if share is None else share
+
+    def answer(self, queries: Sequence[Weights]) -> np.ndarray:
+        """Sum of the expected counts under the weights, one float for each query."""
+        counts = self.counts.astype(np.float64)
+        answers = np.empty(len(queries))
+        by_axes: dict[tuple[int, ...], list[int]] = {}
+        for position, weights in enumerate(queries):
+            by_axes.setdefault(tuple(sorted(weights)), []).append(position)
+        for axes, members in by_axes.items():
+            table = self._projected(axes, counts)
+            rows = len(self.boxes) if table is None else max(len(table), 1)
+            step = max(1, _CHUNK // max([rows, *(self.shape[axis] for axis in axes)]))
+            for first in range(0, len(members), step):
+                part = members[first : first + step]
+                batch = [queries[i] for i in part]
+                if table is None:
+                    answers[part] = counts @ self._covered(batch, axes)
+                else:
+                    answers[part] = self._answer_projected(table, batch, axes)
+        return answers
+
+    def _projected(self, axes: Sequence[int], counts: np.ndarray) -> np.ndarray | None:
+        """Sums over boxes that are alike on these axes, where that leaves fewer numbers.
+
+        Of a grid, only its projection is left. None where the boxes are no more.
+        """
+        sides = [len(self._axis_intervals(axis)[0]) for axis in axes]
+        if math.prod(sides) >= len(self.boxes):
+            return None
+        if not axes:
+            return counts.sum(keepdims=True)
+        flat = np.ravel_multi_index([self._axis_intervals(axis)[2] for axis in axes], sides)
+        return np.bincount(flat, weights=counts, minlength=math.prod(sides))
+
+    def _answer_projected(
+        self, table: np.ndarray, batch: Sequence[Weights], axes: Sequence[int]
+    ) -> np.ndarray:
+        """Answers to queries on the same axes, from the sums of `_projected`."""
+        left = table[None]
+        for axis in axes:
+            covered = self._covered_intervals(batch, axis)
+            left = left.reshape(len(left), len(covered), -1)
+            if len(left) == 1:
+                left = covered.T @ left[0]
+            else:
+                left = np.einsum("sq,qsr->qr", covered, left)
+        return left.reshape(-1)
+
+    def error(self, weights: Weights, level: float) -> Error:
+        """Interval that covers the noise, and uneven boxes as far as `intervals` say."""
+        mean = self._covered([weights], sorted(weights))[:, 0]
+        cut = Cut(mean, *self._weight_range(weights), self.counts)
+        std = math.sqrt(float(mean**2 @ self.noise_variances()))
+        below, above, law = self.intervals.reach(cut, 1.0 - level)
+        text = (
+            f"For a query fixed before looking at the release, with probability "
+            f"{self.intervals.sure} {100 * level:g}%: the interval covers the noise ({law})"
+        )
+        if (cut.high > cut.low).any():
+            text += self.intervals.covers
+        else:
+            text += ", the only error: the query cuts through no box."
+        if any(((vector > 0) & (vector < 1)).any() for vector in weights.values()):
+            text += " Bins covered in part are taken as covered in proportion."
+        return Error(std, below, above, text)
+
+    @property
+    def noise_epsilon(self) -> tuple[Fraction, ...] | None:
+        """Epsilon of the noise, one for all boxes or one for each; None where it is not known."""
+        return None if self.intervals.law is None else self.intervals.law.epsilons
+
+    def noise_variances(self) -> np.ndarray:
+        """Variance of the noise in each box; ValueError where it is not known."""
+        return self.intervals.variances(len(self.boxes))
+
+    def _weight_range(self, weights: Weights) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest and largest weight of a cell in every box (weights must not be negative)."""
+        low, high = np.ones(len(self.boxes)), np.ones(len(self.boxes))
+        for axis, vector in weights.items():
+            starts, stops, inverse = self._axis_intervals(axis)
+            low *= range_extreme(vector, starts, stops, np.minimum)[inverse]
+            high *= range_extreme(vector, starts, stops, np.maximum)[inverse]
+        return low, high
+
+    def sample_codes(self, n_samples: int, generator: np.random.Generator) -> np.ndarray:
+        """Draw records: a box in proportion to its positive count, a cell evenly in the box.
+
+        If no count is positive, the cells of the whole domain are equally likely.
+        """
+        positive = np.maximum(self.counts, 0).astype(np.float64)
+        if not positive.any():
+            shape = np.array(self.shape, dtype=np.int32)
+            return generator.integers(0, shape, size=(n_samples, len(shape)), dtype=np.int32)
+        chosen = generator.choice(len(positive), size=n_samples, p=positive / positive.sum())
+        return generator.integers(
+            self.boxes.lower[chosen], self.boxes.upper[chosen], dtype=np.int32
+        )
+
+    def view(self, axes: Sequence[int]) -> np.ndarray:
+        """Expected counts for every combination of the codes of one or two attributes."""
+        lower = self.boxes.lower[:, axes].astype(np.int64)
+        upper = self.boxes.upper[:, axes].astype(np.int64)
+        density = self.counts / (upper - lower).prod(axis=1, dtype=np.float64)
+        # Every box adds its density at its corners with alternating signs; running sums along
+        # the axes spread it over the box.
+        padded = tuple(self.shape[axis] + 1 for axis in axes)
+        table = np.zeros(math.prod(padded))
+        for corner in np.ndindex(*(2,) * len(axes)):
+            at = np.where(np.array(corner, dtype=bool), upper, lower)
+            flat = np.ravel_multi_index(tuple(at.T), padded)
+            sign = (-1.0) ** sum(corner)
+            table += np.bincount(flat, weights=sign * density, minlength=len(table))
+        table = table.reshape(padded)
+        for axis in range(len(axes)):
+            table = np.cumsum(table, axis=axis)
+        return table[tuple(slice(-1) for _ in axes)]
+
+    def rectangles(self, axes: Sequence[int]) -> np.ndarray:
+        """Distinct boxes on a few axes, int32 of shape (n, n_axes, 2): first code, stop code."""
+        sides = np.stack([self.boxes.lower[:, axes], self.boxes.upper[:, axes]], axis=2)
+        return np.unique(sides, axis=0)
+
+    def to_frame(self, domain: Domain) -> pd.DataFrame:
+        """One row for each box: its range in every attribute, and its count."""
+        columns: dict[str, Any] = {}
+        for axis, name in enumerate(domain.names):
+            starts, stops, inverse = self._axis_intervals(axis)
+            labels = np.array(
+                [
+                    range_label(domain.attributes[axis], int(start), int(stop))
+                    for start, stop in zip(starts, stops, strict=True)
+                ],
+                dtype=object,
+            )
+            columns[name] = labels[inverse]
+        title = "count"
+        while title in columns:
+            title += "_"
+        columns[title] = self.counts
+        return pd.DataFrame(columns)
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a file keeps: JSON values, and numeric arrays."""
+        facts, arrays = self.intervals.to_arrays()
+        own = {"lower": self.boxes.lower, "upper": self.boxes.upper, "counts": self.counts}
+        return facts, {**own, **arrays}
+
+    @classmethod
+    def from_arrays(
+        cls, shape: tuple[int, ...], facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> BoxModel:
+        """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
+        intervals = intervals_from_arrays(facts, arrays)
+        boxes = Boxes(arrays["lower"], arrays["upper"])
+        return cls(boxes, arrays["counts"], shape, intervals)

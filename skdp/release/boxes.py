@@ -1,0 +1,92 @@
+"""Boxes: a partition of the domain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .arrays import frozen_int32
+
+__all__ = ["Boxes"]
+
+# Volumes are compared modulo this prime, because a domain may have 1e88 cells.
+_PRIME = 2_147_483_647
+
+
+class Boxes:
+    """Disjoint boxes of integer codes that cover a domain.
+
+    Parameters
+    ----------
+    lower, upper : array-like of int, shape (n_boxes, n_attributes)
+        Box i holds the codes ``lower[i, j] <= code < upper[i, j]`` of attribute j.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of int32, read-only
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ or a box is empty.
+    """
+
+    __slots__ = ("lower", "upper")
+
+    def __init__(self, lower: Any, upper: Any) -> None:
+        self.lower = frozen_int32(lower, "lower")
+        self.upper = frozen_int32(upper, "upper")
+        if self.lower.shape != self.upper.shape or self.lower.ndim != 2 or not self.lower.size:
+            raise ValueError(
+                "lower and upper must both have the shape (n_boxes, n_attributes) with at least "
+                f"one of each, got {self.lower.shape} and {self.upper.shape}."
+            )
+        if (self.lower >= self.upper).any():
+            raise ValueError("Every box needs lower < upper in every attribute.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Boxes, (self.lower, self.upper)
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    def __repr__(self) -> str:
+        return f"Boxes({len(self)} boxes of {self.lower.shape[1]} attributes)"
+
+    def check_volume(self, shape: Sequence[int]) -> None:
+        """Check that the boxes lie in the domain and that their sizes add up to it.
+
+        Together with being disjoint, which is not checked, that makes them a partition. The
+        sizes are added modulo a prime and, as shares of the domain, in floats.
+
+        Parameters
+        ----------
+        shape : sequence of int
+            Sizes of the attributes.
+
+        Raises
+        ------
+        ValueError
+            If they do not.
+        """
+        if self.lower.shape[1] != len(shape):
+            raise ValueError(
+                f"The boxes have {self.lower.shape[1]} attributes and the domain {len(shape)}."
+            )
+        sizes = np.array(shape, dtype=np.int64)
+        if (self.upper > sizes).any():
+            raise ValueError("A box reaches beyond the domain.")
+        residue = np.ones(len(self), dtype=np.int64)
+        share = np.ones(len(self))
+        whole = 1
+        for axis, size in enumerate(shape):
+            width = self.upper[:, axis].astype(np.int64) - self.lower[:, axis]
+            residue = residue * (width % _PRIME) % _PRIME
+            share *= width / size
+            whole = whole * int(size) % _PRIME
+        if int(residue.sum()) % _PRIME != whole or abs(share.sum() - 1.0) > 1e-6:
+            raise ValueError(
+                f"The boxes do not add up to the domain: they cover {share.sum():.9g} of it."
+            )

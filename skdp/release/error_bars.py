@@ -1,0 +1,121 @@
+"""Error bars of tree models: what was published about the errors of a class of queries."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import ndtri
+
+from .._types import FloatArray, IntArray
+from .intervals import Error
+
+__all__ = ["ErrorBars"]
+
+
+@dataclass(frozen=True)
+class ErrorBars:
+    """What was published about the errors of a declared class of queries.
+
+    Attributes
+    ----------
+    level : float
+        Which quantile of the absolute errors was published.
+    reach : float
+        The published quantile with the margin for its own noise: in records if ``scaled`` is
+        False, else in multiples of `spread`.
+    scaled : bool
+        Whether the errors were divided by `spread` first.
+    confidence : float
+        Probability that the margin was wide enough.
+    n_queries : int
+        Size of the class.
+    text : str
+        The class in words.
+    simulated : bool, default=False
+        Whether ``reach`` is twice the quantile that noise alone causes, on records drawn from the
+        release, moved by no more than it takes to agree with the published quantile.
+    """
+
+    level: float
+    reach: float
+    scaled: bool
+    confidence: float
+    n_queries: int
+    text: str
+    simulated: bool = False
+
+    # Scaled errors are counted in whole sixteenths, so that they stay integers.
+    UNIT: ClassVar[int] = 16
+    # Smallest spread is 1/5: the number of units a record can move a scaled error.
+    MOST: ClassVar[int] = 5 * UNIT
+
+    @classmethod
+    def factors(cls, answers: FloatArray, total: float) -> IntArray:
+        """Integer factors that make errors of large and small answers comparable.
+
+        The factor of an answer with the share p of all records is 16 / s rounded down, where
+        ``s = 2 sqrt(max(p (1 - p), 0.01))`` is between 1/5 and 1.
+        """
+        p = np.clip(answers / max(total, 1.0), 0.0, 1.0)
+        s = 2.0 * np.sqrt(np.maximum(p * (1.0 - p), 0.01))
+        return np.clip(np.floor(cls.UNIT / s + 1e-9).astype(np.int64), cls.UNIT, cls.MOST)
+
+    def half_width(self, answer: float, total: float, level: float) -> float:
+        """Half of the interval round an answer."""
+        width = self.reach
+        if self.scaled:
+            width /= float(self.factors(np.array([answer]), total)[0])
+        # Errors were measured after rounding the answers to integers.
+        width += 0.5
+        if level > self.level:
+            # The published quantile continued with the tail of a Laplace law.
+            width *= math.log(1.0 - level) / math.log(1.0 - self.level)
+        return width
+
+    def guarantee(self, level: float) -> str:
+        """What an interval covers, in words."""
+        if self.simulated:
+            text = (
+                f"Of {self.text}, intervals made like this one are meant to contain the true "
+                f"answer in {100 * self.level:g}% on average over that class. They reach twice as "
+                "far as the errors that noise alone causes on records drawn from the release, "
+                "within what a published quantile of the true errors leaves possible with "
+                f"probability {100 * self.confidence:g}%. A misfit of the model too small to show "
+                "in that quantile may exceed them. For other queries, and for one query by "
+                "itself, this is a guide and not a promise."
+            )
+        else:
+            text = self._promise()
+        if level > self.level:
+            text += (
+                f" The release publishes the {100 * self.level:g}% quantile only; the interval at "
+                f"{100 * level:g}% continues it with the tail of a Laplace law and is not "
+                "guaranteed."
+            )
+        elif level < self.level:
+            text += f" {100 * level:g}% was asked for; the interval is that of the higher level."
+        return text
+
+    def _promise(self) -> str:
+        return (
+            f"Of {self.text}, intervals made like this one contain the true answer in at least "
+            f"{100 * self.level:g}% on average over that class, with probability "
+            f"{100 * self.confidence:g}% over the noise of the published error quantile. They "
+            "cover noise and misfit of the model together. For other queries, and for one query "
+            "by itself, this is a guide and not a promise."
+        )
+
+
+def interval_from_bars(bars: ErrorBars | None, answer: float, total: float, level: float) -> Error:
+    """Interval round an answer from the published quantile of the errors."""
+    if bars is None:
+        raise ValueError(
+            "This release has no error bars: it was made with error_share=0. Ask for the "
+            "plain count, or release with a positive error_share."
+        )
+    half = bars.half_width(answer, total, level)
+    std = bars.half_width(answer, total, bars.level) / float(ndtri(0.5 + bars.level / 2))
+    return Error(std, half, half, bars.guarantee(level))

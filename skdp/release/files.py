@@ -1,0 +1,212 @@
+"""Files of releases, without pickle: a zip archive of one JSON text and of plain arrays.
+
+Also what the files of others, skops, need of a state.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+import zipfile
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from os import PathLike
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..accounting import PrivacyLoss
+
+__all__ = [
+    "TupleKeys",
+    "fraction",
+    "loss_from_data",
+    "loss_to_data",
+    "read_archive",
+    "write_archive",
+]
+
+_METADATA = "metadata.json"
+
+Release = TypeVar("Release")
+Arrays = Mapping[str, np.ndarray]
+
+
+def fraction(text: Any) -> Fraction:
+    """An exact fraction as it was written; an exponent could ask for any amount of memory."""
+    if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,500}(/[0-9]{1,500})?", text):
+        raise ValueError(f"{text!r} is not an exact fraction")
+    return Fraction(text)
+
+
+def loss_to_data(loss: PrivacyLoss) -> dict[str, Any]:
+    """A privacy loss as JSON holds it."""
+    data = {
+        "epsilon": str(loss.epsilon),
+        "parts": {name: str(part) for name, part in loss.parts.items()},
+        "seeded": loss.seeded,
+    }
+    if loss.max_contributions is not None:
+        data["max_contributions"] = loss.max_contributions
+    return data
+
+
+def loss_from_data(data: Mapping[str, Any]) -> PrivacyLoss:
+    """What `loss_to_data` wrote."""
+    if not isinstance(data["seeded"], bool):
+        raise ValueError("it does not say whether it was seeded")
+    return PrivacyLoss(
+        fraction(data["epsilon"]),
+        {name: fraction(part) for name, part in data["parts"].items()},
+        seeded=data["seeded"],
+        max_contributions=data.get("max_contributions"),
+    )
+
+
+def write_archive(path: str | PathLike[str], metadata: Mapping[str, Any], arrays: Arrays) -> None:
+    """Write metadata and arrays to one file; equal contents give equal bytes.
+
+    Parameters
+    ----------
+    path : str or path-like
+        An existing file is replaced.
+    metadata : mapping
+        What JSON can hold, among it ``format`` and ``version``.
+    arrays : mapping of str to ndarray
+        Arrays of numbers.
+    """
+    text = json.dumps(metadata, ensure_ascii=False, allow_nan=False, indent=1)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        _add(archive, _METADATA, text.encode())
+        for name, array in arrays.items():
+            buffer = io.BytesIO()
+            array = np.asarray(array, order="C")
+            np.lib.format.write_array(buffer, array, allow_pickle=False)
+            _add(archive, f"{name}.npy", buffer.getvalue())
+
+
+def read_archive(
+    path: str | PathLike[str],
+    kind: str,
+    version: int,
+    build: Callable[[dict[str, Any], dict[str, np.ndarray]], Release],
+    max_bytes: int,
+) -> Release:
+    """Read a file that `write_archive` wrote; nothing in it is executed.
+
+    Parameters
+    ----------
+    path : str or path-like
+    kind, version : str, int
+        What ``format`` and ``version`` of the metadata must be, such as "skdp synopsis" and 1.
+    build : callable
+        Makes the release from metadata and arrays.
+    max_bytes : int
+        Refuse files that would unpack to more.
+
+    Raises
+    ------
+    ValueError
+        If the file is of another kind, is damaged or too large, or comes from a later version.
+    OSError
+        If it cannot be opened.
+    """
+    what = kind.removeprefix("skdp ")
+    with open(path, "rb") as file:
+        try:
+            return build(*_read(file, kind, version, max_bytes))
+        except MemoryError:
+            raise ValueError(f"{str(path)!r} is too large for the memory at hand.") from None
+        except OSError as error:
+            raise ValueError(f"{str(path)!r} cannot be read as a {what}: {error}.") from error
+        # Damaged archives, JSON and headers raise almost anything, each time for the same
+        # reason: these bytes are not such a release.
+        except Exception as error:
+            raise ValueError(
+                f"{str(path)!r} is not a usable {what} file: {error or type(error).__name__}"
+            ) from error
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    # A fixed date: equal releases give equal files.
+    entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o644 << 16
+    archive.writestr(entry, content)
+
+
+def _read(
+    file: Any, kind: str, version: int, max_bytes: int
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+        names = [entry.filename for entry in entries]
+        if len(set(names)) < len(names) or _METADATA not in names:
+            raise ValueError("it has no metadata.json of skdp")
+        size = sum(entry.file_size for entry in entries)
+        if size > max_bytes:
+            raise ValueError(f"it unpacks to {size:,} bytes, more than max_bytes={max_bytes:,}")
+        metadata = json.loads(archive.read(_METADATA).decode())
+        if not isinstance(metadata, dict) or metadata.get("format") != kind:
+            raise ValueError(f"it was not written by skdp as a {kind.removeprefix('skdp ')}")
+        if metadata.get("version") != version:
+            raise ValueError(
+                f"its version is {metadata.get('version')!r} and this skdp reads {version}; "
+                "use a newer skdp"
+            )
+        arrays = {
+            name.removesuffix(".npy"): _read_array(archive.read(name))
+            for name in names
+            if name.endswith(".npy")
+        }
+        return metadata, arrays
+
+
+def _read_array(content: bytes) -> np.ndarray:
+    """One array of numbers; its size is compared with its header before memory is taken."""
+    stream = io.BytesIO(content)
+    version = np.lib.format.read_magic(stream)
+    readers: dict[Any, Callable[..., Any]] = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    if version not in readers:
+        raise ValueError(f"an array has the format {version}")
+    shape, fortran, dtype = readers[version](stream)
+    if dtype.kind not in "iuf" or fortran:
+        raise ValueError(f"an array has the dtype {dtype}")
+    body = content[stream.tell() :]
+    if math.prod(shape) * dtype.itemsize != len(body):
+        raise ValueError("an array does not have the size that its header says")
+    return np.frombuffer(body, dtype=dtype).reshape(shape)
+
+
+class TupleKeys:
+    """Dictionaries whose keys are tuples go into the state of an object as lists of pairs.
+
+    skops, which reads files without running code, writes JSON, and that has no such keys.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: Any = super().__getstate__()
+        return {name: _as_pairs(value) for name, value in (state or {}).items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # In pickles of earlier versions they are dictionaries.
+        state = {name: _from_pairs(value) for name, value in state.items()}
+        getattr(super(), "__setstate__", self.__dict__.update)(state)
+
+
+_PAIRS = "pairs of key and value"
+
+
+def _as_pairs(value: Any) -> Any:
+    if isinstance(value, dict) and any(isinstance(key, tuple) for key in value):
+        return {_PAIRS: list(value.items())}
+    return value
+
+
+def _from_pairs(value: Any) -> Any:
+    return dict(value[_PAIRS]) if isinstance(value, dict) and list(value) == [_PAIRS] else value

@@ -1,0 +1,57 @@
+"""Codes and ranges of codes in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..domain import Categorical, Numeric
+
+
+def range_label(attribute: Numeric | Categorical, start: int, stop: int) -> str:
+    """The codes from start to stop (exclusive) in words."""
+    if stop - start == attribute.size:
+        return "any"
+    if start == attribute.n_values:
+        return "missing"
+    tail = " or missing" if stop > attribute.n_values else ""
+    stop = min(stop, attribute.n_values)
+    if isinstance(attribute, Categorical):
+        shown = attribute.labels()[start:stop]
+        if attribute.ordered and len(shown) > 1:
+            return f"{shown[0]} to {shown[-1]}{tail}"
+        if len(shown) > 5:
+            shown = [*shown[:3], f"... ({len(shown)} in all)"]
+        return ", ".join(shown) + tail
+    low, high = attribute.edges[[start, stop]].tolist()
+    if attribute.integer:
+        return (f"{low}" if high == low + 1 else f"{low} to {high - 1}") + tail
+    return f"[{low:.6g}, {high:.6g}{']' if stop == attribute.bins else ')'}{tail}"
+
+
+def group_labels(attribute: Numeric | Categorical) -> list[Any]:
+    """What stands for each code in a table of groups; None for the missing cell."""
+    labels: list[Any]
+    if isinstance(attribute, Categorical):
+        labels = list(attribute.categories)
+    else:
+        edges = attribute.edges.tolist()
+        if attribute.integer and attribute.bins == edges[-1] - edges[0]:
+            labels = [int(edge) for edge in edges[:-1]]
+        else:
+            labels = list(pd.IntervalIndex.from_breaks(edges, closed="left"))
+    return labels + [None] * (attribute.size - attribute.n_values)
+
+
+def plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
+    """What `skdp.plotting.PlotAxis` needs to know of a column."""
+    if isinstance(attribute, Categorical):
+        edges = np.arange(attribute.n_values + 1) - 0.5
+        labels: list[str] | None = attribute.labels()[: attribute.n_values]
+    else:
+        # A bar stands over its integers, the first one included.
+        edges = attribute.edges - 0.5 * attribute.integer
+        labels = None
+    return {"name": name, "edges": edges, "labels": labels, "missing": attribute.nullable}

@@ -1,0 +1,130 @@
+"""MixtureModel: one tree model for each class of a label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .._types import CodeArray, FloatArray
+from ..domain import Domain
+from .error_bars import ErrorBars, interval_from_bars
+from .intervals import Error
+from .model import Weights
+from .tree_model import TreeModel
+
+__all__ = ["MixtureModel"]
+
+
+class MixtureModel:
+    """Sum of models of disjoint parts of the records, one for each code of the label.
+
+    Parameters
+    ----------
+    models : sequence of TreeModel
+        Over the same domain.
+    error_bars : ErrorBars, default=None
+        For the answers of all together.
+
+    Raises
+    ------
+    ValueError
+        If there is no model or the domains differ.
+    """
+
+    kind: ClassVar[str] = "mixture"
+
+    def __init__(self, models: Sequence[TreeModel], *, error_bars: ErrorBars | None = None) -> None:
+        self.models = list(models)
+        if not self.models or len({model.shape for model in self.models}) > 1:
+            raise ValueError("A mixture needs at least one model, all over the same domain.")
+        self.shape = self.models[0].shape
+        self.error_bars = error_bars
+
+    @property
+    def total(self) -> float:
+        """Estimated number of records."""
+        return sum(model.total for model in self.models)
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Attributes of the pairs that were released for some part."""
+        return list(dict.fromkeys(pair for model in self.models for pair in model.pairs))
+
+    @property
+    def budget(self) -> dict[str, dict[str, float]]:
+        """How epsilon was divided in each part; a record lies in one of them."""
+        return {str(part): model.budget for part, model in enumerate(self.models)}
+
+    def answer(self, queries: Sequence[Weights]) -> FloatArray:
+        """Expected counts under the weights, one for each query."""
+        answers = np.zeros(len(queries))
+        for model in self.models:
+            answers += model.answer(queries)
+        return answers
+
+    def error(self, weights: Weights, level: float) -> Error:
+        """Interval from the published quantile of the errors."""
+        return interval_from_bars(
+            self.error_bars, float(self.answer([weights])[0]), self.total, level
+        )
+
+    def sample_codes(self, n_samples: int, generator: np.random.Generator) -> CodeArray:
+        """Draw records: a part in proportion to its positive total, then from its model."""
+        weight = np.maximum([model.total for model in self.models], 0.0)
+        if not weight.any():
+            weight = np.ones(len(weight))
+        numbers = generator.multinomial(n_samples, weight / weight.sum())
+        codes = np.concatenate(
+            [
+                model.sample_codes(int(number), generator)
+                for model, number in zip(self.models, numbers, strict=True)
+            ]
+        )
+        return codes[generator.permutation(n_samples)]
+
+    def view(self, axes: Sequence[int]) -> FloatArray:
+        """Expected counts for every combination of the codes of one or two attributes."""
+        table = self.models[0].view(axes)
+        for model in self.models[1:]:
+            table = table + model.view(axes)
+        return table
+
+    def to_frame(self, domain: Domain) -> pd.DataFrame:
+        """All released views, as `TreeModel.to_frame`, with the number of the part before."""
+        frames = [model.to_frame(domain) for model in self.models]
+        return pd.concat(frames, keys=range(len(frames)), names=["part", None]).reset_index(0)
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What a file keeps: JSON values, and numeric arrays."""
+        facts: dict[str, Any] = {"parts": []}
+        arrays: dict[str, NDArray[Any]] = {}
+        for part, model in enumerate(self.models):
+            own_facts, own_arrays = model.to_arrays()
+            facts["parts"].append(own_facts)
+            arrays.update({f"{name}_{part}": array for name, array in own_arrays.items()})
+        if self.error_bars is not None:
+            facts["error_bars"] = dict(vars(self.error_bars))
+        return facts, arrays
+
+    @classmethod
+    def from_arrays(
+        cls,
+        shape: tuple[int, ...],
+        facts: Mapping[str, Any],
+        arrays: Mapping[str, NDArray[Any]],
+    ) -> MixtureModel:
+        """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
+        models = []
+        for part, own_facts in enumerate(facts["parts"]):
+            own = {
+                name.removesuffix(f"_{part}"): array
+                for name, array in arrays.items()
+                if name.endswith(f"_{part}")
+            }
+            models.append(TreeModel.from_arrays(shape, own_facts, own))
+        bars = ErrorBars(**facts["error_bars"]) if "error_bars" in facts else None
+        return cls(models, error_bars=bars)

@@ -1,0 +1,693 @@
+"""Synopsis: the released object. It answers queries, draws synthetic rows, and is saved.
+
+Everything here is post-processing of a release. The package can reach neither rows nor exact
+counts (it imports no module that holds them), so whatever a `Synopsis` holds, answers, draws or
+saves costs no privacy.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import numbers
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .._random import sampling_generator
+from .._validation import as_sample_size
+from ..accounting import PrivacyLoss
+from ..domain import Domain
+from ..mechanisms import discrete_laplace_variance
+from .box_model import BoxModel
+from .boxes import Boxes
+from .files import loss_from_data, loss_to_data, read_archive, write_archive
+from .intervals import KnownNoise  # noqa: F401 (in an example)
+from .labels import group_labels, plot_axis
+from .mixture import MixtureModel
+from .model import Model, Weights
+from .queries import first_moment, parse
+from .tree_model import TreeModel
+
+__all__ = ["QueryResult", "Synopsis"]
+
+_HELD_WEIGHTS = 1 << 23
+
+
+_MAX_VIEW_CELLS = 50_000_000
+
+
+_MAX_GROUPS = 100_000
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """An answer with its error bar; ``float(result)`` is the value.
+
+    Attributes
+    ----------
+    value : float
+        The answer; never clamped, so a count may be negative.
+    std : float
+        Standard deviation of the noise in it; an upper bound where several measurements were
+        combined.
+    lower, upper : float
+        Ends of the interval.
+    guarantee : str
+        What the interval covers, in words.
+    """
+
+    value: float
+    std: float
+    lower: float
+    upper: float
+    guarantee: str
+
+    def __float__(self) -> float:
+        return self.value
+
+
+_FORMAT = "skdp synopsis"
+
+
+_VERSION = 1
+
+
+_MODELS: dict[str, type[Model]] = {
+    model.kind: model for model in (BoxModel, TreeModel, MixtureModel)
+}
+
+
+class Synopsis:
+    """A private release of a table: counts, sums, means and synthetic rows at no further cost.
+
+    Parameters
+    ----------
+    domain : Domain
+        The public schema.
+    model : Model
+        The released numbers: a `BoxModel`, `TreeModel` or `MixtureModel`.
+    counts : array-like, default=None
+        Deprecated with all keywords that are not listed here: for a `Boxes` as ``model``, what
+        `BoxModel` takes.
+
+        .. deprecated:: 0.2
+            Use ``Synopsis(domain, BoxModel(boxes, counts, domain.shape, ...))``.
+    privacy_loss : PrivacyLoss, default=None
+        What the release cost, with its parts, and whether a seed drew its noise.
+    mechanism : str, default=""
+        How the release was made, in words.
+
+    Attributes
+    ----------
+    domain : Domain
+    model : Model
+    privacy_loss : PrivacyLoss or None
+    mechanism : str
+
+    Notes
+    -----
+    Nothing is clamped: noise may make a count negative, and adding up many counts is unbiased
+    only because of that.
+
+    Examples
+    --------
+    >>> from skdp import Categorical, Domain, Numeric
+    >>> domain = Domain({"age": Numeric(20, 59, integer=True), "sex": Categorical(["F", "M"])})
+    >>> boxes = Boxes(lower=[[0, 0], [20, 0]], upper=[[20, 2], [40, 2]])
+    >>> model = BoxModel(boxes, [800, 400], domain.shape, KnownNoise(0.1))
+    >>> release = Synopsis(domain, model)
+    >>> release.count("30 <= age < 50 and sex == 'F'")
+    300.0
+    >>> release.count({"age": (20, 39)}, return_interval=True, level=0.9).lower
+    777.0
+    >>> release.to_frame()
+            age  sex  count
+    0  20 to 39  any    800
+    1  40 to 59  any    400
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        model: Model | Boxes,
+        counts: Any = None,
+        *,
+        privacy_loss: PrivacyLoss | None = None,
+        mechanism: str = "",
+        **keywords: Any,
+    ) -> None:
+        if isinstance(model, Boxes):
+            warnings.warn(
+                "Synopsis(domain, boxes, counts, ...) is deprecated. Use Synopsis(domain, "
+                "BoxModel(boxes, counts, domain.shape, ...)).",
+                FutureWarning,
+                stacklevel=2,
+            )
+            model = BoxModel(model, counts, domain.shape, **keywords)
+        elif counts is not None or keywords:
+            raise TypeError(
+                "A Synopsis of a model takes privacy_loss and mechanism only, got "
+                f"{['counts'] * (counts is not None) + list(keywords)}."
+            )
+        self.domain = domain
+        self.model = model
+        self.privacy_loss = privacy_loss
+        self.mechanism = mechanism
+
+    @classmethod
+    def from_model(
+        cls,
+        domain: Domain,
+        model: Model,
+        *,
+        privacy_loss: PrivacyLoss | None = None,
+        mechanism: str = "",
+    ) -> Synopsis:
+        """Make a synopsis of a released model: the same as ``Synopsis(domain, model, ...)``."""
+        return cls(domain, model, privacy_loss=privacy_loss, mechanism=mechanism)
+
+    @property
+    def total(self) -> float:
+        """Estimated number of records; it may be negative."""
+        return self.model.total
+
+    @property
+    def total_std(self) -> float:
+        """Standard deviation of the noise in ``total``, in records.
+
+        For pair views it is that of the separate count of all records, before it is combined with
+        the views.
+
+        Raises
+        ------
+        ValueError
+            If the release does not say how its total was measured.
+        """
+        if isinstance(self.model, BoxModel):
+            return math.sqrt(float(self.model.noise_variances().sum()))
+        if self.privacy_loss is None or "total" not in self.privacy_loss.parts:
+            raise ValueError("The noise of the total is not known: this release does not say it.")
+        n_counts = len(self.model.models) if isinstance(self.model, MixtureModel) else 1
+        budget = self.privacy_loss.of_record.parts["total"]
+        return math.sqrt(n_counts * discrete_laplace_variance(budget))
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """What the release cost, if it is known."""
+        return None if self.privacy_loss is None else self.privacy_loss.epsilon
+
+    @property
+    def seeded(self) -> bool:
+        """Whether a seed drew the noise: then there is no guarantee."""
+        return self.privacy_loss is not None and self.privacy_loss.seeded
+
+    def _facts(self) -> dict[str, str]:
+        """What `repr` and the notebook show."""
+        facts = {"made by": self.mechanism or "unknown"}
+        if self.privacy_loss is None:
+            facts["privacy"] = "unknown loss"
+        elif self.seeded:
+            facts["privacy"] = "seeded: no guarantee"
+        else:
+            facts["privacy"] = f"epsilon={float(self.privacy_loss.epsilon):g}"
+        if self.domain.inferred:
+            facts["domain"] = "inferred from the data: not private"
+        facts["columns"] = ", ".join(map(str, self.domain.names))
+        if isinstance(self.model, BoxModel):
+            facts["boxes"] = f"{len(self.model.boxes):,}"
+        if isinstance(self.model, TreeModel | MixtureModel):
+            facts["pairs"] = f"{len(self.model.pairs):,}"
+        facts["estimated records"] = f"{self.total:,.6g}"
+        return facts
+
+    def __repr__(self) -> str:
+        facts = self._facts()
+        shown = [f"{name} {value}" for name, value in facts.items() if name != "columns"]
+        return f"<Synopsis of {len(self.domain.names)} columns: {'; '.join(shown)}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            for name, value in self._facts().items()
+        )
+        return f"<table><caption>Synopsis</caption><tbody>{rows}</tbody></table>"
+
+    def count(
+        self, query: Any = None, *, return_interval: bool = False, level: float = 0.95
+    ) -> Any:
+        """Estimate how many records meet a query.
+
+        Parameters
+        ----------
+        query : dict, str, None, or a list of these, default=None
+            See :func:`skdp.queries.parse`. None asks for all records.
+        return_interval : bool, default=False
+            Give a `QueryResult` with the noise's standard deviation and an interval.
+        level : float, default=0.95
+            Confidence of the interval, for a query fixed before looking at the release. If you
+            pick m queries after looking, ask for ``1 - (1 - level) / m``.
+
+        Returns
+        -------
+        float, ndarray of float64, QueryResult or list of QueryResult
+            One for a query, an array or list for a list of queries. Nothing is clamped: a count
+            may be negative.
+
+        Raises
+        ------
+        ValueError
+            If a query cannot be understood, or the release says nothing about its noise and an
+            interval is asked for.
+
+        Notes
+        -----
+        An interval covers the noise, by its exact law, and, if the release has bounds on it, the
+        uneven spread of the records inside boxes that the query cuts; ``guarantee`` says which.
+        It takes from a millisecond up to half a second, growing with the number of boxes cut.
+        """
+        if not return_interval:
+            queries, single = _listed(query)
+            answers = _answer(self.model, (parse(one, self.domain) for one in queries))
+            return float(answers[0]) if single else answers
+        level = _check_level(level)
+        queries, single = _listed(query)
+        results = []
+        for one in queries:
+            weights = parse(one, self.domain)
+            value = float(self.model.answer([weights])[0])
+            error = self.model.error(weights, level)
+            results.append(
+                QueryResult(
+                    value,
+                    error.std,
+                    value - error.below,
+                    value + error.above,
+                    error.guarantee,
+                )
+            )
+        return results[0] if single else results
+
+    def sum(self, column: str, query: Any = None) -> Any:
+        """Estimate the sum of a numeric column over the records that meet a query.
+
+        Parameters
+        ----------
+        column : str
+            A `Numeric`, or a `Categorical` whose categories are numbers.
+        query : dict, str, None, or a list of these, default=None
+
+        Returns
+        -------
+        float, or ndarray of float64 for a list
+            Every record counts with the middle of its bin (of the part that the query covers, if
+            it constrains ``column``), or the mean of the bin's integers. Missing values add
+            nothing.
+
+        Raises
+        ------
+        ValueError
+            If the column has no numbers or a query cannot be understood.
+        """
+        queries, single = _listed(query)
+        sums, _ = self._moments(column, queries)
+        return float(sums[0]) if single else sums
+
+    def mean(self, column: str, query: Any = None) -> Any:
+        """Estimate the mean of a numeric column over the records that meet a query.
+
+        Parameters
+        ----------
+        column : str
+            As in `sum`.
+        query : dict, str, None, or a list of these, default=None
+
+        Returns
+        -------
+        float, or ndarray of float64 for a list
+            `sum` divided by the number of records whose value is not missing, brought into the
+            range that the column can have; nan where that number is not positive.
+
+        Raises
+        ------
+        ValueError
+            As in `sum`.
+        """
+        queries, single = _listed(query)
+        sums, counts = self._moments(column, queries)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = np.where(counts > 0, sums / counts, np.nan)
+        means = np.clip(means, *self._reach(column))
+        return float(means[0]) if single else means
+
+    def aggregate(
+        self, by: str | Sequence[str], column: str | None = None, query: Any = None
+    ) -> pd.DataFrame:
+        """Estimate counts, and sums and means of a column, of every group of records.
+
+        Parameters
+        ----------
+        by : str or sequence of str
+            Columns whose codes make the groups; at most 100,000 groups.
+        column : str, default=None
+            A `Numeric`, or a `Categorical` whose categories are numbers.
+        query : dict, str or None, default=None
+            Which records are meant.
+
+        Returns
+        -------
+        DataFrame
+            One row for each combination of codes, with the columns ``by``, ``count`` and, if
+            ``column`` is given, ``sum`` and ``mean``: as
+            ``frame.groupby(by)[column].agg(["count", "sum", "mean"])``, groups without records
+            included. Bins that are wider than one integer are intervals, missing values None.
+            As in `sum`, records without a value in ``column`` do not count there.
+
+        Raises
+        ------
+        ValueError
+            As in `count` and `mean`, or if ``by`` names no column, one twice, or too many groups.
+
+        Examples
+        --------
+        >>> from skdp import Categorical, Domain, Numeric
+        >>> domain = Domain({"age": Numeric(20, 59, integer=True), "sex": Categorical(["F", "M"])})
+        >>> boxes = Boxes(lower=[[0, 0], [0, 1]], upper=[[40, 1], [40, 2]])
+        >>> release = Synopsis(domain, BoxModel(boxes, [800, 400], domain.shape))
+        >>> release.aggregate("sex", "age", "age < 30")
+          sex  count     sum  mean
+        0   F  200.0  4900.0  24.5
+        1   M  100.0  2450.0  24.5
+        """
+        names = [by] if isinstance(by, str) else list(by)
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"by must name one or more different columns, got {by!r}.")
+        weights = parse(query, self.domain)
+        for name in names:
+            parse({name: []}, self.domain)  # explains an unknown name
+        axes = [self.domain.index(name) for name in names]
+        sizes = [self.domain.shape[axis] for axis in axes]
+        if math.prod(sizes) > _MAX_GROUPS:
+            raise ValueError(
+                f"Grouping by {' and '.join(names)} makes {math.prod(sizes):,} groups, more than "
+                f"{_MAX_GROUPS:,}. Group by fewer columns."
+            )
+
+        def groups(base: Weights) -> Iterator[Weights]:
+            for codes in np.ndindex(*sizes):
+                group = dict(base)
+                for axis, code in zip(axes, codes, strict=True):
+                    only = np.zeros(self.domain.shape[axis])
+                    only[code] = base[axis][code] if axis in base else 1.0
+                    group[axis] = only
+                yield group
+
+        labels = [group_labels(self.domain[name]) for name in names]
+        codes = np.indices(sizes).reshape(len(sizes), -1)
+        columns: dict[str, Any] = {
+            name: pd.Series(
+                [label[i] for i in code.tolist()], dtype=object if None in label else None
+            )
+            for name, label, code in zip(names, labels, codes, strict=True)
+        }
+        taken = set(names)
+        results: dict[str, np.ndarray] = {}
+        if column is None:
+            results["count"] = _answer(self.model, groups(weights))
+        else:
+            present, moment = first_moment(query, self.domain, column)
+            axis = self.domain.index(column)
+            results["count"] = counts = _answer(self.model, groups(present))
+            results["sum"] = sums = _answer(self.model, groups({**present, axis: moment}))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                means = np.where(counts > 0, sums / counts, np.nan)
+            results["mean"] = np.clip(means, *self._reach(column))
+        for title, values in results.items():
+            while title in taken:
+                title += "_"
+            columns[title] = values
+        return pd.DataFrame(columns)
+
+    def _reach(self, column: str) -> tuple[float, float]:
+        """Smallest and largest value that a mean of the column can have."""
+        _, values = first_moment(None, self.domain, column)
+        seen = values[: self.domain[column].n_values]
+        return float(seen.min()), float(seen.max())
+
+    def _moments(self, column: str, queries: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """Sums of the column, and numbers of records with a value in it."""
+        axis = self.domain.index(column) if column in self.domain else -1
+
+        def both() -> Iterator[Weights]:
+            for one in queries:
+                weights, moment = first_moment(one, self.domain, column)
+                yield {**weights, axis: moment}
+                yield weights
+
+        answers = _answer(self.model, both())
+        return answers[::2], answers[1::2]
+
+    def sample_codes(self, n_samples: int | None = None, random_state: Any = None) -> np.ndarray:
+        """Draw synthetic records as integer codes.
+
+        Parameters
+        ----------
+        n_samples : int, default=None
+            None stands for the estimated number of records, at least 0.
+        random_state : None, int or numpy.random.Generator, default=None
+            Sampling from a release is free: an int here is harmless.
+
+        Raises
+        ------
+        ValueError
+            If it is negative, or None would draw more than 500 million values (rows times
+            columns): give a number of rows.
+
+        Returns
+        -------
+        ndarray of int32, shape (n_samples, n_attributes)
+            Boxes are drawn in proportion to their positive counts, cells evenly inside; if no
+            count is positive, all cells of the domain are equally likely.
+        """
+        number = as_sample_size(n_samples, self.total, len(self.domain))
+        return self.model.sample_codes(number, sampling_generator(random_state))
+
+    def sample(self, n_samples: int | None = None, random_state: Any = None) -> pd.DataFrame:
+        """Draw synthetic records.
+
+        Parameters
+        ----------
+        n_samples : int, default=None
+            None stands for the estimated number of records, at least 0; it is refused where
+            that makes more than 500 million values (rows times columns).
+        random_state : None, int or numpy.random.Generator, default=None
+
+        Returns
+        -------
+        DataFrame
+            With the columns, order and dtypes of the domain; see `sample_codes`.
+        """
+        generator = sampling_generator(random_state)
+        codes = self.sample_codes(n_samples, generator)
+        return self.domain.decode(codes, random_state=generator)
+
+    def view(self, columns: Sequence[str]) -> np.ndarray:
+        """Estimated counts for every combination of the codes of one or two columns.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            One or two names.
+
+        Returns
+        -------
+        ndarray of float64
+            One axis for each column, in their order.
+
+        Raises
+        ------
+        ValueError
+            For another number of columns, unknown or equal names, or more than 5e7 cells.
+        """
+        columns = [columns] if isinstance(columns, str) else list(columns)
+        if not 1 <= len(columns) <= 2 or len(set(columns)) < len(columns):
+            raise ValueError(f"A view has one or two different columns, got {columns!r}.")
+        for column in columns:
+            parse({column: []}, self.domain)  # explains an unknown name
+        axes = [self.domain.index(column) for column in columns]
+        cells = math.prod(self.domain.shape[axis] for axis in axes)
+        if cells > _MAX_VIEW_CELLS:
+            raise ValueError(
+                f"The view of {' and '.join(columns)} has {cells:,} cells, more than "
+                f"{_MAX_VIEW_CELLS:,}. Take one column, or ask for counts of ranges."
+            )
+        return self.model.view(axes)
+
+    def plot(
+        self,
+        columns: Sequence[str] | str | None = None,
+        ax: Any = None,
+        *,
+        blocks: bool = False,
+        norm: Any = None,
+    ) -> Any:
+        """Draw the expected number of records over one or two columns.
+
+        Parameters
+        ----------
+        columns : str or sequence of str, default=None
+            One column gives bars, two a heat map, the first from left to right. None takes the
+            first two (or the only one).
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        blocks : bool, default=False
+            Outline the boxes, as far as they differ in the two columns.
+        norm : matplotlib Normalize, default=None
+            Colour scale of a heat map, such as ``matplotlib.colors.PowerNorm(0.5)`` for skewed
+            counts; linear from zero by default, negative cells then have the colour of zero.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing; it comes with the extra ``skdp[plot]``.
+        ValueError
+            As in `view`, or if there are no boxes to outline or too many.
+        """
+        from ..plotting import PlotAxis, plot_view
+
+        if columns is None:
+            columns = self.domain.names[:2]
+        columns = [columns] if isinstance(columns, str) else list(columns)
+        table = self.view(columns)
+        rectangles = None
+        if blocks:
+            if not isinstance(self.model, BoxModel) or len(columns) != 2:
+                raise ValueError(
+                    "blocks=True outlines boxes over two columns; this release or view has none."
+                )
+            rectangles = self.model.rectangles([self.domain.index(name) for name in columns])
+        axes = [PlotAxis(**plot_axis(name, self.domain[name])) for name in columns]
+        return plot_view(table, axes, ax=ax, blocks=rectangles, norm=norm)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Everything released, in a readable table.
+
+        Returns
+        -------
+        DataFrame
+            For boxes: one row each, its range in every column in words, and ``count``.
+        """
+        return self.model.to_frame(self.domain)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the release to one file; it holds what `Synopsis` holds and is safe to publish.
+
+        Parameters
+        ----------
+        path : str or path-like
+            An existing file is replaced.
+
+        Notes
+        -----
+        The file is a zip archive of ``metadata.json`` (UTF-8: ``format`` "skdp synopsis",
+        ``version`` 1, ``domain``, ``privacy`` with epsilon and parts as exact fractions and
+        ``seeded``, ``mechanism``, ``model`` with its kind and facts) and of one ``NAME.npy``
+        array for each array of the model (NumPy's format, numbers only; for boxes ``lower``,
+        ``upper``, ``counts``, perhaps ``measured``; for views of pairs ``marginals``,
+        ``tables``, and where they are needed ``groups``, ``rows``, ``row_weights``, with the
+        number of the part behind where there are several). It never holds a seed. Equal
+        releases give equal
+        bytes.
+        """
+        facts, arrays = self.model.to_arrays()
+        loss = self.privacy_loss
+        metadata = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "domain": json.loads(self.domain.to_json()),
+            "privacy": loss and loss_to_data(loss),
+            "mechanism": self.mechanism,
+            "model": {"kind": self.model.kind, **facts},
+        }
+        write_archive(path, metadata, arrays)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, max_bytes: int = 1 << 31) -> Synopsis:
+        """Read a file written by `save`; nothing in it is executed.
+
+        Parameters
+        ----------
+        path : str or path-like
+        max_bytes : int, default=2**31
+            Refuse files that would unpack to more.
+
+        Returns
+        -------
+        Synopsis
+
+        Raises
+        ------
+        ValueError
+            If the file is not a synopsis, is damaged or too large, or comes from a later version.
+        OSError
+            If it cannot be opened.
+        """
+        return read_archive(path, _FORMAT, _VERSION, cls._from_parts, max_bytes)
+
+    @classmethod
+    def _from_parts(cls, metadata: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Synopsis:
+        domain = Domain.from_json(json.dumps(metadata["domain"]))
+        facts = dict(metadata["model"])
+        kind = facts.pop("kind")
+        if kind not in _MODELS:
+            raise ValueError(f"its model {kind!r} is unknown to this version of skdp")
+        mechanism = metadata["mechanism"]
+        if not isinstance(mechanism, str):
+            raise ValueError("its mechanism is not a text")
+        privacy = metadata["privacy"]
+        loss = None if privacy is None else loss_from_data(privacy)
+        model = _MODELS[kind].from_arrays(domain.shape, facts, arrays)
+        return cls(domain, model, privacy_loss=loss, mechanism=mechanism)
+
+
+def _listed(query: Any) -> tuple[list[Any], bool]:
+    """The queries as a list, and whether there was only one without a list."""
+    if isinstance(query, list | tuple):
+        return list(query), False
+    return [query], True
+
+
+def _answer(model: Model, queries: Iterable[Weights]) -> np.ndarray:
+    """Answers to many queries; only so many weights are held at a time."""
+    answers: list[np.ndarray] = []
+    waiting: list[Weights] = []
+    held = 0
+    for weights in queries:
+        waiting.append(weights)
+        held += sum(len(vector) for vector in weights.values())
+        if held > _HELD_WEIGHTS:
+            answers.append(model.answer(waiting))
+            waiting, held = [], 0
+    answers.append(model.answer(waiting))
+    return np.concatenate(answers)
+
+
+def _check_level(level: Any) -> float:
+    if isinstance(level, bool) or not isinstance(level, numbers.Real):
+        raise TypeError(f"level must be a number, got {level!r}.")
+    number = float(level)
+    if not 0 < number < 1:
+        raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
+    return number

@@ -1,0 +1,335 @@
+"""TreeModel: the released views of single attributes and of pairs, as a model of the records.
+
+Its core is a :class:`TreeDensity`. Where more pairs were released than a tree can hold, the model
+carries weighted records too: a sample of the density whose weights agree with all released views.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .._types import CodeArray, FloatArray, IntArray
+from ..domain import Domain
+from .error_bars import ErrorBars, interval_from_bars
+from .files import TupleKeys
+from .intervals import Error
+from .model import Weights
+from .tree_density import PairTable, TreeDensity, inverse
+
+__all__ = ["TreeModel"]
+
+# Numbers held at once while a batch of queries is answered.
+_CHUNK = 1 << 21
+
+
+# A table of two attributes is formed over weighted records up to this many cells.
+_DENSE_CELLS = 1 << 20
+
+
+# Cells of a released view that `to_frame` lists.
+_MAX_LISTED = 5_000_000
+
+
+# Probabilities in a file may miss their sum by rounding.
+_ROUNDING = 1e-6
+
+
+class TreeModel(TupleKeys):
+    """The released views as a model of the records; see `Model`.
+
+    Parameters
+    ----------
+    density : TreeDensity
+    total : float
+        Estimated number of records; it may be negative.
+    extra : sequence of PairTable, default=()
+        Released pairs beyond those of the density.
+    rows : ndarray of int32, shape (n_rows, n_attributes), default=None
+        Weighted records that agree with all released views; needed with ``extra``.
+    row_weights : ndarray of float64, shape (n_rows,), default=None
+        They sum to 1.
+    error_bars : ErrorBars, default=None
+        Without them there are no intervals.
+    budget : mapping of str to float, default=None
+        How epsilon was divided, for the record.
+
+    Raises
+    ------
+    ValueError
+        If the parts do not fit together.
+    """
+
+    # The name in files.
+    kind: ClassVar[str] = "forest"
+
+    def __init__(
+        self,
+        density: TreeDensity,
+        total: float,
+        *,
+        extra: Sequence[PairTable] = (),
+        rows: CodeArray | None = None,
+        row_weights: FloatArray | None = None,
+        error_bars: ErrorBars | None = None,
+        budget: Mapping[str, float] | None = None,
+    ) -> None:
+        self.density = density
+        self.extra = list(extra)
+        self.rows = rows
+        self.row_weights = row_weights
+        self.error_bars = error_bars
+        self.budget = dict(budget or {})
+        self._total = float(total)
+        self.shape = tuple(len(mu) for mu in density.marginals)
+        self._tables = {pair.axes: pair.table for pair in [*density.edges, *self.extra]}
+        if self.extra and (rows is None or row_weights is None):
+            raise ValueError("Pairs beyond those of the density need weighted records.")
+        if rows is not None:
+            if row_weights is None or rows.shape != (len(row_weights), len(self.shape)):
+                raise ValueError("rows and row_weights do not fit together.")
+            if rows.size and ((rows < 0).any() or (rows >= np.array(self.shape)).any()):
+                raise ValueError("rows hold codes outside of the domain.")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Pickles of earlier versions have another name for it.
+        renamed = {"density" if name == "forest" else name: value for name, value in state.items()}
+        super().__setstate__(renamed)
+
+    @property
+    def total(self) -> float:
+        """Estimated number of records."""
+        return self._total
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Attributes of the released pairs, those of the density first."""
+        return list(self._tables)
+
+    def answer(self, queries: Sequence[Weights]) -> FloatArray:
+        """Expected counts under the weights, one for each query."""
+        answers = np.empty(len(queries))
+        by_axes: dict[tuple[int, ...], list[int]] = {}
+        for position, weights in enumerate(queries):
+            by_axes.setdefault(tuple(sorted(weights)), []).append(position)
+        for axes, members in by_axes.items():
+            widest = max([1, *(self.shape[axis] for axis in axes)])
+            step = max(1, _CHUNK // widest)
+            for first in range(0, len(members), step):
+                part = members[first : first + step]
+                stacked = {
+                    axis: np.stack([queries[i][axis] for i in part], axis=1) for axis in axes
+                }
+                answers[part] = self._shares(axes, stacked, len(part))
+        return self._total * answers
+
+    def _shares(self, axes: tuple[int, ...], weights: dict[int, FloatArray], n: int) -> FloatArray:
+        """Share of the records under queries on the same attributes."""
+        if not axes:
+            return np.ones(n)
+        if self.rows is None or len(axes) == 1 or axes in self._tables:
+            if axes in self._tables:
+                a, b = (self.density.lift(axis, weights[axis]) for axis in axes)
+                return np.einsum("iq,iq->q", a, self._tables[axes] @ b)
+            return self.density.expectation(axes, weights)
+        if len(axes) == 2 and self.shape[axes[0]] * self.shape[axes[1]] <= _DENSE_CELLS:
+            table = self._row_table(axes)
+            return np.einsum("iq,iq->q", weights[axes[0]], table @ weights[axes[1]])
+        assert self.row_weights is not None
+        shares = np.empty(n)
+        for query in range(n):
+            product = self.row_weights
+            for axis in axes:
+                product = product * weights[axis][self.rows[:, axis], query]
+            shares[query] = product.sum()
+        return shares
+
+    def _row_table(self, axes: Sequence[int]) -> FloatArray:
+        assert self.rows is not None
+        sizes = [self.shape[axis] for axis in axes]
+        cell = np.ravel_multi_index([self.rows[:, axis] for axis in axes], sizes)
+        sums = np.bincount(cell, weights=self.row_weights, minlength=math.prod(sizes))
+        return sums.reshape(sizes).astype(np.float64, copy=False)
+
+    def error(self, weights: Weights, level: float) -> Error:
+        """Interval from the published quantile of the errors."""
+        return interval_from_bars(
+            self.error_bars, float(self.answer([weights])[0]), self._total, level
+        )
+
+    def sample_codes(self, n_samples: int, generator: np.random.Generator) -> CodeArray:
+        """Draw records from the density, or from the weighted records where there are some."""
+        if self.rows is None:
+            return self.density.sample(n_samples, generator)
+        assert self.row_weights is not None
+        return self.rows[inverse(self.row_weights, generator.random(n_samples))]
+
+    def view(self, axes: Sequence[int]) -> FloatArray:
+        """Expected counts for every combination of the codes of one or two attributes."""
+        if len(axes) == 1:
+            return self._total * self.density.marginals[axes[0]]
+        a, b = axes
+        if a > b:
+            return self.view([b, a]).T
+        if (a, b) not in self._tables and self.rows is not None:
+            return self._total * self._row_table(axes)
+        groups = self._tables.get((a, b))
+        if groups is None:
+            groups = self.density.pair(a, b)
+        return self._total * self.density.expand(b, self.density.expand(a, groups, 0), 1)
+
+    def to_frame(self, domain: Domain) -> pd.DataFrame:
+        """All released views: one row for each code of an attribute and each cell of a pair.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``first`` and ``second`` (names of the attributes of a view; ``second`` is
+            empty for a view of one), ``first_value``, ``second_value``, ``count``.
+
+        Raises
+        ------
+        ValueError
+            If there are too many cells to list.
+        """
+        cells = sum(self.shape) + sum(table.size for table in self._tables.values())
+        if cells > _MAX_LISTED:
+            raise ValueError(
+                f"The released views have {cells:,} cells, more than {_MAX_LISTED:,}: too many "
+                "for a readable table. Ask for a view of some columns instead."
+            )
+        names = domain.names
+        parts = []
+        for axis, mu in enumerate(self.density.marginals):
+            labels = np.array(domain.attributes[axis].labels(), dtype=object)
+            parts.append(_listed_view(names[axis], labels, "", [""], self._total * mu))
+        for (a, b), table in self._tables.items():
+            parts.append(
+                _listed_view(
+                    names[a],
+                    self._group_labels(domain, a),
+                    names[b],
+                    self._group_labels(domain, b),
+                    self._total * table,
+                )
+            )
+        return pd.concat(parts, ignore_index=True)
+
+    def _group_labels(self, domain: Domain, axis: int) -> list[str]:
+        labels = domain.attributes[axis].labels()
+        groups = self.density.groups.get(axis)
+        if groups is None:
+            return labels
+        order = np.argsort(groups, kind="stable")
+        first = np.searchsorted(groups[order], np.arange(self.density.sizes[axis] + 1))
+        texts = []
+        for start, stop in zip(first[:-1], first[1:], strict=True):
+            ends = labels[order[start]], labels[order[stop - 1]]
+            texts.append(ends[0] if stop == start + 1 else f"{ends[0]} ... {ends[1]}")
+        return texts
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What a file keeps: JSON values, and numeric arrays."""
+        facts: dict[str, Any] = {
+            "total": self._total,
+            "edges": [list(pair.axes) for pair in self.density.edges],
+            "extra": [list(pair.axes) for pair in self.extra],
+            "grouped": sorted(self.density.groups),
+            "budget": self.budget,
+        }
+        if self.error_bars is not None:
+            facts["error_bars"] = dict(vars(self.error_bars))
+        arrays: dict[str, NDArray[Any]] = {"marginals": np.concatenate(self.density.marginals)}
+        pairs = [*self.density.edges, *self.extra]
+        if pairs:
+            arrays["tables"] = np.concatenate([pair.table.ravel() for pair in pairs])
+        if self.density.groups:
+            arrays["groups"] = np.concatenate(
+                [self.density.groups[axis] for axis in sorted(self.density.groups)]
+            )
+        if self.rows is not None and self.row_weights is not None:
+            arrays["rows"], arrays["row_weights"] = self.rows, self.row_weights
+        return facts, arrays
+
+    @classmethod
+    def from_arrays(
+        cls,
+        shape: tuple[int, ...],
+        facts: Mapping[str, Any],
+        arrays: Mapping[str, NDArray[Any]],
+    ) -> TreeModel:
+        """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
+        stops = np.cumsum(shape)
+        if arrays["marginals"].shape != (stops[-1],):
+            raise ValueError("the marginals do not fit the domain")
+        marginals = [as_probabilities(mu) for mu in np.split(arrays["marginals"], stops[:-1])]
+        groups: dict[int, IntArray] = {}
+        position = 0
+        for axis in facts["grouped"]:
+            group = arrays["groups"][position : position + shape[axis]]
+            position += shape[axis]
+            if len(group) != shape[axis] or group.dtype.kind not in "iu":
+                raise ValueError("the groups do not fit the domain")
+            if not np.array_equal(np.unique(group), np.arange(int(group.max()) + 1)):
+                raise ValueError("the groups have gaps")
+            groups[int(axis)] = group.astype(np.int64)
+        sizes = [
+            int(groups[axis].max()) + 1 if axis in groups else size
+            for axis, size in enumerate(shape)
+        ]
+        pairs: list[PairTable] = []
+        position = 0
+        listed = [*facts["edges"], *facts["extra"]]
+        for a, b in listed:
+            if not 0 <= a < b < len(shape):
+                raise ValueError(f"there is no pair {a}, {b}")
+            length = sizes[a] * sizes[b]
+            table = arrays["tables"][position : position + length]
+            position += length
+            pairs.append(PairTable((a, b), as_probabilities(table.reshape(sizes[a], sizes[b]))))
+        n_edges = len(facts["edges"])
+        bars = ErrorBars(**facts["error_bars"]) if "error_bars" in facts else None
+        total = float(facts["total"])
+        if not math.isfinite(total):
+            raise ValueError("the total is not finite")
+        rows = row_weights = None
+        if "rows" in arrays:
+            rows = arrays["rows"].astype(np.int32)
+            row_weights = as_probabilities(arrays["row_weights"])
+        return cls(
+            TreeDensity(marginals, pairs[:n_edges], groups),
+            total,
+            extra=pairs[n_edges:],
+            rows=rows,
+            row_weights=row_weights,
+            error_bars=bars,
+            budget=facts["budget"],
+        )
+
+
+def as_probabilities(values: NDArray[Any]) -> FloatArray:
+    array = np.asarray(values, dtype=np.float64)
+    if not (np.isfinite(array).all() and (array >= 0).all()):
+        raise ValueError("a probability is negative or not finite")
+    if abs(array.sum() - 1.0) > _ROUNDING:
+        raise ValueError("the probabilities of a view do not sum to 1")
+    return array
+
+
+def _listed_view(
+    first: str, first_labels: Any, second: str, second_labels: Any, counts: FloatArray
+) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "first": first,
+            "second": second,
+            "first_value": np.repeat(np.asarray(first_labels, dtype=object), len(second_labels)),
+            "second_value": np.tile(np.asarray(second_labels, dtype=object), len(first_labels)),
+            "count": counts.ravel(),
+        }
+    )

@@ -1,0 +1,59 @@
+"""Rows: tables in memory and in engines, their columns, their codes, and exact counts of them.
+
+From a table to counts a row passes each module once: :mod:`~skdp.rows.frames` or
+:mod:`~skdp.rows.lazy` reads the container, the domain codes each column, and
+:mod:`~skdp.rows.coding` keeps a few rows of each person and counts the distinct coded rows.
+Everything here is private; nothing here is ever an attribute of an estimator.
+"""
+
+from typing import Any
+
+from ..domain.reading import provide_reader
+from ..domain.values import is_missing
+from .coded import CodedRows, LabelledSums
+from .coding import MOST_AT_ONCE, Contributions, code_rows, count_rows
+from .columns import Column, object_array
+from .counts import Counts, CountTable, ProjectedCounts
+from .expressions import floor_positive, part_of, search_sorted
+from .frames import Frame, as_array, as_column, as_frame, as_labels
+from .lazy import LazyRows, read_rows
+from .tables import build_frame, column_names, row_taker, select_columns, take_rows
+
+__all__ = [
+    "MOST_AT_ONCE",
+    "CodedRows",
+    "Column",
+    "Contributions",
+    "CountTable",
+    "Counts",
+    "Frame",
+    "LabelledSums",
+    "LazyRows",
+    "ProjectedCounts",
+    "as_array",
+    "as_column",
+    "as_frame",
+    "as_labels",
+    "build_frame",
+    "code_rows",
+    "column_names",
+    "count_rows",
+    "floor_positive",
+    "is_missing",
+    "object_array",
+    "part_of",
+    "read_rows",
+    "row_taker",
+    "search_sorted",
+    "select_columns",
+    "take_rows",
+]
+
+
+def _as_rows(data: Any) -> Any:
+    """Columns of a table in memory; rows of an engine as they are, where they were read before."""
+    return data if isinstance(data, LazyRows) else as_frame(data)
+
+
+# What `Domain.encode` and its like read tables with.
+provide_reader(_as_rows)

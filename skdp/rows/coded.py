@@ -1,0 +1,324 @@
+"""CodedRows: rows of codes that stay in an engine, which counts them.
+
+Rows become codes where they are: by expressions that the engine evaluates, or in Dask, whose
+partitions are frames of pandas, by the code for frames in memory. Only distinct coded rows with
+their counts come back.
+
+An engine can fail, for want of memory or because the frame's own plan does. Whether and how it does
+may depend on values, so its message is withheld.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..domain import Domain
+from ..exceptions import EngineError
+from .expressions import part_of
+from .frames import as_frame
+from .packing import Packing
+
+__all__ = ["CodedRows", "LabelledSums"]
+
+ENGINES = {"polars": "Polars", "duckdb": "DuckDB", "dask": "Dask", "pyspark": "PySpark"}
+
+
+# The first engine of Polars that keeps no more than it needs of a large frame.
+_POLARS_STREAMING = (1, 23)
+
+
+class CodedRows:
+    """Coded rows that stay in an engine: private, and asked for counts and sums only.
+
+    Rows with a negative code, on any attribute, do not count. Every method raises EngineError if
+    the engine fails.
+    """
+
+    shape: tuple[int, ...]
+
+    def count(self, axes: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Distinct rows of the attributes ``axes``, and how many rows each stands for.
+
+        Parameters
+        ----------
+        axes : sequence of distinct int
+
+        Returns
+        -------
+        codes : ndarray of int32, shape (m, len(axes))
+            In no order.
+        counts : ndarray of int64, shape (m,)
+        """
+        packing = Packing([self.shape[axis] for axis in axes])
+        *keys, counts = self._tally(
+            lambda codes, zero: packing.keys([codes[a] for a in axes], zero)
+        )
+        return packing.codes(keys), counts
+
+    def cells(self, sides: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Occupied cells of a grid of parts of equal width, and how many rows are in each.
+
+        Parameters
+        ----------
+        sides : sequence of int
+            Parts of each attribute: part p of s begins at the code ``p * size // s``.
+
+        Returns
+        -------
+        cells : ndarray of int64, shape (m,)
+            Their numbers in lexicographic order, ascending.
+        counts : ndarray of int64, shape (m,)
+        """
+        _, (cells,), counts = self._tally_parts(sides)
+        order = np.argsort(cells, kind="stable")
+        return cells[order], counts[order]
+
+    def parts(self, sides: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Distinct rows of parts of the attributes, and how many rows each stands for.
+
+        Parameters
+        ----------
+        sides : sequence of int
+            Parts of each attribute, as for `cells`.
+
+        Returns
+        -------
+        parts : ndarray of int32, shape (m, d)
+            In no order.
+        counts : ndarray of int64, shape (m,)
+        """
+        packing, keys, counts = self._tally_parts(sides)
+        return packing.codes(keys), counts
+
+    def _tally_parts(
+        self, sides: Sequence[int]
+    ) -> tuple[Packing, list[NDArray[np.int64]], NDArray[np.int64]]:
+        """Distinct rows of parts, packed, and their counts."""
+        packing = Packing(sides)
+        *keys, counts = self._tally(functools.partial(_keys_of_parts, packing, self.shape, sides))
+        return packing, keys, counts
+
+    def sums_by_label(self, terms: LabelledSums) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows of each label, and sums of their terms: exact integers.
+
+        Parameters
+        ----------
+        terms : LabelledSums
+
+        Returns
+        -------
+        counts : ndarray of int64, shape (k,)
+        sums : ndarray of int64, shape (k, d)
+        """
+        raise NotImplementedError
+
+    def _tally(self, keys: Keys) -> list[NDArray[np.int64]]:
+        """Distinct keys of the rows, a column each, and last their counts.
+
+        ``keys`` gets the columns of codes, arrays or expressions, and a zero of the same kind.
+        """
+        raise NotImplementedError
+
+
+Keys = Callable[[Sequence[Any], Any], list[Any]]
+
+
+class LabelledSums(Protocol):
+    """Integers of each row, one for each attribute, to be added up by a label of the row.
+
+    The two methods must agree. Dask sends the object to workers.
+    """
+
+    @property
+    def n_labels(self) -> int:
+        """Labels are 0, 1, ..., below this."""
+
+    def of_codes(self, codes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows of each label, (k,), and sums of their terms, (k, d), for rows in memory."""
+
+    def of_frame(self, frame: Any, names: Sequence[str], skipped: Any, engine: str) -> Any:
+        """A lazy frame with a column "label", and the terms in place of the codes.
+
+        Parameters
+        ----------
+        frame : narwhals LazyFrame
+        names : sequence of str
+            Its columns of codes, in the order of the attributes.
+        skipped : narwhals Expr
+            Whether a row does not count: its label must be negative.
+        engine : {"polars", "duckdb", "pyspark"}
+        """
+
+
+def _keys_of_parts(
+    packing: Packing,
+    shape: Sequence[int],
+    sides: Sequence[int],
+    codes: Sequence[Any],
+    zero: Any,
+) -> list[Any]:
+    """Keys of rows of parts. No method: Dask sends it to workers, which need not get the frame."""
+    parts = [
+        zero if side == 1 else part_of(column, size, side)
+        for column, size, side in zip(codes, shape, sides, strict=True)
+    ]
+    return packing.keys(parts, zero)
+
+
+class EngineCodes(CodedRows):
+    """Coded rows as a lazy frame with a column of integers for each attribute."""
+
+    def __init__(
+        self, frame: nw.LazyFrame, names: Sequence[str], shape: Sequence[int], engine: str
+    ) -> None:
+        self._frame = frame
+        self._names = list(names)
+        self._engine = engine
+        self.shape = tuple(shape)
+
+    @property
+    def _skipped(self) -> Any:
+        return functools.reduce(operator.or_, (nw.col(name) < 0 for name in self._names))
+
+    def _tally(self, keys: Keys) -> list[NDArray[np.int64]]:
+        # The rows to be skipped become one more group, which saves a filter.
+        named = {
+            f"key{number}": nw.when(self._skipped).then(nw.lit(-1)).otherwise(key)
+            for number, key in enumerate(keys([nw.col(name) for name in self._names], nw.lit(0)))
+        }
+        found = self._group(self._frame.with_columns, named, {"count": nw.len()})
+        known = found["key0"] >= 0
+        return [found[name][known].astype(np.int64, copy=False) for name in [*named, "count"]]
+
+    def sums_by_label(  # noqa: D102
+        self, terms: LabelledSums
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        k, names = terms.n_labels, self._names
+        found = self._group(
+            lambda **key: terms.of_frame(self._frame, names, self._skipped, self._engine),
+            {"label": nw.col("label")},
+            {"count": nw.len(), **{name: nw.col(name).sum() for name in names}},
+        )
+        known = found["label"] >= 0
+        place = found["label"][known].astype(np.int64)
+        counts = np.zeros(k, dtype=np.int64)
+        sums = np.zeros((k, len(names)), dtype=np.int64)
+        counts[place] = found["count"][known]
+        for axis, name in enumerate(names):
+            sums[place, axis] = found[name][known]
+        return counts, sums
+
+    def _group(
+        self, prepare: Callable[..., Any], keys: Mapping[str, Any], sums: Mapping[str, Any]
+    ) -> dict[str, NDArray[Any]]:
+        wanted = [*keys, *(name for name in sums if name != "count")]
+        return guarded(
+            self._engine,
+            lambda: _collect(
+                prepare(**keys)
+                .select(*wanted)
+                .group_by(*keys)
+                .agg(*(total.alias(name) for name, total in sums.items())),
+                self._engine,
+            ),
+        )
+
+
+class PartitionedCodes(CodedRows):
+    """Coded rows in the partitions of a Dask frame, each a frame of pandas on some worker."""
+
+    def __init__(self, frame: Any, domain: Domain) -> None:
+        self._frame = frame
+        self._domain = domain
+        self.shape = domain.shape
+
+    def _tally(self, keys: Keys) -> list[NDArray[np.int64]]:
+        zero = np.zeros(0, dtype=np.int64)
+        empty = keys([zero] * len(self.shape), zero)
+        names = [f"key{number}" for number in range(len(empty))]
+        meta = pd.DataFrame(dict.fromkeys([*names, "count"], zero))
+        found = self._sum(_tally_partition, (keys,), meta, names)
+        return [found[name].to_numpy() for name in [*names, "count"]]
+
+    def sums_by_label(  # noqa: D102
+        self, terms: LabelledSums
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        zero = np.zeros(0, dtype=np.int64)
+        names = [f"sum{axis}" for axis in range(len(self.shape))]
+        meta = pd.DataFrame(dict.fromkeys(["label", "count", *names], zero))
+        found = self._sum(_sums_of_partition, (terms,), meta, ["label"])
+        found = found.set_index("label").reindex(range(terms.n_labels), fill_value=0)
+        return found["count"].to_numpy(), found[names].to_numpy()
+
+    def _sum(
+        self, kernel: Callable[..., Any], arguments: tuple[Any, ...], meta: Any, by: list[str]
+    ) -> pd.DataFrame:
+        """What a kernel makes of each partition, summed by some of its columns."""
+        return guarded(
+            "dask",
+            lambda: (
+                self._frame.map_partitions(kernel, self._domain, *arguments, meta=meta)
+                .groupby(by, sort=False)
+                .sum()
+                .reset_index()
+                .compute()
+            ),
+        )
+
+
+def _represented(part: pd.DataFrame, domain: Domain) -> NDArray[np.int32]:
+    codes = domain.encode_columns(as_frame(part))
+    return codes[(codes >= 0).all(axis=1)]
+
+
+def _tally_partition(part: pd.DataFrame, domain: Domain, keys: Keys) -> pd.DataFrame:
+    """Distinct keys of the rows of one partition, and their counts."""
+    codes = _represented(part, domain).astype(np.int64)
+    found = keys(list(codes.T), np.zeros(len(codes), dtype=np.int64))
+    named = {f"key{number}": key for number, key in enumerate(found)}
+    return pd.DataFrame(named).groupby(list(named), sort=False).size().reset_index(name="count")
+
+
+def _sums_of_partition(part: pd.DataFrame, domain: Domain, terms: LabelledSums) -> pd.DataFrame:
+    """Counts and sums of the rows of one partition, a row for each label."""
+    counts, sums = terms.of_codes(_represented(part, domain))
+    named = {f"sum{axis}": sums[:, axis] for axis in range(sums.shape[1])}
+    return pd.DataFrame({"label": np.arange(len(counts)), "count": counts, **named})
+
+
+def guarded(engine: str, ask: Callable[[], Any]) -> Any:
+    """What the engine answers; its failures without its words, which may quote values."""
+    try:
+        return ask()
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException:
+        # Also panics of Rust, which are no Exception. The error is raised below, outside of
+        # this block, so that it does not carry the engine's error as its context.
+        pass
+    raise EngineError(
+        f"{ENGINES[engine]} failed to count the rows. Its message is withheld, because it may "
+        "quote values of the data: run the plan of the frame by itself to read it. What was "
+        "charged for this fit stays spent, and nothing was released. If memory was short, declare "
+        "fewer columns or bins: every distinct coded row takes 16 bytes and 4 more for each column."
+    )
+
+
+def _collect(frame: nw.LazyFrame, engine: str) -> dict[str, NDArray[Any]]:
+    """Run a plan: its columns, which hold integers or numbers without gaps."""
+    if engine == "polars":
+        version = tuple(map(int, nw.get_native_namespace(frame).__version__.split(".")[:2]))
+        options: dict[str, Any] = {"engine": "streaming"} if version >= _POLARS_STREAMING else {}
+        table = frame.collect(**options)
+    else:
+        # To pandas PySpark converts in a way that newer pandas warns of.
+        table = frame.collect(backend="pyarrow" if engine == "pyspark" else "pandas")
+    return {name: table[name].to_numpy() for name in table.columns}

@@ -1,0 +1,411 @@
+"""Column: the values of one column, of NumPy, pandas, Polars or PyArrow.
+
+What kind of values a column can hold is told by its type alone, never by a value. Where a library
+has a faster way than the common one (dictionary encoding), its column uses that.
+"""
+
+from __future__ import annotations
+
+import datetime
+import numbers
+import uuid
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..domain.values import is_missing
+
+__all__ = ["Column", "narwhals_kind", "object_array", "type_name"]
+
+# What is read as a number in columns of objects; text as Python's float reads it.
+_NUMBERS = (int, float, str, np.integer, np.floating, np.bool_, Decimal, numbers.Real)
+
+
+# What may tell whose a row is.
+_TELLING = (str, bytes, numbers.Real, Decimal, np.bool_, np.datetime64, datetime.date, uuid.UUID)
+
+
+# Types whose equal values are one value.
+_PLAIN = {str, bytes, int, float, bool, type(None), np.str_, np.bool_, np.float64, np.int64}
+
+
+def _number(value: Any) -> float:
+    """One object as a float; NaN if it is not a number. Never raises."""
+    if type(value) is float:
+        return value
+    try:
+        # Durations count as integers in NumPy's class tree, but have a unit.
+        if isinstance(value, _NUMBERS) and not isinstance(value, np.timedelta64):
+            try:
+                return float(value)
+            except OverflowError:
+                # An integer too large for a float lies outside of every range, on the side of its
+                # sign.
+                return float("inf") if value > 0 else float("-inf")  # type: ignore[operator]
+    except Exception:
+        pass
+    return float("nan")
+
+
+class Column:
+    """One column of a frame.
+
+    Parameters
+    ----------
+    data : array or series of the library
+    kind : str
+        One of "numeric", "boolean", "string", "object" (anything, told apart value by value),
+        "temporal", "null" (no value at all) and "other" (neither numbers nor text: bytes, lists,
+        intervals). A dictionary (categorical) column has the kind of its categories.
+    dtype : str
+        The library's own name of the type, for messages.
+    """
+
+    def __init__(self, data: Any, kind: str, dtype: str) -> None:
+        self.data = data
+        self.kind = kind
+        self.dtype = dtype
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def numbers(self) -> NDArray[np.float64]:
+        """Values as float64, NaN where missing or not a number. Never raises or warns.
+
+        Only columns of kind "numeric" and "boolean" are converted as a whole; in other columns
+        each value is read by itself, text as Python's ``float`` reads it.
+        """
+        if self.kind in ("numeric", "boolean"):
+            try:
+                # A warning of NumPy about an overflow would tell of a value, as an error would.
+                with np.errstate(all="ignore"):
+                    return self._floats()
+            except Exception:
+                # An unusual storage type: read the values one by one below.
+                pass
+        elif self.kind == "object":
+            # One by one and not by distinct values: 1 and complex(1) are equal, but only one of
+            # them is a real number, and a record's code may not depend on other records.
+            return np.array([_number(value) for value in self._objects()], dtype=np.float64)
+        codes, uniques = self.factorize()
+        table = np.array([_number(value) for value in uniques] + [np.nan], dtype=np.float64)
+        return table[codes]
+
+    def factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
+        """Values as positions in a list of distinct values; -1 where missing. Never raises.
+
+        The list may hold values that do not occur, and the same value twice.
+        """
+        try:
+            if self.kind == "object" and not set(map(type, self._objects())) <= _PLAIN:
+                return self._factorize_mixed()
+            return self._factorize()
+        except Exception:
+            # Unhashable or otherwise unruly objects: each value stands for itself.
+            return _list_factorize(self._objects())
+
+    def _factorize_mixed(self) -> tuple[NDArray[np.intp], list[Any]]:
+        # Objects of types that may say what they like of hash and equality stand for themselves: as
+        # one of several equal values, such an object would decide what the others are.
+        values = object_array(self._objects())
+        plain = np.fromiter((type(value) in _PLAIN for value in values), bool, len(values))
+        codes = np.empty(len(values), dtype=np.intp)
+        codes[plain], uniques = pd.factorize(values[plain])
+        alone, others = _list_factorize(values[~plain])
+        codes[~plain] = np.where(alone < 0, -1, alone + len(uniques))
+        return codes, [*uniques, *others]
+
+    def identities(self) -> NDArray[np.intp]:
+        """A number for each value, the same for equal values; -1 where there is none to tell.
+
+        Values that are neither text nor numbers nor dates, and may not know what equals them,
+        count as missing.
+        """
+        # Objects one by one and not by distinct values: complex(1) equals 1 and tells nobody, and
+        # whether a person is told apart may not depend on which of the two comes first.
+        codes, uniques = (
+            _list_factorize(self._objects()) if self.kind == "object" else self.factorize()
+        )
+        numbers_: dict[Any, int] = {}
+        # The list may hold a value twice, but a person must have one number.
+        table = [_identity(value, numbers_) for value in uniques]
+        return np.array([*table, -1], dtype=np.intp)[codes]
+
+    def objects(self) -> list[Any]:
+        """Values as Python objects, exact; a missing one is what its library has for it."""
+        return list(self._objects())
+
+    def values(self) -> tuple[NDArray, NDArray[np.bool_]]:
+        """Values as a NumPy array, and a mask of the missing ones.
+
+        Numeric and boolean columns without gaps keep their type where NumPy has it, those with
+        gaps are float64, all others hold Python objects.
+        """
+        if self.kind in ("numeric", "boolean"):
+            floats = self.numbers()
+            missing = np.isnan(floats)
+            if missing.any():
+                return floats, missing
+            exact = np.asarray(self.data)
+            return (exact if exact.dtype != object else floats), missing
+        codes, uniques = self.factorize()
+        table = np.empty(len(uniques) + 1, dtype=object)
+        for position, value in enumerate(uniques):
+            table[position] = value
+        return table[codes], codes < 0
+
+    def _floats(self) -> NDArray[np.float64]:
+        raise NotImplementedError
+
+    def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
+        raise NotImplementedError
+
+    def _objects(self) -> Sequence[Any]:
+        raise NotImplementedError
+
+
+def _identity(value: Any, known: dict[Any, int]) -> int:
+    """Number of a value that tells persons apart, a new one where it is new; else -1."""
+    try:
+        if isinstance(value, _TELLING) and not is_missing(value):
+            return known.setdefault(value, len(known))
+    except Exception:  # an unruly object: what it raises would depend on a value
+        pass
+    return -1
+
+
+def _list_factorize(values: Iterable[Any]) -> tuple[NDArray[np.intp], list[Any]]:
+    """Positions and values, one for each value that is not missing."""
+    uniques: list[Any] = []
+    codes: list[int] = []
+    for value in values:
+        if is_missing(value):
+            codes.append(-1)
+        else:
+            codes.append(len(uniques))
+            uniques.append(value)
+    return np.array(codes, dtype=np.intp), uniques
+
+
+def _array_factorize(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Positions and distinct values of an array, each value by itself.
+
+    Where all objects are text, and only there, pandas 2 compares them up to their first NUL, so
+    that one record without text would change which others are equal. A missing value, put behind
+    the others, leaves no such choice.
+    """
+    if values.dtype != object:
+        return pd.factorize(values)
+    codes, uniques = pd.factorize(np.append(values, [None]))
+    return codes[:-1], uniques
+
+
+class _NumpyColumn(Column):
+    def _floats(self) -> NDArray[np.float64]:
+        if isinstance(self.data, np.ma.MaskedArray):
+            return np.ma.filled(self.data.astype(np.float64), np.nan)
+        return self.data.astype(np.float64)
+
+    def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
+        values = np.asarray(self.data)
+        if self.kind == "string":
+            values = values.astype(object)
+        codes, uniques = _array_factorize(values)
+        if isinstance(self.data, np.ma.MaskedArray):
+            codes = np.where(np.ma.getmaskarray(self.data), -1, codes)
+        return codes, uniques.tolist()
+
+    def _objects(self) -> Sequence[Any]:
+        values = np.asarray(self.data).astype(object)
+        if isinstance(self.data, np.ma.MaskedArray):
+            values[np.ma.getmaskarray(self.data)] = None
+        return list(values)
+
+
+class _PandasColumn(Column):
+    def _floats(self) -> NDArray[np.float64]:
+        if isinstance(self.data.dtype, pd.CategoricalDtype):
+            raise TypeError("by dictionary")
+        if isinstance(self.data.dtype, np.dtype):
+            return self.data.to_numpy().astype(np.float64)
+        return self.data.to_numpy(dtype=np.float64, na_value=np.nan)
+
+    def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
+        if isinstance(self.data.dtype, pd.CategoricalDtype):
+            return self.data.cat.codes.to_numpy().astype(np.intp), list(self.data.cat.categories)
+        if isinstance(self.data.dtype, np.dtype):
+            codes, uniques = _array_factorize(self.data.to_numpy())
+        elif self.kind == "string" and "pyarrow" not in str(
+            getattr(self.data.dtype, "storage", "")
+        ):
+            codes, uniques = _array_factorize(self.data.to_numpy(dtype=object, na_value=None))
+        else:
+            codes, uniques = pd.factorize(self.data.array)
+        return codes, list(uniques)
+
+    def _objects(self) -> Sequence[Any]:
+        return list(self.data.array)
+
+
+class _PolarsColumn(Column):
+    def _floats(self) -> NDArray[np.float64]:
+        series = nw.from_native(self.data, series_only=True)
+        if self.dtype.startswith("Decimal"):
+            # A cast of older versions rounds twice; text is read to the nearest float.
+            series = series.cast(nw.String)
+        return series.cast(nw.Float64).to_numpy()
+
+    def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
+        series = nw.from_native(self.data, series_only=True)
+        if self.kind in ("numeric", "boolean"):
+            # Through NumPy, with gaps filled, so that integers stay exact.
+            gaps = series.is_null().to_numpy()
+            filled = series.fill_null(False if self.kind == "boolean" else 0)
+            codes, uniques = pd.factorize(filled.to_numpy())
+            return np.where(gaps, -1, codes), uniques.tolist()
+        if self.kind != "string":
+            return _list_factorize(self._objects())
+        text = series.cast(nw.String)
+        uniques = text.drop_nulls().unique().to_list()
+        coded = nw.to_native(text.cast(nw.Enum(uniques))).to_physical()
+        positions = nw.from_native(coded, series_only=True).cast(nw.Int64).fill_null(-1)
+        return positions.to_numpy().astype(np.intp, copy=False), uniques
+
+    def _objects(self) -> Sequence[Any]:
+        return self.data.to_list()
+
+
+class _ArrowColumn(Column):
+    def _floats(self) -> NDArray[np.float64]:
+        if self.dtype.startswith("dictionary"):
+            raise TypeError("by dictionary")
+        if self.dtype.startswith("decimal"):
+            # Through text, which is read to the nearest float; a cast multiplies by a power of 0.1.
+            numbers_ = self.data.cast("string").cast("float64")
+            return numbers_.to_numpy(zero_copy_only=False).astype(np.float64)
+        # A checked cast would raise for integers beyond 2**53: an error that depends on a value.
+        numbers_ = self.data.cast("float64", safe=False)
+        return numbers_.to_numpy(zero_copy_only=False).astype(np.float64)
+
+    def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
+        data = self.data
+        if not self.dtype.startswith("dictionary"):
+            data = data.dictionary_encode()
+        data = data.unify_dictionaries()
+        codes: list[NDArray[np.intp]] = [np.zeros(0, dtype=np.intp)]
+        for chunk in data.chunks:
+            # Indices may be unsigned, which have no -1.
+            positions = chunk.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+            codes.append(positions.astype(np.intp, copy=False))
+        uniques = data.chunks[-1].dictionary.to_pylist() if data.chunks else []
+        return np.concatenate(codes), uniques
+
+    def _objects(self) -> Sequence[Any]:
+        return self.data.to_pylist()
+
+
+def numpy_kind(dtype: np.dtype, name: str) -> str:
+    """Kind of a NumPy type; ``name`` is how messages call the data."""
+    if dtype.kind == "c":
+        raise ValueError(
+            f"Complex data not supported: {name} has type {dtype}. Give the real and the "
+            "imaginary part as two columns."
+        )
+    kinds = {
+        "b": "boolean",
+        "i": "numeric",
+        "u": "numeric",
+        "f": "numeric",
+        "U": "string",
+        "T": "string",
+        "O": "object",
+        "M": "temporal",
+        "m": "temporal",
+    }
+    return kinds.get(dtype.kind, "other")
+
+
+def narwhals_kind(dtype: Any) -> str:
+    """Kind of a column, see :class:`Column`, by its narwhals type."""
+    if dtype.is_numeric():
+        return "numeric"
+    if dtype == nw.Boolean:
+        return "boolean"
+    if dtype in (nw.String, nw.Categorical) or isinstance(dtype, nw.Enum) or dtype == nw.Enum:
+        return "string"
+    if dtype == nw.Object:
+        return "object"
+    if dtype.is_temporal():
+        return "temporal"
+    return "other"
+
+
+def type_name(dtype: Any) -> str:
+    """Name of a type of Polars or narwhals for messages; the categories of an Enum are values."""
+    return str(dtype).partition("(categories")[0]
+
+
+def pandas_kind(dtype: Any, data: Any, name: str) -> str:
+    # The native type decides, not narwhals: for object columns narwhals looks at values, and a
+    # schema error must not depend on one.
+    if isinstance(dtype, pd.CategoricalDtype):
+        categories = dtype.categories
+        return pandas_kind(categories.dtype, categories.to_series(), name)
+    if isinstance(dtype, pd.SparseDtype):
+        raise TypeError(
+            f"Column {name!r} is sparse ({dtype}), but dense data is required. Use "
+            "`.sparse.to_dense()` on it first."
+        )
+    if isinstance(dtype, np.dtype):
+        return numpy_kind(dtype, f"column {name!r}")
+    if isinstance(dtype, pd.PeriodDtype | pd.DatetimeTZDtype):
+        return "temporal"
+    if isinstance(dtype, pd.ArrowDtype) and str(dtype.pyarrow_dtype) == "null":
+        return "null"
+    return narwhals_kind(nw.from_native(data, series_only=True).dtype)
+
+
+def _pandas_column(data: Any, name: str) -> Column:
+    return _PandasColumn(data, pandas_kind(data.dtype, data, name), str(data.dtype))
+
+
+def _polars_column(data: Any, name: str) -> Column:
+    kind = "null" if str(data.dtype) == "Null" else None
+    kind = kind or narwhals_kind(nw.from_native(data, series_only=True).dtype)
+    return _PolarsColumn(data, kind, type_name(data.dtype))
+
+
+def _arrow_column(data: Any, name: str) -> Column:
+    dtype = str(data.type)
+    if dtype == "null":
+        return _ArrowColumn(data, "null", dtype)
+    probe = data
+    if dtype.startswith("dictionary"):
+        # The kind of a dictionary column is that of its values, known from the type alone.
+        probe = data.slice(0, 0).cast(data.type.value_type)
+    return _ArrowColumn(data, narwhals_kind(nw.from_native(probe, series_only=True).dtype), dtype)
+
+
+def numpy_column(data: NDArray, name: str) -> Column:
+    return _NumpyColumn(data, numpy_kind(data.dtype, name), str(data.dtype))
+
+
+COLUMN_MAKERS = {
+    "numpy": numpy_column,
+    "pandas": _pandas_column,
+    "polars": _polars_column,
+    "pyarrow": _arrow_column,
+}
+
+
+def object_array(values: Sequence[Any]) -> NDArray[Any]:
+    """A one-dimensional array of objects, also where they are lists or arrays themselves."""
+    array = np.empty(len(values), dtype=object)
+    for position, value in enumerate(values):
+        array[position] = value
+    return array

@@ -1,0 +1,362 @@
+"""CountTable: the distinct coded rows of a data set and how often each occurs.
+
+It is the last object that holds exact counts, and is meant to be a local variable of ``fit``.
+Everything an algorithm needs to know of the records goes through it, and nothing forms a cell
+number of the full domain, so that domains of 1e88 cells cost no more than their distinct rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .packing import KEY_LIMIT, pack, unpack
+
+__all__ = ["CountTable", "Counts", "ProjectedCounts"]
+
+# Below this many cells a key is counted by position instead of sorted.
+_DENSE_CELLS = 2**16
+
+
+# Dense views beyond this are a mistake of the caller: 2**27 int64 cells are one gigabyte.
+_DENSE_LIMIT = 2**27
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CountTable:
+    """Distinct rows of codes in lexicographic order, with their exact counts.
+
+    Use :meth:`from_codes` to build one from the codes of records; the constructor trusts that
+    rows are distinct and sorted.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (m, d), int32
+        Distinct rows in lexicographic order.
+    counts : ndarray of shape (m,), int64
+        How many records have each row.
+    shape : tuple of int
+        Number of codes of each of the d attributes.
+    """
+
+    codes: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    shape: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        codes = np.asarray(self.codes, dtype=np.int32)
+        counts = np.asarray(self.counts, dtype=np.int64)
+        shape = tuple(int(size) for size in self.shape)
+        if codes.ndim != 2 or counts.shape != codes.shape[:1] or codes.shape[1] != len(shape):
+            raise ValueError(
+                "A CountTable needs codes of shape (m, d), m counts and d attribute sizes, got "
+                f"shapes {codes.shape}, {counts.shape} and {len(shape)} sizes."
+            )
+        object.__setattr__(self, "codes", codes)
+        object.__setattr__(self, "counts", counts)
+        object.__setattr__(self, "shape", shape)
+
+    @classmethod
+    def from_codes(
+        cls, codes: ArrayLike, shape: Sequence[int], counts: ArrayLike | None = None
+    ) -> CountTable:
+        """Count the distinct rows of ``codes``.
+
+        Parameters
+        ----------
+        codes : array-like of shape (n, d), integers
+            One row per record. A row with a negative code is a record that the domain cannot
+            represent; it is dropped.
+        shape : sequence of int
+            Number of codes of each attribute.
+        counts : array-like of shape (n,), optional
+            Number of records that each row stands for; one each by default.
+
+        Raises
+        ------
+        ValueError
+            If the shapes do not fit together, codes are no integers or reach the attribute's
+            size, or counts are negative.
+        """
+        rows = np.asarray(codes)
+        sizes = tuple(int(size) for size in shape)
+        if rows.ndim != 2 or rows.shape[1] != len(sizes):
+            raise ValueError(
+                f"codes must have one column for each of the {len(sizes)} attributes, got an "
+                f"array of shape {rows.shape}."
+            )
+        weights = None if counts is None else np.asarray(counts, dtype=np.int64)
+        if weights is not None and weights.shape != rows.shape[:1]:
+            raise ValueError(
+                f"counts must have one entry per row, got {weights.shape} for {len(rows)} rows."
+            )
+        if not np.issubdtype(rows.dtype, np.integer) and rows.size:
+            raise ValueError(f"codes must be integers, got {rows.dtype}.")
+        keep: NDArray[np.bool_] | None = None
+        if weights is not None:
+            if len(weights) and weights.min() < 0:
+                raise ValueError("counts must not be negative.")
+            keep = weights > 0
+        # Column by column: on the Fortran-ordered arrays of Domain.encode each test is one scan.
+        for axis, size in enumerate(sizes):
+            column = rows[:, axis]
+            if not len(column):
+                continue
+            if column.max() >= size:
+                raise ValueError(f"Codes of attribute {axis} must lie below its size {size}.")
+            if column.min() < 0:
+                keep = column >= 0 if keep is None else keep & (column >= 0)
+        if keep is not None:
+            rows = rows[keep]
+            weights = None if weights is None else weights[keep]
+        return cls(
+            *_group([rows[:, axis] for axis in range(len(sizes))], len(rows), sizes, weights), sizes
+        )
+
+    @property
+    def n(self) -> int:
+        """Exact number of records: private."""
+        return int(self.counts.sum())
+
+    @property
+    def n_rows(self) -> int:
+        """Number of distinct rows: private."""
+        return len(self.counts)
+
+    def project(self, axes: Sequence[int]) -> CountTable:
+        """Sum the counts over all attributes but ``axes``; rows come out sorted in that order.
+
+        Parameters
+        ----------
+        axes : sequence of distinct int
+            Attributes to keep, in the order wanted. None at all gives one row with the total.
+        """
+        kept = self._axes(axes)
+        sizes = tuple(self.shape[axis] for axis in kept)
+        columns = [self.codes[:, axis] for axis in kept]
+        return CountTable(*_group(columns, len(self.counts), sizes, self.counts), sizes)
+
+    def recode(self, axis: int, codes_of: NDArray[np.integer]) -> CountTable:
+        """Give the codes of one attribute other numbers.
+
+        Parameters
+        ----------
+        axis : int
+        codes_of : ndarray of int, shape (size,)
+            New code of each code; rows with a negative one are dropped. The new size is the
+            largest plus one.
+        """
+        size = int(codes_of.max()) + 1
+        if size == self.shape[axis] and (codes_of == np.arange(size)).all():
+            return self
+        codes = self.codes.copy(order="F")
+        codes[:, axis] = codes_of[codes[:, axis]]
+        shape = (*self.shape[:axis], size, *self.shape[axis + 1 :])
+        return CountTable.from_codes(codes, shape, self.counts)
+
+    def where(self, axis: int, code: int) -> CountTable:
+        """The rows with one code of an attribute, which has no other code afterwards."""
+        inside = self.codes[:, axis] == code
+        codes = self.codes[inside]
+        codes[:, axis] = 0
+        shape = (*self.shape[:axis], 1, *self.shape[axis + 1 :])
+        return CountTable(codes, self.counts[inside], shape)
+
+    def regrouped(
+        self, axes: Sequence[int], groups: Sequence[NDArray[np.integer] | None]
+    ) -> NDArray[np.int64]:
+        """Exact counts of all cells of groups of codes, as `dense` gives those of codes.
+
+        Parameters
+        ----------
+        axes : sequence of distinct int
+        groups : sequence of (ndarray of int or None)
+            Group of each code, 0, 1, ... without gaps; None for the codes themselves.
+        """
+        if all(group is None for group in groups):
+            return self.dense(axes)
+        columns, sizes = [], []
+        for axis, group in zip(axes, groups, strict=True):
+            codes = self.codes[:, axis]
+            columns.append(codes if group is None else group[codes])
+            sizes.append(self.shape[axis] if group is None else int(group.max()) + 1)
+        stacked = np.stack(columns, axis=1)
+        return CountTable.from_codes(stacked, sizes, self.counts).dense()
+
+    def dense(self, axes: Sequence[int] | None = None) -> NDArray[np.int64]:
+        """Exact counts of all cells, as an array with one axis per attribute.
+
+        Parameters
+        ----------
+        axes : sequence of distinct int, optional
+            Attributes to keep; all by default.
+
+        Raises
+        ------
+        ValueError
+            If the array would have more than 2**27 cells.
+        """
+        kept = self._axes(range(len(self.shape)) if axes is None else axes)
+        sizes = tuple(self.shape[axis] for axis in kept)
+        cells = math.prod(sizes)
+        if cells > _DENSE_LIMIT:
+            raise ValueError(
+                f"A dense array of shape {sizes} has {cells} cells, more than {_DENSE_LIMIT}; "
+                "work with the rows of codes, or project to fewer attributes first."
+            )
+        key = pack(
+            [self.codes[:, axis] for axis in kept],
+            sizes,
+            np.zeros(len(self.counts), dtype=np.int64),
+        )
+        return _count_keys(key, cells, self.counts).reshape(sizes)
+
+    def _axes(self, axes: Sequence[int]) -> list[int]:
+        kept = [int(axis) for axis in axes]
+        if len(set(kept)) != len(kept) or any(not 0 <= axis < len(self.shape) for axis in kept):
+            raise ValueError(
+                f"axes must be distinct numbers in 0..{len(self.shape) - 1}, got {kept}."
+            )
+        return kept
+
+    def __repr__(self) -> str:
+        # No counts and no number of rows: reprs end up in logs.
+        return f"CountTable(shape={self.shape})"
+
+
+class ProjectedCounts:
+    """Counts of rows that are too many to hold, asked for by a few attributes at a time.
+
+    It has the interface of :class:`CountTable`, without the rows. Which projections are asked
+    for follows from public facts and earlier releases, never from counts.
+
+    Parameters
+    ----------
+    ask : callable (axes) -> CountTable
+        Counts of the rows by some attributes.
+    shape : tuple of int
+    """
+
+    def __init__(
+        self, ask: Callable[[tuple[int, ...]], CountTable], shape: tuple[int, ...]
+    ) -> None:
+        self._ask = ask
+        self.shape = shape
+
+    @property
+    def n(self) -> int:
+        """Exact number of records: private."""
+        return self.project(()).n
+
+    def project(self, axes: Sequence[int]) -> CountTable:
+        """As :meth:`CountTable.project`."""
+        return self._ask(tuple(int(axis) for axis in axes))
+
+    def dense(self, axes: Sequence[int] | None = None) -> NDArray[np.int64]:
+        """As :meth:`CountTable.dense`."""
+        return self.project(range(len(self.shape)) if axes is None else axes).dense()
+
+    def regrouped(
+        self, axes: Sequence[int], groups: Sequence[NDArray[np.integer] | None]
+    ) -> NDArray[np.int64]:
+        """As :meth:`CountTable.regrouped`."""
+        return self.project(axes).regrouped(range(len(axes)), groups)
+
+    def where(self, axis: int, code: int) -> ProjectedCounts:
+        """As :meth:`CountTable.where`."""
+        return self._through(axis, lambda table: table.where(0, code), 1)
+
+    def recode(self, axis: int, codes_of: NDArray[np.integer]) -> ProjectedCounts:
+        """As :meth:`CountTable.recode`."""
+        size = int(codes_of.max()) + 1
+        return self._through(axis, lambda table: table.recode(0, codes_of), size)
+
+    def _through(
+        self, axis: int, change: Callable[[CountTable], CountTable], size: int
+    ) -> ProjectedCounts:
+        """A change of the rows by one attribute, which is then part of every question."""
+
+        def ask(axes: tuple[int, ...]) -> CountTable:
+            whole = (axis, *(other for other in axes if other != axis))
+            return change(self.project(whole)).project([whole.index(other) for other in axes])
+
+        return ProjectedCounts(ask, (*self.shape[:axis], size, *self.shape[axis + 1 :]))
+
+
+Counts = CountTable | ProjectedCounts
+
+
+def _count_keys(
+    key: NDArray[np.int64], cells: int, weights: NDArray[np.int64] | None
+) -> NDArray[np.int64]:
+    """Total weight at each of ``cells`` positions, in integers."""
+    if weights is None:
+        return np.bincount(key, minlength=cells).astype(np.int64, copy=False)
+    if int(weights.sum()) < 2**53:
+        # Counts are not negative, so no partial sum is larger, and all are exact in float64.
+        return np.bincount(key, weights=weights, minlength=cells).astype(np.int64)
+    total = np.zeros(cells, dtype=np.int64)
+    np.add.at(total, key, weights)
+    return total
+
+
+def _unique(
+    key: NDArray[np.int64], cells: int, weights: NDArray[np.int64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sorted distinct keys and their total weights."""
+    if not len(key):
+        return key, np.zeros(0, dtype=np.int64)
+    if cells <= max(_DENSE_CELLS, 2 * len(key)):
+        total = _count_keys(key, cells, weights)
+        present = np.flatnonzero(total)
+        return present, total[present]
+    if weights is None:
+        ordered = np.sort(key)
+        starts = _starts(ordered)
+        return ordered[starts], np.diff(starts, append=len(ordered))
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    starts = _starts(ordered)
+    return ordered[starts], np.add.reduceat(weights[order], starts)
+
+
+def _starts(ordered: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Positions where a new value begins in a sorted array that is not empty."""
+    return np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+
+
+def _group(
+    columns: Sequence[NDArray],
+    n: int,
+    sizes: Sequence[int],
+    weights: NDArray[np.int64] | None,
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Distinct rows in lexicographic order and their total weights.
+
+    As many columns as fit are packed into one int64 key. Where more columns follow, the key is
+    replaced by its rank among the keys present: ranks keep the order and are below n, so there is
+    room for the next columns. A stage remembers its distinct keys to turn ranks back into codes.
+    """
+    stages: list[tuple[list[int], NDArray[np.int64]]] = []
+    key = np.zeros(n, dtype=np.int64)
+    cells = 1
+    members: list[int] = []
+    for axis, size in enumerate(sizes):
+        if cells * size > KEY_LIMIT:
+            present, key = np.unique(key, return_inverse=True)
+            stages.append((members, present))
+            cells, members = max(1, len(present)), []
+        key = key * size + columns[axis]
+        cells *= size
+        members.append(axis)
+
+    distinct, counts = _unique(key, cells, weights)
+    codes = np.empty((len(distinct), len(sizes)), dtype=np.int32, order="F")
+    rest = unpack(distinct, members, sizes, codes)
+    for axes, present in reversed(stages):
+        rest = unpack(present[rest], axes, sizes, codes)
+    return codes, counts.astype(np.int64, copy=False)

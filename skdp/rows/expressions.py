@@ -1,0 +1,288 @@
+"""Codes as expressions: what an engine evaluates to code a column.
+
+Values must not raise here either. Every expression is total: numbers are made finite before they
+are compared or cast, divisors are constants or at least one, and casts that may fail are not used.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals.stable.v2 as nw
+
+from ..domain.numeric import bin_positions
+from ..domain.values import is_exact_float
+
+__all__ = ["LazyColumn", "floor_positive", "part_of", "search_sorted"]
+
+_INTEGER_RANGES = {
+    f"{sign}Int{bits}": (0, 2**bits - 1) if sign else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    for sign in ("", "U")
+    for bits in (8, 16, 32, 64, 128)
+}
+
+
+# A value is looked up by conditions in a table of up to so many, by a join in a longer one.
+# Polars evaluates both sides of every condition, the others only the one that holds.
+_MOST_CONDITIONS = {"polars": 8, "duckdb": 64, "pyspark": 64}
+
+
+# Where a number that is cast to an integer loses its fraction; DuckDB rounds it.
+_TRUNCATING = ("polars", "pyspark")
+
+
+def floor(value: Any) -> Any:
+    """Largest integer below, where int64 holds it; engines cast by rounding or by truncation."""
+    near = value.cast(nw.Int64)
+    return near - nw.when(near > value).then(nw.lit(1)).otherwise(nw.lit(0))
+
+
+def floor_positive(value: Any, engine: str) -> Any:
+    """The same of a number that is not negative, without writing it thrice where it can be."""
+    return value.cast(nw.Int64) if engine in _TRUNCATING else floor(value)
+
+
+def _divided(value: Any, divisor: float, engine: str) -> Any:
+    """A finite number by a constant, rounded once."""
+    if engine == "polars":
+        # It multiplies by the reciprocal of what it knows to be constant: 147 / 49 is below 3.
+        return value / (value * 0.0 + divisor)
+    return value / divisor
+
+
+class LazyColumn:
+    """One column of a lazy frame: its name and type, and expressions for its codes.
+
+    Parameters
+    ----------
+    name : str
+    kind : str
+        As of :class:`skdp.rows.Column`, and "decimal", which is no plain number in every
+        engine.
+    dtype : str
+        The name of the type, for messages.
+    engine : str
+    lookups : Lookups, default=None
+        Where long tables of values are put, to be joined with the rows.
+    """
+
+    def __init__(
+        self, name: str, kind: str, dtype: str, engine: str, lookups: Lookups | None = None
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.dtype = dtype
+        self.engine = engine
+        self._lookups = lookups
+
+    def collecting(self, lookups: Lookups) -> LazyColumn:
+        """The same column, with a place for long tables."""
+        return LazyColumn(self.name, self.kind, self.dtype, self.engine, lookups)
+
+    def number(self) -> nw.Expr:
+        """Values as float64, each the nearest one."""
+        value = nw.col(self.name)
+        if self.kind == "decimal" and self.engine == "polars":
+            # A cast of older versions rounds twice; text is read to the nearest.
+            value = value.cast(nw.String)
+        return value.cast(nw.Float64)
+
+    def binned(
+        self, lower: float, upper: float, bins: int, *, integer: bool, missing: int
+    ) -> nw.Expr:
+        """Bin of each number, as :class:`skdp.Numeric` defines it, in float64 step by step.
+
+        Parameters
+        ----------
+        lower, upper : float
+        bins : int
+        integer : bool
+            Whether only the integer part of a number counts.
+        missing : int
+            Code where there is no number.
+        """
+        if self.kind == "null":
+            return nw.lit(missing)
+        value = self.number()
+        gone = value.is_null() | value.is_nan()
+        # What is missing gets a number first: some engines raise where they cast a NaN.
+        x = nw.when(gone).then(nw.lit(lower)).otherwise(value)
+        # Not by clip, which writes the whole expression twice where it asks for null first.
+        x = nw.max_horizontal(nw.min_horizontal(x, nw.lit(upper)), nw.lit(lower))
+        if integer:
+            x = floor(x) if lower < 0 else floor_positive(x, self.engine)
+            x = x.cast(nw.Float64)
+        one_each = integer and bins == upper - lower + 1
+        divide = functools.partial(_divided, engine=self.engine)
+        x = bin_positions(x, lower, upper, bins, one_each=one_each, divide=divide)
+        code = nw.min_horizontal(floor_positive(x, self.engine), nw.lit(bins - 1))
+        return nw.when(gone).then(nw.lit(missing)).otherwise(code)
+
+    def looked_up(self, codes: Mapping[Any, int], *, unknown: int, missing: int) -> nw.Expr:
+        """Code of each value in a table of them.
+
+        Parameters
+        ----------
+        codes : mapping of str, int, float or bool to int
+            Values equal in Python are equal here: 1, 1.0 and True, but not "1".
+        unknown : int
+            Code of values that are not in the table.
+        missing : int
+            Code where there is no value.
+        """
+        if self.kind == "null":
+            return nw.lit(missing)
+        value = nw.col(self.name)
+        gone = value.is_null()
+        if self.kind == "boolean":
+            yes, no = (nw.lit(codes.get(truth, unknown)) for truth in (True, False))
+            return (
+                nw.when(gone)
+                .then(nw.lit(missing))
+                .otherwise(nw.when(value).then(yes).otherwise(no))
+            )
+        table: dict[Any, int] = {}
+        joins = True
+        if self.kind == "string":
+            texts = {key: code for key, code in codes.items() if isinstance(key, str)}
+            if self.engine == "duckdb":
+                # Bytes, as the column is: see `text_as_bytes`.
+                table.update((key.encode(), code) for key, code in texts.items())
+            else:
+                table.update(texts)
+                value = value.cast(nw.String)
+        else:
+            plain = {key: code for key, code in codes.items() if not isinstance(key, str)}
+            if self.dtype in _INTEGER_RANGES:
+                low, high = _INTEGER_RANGES[self.dtype]
+                table.update(
+                    (int(key), code)
+                    for key, code in plain.items()
+                    if key == int(key) and low <= key <= high
+                )
+                joins = low >= -(2**63) and high < 2**63
+                value = value.cast(nw.Int64) if joins else value
+            else:
+                # So that there is one zero.
+                value = value.cast(nw.Float64) + 0.0
+                gone = gone | value.is_nan()
+                table.update(
+                    (float(key), code) for key, code in plain.items() if is_exact_float(key)
+                )
+        items = sorted(table.items())
+        found: Any
+        if joins and self._lookups is not None and len(items) > self._lookups.most_conditions:
+            joined = self._lookups.add(value, items)
+            found = nw.when(joined.is_null()).then(nw.lit(unknown)).otherwise(joined)
+        else:
+            found = search_sorted(value, items, unknown)
+        return nw.when(gone).then(nw.lit(missing)).otherwise(found)
+
+
+def search_sorted(value: Any, table: Sequence[tuple[Any, float]], unknown: float) -> Any:
+    """Binary search of each value in a sorted table: a tree of conditions."""
+    if not table:
+        return nw.lit(unknown)
+    if len(table) == 1:
+        key, code = table[0]
+        return nw.when(value == nw.lit(key)).then(nw.lit(code)).otherwise(nw.lit(unknown))
+    middle = len(table) // 2
+    below = search_sorted(value, table[:middle], unknown)
+    above = search_sorted(value, table[middle:], unknown)
+    return nw.when(value < nw.lit(table[middle][0])).then(below).otherwise(above)
+
+
+class Lookups:
+    """Tables of values and their codes, to be joined with the rows of an engine.
+
+    Parameters
+    ----------
+    prefix : str
+        The beginning of no column's name.
+    engine : str
+    """
+
+    def __init__(self, prefix: str, engine: str) -> None:
+        self._prefix = prefix
+        self._engine = engine
+        self.most_conditions = _MOST_CONDITIONS[engine]
+        self._tables: list[tuple[Any, Sequence[tuple[Any, int]]]] = []
+
+    def add(self, value: Any, items: Sequence[tuple[Any, int]]) -> nw.Expr:
+        """Enter a table, and get the column that will hold the code of each value, or null."""
+        self._tables.append((value, items))
+        return nw.col(f"{self._prefix}found{len(self._tables) - 1}")
+
+    def joined(self, frame: nw.LazyFrame) -> nw.LazyFrame:
+        """The rows with all tables joined. Values in a table differ: no row occurs twice."""
+        for number, (value, items) in enumerate(self._tables):
+            key, found = f"{self._prefix}key{number}", f"{self._prefix}found{number}"
+            small = nw.from_native(_TABLES[self._engine](nw.to_native(frame), key, found, items))
+            frame = frame.with_columns(**{key: value}).join(small, on=key, how="left")
+        return frame
+
+
+def _polars_table(native: Any, key: str, found: str, items: Sequence[tuple[Any, int]]) -> Any:
+    values, codes = zip(*items, strict=True)
+    return nw.get_native_namespace(nw.from_native(native)).LazyFrame({key: values, found: codes})
+
+
+def _duckdb_table(native: Any, key: str, found: str, items: Sequence[tuple[Any, int]]) -> Any:
+    def literal(value: Any) -> str:
+        if isinstance(value, bytes):
+            return "'" + "".join(f"\\x{byte:02X}" for byte in value) + "'::BLOB"
+        return f"'{value!r}'::{'DOUBLE' if isinstance(value, float) else 'BIGINT'}"
+
+    values, codes = (", ".join(map(literal, column)) for column in zip(*items, strict=True))
+    # A relation of one row, whatever the rows are, in the connection that holds them.
+    one = native.limit(0).aggregate("count(*) AS n")
+    return one.select(f"unnest([{values}]) AS {key}, unnest([{codes}]) AS {found}")
+
+
+def _pyspark_table(native: Any, key: str, found: str, items: Sequence[tuple[Any, int]]) -> Any:
+    kind = {str: "string", int: "bigint", float: "double"}[type(items[0][0])]
+    return native.sparkSession.createDataFrame(list(items), f"{key} {kind}, {found} bigint")
+
+
+def text_as_bytes(frame: nw.LazyFrame, names: Sequence[str]) -> nw.LazyFrame:
+    """A relation of DuckDB with columns of text as UTF-8: bytes are compared byte by byte.
+
+    Text is compared by the collation of the column or of the connection, to which "a" and "A", or
+    "a" and "á", may be equal.
+    """
+    if not names:
+        return frame
+    quoted = ['"' + name.replace('"', '""') + '"' for name in names]
+    changed = ", ".join(f"encode({name}::VARCHAR) AS {name}" for name in quoted)
+    return nw.from_native(nw.to_native(frame).select(f"* REPLACE ({changed})"))
+
+
+_TABLES = {"polars": _polars_table, "duckdb": _duckdb_table, "pyspark": _pyspark_table}
+
+
+def part_of(column: Any, size: int, side: int) -> Any:
+    """The part of each code: the largest p with p * size // side <= code.
+
+    That is p * size < (code + 1) * side.
+
+    Parameters
+    ----------
+    column : array of int64, or expression
+        Codes, not negative.
+    size, side : int
+        Number of codes and of parts.
+    """
+    return _quotient((column + 1) * side - 1, size)
+
+
+def _quotient(value: Any, divisor: int) -> Any:
+    """Integer part of a quotient of integers that are not negative, below 2**45 and 2**22.
+
+    A half more keeps the quotient of floats away from the integers by 0.5 / divisor, which is more
+    than rounding moves it within these limits, twice where an engine takes the reciprocal.
+    """
+    if isinstance(value, nw.Expr):
+        return floor((value.cast(nw.Float64) + 0.5) / float(divisor))
+    return value // divisor

@@ -1,0 +1,424 @@
+"""Frame: the columns of a table in memory, read from any container.
+
+Libraries are recognised by narwhals, which imports none of them.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.exceptions import DataConversionWarning
+
+from ..exceptions import DomainError
+from .columns import COLUMN_MAKERS, Column, numpy_column, numpy_kind, object_array
+
+__all__ = ["Frame", "as_array", "as_column", "as_frame", "as_labels", "check_unique", "is_dask"]
+
+
+class Frame:
+    """Columns of equal length with optional names, read from any container.
+
+    Parameters
+    ----------
+    names : sequence of (str or None)
+        None for the columns of an array, which have a position only.
+    columns : sequence of Column
+    n_rows : int
+    library : {"numpy", "pandas", "polars", "pyarrow"}
+        What :func:`build_frame` builds for ``like=`` this frame.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str | None],
+        columns: Sequence[Column],
+        n_rows: int,
+        library: str,
+    ) -> None:
+        check_unique(name for name in names if name is not None)
+        self._names = tuple(names)
+        self._columns = tuple(columns)
+        self.n_rows = n_rows
+        self.library = library
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names; columns of arrays are called x0, x1, ... by position."""
+        return tuple(
+            f"x{position}" if name is None else name for position, name in enumerate(self._names)
+        )
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The names that were given, without the columns that have a position only."""
+        return tuple(name for name in self._names if name is not None)
+
+    @property
+    def n_unnamed(self) -> int:
+        """Number of columns that have a position but no name."""
+        return sum(name is None for name in self._names)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Kind of each column: the schema."""
+        return {name: c.kind for name, c in zip(self.names, self._columns, strict=True)}
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """The library's name of each column's type, for messages."""
+        return {name: c.dtype for name, c in zip(self.names, self._columns, strict=True)}
+
+    def column(self, name: str) -> Column:
+        """One column by name.
+
+        Raises
+        ------
+        KeyError
+            If there is none of that name.
+        """
+        try:
+            return self._columns[self.names.index(name)]
+        except ValueError:
+            raise KeyError(name) from None
+
+    def select(self, names: Sequence[str]) -> Frame:
+        """The columns of these names, in this order."""
+        columns = [self.column(name) for name in names]
+        return Frame(tuple(names), columns, self.n_rows, self.library)
+
+    def with_names(self, names: Sequence[str]) -> Frame:
+        """Name the unnamed columns, in order of position.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many names as unnamed columns.
+        """
+        if len(names) != self.n_unnamed:
+            raise ValueError(f"{self.n_unnamed} columns have no name, got {len(names)} names.")
+        rest = iter(names)
+        full = [next(rest) if name is None else name for name in self._names]
+        return Frame(full, self._columns, self.n_rows, self.library)
+
+    def with_column(self, name: str, values: Any) -> Frame:
+        """Append a column, such as the labels of a supervised fit.
+
+        Parameters
+        ----------
+        name : str
+        values : Series, 1-D array or list of length n_rows
+            Rows are matched by position. An array of one column is taken with scikit-learn's
+            ``DataConversionWarning``.
+
+        Raises
+        ------
+        ValueError
+            If the length differs, the values are not one-dimensional, or the name is taken.
+        """
+        if name in self._names:
+            raise ValueError(
+                f"Column {name!r} is in the frame already, and was given separately too. Drop it "
+                "from the frame, or do not pass it separately."
+            )
+        column = as_column(values, name)
+        if len(column) != self.n_rows:
+            raise ValueError(
+                "Found input variables with inconsistent numbers of samples: "
+                f"[{self.n_rows}, {len(column)}]"
+            )
+        return Frame((*self._names, name), (*self._columns, column), self.n_rows, self.library)
+
+    def __repr__(self) -> str:
+        return f"Frame({self.library}, columns={self.kinds})"
+
+
+def _quote(names: Iterable[str], limit: int = 8) -> str:
+    """Names for a message, cut after a few."""
+    shown = [repr(name) for name in names]
+    more = len(shown) - limit
+    return ", ".join(shown[:limit]) + (f" and {more} more" if more > 0 else "")
+
+
+def _library(frame: Any) -> str:
+    implementation = frame.implementation
+    if implementation.is_pandas():
+        return "pandas"
+    if implementation.is_polars():
+        return "polars"
+    if implementation.is_pyarrow():
+        return "pyarrow"
+    raise TypeError(
+        f"Frames of {implementation.name.lower()} are not supported. Convert to pandas, Polars or "
+        "PyArrow first."
+    )
+
+
+def as_column(values: Any, name: str) -> Column:
+    """Read a Series, 1-D array or list as one column.
+
+    Parameters
+    ----------
+    values : Series, 1-D array or list
+        An array of one column is taken with scikit-learn's ``DataConversionWarning``. A list is
+        read entry by entry, whatever the others are: an entry that is a list of one value stands
+        for that value, and one of several is a value that no domain declares.
+    name : str
+        What messages call it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For other containers and shapes.
+    """
+    if issparse(values):
+        raise TypeError(f"{name!r} is sparse, but dense data is required. Use `.toarray()`.")
+    series = nw.from_native(values, pass_through=True, allow_series=True)
+    if isinstance(series, nw.Series):
+        return COLUMN_MAKERS[_library(series)](nw.to_native(series), name)
+    if isinstance(series, nw.DataFrame):
+        frame = as_frame(values)
+        if len(frame.names) != 1:
+            raise ValueError(
+                f"y should be a 1d array, got an array of shape {(len(frame), len(frame.names))} "
+                "instead."
+            )
+        _warn_column_vector()
+        return frame.column(frame.names[0])
+    if values is None or isinstance(values, str | bytes | Mapping):
+        raise TypeError(f"{name!r} must be a Series, a 1-D array or a list, got {type(values)}.")
+    array = _entries(values) if _is_list(values) else as_array(values)
+    if array.ndim == 2 and array.shape[-1] == 1:
+        _warn_column_vector()
+        array = array.reshape(-1)
+    if array.ndim != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {array.shape} instead.")
+    return numpy_column(array, name)
+
+
+def _warn_column_vector() -> None:
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected. Please change the shape of y "
+        "to (n_samples, ), for example using ravel().",
+        DataConversionWarning,
+        stacklevel=4,
+    )
+
+
+def as_array(data: Any) -> NDArray[Any]:
+    """An array-like as an array whose type does not depend on a value.
+
+    Lists become arrays of objects: NumPy makes text of all numbers in a list because of one text
+    among them, so that one record would change how the others compare. Masked arrays keep their
+    mask.
+    """
+    if _is_list(data):
+        return _list_array(list(data))
+    array = data if isinstance(data, np.ndarray) else np.asarray(data)
+    if isinstance(array, np.matrix):
+        raise TypeError("np.matrix is not supported. Convert to a numpy array with np.asarray.")
+    return array
+
+
+def as_labels(values: Any, name: str = "y") -> NDArray[Any]:
+    """Labels as a one-dimensional array, in which no label depends on another.
+
+    Parameters
+    ----------
+    values : Series, table or array of one column, 1-D array or list
+        As in :func:`as_column`.
+    name : str, default="y"
+        What messages call it.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Arrays keep their type, everything else becomes Python objects: a gap makes floats of
+        integers elsewhere, which are no longer exact.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For other containers and shapes; no value is looked at.
+    """
+    if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray | np.matrix):
+        if values.ndim == 2 and values.shape[1] == 1:
+            return values[:, 0]
+        if values.ndim == 1:
+            return values
+    dtype = getattr(values, "dtype", None)
+    if isinstance(values, pd.Series) and isinstance(dtype, np.dtype):
+        return values.to_numpy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataConversionWarning)
+        return object_array(as_column(values, name).objects())
+
+
+def _is_list(data: Any) -> bool:
+    """Whether this is a plain sequence of Python, whose entries have no common type."""
+    return isinstance(data, Sequence) and not (
+        isinstance(data, str | bytes | memoryview) or hasattr(data, "__array__")
+    )
+
+
+def _entries(values: Iterable[Any]) -> NDArray[Any]:
+    """Entries of a list, each by itself: a list of one value stands for that value."""
+    entries = list(values)
+    for position, entry in enumerate(entries):
+        # Exact types: what others do when they are looked into would depend on a value.
+        if type(entry) in (list, tuple) and len(entry) == 1:
+            entries[position] = entry[0]
+        elif type(entry) is np.ndarray and entry.shape in ((), (1,)):
+            entries[position] = entry.reshape(-1)[0]
+    return object_array(entries)
+
+
+def _list_array(values: Sequence[Any]) -> NDArray[Any]:
+    """A list of values, or of rows of equal length, as an array of objects."""
+    rows = [row for row in values if isinstance(row, list | tuple | np.ndarray)]
+    if not rows or len(rows) < len(values):
+        return object_array(values)
+    if any(isinstance(row, np.ndarray) and row.ndim != 1 for row in rows):
+        return np.asarray(values)
+    lengths = {len(row) for row in rows}
+    if len(lengths) > 1:
+        raise ValueError("Expected 2D array, got a list of rows of different lengths.")
+    array = np.empty((len(rows), lengths.pop()), dtype=object)
+    for position, row in enumerate(rows):
+        for place, value in enumerate(row):
+            array[position, place] = value
+    return array
+
+
+def as_frame(data: Any) -> Frame:
+    """Read a container of rows.
+
+    Parameters
+    ----------
+    data : pandas, Polars or PyArrow table, 2-D array, or list of rows
+        A pandas frame whose column names are all not strings counts as an array, as in
+        scikit-learn. A :class:`Frame` is returned as it is.
+
+    Raises
+    ------
+    TypeError
+        For lazy frames, sparse matrices, mappings and other containers, and for column names of
+        which only some are strings.
+    ValueError
+        For data that is not two-dimensional, has no columns, or is complex.
+    DomainError
+        For repeated column names.
+    """
+    if isinstance(data, Frame):
+        return data
+    if issparse(data):
+        raise TypeError(
+            "Sparse data was passed, but dense data is required: every cell, zero or not, takes "
+            "part in the release. Use `.toarray()` to convert it."
+        )
+    if is_dask(data):
+        raise _lazy_refused(data)
+    try:
+        frame = nw.from_native(data, pass_through=True, allow_series=True)
+    except nw.exceptions.DuplicateError as error:
+        check_unique(getattr(data, "column_names", getattr(data, "columns", ())))
+        raise DomainError(str(error)) from error
+    if isinstance(frame, nw.LazyFrame):
+        raise _lazy_refused(data)
+    if isinstance(frame, nw.Series):
+        raise _not_two_dimensional(1)
+    if isinstance(frame, nw.DataFrame):
+        return _from_dataframe(frame)
+    if data is None or isinstance(data, Mapping | str | bytes) or np.isscalar(data):
+        raise TypeError(
+            "Expected a pandas, Polars or PyArrow table or a 2-D array, got "
+            f"{type(data).__name__}. Make it a frame first, for example with pandas.DataFrame; a "
+            "file by pandas.read_parquet, or larger than memory by duckdb.read_parquet (`pip "
+            "install 'skdp[duckdb]'`)."
+        )
+    array = as_array(data)
+    if array.ndim != 2:
+        numpy_kind(array.dtype, "the array")
+        raise _not_two_dimensional(array.ndim)
+    if array.shape[1] == 0:
+        raise _no_features(array.shape)
+    columns = [numpy_column(array[:, j], "the array") for j in range(array.shape[1])]
+    return Frame([None] * len(columns), columns, len(array), "numpy")
+
+
+def is_dask(data: Any) -> bool:
+    """Whether this is a frame of Dask, of which narwhals knows in some versions only."""
+    dask = sys.modules.get("dask.dataframe")
+    return dask is not None and isinstance(data, dask.DataFrame)
+
+
+def _lazy_refused(data: Any) -> TypeError:
+    return TypeError(
+        f"{type(data).__name__} is lazy, and only frames in memory are supported here, where each "
+        "row is read by itself. Collect it first (`.collect()`, `.compute()`, `.df()`, "
+        "`.toPandas()`, as the library has it)."
+    )
+
+
+def _from_dataframe(frame: nw.DataFrame) -> Frame:
+    library = _library(frame)
+    native = nw.to_native(frame)
+    names = list(frame.columns)
+    if not names:
+        raise _no_features(frame.shape)
+    texts = [isinstance(name, str) for name in names]
+    if any(texts) and not all(texts):
+        types = sorted({type(name).__name__ for name in names})
+        raise TypeError(
+            "Column names are only supported if all of them are strings, but the frame has "
+            f"names of types {types}. Convert them with `df.columns = df.columns.astype(str)`."
+        )
+    if library == "pandas":
+        # By position, which also finds columns of odd names.
+        natives = [native.iloc[:, position] for position in range(len(names))]
+    elif library == "polars":
+        natives = [native.get_column(name) for name in names]
+    else:
+        natives = [native.column(position) for position in range(len(names))]
+    make = COLUMN_MAKERS[library]
+    columns = [make(series, name) for series, name in zip(natives, names, strict=True)]
+    known = [str(name) if text else None for name, text in zip(names, texts, strict=True)]
+    return Frame(known, columns, len(frame), library)
+
+
+def check_unique(names: Iterable[Any]) -> None:
+    """Raise DomainError for names that occur more than once."""
+    counts = Counter(str(name) for name in names)
+    repeated = [name for name, count in counts.items() if count > 1]
+    if repeated:
+        raise DomainError(
+            f"Column names must be unique, but {_quote(repeated)} occur more than once. Rename or "
+            "drop the repeated columns."
+        )
+
+
+def _not_two_dimensional(ndim: int) -> ValueError:
+    if ndim > 2:
+        return ValueError(f"Found array with dim {ndim}, while dim <= 2 is required.")
+    return ValueError(
+        f"Expected 2D array, got {ndim}D array instead. Reshape your data either using "
+        "array.reshape(-1, 1) if your data has a single feature or array.reshape(1, -1) if it "
+        "contains a single sample."
+    )
+
+
+def _no_features(shape: tuple[int, ...]) -> ValueError:
+    return ValueError(
+        f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required."
+    )

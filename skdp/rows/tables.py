@@ -1,0 +1,168 @@
+"""Tables made and cut: in the library that the user's table came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from ..domain.values import is_missing
+from .columns import pandas_kind
+from .frames import as_array, as_frame
+
+__all__ = ["build_frame", "column_names", "row_taker", "select_columns", "take_rows"]
+
+
+def build_frame(columns: Mapping[str, Any], like: Any) -> Any:
+    """Build a table of the same library as ``like``.
+
+    Parameters
+    ----------
+    columns : mapping of str to 1-D array or pandas Series
+        Missing values are None, NaN or pandas.NA; in Polars and PyArrow they become null.
+    like : Frame, container, or name of a library
+        Decides the library only: names, order and types are those of ``columns``.
+
+    Returns
+    -------
+    table : pandas, Polars or PyArrow table, or 2-D array
+        For NumPy, int64 where all columns are integers without gaps, bool where all are boolean,
+        float64 where all are numbers, objects otherwise (None where missing). Columns that mix
+        text and numbers become text in Polars and PyArrow, which have no such type.
+    """
+    library: Any = like if isinstance(like, str) else as_frame(like).library
+    # Rows are matched by position, whatever index a Series has.
+    series = {n: pd.Series(values).reset_index(drop=True) for n, values in columns.items()}
+    if library == "pandas":
+        return pd.DataFrame(series)
+    if library == "numpy":
+        return _build_array(list(series.values()))
+    data: dict[str, Any] = {}
+    schema: dict[str, Any] = {}
+    for name, column in series.items():
+        data[name], schema[name] = _plain(column)
+    return nw.to_native(nw.from_dict(data, schema, backend=library))
+
+
+def select_columns(data: Any, names: Sequence[str]) -> Any:
+    """Columns of a table by name, as a table of the same library; arrays come back as they are.
+
+    Parameters
+    ----------
+    data : table, or anything else
+        A pandas frame whose column names are not strings counts as an array.
+    names : sequence of str
+    """
+    frame = nw.from_native(data, pass_through=True, eager_only=True)
+    if not isinstance(frame, nw.DataFrame) or as_frame(data).n_unnamed:
+        return data
+    return nw.to_native(frame.select(*names))
+
+
+def take_rows(data: Any, positions: NDArray[np.integer]) -> Any:
+    """Rows of a table or array by position, as a table of the same library.
+
+    Parameters
+    ----------
+    data : table or array-like
+    positions : ndarray of int
+        May repeat rows.
+    """
+    frame = nw.from_native(data, pass_through=True, eager_only=True)
+    if isinstance(frame, nw.DataFrame):
+        return nw.to_native(frame[positions.tolist()])
+    return as_array(data)[positions]
+
+
+def column_names(data: Any) -> list[str] | None:
+    """Names of the columns of a table; None for arrays and whatever else has none."""
+    frame = nw.from_native(data, pass_through=True, eager_only=True)
+    if not isinstance(frame, nw.DataFrame) or not all(isinstance(n, str) for n in frame.columns):
+        return None
+    return list(frame.columns)
+
+
+def row_taker(data: Any) -> tuple[int, Callable[[NDArray[np.integer]], Any]]:
+    """How many rows a container has, and a function that takes some of them by position.
+
+    Parameters
+    ----------
+    data : table, Series, array, sparse matrix or list
+
+    Returns
+    -------
+    n_rows : int
+    take : callable (positions) -> container
+        Of the same library, for lists an array of objects. An index of pandas is numbered anew.
+
+    Raises
+    ------
+    TypeError
+        If rows cannot be taken by position.
+    """
+    native = nw.from_native(data, pass_through=True, eager_only=True, allow_series=True)
+    if isinstance(native, nw.DataFrame | nw.Series):
+
+        def take(positions: NDArray[np.integer]) -> Any:
+            taken = nw.to_native(native[positions.tolist()])
+            return taken.reset_index(drop=True) if hasattr(taken, "reset_index") else taken
+
+        return len(native), take
+    rows: Any = data.tocsr() if issparse(data) else as_array(data)
+    if rows.ndim < 1:
+        raise TypeError(f"Rows of a {type(data).__name__} cannot be taken by position.")
+    return rows.shape[0], lambda positions: rows[positions]
+
+
+def _build_array(series: Sequence[pd.Series]) -> NDArray:
+    kinds = [pandas_kind(column.dtype, column, "") for column in series]
+    gaps = any(column.isna().any() for column in series)
+    n_rows = len(series[0]) if series else 0
+    if all(kind in ("numeric", "boolean") for kind in kinds):
+        integers = all(pd.api.types.is_integer_dtype(column.dtype) for column in series)
+        dtype: Any = np.int64 if integers and not gaps else np.float64
+        if all(kind == "boolean" for kind in kinds) and not gaps:
+            dtype = bool
+        array = np.empty((n_rows, len(series)), dtype=dtype)
+        for place, column in enumerate(series):
+            if isinstance(column.dtype, np.dtype):
+                array[:, place] = column.to_numpy()
+            elif column.isna().any():
+                array[:, place] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            else:
+                array[:, place] = column.to_numpy(dtype=dtype)
+        return array
+    array = np.empty((n_rows, len(series)), dtype=object)
+    for place, column in enumerate(series):
+        array[:, place] = _objects(column)
+    return array
+
+
+def _objects(column: pd.Series) -> NDArray:
+    """Python objects, None where missing."""
+    array = column.astype(object).to_numpy(copy=True)
+    array[column.isna().to_numpy()] = None
+    return array
+
+
+def _plain(column: pd.Series) -> tuple[Any, Any]:
+    """Values and narwhals type of one column, for libraries without pandas' types."""
+    dtype = column.dtype
+    target: Any
+    if pd.api.types.is_bool_dtype(dtype):
+        target = nw.Boolean
+    elif pd.api.types.is_integer_dtype(dtype):
+        target = nw.Int64
+    elif pd.api.types.is_float_dtype(dtype):
+        target = nw.Float64
+    else:
+        values = [None if is_missing(v) else str(v) for v in column.astype(object)]
+        return values, nw.String
+    if column.isna().any():
+        return _objects(column).tolist(), target
+    return column.to_numpy(), target

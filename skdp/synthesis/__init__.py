@@ -1,0 +1,29 @@
+"""Synthesizers: release a private synopsis of a table, query it, draw synthetic rows from it.
+
+==============  ===================================================================================
+``base``        what all synthesizers do: ``fit``, ``sample``, ``make_training_set``, queries
+``hdpview``     `HDPViewSynthesizer`: recursive bisection of wide tables
+``privtree``    `PrivTreeSynthesizer`: boxes that are halved where many records are
+``kdtree``      `KDTreeSynthesizer`: a kd-tree on noisy cells or on the records, or all cells
+``grid``        `GridSynthesizer`: every column in parts of equal width
+``pairviews``   `PairViewSynthesizer`: single columns and selected pairs, joined into one model
+``cells``       synopses over a grid of cells, for ``grid`` and ``kdtree``
+==============  ===================================================================================
+
+The algorithms are in `skdp.partition` and `skdp.pairviews`; a synthesizer checks its parameters,
+divides epsilon and wraps what was measured into a `Synopsis`.
+"""
+
+from .grid import GridSynthesizer
+from .hdpview import HDPViewSynthesizer
+from .kdtree import KDTreeSynthesizer
+from .pairviews import PairViewSynthesizer
+from .privtree import PrivTreeSynthesizer
+
+__all__ = [
+    "GridSynthesizer",
+    "HDPViewSynthesizer",
+    "KDTreeSynthesizer",
+    "PairViewSynthesizer",
+    "PrivTreeSynthesizer",
+]

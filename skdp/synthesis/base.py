@@ -1,0 +1,286 @@
+"""What all synthesizers do: charge, count, release a synopsis; query it and draw rows from it."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+
+from .._base import PrivateEstimator, match_rows, warn_of_emptiness
+from .._random import sampling_generator
+from .._validation import as_sample_size
+from ..exceptions import PrivacyLeakWarning
+from ..quality import compare
+from ..rows import build_frame, count_rows
+
+__all__ = ["Synthesizer"]
+
+
+class Synthesizer(PrivateEstimator):
+    """A release with a queryable synopsis; subclasses define how it is measured."""
+
+    def fit(self, X, y=None):
+        """Charge epsilon, then release a synopsis of the rows.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+            One row per person: NumPy array; pandas, Polars or PyArrow table; or a lazy frame of
+            Polars, DuckDB, Dask or PySpark, which is counted in its engine. Columns are matched
+            to the domain by name, those of an array by position.
+        y : array-like of shape (n_rows,), default=None
+            Values of the column ``target``; ignored where ``target`` is None. With a lazy frame
+            the target is a column of ``X``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DomainError, TypeError, ValueError
+            If the schema or a parameter is invalid; nothing is spent. Values never raise: numbers
+            out of range are clipped, an unknown category becomes `other` where declared, and a
+            record that the domain cannot represent is skipped.
+        BudgetExceededError
+            If the ledger cannot pay; no value has been read.
+        EngineError
+            If the engine of a lazy frame fails while it counts; the charge stands.
+        """
+        rows, domain = match_rows(X, y, self.domain, self.target, lazy=True, unit=self._unit())
+        parts = self._parts(self._record_epsilon(), domain)
+        together = self._together(domain)
+        if together is None:
+            self._warn_of_size(rows, domain)
+        loss, source = self._spend(parts)
+        table = count_rows(
+            rows, domain, self._contributions(loss, source, rows, domain), together=together
+        )
+        synopsis = self._release(table, domain, loss.of_record, source)
+        # The noise was drawn for the loss of one record; the whole loss is published.
+        synopsis.privacy_loss = loss
+
+        self._remember_columns(X, rows)
+        self._library = rows.library
+        self.domain_ = domain
+        self.synopsis_ = synopsis
+        self.privacy_loss_ = loss
+        warn_of_emptiness(self, synopsis.total, synopsis.total_std)
+        return self
+
+    def count(self, query=None, *, return_interval=False, level=0.95):
+        """Expected number of records that satisfy a query; see :meth:`skdp.Synopsis.count`."""
+        check_is_fitted(self)
+        return self.synopsis_.count(query, return_interval=return_interval, level=level)
+
+    def sum(self, column, query=None):
+        """Sum of a numeric column over a query; see :meth:`skdp.Synopsis.sum`."""
+        check_is_fitted(self)
+        return self.synopsis_.sum(column, query)
+
+    def mean(self, column, query=None):
+        """Mean of a numeric column over a query; see :meth:`skdp.Synopsis.mean`."""
+        check_is_fitted(self)
+        return self.synopsis_.mean(column, query)
+
+    def aggregate(self, by, column=None, query=None):
+        """Counts, sums and means of groups; see :meth:`skdp.Synopsis.aggregate`."""
+        check_is_fitted(self)
+        return self.synopsis_.aggregate(by, column, query)
+
+    def sample(self, n_samples=None, random_state=None):
+        """Draw synthetic rows from the synopsis.
+
+        Parameters
+        ----------
+        n_samples : int, default=None
+            Number of rows. None draws max(0, round(noisy total)) rows, and raises ValueError if
+            that makes more than 500 million values (rows times columns).
+        random_state : int, numpy.random.Generator or None, default=None
+            Seed of the draw. It is safe to set: drawing is post-processing of the release.
+
+        Returns
+        -------
+        frame : table of the library that ``fit`` was given
+            All columns of the domain, in its order and with its types.
+        """
+        check_is_fitted(self)
+        return build_frame(self._sample_columns(n_samples, random_state), like=self._library)
+
+    def make_training_set(self, n_samples=None, random_state=None):
+        """Draw synthetic rows for training.
+
+        Parameters
+        ----------
+        n_samples : int, default=None
+            Number of rows. None draws max(0, round(noisy total)) rows, but at most 500 million
+            values (rows times columns).
+        random_state
+            As in :meth:`sample`.
+
+        Returns
+        -------
+        X : table of the library that ``fit`` was given
+            The columns of the domain but ``target``.
+        y : ndarray of shape (n_samples,) or None
+            The column ``target``, or None where no target is set.
+        sample_weight : None
+            All synthetic rows have the same weight.
+        """
+        check_is_fitted(self)
+        number = as_sample_size(n_samples, self.synopsis_.total, len(self.domain_), most=True)
+        columns = self._sample_columns(number, random_state)
+        y = None
+        if self.target is not None:
+            y = _label_array(columns.pop(self.target))
+        return build_frame(columns, like=self._library), y, None
+
+    def prepare(self, X):
+        """Map test rows to the format of the training set; here nothing changes."""
+        return X
+
+    def fit_resample(self, X, y=None):
+        """Fit, and return synthetic rows instead of the records.
+
+        With it every synthesizer is a sampler for an imbalanced-learn ``Pipeline``: the steps
+        after it see synthetic rows only.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,), default=None
+            Values of the column ``target``.
+
+        Returns
+        -------
+        X_resampled : table of the library of ``X``
+        y_resampled : ndarray, or pandas Series where ``y`` is one
+            Only where ``y`` is given.
+
+        Raises
+        ------
+        ValueError
+            If ``y`` is given but no ``target``; nothing is spent.
+        """
+        if y is None:
+            self.fit(X)
+            total, columns = self.synopsis_.total, len(self.domain_)
+            return self.sample(as_sample_size(None, total, columns, most=True))
+        if self.target is None:
+            raise ValueError(
+                "fit_resample was given y, but target is None. Add the label to the domain and "
+                "name it in target=, so that synthetic rows carry it."
+            )
+        X_resampled, y_resampled, _ = self.fit(X, y).make_training_set()
+        if isinstance(y, pd.Series):
+            y_resampled = pd.Series(y_resampled, name=y.name)
+        return X_resampled, y_resampled
+
+    def plot(self, columns=None, *, ax=None):
+        """Draw the released density over one or two columns; see :meth:`skdp.Synopsis.plot`."""
+        check_is_fitted(self)
+        return self.synopsis_.plot(columns, ax=ax)
+
+    def quality_report(self, X, y=None, *, target="own", random_state=None):
+        """Compare synthetic rows with the records. NOT private: for the data owner only.
+
+        The report is neither stored on the estimator nor charged to its ledger. Publishing it
+        would publish exact numbers about the records.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+            The records, as for ``fit``.
+        y : array-like of shape (n_rows,), default=None
+            Values of the column ``target``, if ``X`` does not hold them.
+        target : str or None, default="own"
+            Column with at most 20 codes that boosted trees learn to predict, once from synthetic
+            rows and once from records. "own" is the estimator's ``target``; None trains nothing.
+        random_state : int, numpy.random.Generator or None, default=None
+            Seed of the synthetic rows and of the split of the records.
+
+        Returns
+        -------
+        QualityReport
+            ``columns``, ``pairs`` and ``training``, a readable repr and ``plot()``.
+
+        Raises
+        ------
+        DomainError, ValueError
+            If the schema is invalid, or ``target`` is not a column or has too many codes.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            Always.
+        """
+        check_is_fitted(self)
+        rows, domain = match_rows(X, y, self.domain_, self.target)
+        predicted = self.target if target == "own" and "own" not in domain.names else target
+        if predicted is not None:
+            domain.index(predicted)
+        warnings.warn(
+            "quality_report compares with the exact records: the report is not private and must "
+            "stay with the data owner.",
+            PrivacyLeakWarning,
+            stacklevel=2,
+        )
+        rng = sampling_generator(random_state)
+        records = domain.encode(rows)
+        records = records[(records >= 0).all(axis=1)]
+        synthetic = self.synopsis_.sample_codes(max(len(records), 1), rng)
+        return compare(records, synthetic, domain, predicted, rng)
+
+    def _stand_in(self, domain, library):
+        """Pretend to be fitted, to public rows of the domain, so that a model can be tried out."""
+        self._library = library
+        self.domain_ = domain
+        self.synopsis_ = _PublicRows(domain, self.target)
+        return self
+
+    def _sample_columns(self, n_samples, random_state):
+        rng = sampling_generator(random_state)
+        codes = self.synopsis_.sample_codes(n_samples, rng)
+        return dict(self.domain_.decode(codes, rng).items())
+
+    def _together(self, domain):
+        """Attributes in every count that it asks for; None if it needs the whole table."""
+        return None
+
+    def _parts(self, epsilon, domain):
+        """Divide epsilon, from public facts alone."""
+        raise NotImplementedError
+
+    def _release(self, table, domain, loss, source):
+        """Measure the table within ``loss.parts``."""
+        raise NotImplementedError
+
+
+class _PublicRows:
+    """Draws codes of a domain in place of a synopsis, from no records."""
+
+    total = 0.0
+
+    def __init__(self, domain, target):
+        self._shape = domain.shape
+        self._label = None if target is None else domain.index(target)
+        self._n_labels = 0 if target is None else domain[target].n_values
+
+    def sample_codes(self, n_samples, rng):
+        """Codes that are equally frequent, and labels that follow from the other columns."""
+        positions = np.arange(n_samples)
+        codes = np.stack([rng.permutation(positions % size) for size in self._shape], axis=1)
+        if self._label is not None:
+            # Some estimators raise if the label does not depend on the other columns.
+            score = np.delete(codes / self._shape, self._label, axis=1).sum(axis=1)
+            rank = np.argsort(np.argsort(score, kind="stable"), kind="stable")
+            codes[:, self._label] = rank * self._n_labels // max(n_samples, 1)
+        return codes
+
+
+def _label_array(column):
+    """Labels as a NumPy array; of Python objects if some are missing."""
+    values = column.astype(object).to_numpy()
+    return values if column.isna().any() else np.array(values.tolist())
