@@ -659,7 +659,7 @@ PARTS = {
     "kernels.pairviews.errors.publish_errors, discrete_laplace": "errors",
     "kernels.pairviews.measure.measure_table, discrete_laplace": "total",
     "kernels.pairviews.single.single_views, discrete_laplace": "views",
-    "model_selection.PrivateGridSearchCV._choose, selection": "choice",
+    "model_selection._search.PrivateGridSearchCV._choose, selection": "choice",
     "kernels.diffgen.diffgen, selection": "grid",
     "kernels.hdpview.bisection.bisect, threshold": "converge",
     "kernels.hdpview.cuts.choose_cuts, selection": "cut",
