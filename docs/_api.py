@@ -59,7 +59,7 @@ SECTIONS = [
     (
         "Accounting",
         "What a release costs, and what may be spent on one data set.",
-        ["skdp.accounting"],
+        ["skdp.accounting._loss", "skdp.accounting._ledger"],
     ),
     (
         "Errors and warnings",

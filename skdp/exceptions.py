@@ -10,6 +10,7 @@ __all__ = [
     "DomainError",
     "EngineError",
     "InsecureSeedWarning",
+    "LedgerError",
     "PrivacyLeakWarning",
     "ReplayError",
     "TrainingError",
@@ -39,6 +40,10 @@ class BudgetExceededError(RuntimeError):
             "Nothing was spent and no value was read. Ask for a smaller epsilon, or use "
             "what has been released already: queries, samples and training on it are free."
         )
+
+
+class LedgerError(RuntimeError):
+    """The ledger cannot be read or written, or does not take this charge; nothing was spent."""
 
 
 class DomainError(ValueError):
