@@ -12,16 +12,16 @@ from ..exceptions import BudgetExceededError, LedgerError
 from ._loss import PrivacyLoss, short_text
 
 RECORD, PERSON = "record", "person"
-# How estimators of earlier versions marked a charge whose unit is the person: in its name only.
+# Earlier versions marked a charge whose unit is the person by this ending of its name.
 OLD_MARK = ", unit: person"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One charge as it is recorded.
+    """One recorded charge.
 
     ``unit`` is what the loss protects, a record or a person. It is the unit of ``loss``, except
-    in files of earlier versions, which did not keep the bound on a person's records.
+    in files of earlier versions, which did not store the bound on the records of a person.
     """
 
     time: str
@@ -32,12 +32,10 @@ class Entry:
 
 
 def new_entry(name: str, loss: PrivacyLoss) -> Entry:
+    """A charge made now, by this process."""
     now = datetime.now(UTC).isoformat(timespec="microseconds")
-    return Entry(now, name, loss, os.getpid(), unit_of(loss))
-
-
-def unit_of(loss: PrivacyLoss) -> str:
-    return RECORD if loss.max_contributions is None else PERSON
+    unit = RECORD if loss.max_contributions is None else PERSON
+    return Entry(now, name, loss, os.getpid(), unit)
 
 
 def total_of(entries: tuple[Entry, ...]) -> Fraction:
@@ -80,7 +78,7 @@ def refuse_other_unit(entry: Entry) -> NoReturn:
 
 
 def within(total: Fraction | None, spent: Fraction, asked: Fraction) -> Fraction:
-    """Amount spent after the charge, or the refusal."""
+    """Total spent after the charge; BudgetExceededError if the budget does not cover it."""
     if total is not None and spent + asked > total:
         raise BudgetExceededError(asked, total - spent, total)
     return spent + asked

@@ -1,4 +1,4 @@
-"""The ledger of one data set: what may be spent on it, and what has been."""
+"""The ledger of one data set: its budget, and the charges to it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["PrivacyLedger"]
 
 
 class PrivacyLedger:
-    """What may be spent on one data set, and what has been spent on it.
+    """The privacy budget of one data set, and all charges to it.
 
     Every release is charged before a value is read. Losses add up (sequential composition):
     several releases, folds or columns of the same people share one budget.
@@ -38,35 +38,36 @@ class PrivacyLedger:
     Parameters
     ----------
     epsilon : number or Fraction, default=None
-        What may be spent in all. None: with the path of an existing ledger, what the file says;
-        without a path, no limit (charges are only recorded).
+        Total budget. None: with the path of an existing ledger, the total in the file; without a
+        path, no limit (charges are only recorded).
     path : str or path-like, default=None
-        File of the ledger (SQLite), made if it does not exist. It survives restarts, and any
-        number of processes may charge it at once (``n_jobs=4``). None keeps the ledger in the
-        memory of this process: a pickle of it holds the name only and refuses charges, so that
-        other processes cannot spend the same budget again.
+        File of the ledger (SQLite), created if it does not exist. It outlives the process, and
+        several processes may charge it at the same time (``n_jobs=4``). None keeps the ledger in
+        the memory of this process. A pickle of such a ledger holds its name only and refuses
+        charges, so that other processes cannot spend the same budget again.
     name : str, default=None
-        Name of the data set; kept in the file. Opening the file under another name warns.
+        Name of the data set, stored in the file. Opening the file under another name warns.
 
     Raises
     ------
     ValueError
-        If ``epsilon`` is not positive, or differs from what the file says.
+        If ``epsilon`` is not positive, or differs from the total in the file.
     LedgerError
         If the file cannot be used: not a ledger, damaged, read-only, locked, replaced, or an
         older copy of the one that was opened. Nothing is spent then. A subclass of RuntimeError.
 
     Notes
     -----
-    Amounts are exact fractions of the decimals as written, so that three times 0.1 fit into 0.3.
-    ``copy.copy``, ``copy.deepcopy`` and ``sklearn.base.clone`` return the same ledger: a clone
-    spends from the same budget. A charge stays spent if the release crashes after it.
+    Amounts are exact fractions of the decimals as written, so three charges of 0.1 fit
+    into a budget of 0.3. ``copy.copy``, ``copy.deepcopy`` and ``sklearn.base.clone`` return the
+    same ledger: a clone spends from the same budget. A charge stays spent if the release crashes
+    after it.
 
     A ledger has one unit of privacy, set by its first charge: a record, or a person with a
     bounded number of records (losses of a person add up whatever the bound is). Charges of the
     other unit are refused, because epsilon for a record does not bound the loss of a person with
-    many records. A file of an earlier version may hold both. ``spent`` is then the sum, which is no
-    guarantee for either unit; subtotals are shown, and further charges are refused.
+    many records. A file of an earlier version may hold both. ``spent`` is then the sum, which
+    guarantees nothing for either unit; subtotals are shown, and further charges are refused.
 
     The pickle of a fitted estimator does not contain its ledger. The loaded estimator has a
     detached ledger, which has the name only and refuses every charge until the real one is attached
@@ -108,7 +109,7 @@ class PrivacyLedger:
 
     @property
     def epsilon(self) -> Fraction | None:
-        """What may be spent in all; None if there is no limit."""
+        """Total budget; None if there is no limit."""
         return self._store.total
 
     @property
@@ -123,16 +124,16 @@ class PrivacyLedger:
 
     @property
     def spent(self) -> Fraction:
-        """What has been spent; where an older file mixes units of privacy, the sum of both."""
+        """Epsilon spent so far; if an older file mixes units of privacy, the sum over both."""
         return self._store.spent()
 
     @property
     def remaining(self) -> Fraction | float:
-        """What is left; ``math.inf`` if there is no limit."""
+        """Epsilon left; ``math.inf`` if there is no limit."""
         return math.inf if self.epsilon is None else self.epsilon - self.spent
 
     def charge(self, name: str, loss: PrivacyLoss | Any) -> None:
-        """Spend ``loss``, or refuse and leave the ledger as it is.
+        """Spend ``loss``, or raise an error and leave the ledger unchanged.
 
         Parameters
         ----------
@@ -164,7 +165,7 @@ class PrivacyLedger:
             Columns ``time`` (UTC), ``name``, ``epsilon`` (float), ``exact`` (the fraction as
             text), ``parts`` (text), ``seeded`` (no guarantee), ``process`` (its id), ``unit``
             ("record" or "person"), ``max_contributions`` (how many records of a person count;
-            missing for records, and where an earlier version did not keep it).
+            missing for records, and where an earlier version did not store it).
         """
         return ledger_frame(self._store.entries())
 
@@ -230,8 +231,8 @@ class PrivacyLedger:
             fields.append(f"unreadable: {error}")
         else:
             spent = total_of(entries)
-            whose = subtotals(entries)
-            fields.append(f"spent={short_text(spent)}" + (f" ({whose})" if whose else ""))
+            units = subtotals(entries)
+            fields.append(f"spent={short_text(spent)}" + (f" ({units})" if units else ""))
             if self.epsilon is not None:
                 fields.append(f"remaining={short_text(self.epsilon - spent)}")
             fields.append(f"charges={len(entries)}")
@@ -251,7 +252,7 @@ def _with_store(store: Store) -> PrivacyLedger:
 def prepaid(ledger: PrivacyLedger, epsilon: Fraction) -> PrivacyLedger:
     """A second handle on ``ledger``, whose charges have been paid for up to ``epsilon``.
 
-    For a search, which is charged once for all its fits.
+    For a parameter search, which is charged once for all its fits.
     """
     return _with_store(PrepaidStore(ledger._store, epsilon))
 

@@ -16,7 +16,7 @@ NEIGHBOURS = "add or remove one record"
 
 
 def neighbours(max_contributions: int | None = None) -> str:
-    """What a guarantee protects: one record, or one person of whom some records count."""
+    """What a guarantee protects: one record, or one person with a bound on the records."""
     if max_contributions is None:
         return NEIGHBOURS
     return f"add or remove one person ({at_most(max_contributions)})"
@@ -33,7 +33,7 @@ def exact_text(value: Fraction) -> str:
 
 
 def short_text(value: Fraction) -> str:
-    """Short, for display: ``~`` marks what is rounded."""
+    """Short text for display; ``~`` marks rounded numbers."""
     exact = exact_text(value)
     return exact if len(exact) <= 12 else f"~{float(value):.6g}"
 
@@ -48,15 +48,15 @@ class PrivacyLoss:
     Parameters
     ----------
     epsilon : number or Fraction
-        Positive. Read as the decimal that was written: .1 is 1/10.
+        Positive. Read as the decimal that was written: 0.1 is 1/10.
     parts : mapping of str to number, default=None
         What epsilon is spent on, in order; non-negative, with sum exactly ``epsilon``. None
         stands for one part, ``{"total": epsilon}``.
     seeded : bool, default=False
         The noise comes from a seed: an experiment, without any guarantee.
     max_contributions : int, default=None
-        How many records of each person count at most. Epsilon is then that of the person; None:
-        of one record.
+        Largest number of records of each person that count; epsilon then protects the person.
+        None: epsilon protects one record.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class PrivacyLoss:
     neighbours : str
         What the guarantee protects: the presence of one record, or of one person.
     of_record : PrivacyLoss
-        The loss of one record, which noise is drawn at: a ``max_contributions``-th.
+        Loss of one record, which scales the noise: the loss over ``max_contributions``.
 
     Raises
     ------
@@ -132,7 +132,7 @@ class PrivacyLoss:
 
     @property
     def parts(self) -> Mapping[str, Fraction]:
-        """What it consists of."""
+        """Named parts of the loss."""
         return self._parts
 
     @property
@@ -142,7 +142,7 @@ class PrivacyLoss:
 
     @property
     def max_contributions(self) -> int | None:
-        """How many records of each person count, or None where the unit is the record."""
+        """Largest number of records of each person that count; None if the unit is the record."""
         return self._max_contributions
 
     @property
@@ -258,8 +258,8 @@ class PrivacyLoss:
         return (
             f"<div><b>Privacy loss &epsilon; = {short_text(self._epsilon)}</b> &middot; "
             f"neighbours: {self.neighbours}{seeded}"
-            f"<table><thead><tr><th style='text-align:left'>part</th><th>&epsilon;</th><th>share</th>"
-            f"</tr></thead><tbody>{rows}</tbody></table></div>"
+            f"<table><thead><tr><th style='text-align:left'>part</th><th>&epsilon;</th>"
+            f"<th>share</th></tr></thead><tbody>{rows}</tbody></table></div>"
         )
 
 

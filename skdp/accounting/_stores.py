@@ -1,4 +1,4 @@
-"""Where a ledger keeps its charges: nowhere (detached), in memory, in a file, or prepaid."""
+"""The stores of a ledger that are not files: detached, in memory, and prepaid."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class MemoryStore:
             )
         with self._lock:
             spent, entries = self._state
-            # One entry tells: all have the same unit.
+            # One entry is enough: all have the same unit.
             if any(other.unit != entry.unit for other in entries[:1]):
                 refuse_other_unit(entry)
             after = within(self.total, spent, entry.loss.epsilon)
@@ -88,10 +88,10 @@ class MemoryStore:
 
 
 class PrepaidStore:
-    """Takes charges that ``store`` has been charged with already, up to ``left``.
+    """Accepts charges that ``store`` has already been charged with, up to ``left``.
 
-    What goes beyond is charged to ``store``, so that a search whose fits cost more than it
-    reckoned pays for them all the same.
+    Anything beyond that is charged to ``store``, so that a search whose fits cost more than it
+    planned for still pays for them.
     """
 
     def __init__(self, store: Store, left: Fraction) -> None:
@@ -113,7 +113,7 @@ class PrepaidStore:
 
     @property
     def base(self) -> Store:
-        """What is charged in the end."""
+        """The store that is charged in the end."""
         return base_of(self.store)
 
     @property
@@ -152,11 +152,11 @@ def base_of(store: Store) -> Store:
 
 
 def for_travel(store: Store) -> Store:
-    """What is pickled of a store: all of a file, and the name of one that lives in memory.
+    """What is pickled of a store: all of a file store, and only the name of a memory store.
 
-    A copy of the latter would not see what the original spends, and both could spend the whole.
-    It refuses where it is charged and not where it is pickled, because joblib puts an error of
-    its own in front of whatever is raised there.
+    A copy of a memory store would not see what the original spends, and each could spend the whole
+    budget. It refuses when it is charged and not when it is pickled, because joblib hides errors
+    raised while pickling behind one of its own.
     """
     return DetachedStore(store.name) if isinstance(store, MemoryStore) else store
 
