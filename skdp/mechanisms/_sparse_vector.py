@@ -27,11 +27,10 @@ from .._validation import (
     split_epsilon,
 )
 from ..accounting import PrivacyLoss, charge
+from ._inversion import as_sensitivity, noise_rate
 from ._lattice import REACH, as_answers, as_held, as_lattice, round_to_lattice
 from ._noise import (
-    _as_integers,
-    _as_sensitivity,
-    _rate,
+    as_integers,
     discrete_laplace,
     discrete_laplace_variance,
     geometric,
@@ -220,7 +219,7 @@ class SparseVector:
     def _as_shift(self, sensitivity: Any) -> Fraction:
         """Sensitivity in lattice steps."""
         if self._lattice is None:
-            return _as_sensitivity(sensitivity)
+            return as_sensitivity(sensitivity)
         # As binary numbers, so that 0.3 on a lattice of 0.1 is what the computer holds.
         reach = as_held(sensitivity, "sensitivity")
         if reach <= 0:
@@ -360,7 +359,7 @@ class SparseVector:
         """Places of the positives among answers less thresholds, and their noisy gaps."""
         if isinstance(self._source, Tape):
             kind = (self._shift, self._one_sided, self._refreshing, self._monotonic)
-            rates = (_rate(*self._threshold_noise), _rate(*self._query_noise))
+            rates = (noise_rate(*self._threshold_noise), noise_rate(*self._query_noise))
             call = Call("stream", noisy, rates[1], (self._serial, rates[0], self.remaining, *kind))
             forced: tuple[list[int], IntArray] = self._source.answer(call)
             return forced
@@ -423,7 +422,7 @@ class SparseVector:
 
     def _quantise(self, array: NDArray[Any]) -> IntArray:
         if self._lattice is None:
-            integers = _as_integers(
+            integers = as_integers(
                 array,
                 "answers",
                 "Integer noise takes integer queries. For real ones declare lattice=, a small "
