@@ -14,13 +14,14 @@ import pandas as pd
 from .._validation import as_epsilon
 from ._events import DIRECTIONS, Event, choose, clopper_pearson, log_ratio_bound
 from ._neighbours import check_neighbours, find_neighbours
+from ._result import Result
 from ._trials import Trials
 
 __all__ = ["AuditResult", "assert_epsilon", "audit", "reachable_epsilon"]
 
 
 @dataclass(frozen=True)
-class AuditResult:
+class AuditResult(Result):
     """What an audit found.
 
     Attributes
@@ -54,6 +55,8 @@ class AuditResult:
         Wall-clock time.
     name : str
     """
+
+    _good = "not refuted"
 
     epsilon: float
     epsilon_lower_bound: float
@@ -90,29 +93,20 @@ class AuditResult:
             index=pd.Index(["dataset", "neighbour"], name="side"),
         )
 
-    def to_frame(self) -> pd.DataFrame:
-        """The result as one row, to be put below those of other audits."""
-        return pd.DataFrame(
-            {
-                "epsilon": self.epsilon,
-                "epsilon_lower_bound": self.epsilon_lower_bound,
-                "confidence": self.confidence,
-                "verdict": self.verdict,
-                "n_trials": self.n_trials,
-                "reachable": self.reachable,
-                "event": str(self.event),
-                "direction": self.event.direction,
-                "in_event_dataset": self.counts[0],
-                "in_event_neighbour": self.counts[1],
-                "seconds": round(self.seconds, 2),
-            },
-            index=pd.Index([self.name], name="mechanism"),
-        )
-
-    @property
-    def verdict(self) -> str:
-        """``"not refuted"`` or ``"convicted"``."""
-        return "not refuted" if self.passed else "convicted"
+    def _row(self) -> dict[str, Any]:
+        return {
+            "epsilon": self.epsilon,
+            "epsilon_lower_bound": self.epsilon_lower_bound,
+            "confidence": self.confidence,
+            "verdict": self.verdict,
+            "n_trials": self.n_trials,
+            "reachable": self.reachable,
+            "event": str(self.event),
+            "direction": self.event.direction,
+            "in_event_dataset": self.counts[0],
+            "in_event_neighbour": self.counts[1],
+            "seconds": round(self.seconds, 2),
+        }
 
     def __str__(self) -> str:
         return (
@@ -125,11 +119,7 @@ class AuditResult:
         )
 
     def _repr_html_(self) -> str:
-        import html
-
-        lines = str(self).split("\n")
-        body = "<br>".join(html.escape(line.strip()) for line in lines[1:])
-        return f"<p><b>{html.escape(lines[0])}</b><br>{body}</p>{self.table.to_html()}"
+        return f"{super()._repr_html_()}{self.table.to_html()}"
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the event's frequency on both data sets and the ratio that the claim allows.
