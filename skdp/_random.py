@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, NoReturn, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from ._types import IntArray
 from .exceptions import InsecureSeedWarning
 
 __all__ = [
@@ -154,13 +155,11 @@ class NoiseSource:
     @overload
     def below(self, bound: int, size: None = None) -> int: ...
     @overload
-    def below(self, bound: int, size: Size) -> NDArray[np.int64]: ...
+    def below(self, bound: int, size: Size) -> IntArray: ...
     @overload
-    def below(self, bound: NDArray[np.integer], size: Size | None = None) -> NDArray[np.int64]: ...
+    def below(self, bound: NDArray[np.integer], size: Size | None = None) -> IntArray: ...
 
-    def below(
-        self, bound: int | NDArray[np.integer], size: Size | None = None
-    ) -> int | NDArray[np.int64]:
+    def below(self, bound: int | NDArray[np.integer], size: Size | None = None) -> int | IntArray:
         """Unbiased uniform integers in [0, bound).
 
         Parameters
@@ -233,9 +232,7 @@ class NoiseSource:
         """
         return self.words(size)
 
-    def record_below(
-        self, bound: int, size: int, records: NDArray[Any] | None = None
-    ) -> NDArray[np.int64]:
+    def record_below(self, bound: int, size: int, records: NDArray[Any] | None = None) -> IntArray:
         """Secret uniform integers in [0, bound), one for each record; see `record_words`."""
         return self.below(bound, size)
 
@@ -279,7 +276,7 @@ class Call(NamedTuple):
     """
 
     mechanism: str
-    values: NDArray[np.int64]
+    values: IntArray
     rate: Fraction
     public: tuple[Any, ...] = ()
 

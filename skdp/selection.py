@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._base import PrivateEstimator, declare_label, match_rows, warn_of_emptiness
 from ._random import NoiseSource, noise_source
+from ._types import BoolArray, CodeArray, IntArray
 from ._validation import as_epsilon, as_fraction, as_integer, split_epsilon
 from .accounting import PrivacyLoss, charge
 from .domain import Categorical, Numeric
@@ -205,7 +205,7 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
         warn_of_emptiness(self, float(noisy.sum()), math.sqrt(variance))
         return self
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
         return np.isin(self._columns, self.selected_)
 
@@ -218,7 +218,7 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
 class _ByClass:
     """Weighted number of records that are right if every cell votes."""
 
-    def __init__(self, label: Any, noisy: NDArray[np.int64]) -> None:
+    def __init__(self, label: Any, noisy: IntArray) -> None:
         n = label.n_values
         counts = np.maximum(noisy[:n], 1).astype(np.float64)
         total = counts.sum()
@@ -233,7 +233,7 @@ class _ByClass:
         # With two classes the deviations are opposite: half of their distance is gained.
         self.spread = math.sqrt(variance / 2 if n == 2 else variance)
 
-    def of(self, codes: NDArray[np.int32], size: int, labels: NDArray[np.int32]) -> int:
+    def of(self, codes: CodeArray, size: int, labels: CodeArray) -> int:
         n_labels = len(self.weights)
         keys = codes.astype(np.int64) * n_labels + labels
         if size * n_labels <= _DENSE:
@@ -250,7 +250,7 @@ class _ByClass:
 class _ByNumber:
     """Sum over the cells of the distance of the cell's total from what the mean would give."""
 
-    def __init__(self, label: Numeric, noisy: NDArray[np.int64]) -> None:
+    def __init__(self, label: Numeric, noisy: IntArray) -> None:
         n = label.n_values
         counts = np.maximum(noisy[:n], 0).astype(np.float64)
         if not counts.any():
@@ -263,7 +263,7 @@ class _ByNumber:
         self.range = 2 * _GRID
         self.spread = math.sqrt(float(counts @ self.weights[:n].astype(float) ** 2) / self.total)
 
-    def of(self, codes: NDArray[np.int32], size: int, labels: NDArray[np.int32]) -> int:
+    def of(self, codes: CodeArray, size: int, labels: CodeArray) -> int:
         weights = self.weights[labels]
         if size > _DENSE:
             codes = np.unique(codes, return_inverse=True)[1].astype(np.int32)
@@ -431,7 +431,7 @@ def _plain_list(values: Any, name: str) -> list[Any]:
     return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
 
 
-def _flat(baskets: list[Any]) -> tuple[list[Any], NDArray[np.int64]]:
+def _flat(baskets: list[Any]) -> tuple[list[Any], IntArray]:
     """Items of all baskets one after the other, and the number of the basket of each."""
     values: list[Any] = []
     sizes = []
@@ -455,12 +455,12 @@ def _items(basket: Any) -> list[Any]:
 
 
 def _bounded_counts(
-    codes: NDArray[np.int32],
-    owners: NDArray[np.int64],
+    codes: CodeArray,
+    owners: IntArray,
     n_items: int,
     bound: int,
     source: NoiseSource,
-) -> NDArray[np.int64]:
+) -> IntArray:
     """How many persons have each item, at most ``bound`` items of a person being counted."""
     known = (owners >= 0) & (codes >= 0) & (codes < n_items)
     pairs = np.unique(owners[known] * n_items + codes[known])

@@ -70,6 +70,7 @@ SIDEWAYS = {
     ("skdp.synopsis", "skdp.queries"): "both releases read the same query language",
     ("skdp.forest", "skdp.queries"): "both releases read the same query language",
     ("skdp._random", "skdp.exceptions"): "the warning about seeds",
+    ("skdp._random", "skdp._types"): "the names of arrays",
     ("skdp._random", "skdp._validation"): "the wording of errors",
     ("skdp._validation", "skdp.exceptions"): "errors raised by the checks",
 }

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from .._validation import as_epsilon
-from ._events import DIRECTIONS, Event, choose, clopper_pearson, log_ratio_bound
+from ._bounds import clopper_pearson, log_ratio_bound
+from ._events import DIRECTIONS, Event, choose
 from ._neighbours import check_neighbours, find_neighbours
 from ._result import Result
 from ._trials import Trials

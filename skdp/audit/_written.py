@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
+from .._types import BoolArray, IntArray
 from ._trials import Outputs
 
 __all__ = ["anchors", "recurrences", "written_readings"]
 
-Codes = NDArray[np.int64]
 
 _ROWS = 10_000  # trials of a side that decide which readings join
 _SAMPLE = 128  # numbers of a side from which lattices are learned
@@ -62,16 +62,16 @@ class _Reading:
         self.column = column
         self.name = column.name
 
-    def __call__(self, outputs: Outputs) -> Codes:
+    def __call__(self, outputs: Outputs) -> IntArray:
         return self.codes(self.column(outputs))
 
-    def codes(self, x: NDArray[Any]) -> Codes:
+    def codes(self, x: NDArray[Any]) -> IntArray:
         raise NotImplementedError
 
     def spell(self, code: int) -> str:
         raise NotImplementedError
 
-    def describe(self, codes: Codes) -> str:
+    def describe(self, codes: IntArray) -> str:
         shown = " or ".join(self.spell(int(code)) for code in codes[:3])
         more = f" or one of {len(codes) - 3} more" if len(codes) > 3 else ""
         return f"{self.name} {shown}{more}"
@@ -87,7 +87,7 @@ class _Marks(_Reading):
         self.questions = questions
         self.size = 2 ** len(questions)
 
-    def codes(self, x: NDArray[Any]) -> Codes:
+    def codes(self, x: NDArray[Any]) -> IntArray:
         total = np.zeros(len(x), dtype=np.int64)
         with np.errstate(all="ignore"):
             for i, (_, holds) in enumerate(self.questions):
@@ -111,7 +111,7 @@ class _Residue(_Reading):
         self.modulus = modulus
         self.size = modulus + 1
 
-    def codes(self, x: NDArray[Any]) -> Codes:
+    def codes(self, x: NDArray[Any]) -> IntArray:
         with np.errstate(all="ignore"):
             k, on = _multiples(x, self.pitch)
         rest = np.zeros(len(x), dtype=np.int64)
@@ -132,7 +132,7 @@ class _LowestBit(_Reading):
 
     size = 2200
 
-    def codes(self, x: NDArray[Any]) -> Codes:
+    def codes(self, x: NDArray[Any]) -> IntArray:
         mantissa, exponent = _taken_apart(x)
         place = exponent + _trailing_zeros(mantissa)
         return np.where(mantissa == 0, 0, np.clip(place + 1100, 1, self.size - 1))
@@ -150,7 +150,7 @@ class _LastBits(_Reading):
         self.width = width
         self.size = 2**width
 
-    def codes(self, x: NDArray[Any]) -> Codes:
+    def codes(self, x: NDArray[Any]) -> IntArray:
         mantissa, _ = _taken_apart(x)
         return (mantissa >> self.shift) & (self.size - 1)
 
@@ -172,7 +172,7 @@ class _Seen(_Reading):
         super().__init__(column)
         self.sides = [np.unique(side[np.isfinite(side)]) for side in (here, there)]
 
-    def codes(self, x: NDArray[Any]) -> Codes:
+    def codes(self, x: NDArray[Any]) -> IntArray:
         total = np.zeros(len(x), dtype=np.int64)
         for i, values in enumerate(self.sides):
             if len(values):
@@ -235,7 +235,7 @@ def recurrences(ranking: tuple[Outputs, ...], columns: Sequence[Any]) -> list[An
     return readings
 
 
-def _chance(codes: Codes, size: int, bins: Codes, side: Codes) -> float:
+def _chance(codes: IntArray, size: int, bins: IntArray, side: IntArray) -> float:
     """p-value of the chi-squared test that, in each bin, the codes say nothing of the side."""
     width = int(bins.max()) + 1
     cells = ((side * width) + bins) * size + codes
@@ -254,7 +254,7 @@ def _chance(codes: Codes, size: int, bins: Codes, side: Codes) -> float:
 # Lattices
 
 
-def _multiples(x: NDArray[Any], pitch: tuple[int, int]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def _multiples(x: NDArray[Any], pitch: tuple[int, int]) -> tuple[NDArray[Any], BoolArray]:
     """Which multiple of ``p / q`` each number is, and whether it is one, up to rounding."""
     p, q = pitch
     whole = x.dtype.kind in "iu"
@@ -403,7 +403,7 @@ def _rounded(value: float, digits: int) -> float:
     return float(f"{value:.{digits - 1}e}")
 
 
-def _reachable(x: NDArray[Any], location: float, scale: float, times: bool) -> NDArray[np.bool_]:
+def _reachable(x: NDArray[Any], location: float, scale: float, times: bool) -> BoolArray:
     """Whether ``location`` plus or minus a scaled logarithm of a multiple of 2**-53 rounds to x."""
     x = np.asarray(x, dtype=float)
     distance = np.abs(x - location)
@@ -420,13 +420,13 @@ def _reachable(x: NDArray[Any], location: float, scale: float, times: bool) -> N
 _log = np.vectorize(math.log, otypes=[float])
 
 
-def _taken_apart(x: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _taken_apart(x: NDArray[Any]) -> tuple[IntArray, IntArray]:
     """Integer mantissa of 53 bits, without sign, and exponent; zero for what is not finite."""
     x = np.asarray(x, dtype=float)
     fraction, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
     return np.abs(fraction * _EXACT).astype(np.int64), exponent.astype(np.int64) - 53
 
 
-def _trailing_zeros(mantissa: NDArray[np.int64]) -> NDArray[np.int64]:
+def _trailing_zeros(mantissa: IntArray) -> IntArray:
     lowest = (mantissa & -mantissa).astype(float)
     return np.where(mantissa == 0, 0, np.frexp(lowest)[1] - 1).astype(np.int64)

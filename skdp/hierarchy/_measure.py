@@ -12,8 +12,9 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from .._random import noise_source
+from .._types import FloatArray, IntArray
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
-from ._tree import Floats, Ints, Tree
+from ._tree import Tree
 
 __all__ = ["Measurement", "exact_shares", "measure", "measured_variances", "noise_quantile"]
 
@@ -25,7 +26,7 @@ _MAX_BUDGETS = 64
 _GAUSSIAN_REACH = 8.0
 
 
-def exact_shares(tree: Tree, shares: ArrayLike) -> Ints:
+def exact_shares(tree: Tree, shares: ArrayLike) -> IntArray:
     """Shares as integers, in units of one millionth; sums along each path are at most 10**6.
 
     More than 64 different shares are rounded down to a grid of 2% steps, because each one needs
@@ -85,11 +86,11 @@ def exact_shares(tree: Tree, shares: ArrayLike) -> Ints:
 class Measurement(NamedTuple):
     """Noisy counts of the nodes and their variances (infinite where nothing was measured)."""
 
-    values: Ints
-    variances: Floats
+    values: IntArray
+    variances: FloatArray
 
 
-def measured_variances(shares: Ints, epsilon: Fraction) -> Floats:
+def measured_variances(shares: IntArray, epsilon: Fraction) -> FloatArray:
     """Exact noise variances for shares in millionths, infinite where the share is 0."""
     variances = np.full(len(shares), np.inf)
     for share in np.unique(shares[shares > 0]).tolist():
@@ -101,7 +102,7 @@ def measured_variances(shares: Ints, epsilon: Fraction) -> Floats:
 def measure(
     tree: Tree,
     bin_counts: ArrayLike,
-    shares: Ints,
+    shares: IntArray,
     epsilon: Fraction,
     *,
     random_state: Any = None,
@@ -209,7 +210,7 @@ def noise_quantile(weights: ArrayLike, variances: ArrayLike, level: float) -> fl
     return std * (x + kernel * float(-ndtri(slack / 2.0)))
 
 
-def _grouped(w: Floats, v: Floats) -> tuple[Floats, Floats, Floats, float]:
+def _grouped(w: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     """Distinct (weight, variance) terms, how often each occurs, and the variance of the rest."""
     if len(w) == 0:
         return w, v, w, 0.0
@@ -232,7 +233,7 @@ def _grouped(w: Floats, v: Floats) -> tuple[Floats, Floats, Floats, float]:
     return np.sqrt(square), variance, times, rest
 
 
-def _reach(w: Floats, v: Floats, times: Floats, alpha: float) -> float:
+def _reach(w: FloatArray, v: FloatArray, times: FloatArray, alpha: float) -> float:
     """A bound that the standardised sum exceeds with probability at most alpha (Chernoff)."""
     if len(w) == 0:
         return 0.0
