@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -370,7 +371,7 @@ def most_frequent_items(
     exact = as_epsilon(epsilon)
     parts = {"counts": 1} if everything else {"selection": 1 - share, "counts": share}
     source = noise_source(random_state)
-    # A basket is a record. In long form a person has several, of which so many count.
+    # A basket is a record. In long form a person has several records, of which ``bound`` count.
     loss = PrivacyLoss(
         exact,
         split_epsilon(exact, parts),
@@ -392,17 +393,7 @@ def most_frequent_items(
         owners = as_column(object_array(names), "persons").identities()
     column = as_column(object_array(entries), "item")
     counts = _bounded_counts(catalogue.encode(column), owners, n_items, bound, source)
-    if everything:
-        noisy = discrete_laplace(counts, loss.parts["counts"], bound, random_state=source)
-        best = np.argsort(-noisy, kind="stable")[:number]
-        found: Any = noisy[best]
-    else:
-        best = top_k(counts, number, loss.parts["selection"], 1, random_state=source)
-        found = None
-        if share:
-            found = discrete_laplace(
-                counts[best], loss.parts["counts"], min(bound, number), random_state=source
-            )
+    best, found = _noisy_best(counts, number, bound, loss.parts, source)
     table = pd.DataFrame({"item": [catalogue.categories[place] for place in best]})
     if found is not None:
         table["count"] = found
@@ -413,6 +404,21 @@ def most_frequent_items(
         "seeded": loss.seeded,
     }
     return table
+
+
+def _noisy_best(
+    counts: IntArray, k: int, bound: int, parts: Mapping[str, Fraction], source: NoiseSource
+) -> tuple[IntArray, IntArray | None]:
+    """The items with the largest counts, and their noisy counts if there is a part for them."""
+    if "selection" not in parts:
+        noisy = discrete_laplace(counts, parts["counts"], bound, random_state=source)
+        best = np.argsort(-noisy, kind="stable")[:k]
+        return best, noisy[best]
+    best = top_k(counts, k, parts["selection"], 1, random_state=source)
+    if "counts" not in parts:
+        return best, None
+    sensitivity = min(bound, k)
+    return best, discrete_laplace(counts[best], parts["counts"], sensitivity, random_state=source)
 
 
 def _plain_list(values: Any, name: str) -> list[Any]:

@@ -320,12 +320,7 @@ def audit(
         representation=representation,
     )
     event = candidates[0].event
-    counts = tuple(
-        sum(event.count(batch) for batch in trials.draw(data, second, side))
-        for side, data in enumerate((dataset, neighbour))
-    )
-    more, less = counts if event.direction == DIRECTIONS[0] else counts[::-1]
-    bound = max(0.0, log_ratio_bound(more, less, second, alpha, event.method))
+    counts, bound = _measured(trials, (dataset, neighbour), event, second, alpha)
     return AuditResult(
         epsilon=claimed,
         epsilon_lower_bound=bound,
@@ -341,6 +336,18 @@ def audit(
         seconds=time.perf_counter() - start,
         name=name or _name(mechanism),
     )
+
+
+def _measured(
+    trials: Trials, pair: tuple[Any, Any], event: Event, n: int, alpha: float
+) -> tuple[tuple[int, int], float]:
+    """Run the second half: how often the event occurs on each side, and the bound."""
+    here, there = (
+        sum(event.count(batch) for batch in trials.draw(data, n, side))
+        for side, data in enumerate(pair)
+    )
+    more, less = (here, there) if event.direction == DIRECTIONS[0] else (there, here)
+    return (here, there), max(0.0, log_ratio_bound(more, less, n, alpha, event.method))
 
 
 def assert_epsilon(
