@@ -1,9 +1,10 @@
 """Randomness: the only module of the package that makes a source of random numbers.
 
-Two kinds are kept apart, because their duties differ. `NoiseSource` feeds the noise of private
-releases and reads the operating system's entropy; whoever predicts it removes the noise.
+There are two kinds, with different duties. `NoiseSource` feeds the noise of private
+releases and reads the operating system's entropy; anyone who predicts it can subtract the noise.
 `sampling_generator` gives ordinary NumPy generators for post-processing of what has been
-released already (synthetic rows, starts of an optimiser), where only quality and speed matter.
+already been released (synthetic rows, starts of an optimiser), where only quality and speed
+matter.
 
 Both are obtained by one call, which is therefore the seam for `skdp.audit.replay`: while a `Tape`
 is recording, every source is the tape.
@@ -69,15 +70,15 @@ def process_mark() -> tuple[int, int]:
 class NoiseSource:
     """Uniform random words for noise, from the operating system's entropy.
 
-    Small requests are served from a buffer of `os.urandom`; each thread has its own, so that no
-    word is handed out twice, and a buffer is dropped when the process id changes, so that forked
+    Small requests are served from a buffer of `os.urandom`. Each thread has its own, so that no
+    word is used twice, and a buffer is dropped when the process id changes, so that forked
     processes do not repeat each other's noise.
 
     Attributes
     ----------
     seeded : bool
         False: words come from the operating system. True: they come from a seed, and noise
-        made of them protects nobody.
+        made of them protects no one.
 
     Notes
     -----
@@ -212,16 +213,16 @@ class NoiseSource:
         records: NDArray[Any] | None = None,
         owners: NDArray[Any] | None = None,
     ) -> NDArray[np.uint64]:
-        """Secret coins that belong to records: one word for each, drawn by itself.
+        """Secret random words that belong to records: one for each, drawn independently.
 
         Parameters
         ----------
         size : int
             How many records there are.
         records : ndarray of shape (size, ...), optional
-            All that is known of each record: equal records must be interchangeable. None: a record
-            is told by its position in the data. Only a tape reads this, to give a record the same
-            coins in a neighbouring data set.
+            Everything known about each record: equal records must be interchangeable. None: a
+            record is identified by its position in the data. Only a tape reads this, to give a
+            record the same words in a neighbouring data set.
         owners : ndarray of int, shape (size,), optional
             The person that each record belongs to. Persons with equal records are interchangeable,
             however they are numbered.

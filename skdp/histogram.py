@@ -32,15 +32,15 @@ _MAX_BARS = 512
 # More bars than this get a band instead of a line each.
 _MAX_WHISKERS = 60
 _BAND = {"color": "black", "alpha": 0.35, "linewidth": 0}
-# Branching of the tree where a budget is prescribed but no tree: near the best of all uniform ones.
+# Default branching when a budget but no tree is given: near the best of all uniform trees.
 _DEFAULT_BRANCHING = 16
-# Power mean that "lengths" are planned for if counts are not negative: found by trial on the five
+# Power mean for planning "lengths" if counts are not negative: found by trial on the five
 # histograms of benchmarks/trees.py, between the mean (1) and the geometric mean (0).
 _NON_NEGATIVE_POWER = 0.25
 
 
 class _Design(NamedTuple):
-    """What will be measured: public, known before a value is read."""
+    """Tree and budget: public, and known before a value is read."""
 
     tree: Tree
     # Code of the attribute at each position of the tree.
@@ -52,15 +52,15 @@ class _Design(NamedTuple):
 class RangeTreeHistogram(PrivateEstimator):
     """Private histogram of one attribute, accurate for ranges of all lengths.
 
-    Besides the bins, sums of consecutive bins are counted with noise, in a tree; the counts are
-    then made consistent by weighted least squares. A long range is read from few large nodes
-    instead of many small ones, and every node gains from its relatives. Which levels to count and
-    how to divide epsilon among them is chosen by the closed-form variance before anything is read.
+    Besides the bins, groups of consecutive bins are counted with noise, in a tree. The counts are
+    then made consistent by weighted least squares. A long range is the sum of a few large nodes
+    instead of many small ones, and consistency makes every node more accurate. The levels to count
+    and their shares of epsilon minimise the closed-form variance, before any data is read.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        All of one ``fit``.
+        Privacy budget spent by one call of ``fit``.
     domain : Domain, Numeric or Categorical, default=None
         Public values of the one attribute. One of ``domain`` and ``bounds`` is required.
     bounds : (float, float), default=None
@@ -84,7 +84,7 @@ class RangeTreeHistogram(PrivateEstimator):
     workload : {"lengths", "all", "quantiles"}, int or sequence of int, default="lengths"
         Ranges that "auto" plans for. "lengths": 1, 2, 4, 8, ... bins, none neglected; "all":
         every range alike; "quantiles": ranges from the first bin on; an integer: ranges of at
-        most so many bins; a sequence: ranges of these lengths.
+        most that many bins; a sequence: ranges of these lengths.
     consistency : {"blue", "iterative"} or None, default="blue"
         "blue" is exact weighted least squares in two passes, "iterative" the algorithm of the
         GBLUE paper (the same up to its tolerance of 1e-6 records, and slower), None answers
@@ -94,11 +94,11 @@ class RangeTreeHistogram(PrivateEstimator):
         Much more accurate where many bins are empty; no longer unbiased. "auto" then plans
         "lengths" with more weight on short ranges, because the bound helps long ranges most.
     max_contributions : int, default=None
-        How many rows of each person count at most, drawn in secret; epsilon is then that of the
-        person. Needs ``unit``. None: epsilon is that of one row.
+        Keep at most this many rows of each person, chosen secretly; epsilon then protects the
+        person. Needs ``unit``. None: epsilon protects one row.
     unit : str, default=None
-        Column of the data, not of the domain, that tells whose a row is. Rows without a value in
-        it are skipped.
+        Column of the data, not of the domain, that identifies the person a row belongs to. Rows
+        without a value in it are skipped.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : int or None, default=None
@@ -131,8 +131,8 @@ class RangeTreeHistogram(PrivateEstimator):
     *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain,
     tree, budget. *Released*: one noisy count for each measured node. *Cost*: a record is counted
     by the nodes of one path from the root to a leaf, whose shares sum to epsilon at most. The
-    paper spends the same epsilon on every level, the root included, needs many sweeps, and
-    proves convergence incompletely; the limit is the same.
+    paper spends the same epsilon on every level, including the root, needs many sweeps, and its
+    proof of convergence is incomplete; the limit is the same.
 
     References
     ----------
@@ -418,7 +418,7 @@ class RangeTreeHistogram(PrivateEstimator):
             }
         )
 
-    # -- questions
+    # -- queries
 
     def count(
         self, query: Any = None, *, return_interval: bool = False, level: float = 0.95
@@ -622,7 +622,7 @@ class RangeTreeHistogram(PrivateEstimator):
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
         level : float, default=0.95
-            Confidence of the band, for each bar by itself. Bars of many bins (there are at most
+            Confidence of the band, for each bar separately. Bars of many bins (there are at most
             512) have the exact error of their sum.
 
         Returns
@@ -710,7 +710,7 @@ class RangeTreeHistogram(PrivateEstimator):
                 "the interval cut at 0 and widened to hold the value"
             )
         if ((leaf_weights > 0) & (leaf_weights < 1)).any():
-            guarantee += "; what is covered in part counts in proportion, which is taken as true"
+            guarantee += "; a partly covered bin counts in proportion, which is assumed exact"
         return QueryResult(value, std, low, high, guarantee + ".")
 
     def _has_shortcut(self, query: Any) -> bool:
@@ -774,7 +774,7 @@ class RangeTreeHistogram(PrivateEstimator):
             )
         else:
             std = np.sqrt(self.blue_.range_variances(edges[:-1], edges[1:]))
-        # The law of one bar in the middle stands for all: they differ in scale, hardly in shape.
+        # One bar in the middle gives the shape for all: they differ mainly in scale.
         middle = (len(edges) - 1) // 2
         weights = np.zeros(len(self.codes_))
         weights[edges[middle] : edges[middle + 1]] = 1.0
@@ -802,7 +802,7 @@ class RangeTreeHistogram(PrivateEstimator):
 
 
 def _own(tree: Tree) -> Tree:
-    """A checked copy of a tree, without what is derived from it: nobody else has hold of it."""
+    """A checked copy of a tree, without cached results, which the caller cannot change."""
     return Tree(tree.parent, tree.lower, tree.upper, tree.order)
 
 
@@ -849,7 +849,7 @@ def _listed(query: Any) -> tuple[list[Any], bool]:
 def _position(attribute: Numeric, values: np.ndarray, *, closed: bool) -> np.ndarray:
     """Values as positions in bins, clipped; ``closed`` counts an integer itself as passed."""
     if np.isnan(values).any():
-        raise ValueError("NaN is no end of a range; use an infinity for an open end.")
+        raise ValueError("NaN cannot be an end of a range; use an infinity for an open end.")
     if attribute.integer:
         values = np.floor(values) + 1 if closed else np.ceil(values)
     position = np.interp(values, attribute.edges, np.arange(attribute.n_values + 1))

@@ -30,30 +30,31 @@ _GRID = 2**10
 _LABEL_SHARE = 0.05
 # Classes rarer than this part of an even share weigh no more than such a class.
 _RAREST = 0.25
-# Tables of cells by classes are dense up to here.
+# Tables of cells by classes are dense up to this size.
 _DENSE = 2**22
 
 
 class DPTopKSelector(SelectorMixin, PrivateEstimator):
-    """Select the k features that tell most about a target, privately.
+    """Select the k most informative features for a target, privately.
 
-    Every feature is scored by itself, on the cells of its public domain. For classes the score
+    Every feature is scored separately, on the cells of its public domain. For classes the score
     is the weighted number of records that are right if every cell votes for one class; a record
     counts in inverse proportion to the size of its class, so that a rare class matters. For a
     numeric target it is the sum over cells of the distance between the cell's total and what the
-    overall mean would give. What chance alone would give a feature of so many cells is taken off.
+    overall mean would give. The score that an uninformative feature with as many cells would get
+    by chance is subtracted.
 
     Parameters
     ----------
     k : int, default=10
         Number of features to select.
     epsilon : float, default=1.0
-        All of one ``fit``.
+        Privacy budget spent by one call of ``fit``.
     domain : Domain, attribute, or list of attributes
-        Public range or categories of every column, required. One attribute stands for all
+        Public range or categories of every column, required. One attribute is used for all
         columns of an array.
     target : str, default=None
-        Column of the domain that the features are to tell about; ``fit(X, y)`` puts y there.
+        Column of the domain that the features should predict; ``fit(X, y)`` puts y there.
         A Categorical is a class, a Numeric a number.
     classes : sequence, default=None
         Shorthand for a categorical label that the domain lacks.
@@ -274,7 +275,7 @@ class _ByNumber:
 
 
 def _by_chance(spread: float, size: int, total: float) -> float:
-    """The most that a feature of ``size`` cells which tells nothing gains on average.
+    """Largest mean gain of an uninformative feature of ``size`` cells.
 
     In a cell of m records it is at most spread * sqrt(m), and the sum over cells of sqrt(m) is
     largest where all have equally many.
@@ -309,22 +310,22 @@ def most_frequent_items(
     epsilon : number or Fraction, default=1.0
         Privacy parameter of everything that is returned, for one PERSON.
     max_items : int
-        Contribution bound: of a person with more different items so many count, drawn at
-        random. A small bound needs less noise and counts less of large baskets.
+        Contribution bound: a random subset of this size counts for a person with more different
+        items. A small bound needs less noise but counts less of large baskets.
     persons : array-like of shape (n_rows,), default=None
-        Numbers, text or dates that say whose each row is. Rows without are skipped.
+        Numbers, text or dates that identify the person of each row. Rows without one are skipped.
     count_share : number, default=0.2
-        Part of epsilon for noisy counts of the items found, where they are not free. 0 leaves
-        them out.
+        Part of epsilon for noisy counts of the items found, if counts are not free. 0 gives no
+        counts.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None draws from the operating system. An int is for experiments only: no guarantee.
 
     Returns
     -------
     DataFrame
-        Columns "item", best first, and "count": the noisy number of persons who have it, as
+        Columns "item", best first, and "count": the noisy number of persons with it, as
         far as ``max_items`` lets them count. ``attrs["privacy_loss"]`` says what it cost, by
         part, and whether it was seeded.
 
@@ -340,7 +341,7 @@ def most_frequent_items(
     There are two ways, and the one with less noise is taken; it depends on ``k``, ``max_items``
     and ``count_share`` only. Either all counts get discrete Laplace noise of scale ``max_items`` /
     epsilon, and the k largest are reported with their counts; or k are selected by `top_k` with
-    noise of scale k / epsilon, and their counts are measured with what is left of epsilon.
+    noise of scale k / epsilon, and their counts are measured with the rest of epsilon.
 
     Examples
     --------
@@ -456,7 +457,7 @@ def _items(basket: Any) -> list[Any]:
             return basket.ravel().tolist()
         single = isinstance(basket, str | bytes) or not isinstance(basket, Iterable)
         return [basket] if single else list(basket)
-    except Exception:  # a basket that cannot be looked through: an error would tell of it
+    except Exception:  # a basket that cannot be looked through: an error would reveal it
         return []
 
 

@@ -1,4 +1,4 @@
-"""Charges in an SQLite file that several processes share."""
+"""The store of a ledger in an SQLite file, which several processes may share."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ class FileStore:
     def _read_newest(
         self, connection: sqlite3.Connection, row: int | None = None
     ) -> tuple[Any, ...] | None:
-        """The newest charge, or that of a row: what tells it from every other one."""
+        """The columns that identify the newest charge, or the charge of a row."""
         token = "token" if self._version(connection) > 1 else "''"
         which = "ORDER BY id DESC LIMIT 1" if row is None else "WHERE id = ?"
         found: tuple[Any, ...] | None = connection.execute(
@@ -351,8 +351,8 @@ class FileStore:
                 mode = path.stat().st_mode
             except OSError:
                 continue
-            # An administrator may write anything; a file that nobody may write was protected
-            # on purpose.
+            # An administrator may write any file, but a file without any write permission was
+            # protected on purpose.
             if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(
                 path, os.W_OK
             ):

@@ -205,7 +205,7 @@ class PrivacyLedger:
         return ledger_html(entries, self.name, self.epsilon, self.path)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the budget as one bar: what each name has spent, and what is left.
+        """Draw the budget as one bar: epsilon spent under each name, and epsilon left.
 
         Parameters
         ----------

@@ -113,7 +113,7 @@ def _table(entries: Entries) -> str:
 
 
 def plot_budget(entries: Entries, name: str | None, total: Fraction | None, ax: Any = None) -> Any:
-    """Draw the budget as one bar: what each name has spent, and what is left."""
+    """Draw the budget as one bar: epsilon spent under each name, and epsilon left."""
     import matplotlib.pyplot as plt
 
     if ax is None:

@@ -23,12 +23,12 @@ __all__ = ["AuditResult", "assert_epsilon", "audit", "reachable_epsilon"]
 
 @dataclass(frozen=True)
 class AuditResult(Result):
-    """What an audit found.
+    """Result of an audit: a lower bound on the privacy loss.
 
     Attributes
     ----------
     epsilon : float
-        The privacy loss that was claimed.
+        The claimed privacy loss.
     epsilon_lower_bound : float
         The mechanism's true loss is at least this, at the stated confidence. 0 if nothing
         was found: a probability ratio can always be bounded by one.
@@ -42,12 +42,12 @@ class AuditResult(Result):
     n_trials : int
         Trials on each data set; half of them chose the event.
     reachable : float
-        The largest bound that so many trials could have given, had the data sets never led to
-        a common output.
+        The largest bound that this number of trials could have given, reached if the two data
+        sets had no output in common.
     counts : tuple of two int
         Trials of the second half that fell into the event, on the data set and the neighbour.
     candidates : list of (str, float)
-        Best event of each kind and the bound that it promised in the first half.
+        Best event of each kind and the bound that the first half predicted for it.
     dataset, neighbour : object
         The pair audited (the one found, if it was searched for).
     relation : str

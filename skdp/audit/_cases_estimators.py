@@ -38,7 +38,7 @@ from ..synthesis import (
 )
 from ._cases import AuditCase, audited, synopsis_features
 
-# Estimators on data sets of a few records: a record among few changes most.
+# Estimators on data sets of a few records, where one record changes most.
 
 _LINE = Domain({"x": Numeric(0, 4, bins=4)})
 _PLANE = Domain({"x": Numeric(0, 3, bins=3), "s": Categorical(["a", "b"])})
@@ -104,7 +104,7 @@ def _() -> AuditCase:
     return line_case(GridSynthesizer(1.0, domain=_LINE, rule="identity"))
 
 
-# One person with many more rows than count, of two kinds.
+# One person with many more rows than are kept, of two kinds.
 _PERSONS = pd.DataFrame(
     {"x": [0.5, 2.5, *[0.5] * 6, *[2.5] * 6], "who": ["ann", "bea", *["cyd"] * 12]}
 )
@@ -135,7 +135,7 @@ def _() -> AuditCase:
 
 
 def _node_features(histogram: Any) -> Any:
-    """All noisy counts of a histogram, the measured nodes apart from what is made of them."""
+    """All noisy counts of a histogram, without the estimates computed from them."""
     return "", histogram.noisy_counts_
 
 
@@ -188,8 +188,8 @@ def _grid_features(release: Any) -> Any:
 
 
 def _grid_case(estimator: Any, **options: Any) -> AuditCase:
-    # Enough records for grids of several cells to be candidates; the last one is removed, an
-    # outsider of its cell.
+    # Enough records for grids of several cells to be candidates. The last record is removed; its
+    # label is rare in its cell.
     rows = pd.DataFrame({"x": [0.5] * 15 + [2.5] * 15, "s": ["a"] * 14 + ["b"] * 15 + ["a"]})
     features = {"features": _grid_features}
     return AuditCase(
@@ -259,7 +259,7 @@ def _() -> AuditCase:
 
 @audited("PairViewSynthesizer")
 def _() -> AuditCase:
-    # The published error is that of 2,000 random queries, which take their time.
+    # The published error comes from 2,000 random queries, which take long.
     return line_case(PairViewSynthesizer(1.0, domain=_LINE), n_trials=2_000, quick_trials=300)
 
 
@@ -327,7 +327,7 @@ def _() -> AuditCase:
 
 @audited("DPKMeans, a tree and a round")
 def _() -> AuditCase:
-    # The boxes themselves are new in nearly every release; what is computed from them is compared.
+    # Nearly every release has other boxes, so only what is computed from them is compared.
     def released(estimator: Any) -> Any:
         return np.append(estimator.cluster_centers_.ravel(), estimator.cluster_counts_)
 

@@ -25,7 +25,7 @@ from ._cases import AuditCase, audited
 
 _ARRAYS = {"n_trials": 1_000_000, "quick_trials": 100_000}
 _SINGLE = {"n_trials": 200_000, "quick_trials": 10_000}
-# Far enough behind that the outsider's share changes by nearly the whole factor.
+# The second score is low enough that its probability changes by nearly the whole factor.
 _SCORES, _NEXT_SCORES = [3, 0], [4, 0]
 _ANSWERS = {"relation": "answers"}
 
@@ -92,7 +92,7 @@ def _() -> AuditCase:
 
 @audited("top_k")
 def _() -> AuditCase:
-    # The two favourites move, the outsider stays: it is selected at all with 1/e of the chance.
+    # The two best scores move, the others stay: their chance of selection changes by a factor e.
     return AuditCase(
         lambda scores: top_k(scores, 2, 1.0, 1), [4, 4, 0, 0], [5, 5, 0, 0], 1.0, **_SINGLE
     )
@@ -111,8 +111,8 @@ def _() -> AuditCase:
     )
 
 
-# Streams of queries just below the threshold, then one just above it: the negative answers together
-# tell the most, and cost the most if the threshold's noise does not pay for them.
+# Streams of queries just below the threshold, then one just above it: together the negative answers
+# reveal the most, and they cost the most if the noise of the threshold does not cover them.
 
 _STREAM = {"n_trials": 50_000, "quick_trials": 6_000}
 
@@ -173,7 +173,7 @@ def _() -> AuditCase:
 
 @audited("most_frequent_items")
 def _() -> AuditCase:
-    # One person has the outsider: bounded to one item of two, it is counted or not.
+    # One person has the rare item c.
     def mechanism(baskets: list[list[str]]) -> Any:
         found = most_frequent_items(baskets, 2, ["a", "b", "c"], 1.0, max_items=2)
         return tuple(found["item"]), tuple(found["count"])

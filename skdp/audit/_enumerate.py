@@ -188,7 +188,7 @@ def geometric_law(ratio: Any, size: int, *, two_sided: bool = False) -> dict[int
     ratio : Fraction or float
         ``exp(-epsilon / sensitivity)``: each value is that much less likely than the one before.
     size : int
-        Largest value kept apart.
+        Largest value listed separately.
     two_sided : bool, default=False
         The discrete Laplace law instead of the one-sided one.
     """

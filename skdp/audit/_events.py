@@ -110,7 +110,7 @@ def choose(
     if width == 0 and tokens > 0.5 * 2 * first:
         warnings.warn(
             f"{tokens} different outputs in {2 * first} trials, and none of them is numeric: "
-            "events of single outputs say next to nothing. Give features=, a function from an "
+            "events of single outputs carry almost no evidence. Give features=, a function from an "
             "output to numbers or to a coarser value.",
             UserWarning,
             stacklevel=3,
@@ -129,7 +129,7 @@ def choose(
     )
     if not candidates:
         raise ConstantOutputError(
-            "The outputs carry nothing to look at: they are all empty, or hardly any two differ."
+            "The outputs carry no information: they are all empty, or hardly any two differ."
         )
     return candidates
 
@@ -183,7 +183,7 @@ def _search(
             sets = _best_sets(reading, few_ranking, few_cutting, n, alpha, caution)
             screened.append((max((c.predicted for c in sets), default=-np.inf), reading))
         order = sorted(range(len(screened)), key=lambda i: -screened[i][0])
-        # Rare tuples say little in the screening and much in the long run.
+        # Rare tuples show little in the screening but much in a long run.
         readings = [
             screened[i][1]
             for place, i in enumerate(order)
@@ -192,7 +192,7 @@ def _search(
     candidates: list[Candidate] = []
     for reading in readings:
         candidates += _best_sets(reading, ranking, cutting, n, alpha, caution)
-    # An event that can be read off the output is preferred to a nearly equal one that cannot.
+    # An event that is visible in the output is preferred to a nearly equal one that is not.
     return sorted(
         candidates, key=lambda c: -c.predicted + (0.01 if _is_opaque(c.event.reading) else 0.0)
     )
@@ -219,7 +219,7 @@ def _best_sets(
         return []
     distinct, counts = table
     size = len(cutting[0])
-    # The more codes, the luckier the luckiest.
+    # With more codes, the best of them is more likely to be luck.
     caution += min(0.5 * np.log10(len(distinct)), 2.0)
     candidates = []
     for flip, direction in enumerate(DIRECTIONS):
@@ -234,7 +234,7 @@ def _best_sets(
         orders += [np.argsort(z * error - log_ratio, kind="stable") for z in (0.0, 1.0, 2.0, 3.0)]
         best = (-np.inf, ascending[:1])
         for i, order in enumerate(orders):
-            # The last set of each order is everything, which says nothing.
+            # The last set of each order holds every output, which is no evidence.
             bounds = _predicted(
                 np.cumsum(more_cut[order[:-1]]),
                 np.cumsum(less_cut[order[:-1]]),

@@ -16,7 +16,7 @@ from ._readings import LARGEST, Atoms, Binned, Column, Statistic, Structure, Tup
 from ._trials import Outputs, Vocabulary
 from ._written import written_readings
 
-_ATOMS = 4096  # single values that one reading tells apart
+_ATOMS = 4096  # single values that one reading distinguishes
 _COLUMNS = 64  # columns looked at one by one
 
 
@@ -94,10 +94,10 @@ def _joint(fine: list[Binned], extra: list[Any], both: Outputs, side: IntArray) 
     ]
     statistics.append(_additive(fine, extra, both, side))
     joint: list[Any] = [Binned(statistic, _cuts(statistic(both))) for statistic in statistics]
-    # Numbers that never change, such as parameters of the release, say nothing in a tuple.
+    # Numbers that never change, such as parameters of the release, add nothing to a tuple.
     parts = [reading for reading in fine if np.ptp(reading(both)) > 0] or fine[:1]
     if len(parts) > 12:
-        # Many numbers: tuples of the most telling ones, so that tuples repeat at all.
+        # Many numbers: tuples of the most informative ones, so that tuples repeat.
         apart = _separation(rows[:, [reading.statistic.index for reading in parts]], side)
         parts = [parts[j] for j in np.sort(np.argsort(-apart)[:6])]
     for level in (2, 4, 8, 16):
@@ -123,7 +123,7 @@ def _additive(fine: list[Binned], extra: list[Any], both: Outputs, side: IntArra
     for reading in fine:
         codes = reading(both)
         here = [np.bincount(codes[side == s], minlength=reading.size) + 0.5 for s in (0, 1)]
-        # Bins seen a few times say little: shrink toward a ratio of one.
+        # Bins seen a few times carry little evidence: shrink toward a ratio of one.
         weight = (here[0] + here[1]) / (here[0] + here[1] + 20)
         tables.append(weight * np.log((here[0] / here[0].sum()) / (here[1] / here[1].sum())))
 
@@ -137,14 +137,14 @@ def _additive(fine: list[Binned], extra: list[Any], both: Outputs, side: IntArra
 
 
 def _boosted(both: Outputs, side: IntArray, d: int) -> list[Binned]:
-    """The score of a classifier that tells the two data sets' outputs apart, if it can be had."""
+    """The score of a classifier that separates the two sides, if one can be fitted."""
     half = len(both) // 2
     train = sampling_generator(0).permutation(len(both))[: min(half, 40_000)]
     model = HistGradientBoostingClassifier(
         max_iter=60, max_leaf_nodes=15, min_samples_leaf=50, early_stopping=False, random_state=0
     )
     rows = _without_infinities(both.numbers)
-    # It does not take columns of fewer than two numbers, which tell nothing.
+    # The classifier rejects columns with fewer than two values, which carry no information.
     known = np.array(
         [j for j, x in enumerate(rows[train].T) if len(np.unique(x[np.isfinite(x)])) > 1], dtype=int
     )

@@ -41,7 +41,7 @@ class ReplayResult(Result):
     Attributes
     ----------
     epsilon : float
-        The privacy loss that was claimed.
+        The claimed privacy loss.
     loss : float
         Largest privacy loss of all runs, in units of epsilon: no output that was tried is more than
         ``exp(loss)`` times as likely on one data set as on the other. Infinite if runs diverged.
@@ -174,7 +174,7 @@ def replay(
         ``data``.
     epsilon : number, optional
         The claimed privacy loss. Needed for a function; default for an estimator: that of its
-        ``privacy_loss_`` after the fit, the least of all runs.
+        ``privacy_loss_`` after the fit, the smallest of all runs.
     random_state : int, default=0
         Seed of the outputs and of all other random numbers, so that a replay is reproducible.
     name : str, optional
@@ -279,7 +279,7 @@ class _Tally:
     """What has been seen in the pairs of runs so far."""
 
     def __init__(self, epsilon: Any) -> None:
-        # Without a given claim, the least of all runs.
+        # Without a given claim, the smallest of all runs.
         self.given = epsilon is not None
         self.claimed = None if epsilon is None else float(as_epsilon(epsilon))
         self.worst = -math.inf

@@ -182,7 +182,7 @@ class _Tape(Tape):
             if len(ids) != size:
                 self.refuse(
                     f"{size} coins were drawn for records by position in {entry.site}, but the "
-                    f"data set has {len(ids)} records, so it is not known whose coin is whose."
+                    f"data set has {len(ids)} records, so coins cannot be matched to records."
                 )
             tokens = [(place.to_bytes(8, "little"),) for place in ids]
         else:
@@ -197,7 +197,7 @@ class _Tape(Tape):
 
 
 def _owned(rows: list[bytes], owners: NDArray[Any]) -> Iterator[tuple[bytes, ...]]:
-    """What tells a record of a person: all that the person has, and the record's place in it."""
+    """What identifies a record of a person: all records of the person, and its place among them."""
     belongings: dict[int, list[bytes]] = defaultdict(list)
     for row, owner in zip(rows, owners.tolist(), strict=True):
         belongings[owner].append(row)

@@ -31,7 +31,7 @@ _NUMBERS = 8  # numbers of one output that are looked at in this way
 _LOOKED_UP = 2  # numbers of one output that are compared with all earlier ones
 _KEEP = 6  # readings that join, at most
 _CHANCE = 1e-4  # p-value from which on a reading joins
-_FEW = 512  # so many values have a bin each: nothing is left to see
+_FEW = 512  # up to this many values have a bin each: nothing more can show
 _MODULI = (16, 9, 5, 7, 11, 13)
 _EXACT = 2.0**53  # from here on doubles skip integers
 
@@ -191,7 +191,7 @@ def written_readings(
     numbers: Sequence[float],
     representation: bool,
 ) -> list[Any]:
-    """Readings whose codes differ between the two sides of ``fitting``, most telling first.
+    """Readings whose codes differ between the two sides of ``fitting``, most informative first.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ class Workload:
     Attributes
     ----------
     lengths : tuple of int
-        In bins; each stands for the ranges of this length at all positions.
+        In bins; each means the ranges of this length at all positions.
     weights : tuple of float
         Sum 1.
     power : float
@@ -105,7 +105,7 @@ def as_workload(workload: Any, n_bins: int) -> Workload:
           root mean square of their variances counts.
         - ``"all"``: every range is equally likely; their mean variance counts.
         - ``"quantiles"``: ranges from the first bin to any other.
-        - an integer: ranges of at most so many bins; a sequence: ranges of these lengths. Their
+        - an integer: ranges up to that many bins; a sequence: ranges of these lengths. Their
           mean variance counts.
     n_bins : int
 
@@ -415,7 +415,7 @@ class LevelPlan:
 
 
 def plan_levels(n_bins: int, workload: Workload) -> LevelPlan:
-    """Levels and shares with the least closed-form variance for a workload.
+    """Levels and shares with the smallest closed-form variance for a workload.
 
     Levels are chosen among 1, 2, 4, ... nodes and the bins themselves, from which
     `level_tree` makes a tree; the root is measured only if that pays. The search is

@@ -59,7 +59,7 @@ def exact_shares(tree: Tree, shares: ArrayLike) -> IntArray:
     if (spent > 1 + 1e-6).any():
         leaf = int(np.argmax(spent))
         raise ValueError(
-            f"The nodes above leaf {leaf} get {spent[leaf]:.6g} times epsilon in all, more than "
+            f"The nodes above leaf {leaf} get {spent[leaf]:.6g} times epsilon in total, more than "
             "1: a record is counted by every one of them. Scale the shares."
         )
     whole = np.floor(s * SHARE_UNIT + 1e-3).astype(np.int64)
@@ -115,7 +115,7 @@ def measure(
     bin_counts : array-like of int, shape (n_bins,)
         Exact and private.
     shares : ndarray of int64, shape (n_nodes,)
-        From `exact_shares`: in millionths, at most 10**6 in all on each path.
+        From `exact_shares`: in millionths; they sum to at most 10**6 on each path.
     epsilon : Fraction
         What the whole tree costs.
     random_state : None, int or NoiseSource, default=None
@@ -140,7 +140,7 @@ def measure(
     if shares.shape != (tree.n_nodes,) or shares.dtype.kind not in "iu" or (shares < 0).any():
         raise ValueError("shares must be those of exact_shares: one integer for each node.")
     if (tree.spread_down(shares.astype(np.float64)) > SHARE_UNIT).any():
-        raise ValueError("The shares of some path exceed 1 in all: take those of exact_shares.")
+        raise ValueError("The shares of some path sum to more than 1: use those of exact_shares.")
     counts = tree.node_counts(np.asarray(bin_counts, dtype=np.int64))
     values = np.zeros(tree.n_nodes, dtype=np.int64)
     source = noise_source(random_state)

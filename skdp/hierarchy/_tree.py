@@ -1,4 +1,4 @@
-"""Rooted trees over bins as arrays, and the sweeps over them that everything else is made of."""
+"""Rooted trees over bins as arrays, and the two sweeps that all algorithms on them use."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Tree:
     """A rooted tree over consecutive positions (bins), as arrays in level order.
 
     Use :meth:`from_parents`, :meth:`from_intervals`, `perfect_tree`, `balanced_tree` or
-    `level_tree`; the constructor takes the arrays as they are kept, and checks them. They are
-    copied and cannot be written to.
+    `level_tree`; the constructor takes the arrays as they are stored, and checks them. They are
+    copied and read-only.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ class Tree:
     Raises
     ------
     ValueError
-        If the nodes are not in level order, or the children of some node do not tile it: what a
-        record costs is counted along one path, which holds only if no two nodes of a level
+        If the nodes are not in level order, or the children of some node do not tile it: the cost
+        of a record is computed along one path, which is correct only if no two nodes of a level
         overlap.
     """
 
@@ -260,7 +260,7 @@ class Tree:
         lower = self.spread_down(shift).astype(np.int64)
         return lower, lower + width.astype(np.int64)
 
-    # -- the two sweeps that everything is made of
+    # -- the two sweeps that all algorithms use
 
     def sum_up(
         self,
@@ -414,7 +414,7 @@ class Tree:
 
 
 def _check_tree(parent: IntArray, lower: IntArray, upper: IntArray, order: IntArray) -> None:
-    """Refuse arrays that are no tree of tiles in level order, by one look at each node."""
+    """Raise ValueError unless the arrays are a tree of tiles in level order; linear time."""
     n = len(parent)
     if n == 0 or not n == len(lower) == len(upper) == len(order):
         raise ValueError(

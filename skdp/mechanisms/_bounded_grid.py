@@ -13,14 +13,14 @@ from .._validation import as_fraction
 
 
 class BoundedGrid(NamedTuple):
-    """Integers that stand for bounded real numbers, so that sums of them are exact.
+    """A grid that maps bounded real numbers to integers, so that sums are exact.
 
     Attributes
     ----------
     lower, upper : Fraction
         Values are clipped to these.
     step : Fraction
-        Width of the grid: the integer k stands for k * step.
+        Width of the grid: the integer k means k * step.
     """
 
     lower: Fraction

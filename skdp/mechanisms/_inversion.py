@@ -44,7 +44,7 @@ _UNDECIDED = np.iinfo(np.int16).min
 
 
 def decimal_context(digits: int) -> decimal.Context:
-    """Arithmetic of so many digits, whatever the user has set for decimal numbers."""
+    """Decimal arithmetic with this many digits, independent of the user's settings."""
     return decimal.Context(
         prec=digits,
         rounding=decimal.ROUND_HALF_EVEN,
@@ -55,7 +55,7 @@ def decimal_context(digits: int) -> decimal.Context:
 
 
 # Neighbouring digit groups need the same few powers. Here as below ``typed``: a float and a
-# Fraction may be equal, and are read as different numbers all the same (see `as_fraction`).
+# Fraction may be equal, but are read as different numbers (see `as_fraction`).
 @lru_cache(maxsize=256, typed=True)
 def _exp_interval(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
     """Integers lo <= exp(-numerator / denominator) * 2**bits <= hi, at most 3 apart."""
@@ -172,7 +172,7 @@ class _Thresholds:
 
         A product of lower bounds, truncated, is a lower bound of the next E(e) / divisor. With
         ``top`` above the first of them, its error grows by at most 3 top (error of the ratio)
-        and 1 (truncation) a step. The rare threshold that this leaves open is computed by itself.
+        and 1 (truncation) a step. The rare threshold that this leaves open is computed separately.
         """
         # The divisor of a digit can be as small as the rate.
         precision = 128 + self.denominator.bit_length()
@@ -371,7 +371,7 @@ def _digit_table(rate: Fraction, step: int, size: int) -> _Table:
     return _Table(thresholds, np.arange(size - 1, -1, -1, dtype=np.int64), None, size - 1)
 
 
-# A large table takes 128 kB a group, at most a few groups: some 25 MB in all.
+# A large table takes 128 kB a group, at most a few groups: some 25 MB in total.
 @lru_cache(maxsize=64, typed=True)
 def _large_sampler(epsilon: Any, sensitivity: Any, signed: bool) -> _Sampler:
     return _Sampler(noise_rate(epsilon, sensitivity), signed, many=True)

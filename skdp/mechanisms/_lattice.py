@@ -15,7 +15,7 @@ from .._validation import as_fraction
 # Integer answers and thresholds are clamped to +-REACH: beyond it, noise of any admitted scale
 # decides as for the limit itself, and sums with noise (below 2**62) fit into 64 bits.
 REACH = 2**60
-# Answers on a lattice are clamped to so many steps: doubles still hold halves of a step there.
+# Answers on a lattice are clamped to this many steps, where doubles still hold half steps.
 LATTICE_REACH = 2**51
 # Up to here the error of one floating-point division cannot hide a whole step.
 LATTICE_SURE = 2**46

@@ -58,7 +58,7 @@ def discrete_laplace(
     sensitivity : int or Fraction, default=1
         Largest sum of absolute changes over all ``values`` when one record is added or removed.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None draws from the operating system. An int is for experiments only: no guarantee.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def above_threshold(
     sensitivity : int or Fraction, default=1
         Largest change of a value when one record is added or removed.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None draws from the operating system. An int is for experiments only: no guarantee.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def geometric(
     sensitivity : int or Fraction, default=1
         Shift that the noise has to hide at ``epsilon``.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None draws from the operating system. An int is for experiments only: no guarantee.
 
     Returns
     -------
@@ -359,7 +359,7 @@ def bounded_sum(
         the largest power of two that is at most ``max(abs(lower), abs(upper)) / 2**20``: fine
         beside the noise, and integers within bounds below 2**20 are kept exactly.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None draws from the operating system. An int is for experiments only: no guarantee.
 
     Returns
     -------

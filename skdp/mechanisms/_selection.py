@@ -51,7 +51,7 @@ def _deficits(scores: NDArray[np.integer], best: Any) -> IntArray:
     """How far each score is below ``best``, exactly.
 
     Differences of 64-bit integers wrap around in unsigned arithmetic to the right value. Noise
-    never reaches 2**62, so whatever is further behind than that loses either way.
+    never reaches 2**62, so a score further behind than that loses in any case.
     """
     gaps = np.asarray(best).astype(np.uint64) - scores.astype(np.uint64)
     return np.minimum(gaps, np.uint64(LIMIT + 1)).astype(np.int64)
@@ -81,7 +81,7 @@ def noisy_max(
         candidate is selected in each. Each selection costs ``epsilon``; if a record can change
         the scores of one segment only, all together cost ``epsilon``.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None draws from the operating system. An int is for experiments only: no guarantee.
 
     Returns
     -------
@@ -189,7 +189,7 @@ def top_k(
         `exponential` mechanism at epsilon / k among those that are left. "peeling" is what the
         literature compares with; it is slower and errs more.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None draws from the operating system. An int is for experiments only: no guarantee.
 
     Returns
     -------
@@ -261,7 +261,7 @@ def permute_and_flip(
     score_range : int
         The range R, as in `noisy_max`; the coefficient is epsilon / R.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None draws from the operating system. An int is for experiments only: no guarantee.
 
     Returns
     -------
@@ -315,7 +315,7 @@ def exponential(
     score_range : int
         The range R, as in `noisy_max`; P(i) is proportional to exp(epsilon / R * score_i).
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None draws from the operating system. An int is for experiments only: no guarantee.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""Sparse vector: which of many queries are above a threshold, paying only for those that are.
+"""Sparse vector: find the queries above a threshold, and pay only for those.
 
-All of it happens on integers: integer answers as they are, others on a declared lattice, each
-answer rounded to it by itself. The noise is drawn exactly.
+Everything is computed on integers: integer answers as they are, real answers on a declared lattice,
+each rounded separately. The noise is drawn exactly.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _CHUNK = 2**16
 
 
 class SparseVector:
-    """Tell which queries of a stream are above a threshold; negative answers are free.
+    """Find the queries of a stream that are above a threshold; negative answers are free.
 
     The whole epsilon is spent when the object is made. It then answers any number of queries,
-    chosen in the light of earlier answers if need be, until ``cutoff`` of them were positive.
+    possibly chosen after earlier answers, until ``cutoff`` of them were positive.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class SparseVector:
         answer: a sum of floats can change by more than its terms, a sum of integers cannot.
     monotonic : bool, default=False
         One record moves all queries in the same direction, as it does all counts. The noise of
-        a query is then half as wide. It is the caller's promise: a stream that breaks it cannot
+        a query is then half as wide. This is not checked: a stream that breaks it cannot
         be detected, and costs up to twice the part "comparisons" of epsilon.
     lattice : number, default=None
         None: answers are integers. A number: answers are real, and each is rounded to the nearest
@@ -75,9 +75,9 @@ class SparseVector:
         Part of epsilon, at least 0 and below 1, for noisy answers of the positive queries.
     expected_queries : int, default=None
         Public guess of the length of the stream. The threshold is then raised, where it is too
-        low for the noise, until so many queries with true answers of ``quiet_level`` would give
-        cutoff / 2 positives on average. It costs nothing, protects no less if it is wrong, and
-        keeps the positives from being used up by noise.
+        low for the noise, until this many queries with true answers of ``quiet_level`` would give
+        cutoff / 2 positives on average. It costs nothing, and privacy does not depend on it. It
+        prevents noise from using up the positives.
     quiet_level : number, default=0
         Public guess of the answer of most queries, for ``expected_queries``.
     variant : {"standard", "dwork-roth"}, default="standard"
@@ -88,7 +88,7 @@ class SparseVector:
     ledger : PrivacyLedger, default=None
         Charged with epsilon when the object is made.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None draws from the operating system. An int is for experiments only: no guarantee.
 
     Attributes
     ----------
@@ -267,7 +267,7 @@ class SparseVector:
         ----------
         value : int, or number where a ``lattice`` is declared
             Its true answer. Beyond +-2**60 (on a lattice: 2**51 steps) it is clamped. NaN counts
-            as lower than everything: an error would tell that the answer is missing.
+            as lower than everything: an error would reveal that the answer is missing.
 
         Returns
         -------
@@ -296,7 +296,7 @@ class SparseVector:
         Returns
         -------
         ndarray of bool, shape (m,)
-            The answers. It ends with the last positive one that was left: m < n says that the
+            The answers. It ends with the last positive answer available: if m < n, the
             queries from place m on were not answered.
 
         Raises
@@ -578,12 +578,12 @@ def sparse_vector_top_k(
     sensitivity, monotonic
         As in `SparseVector`.
     raise_by : number, default=0
-        Raises the threshold by so many standard deviations of the comparison. A high threshold
-        lets few wrong ones in, and what is missed now may be found in a later pass.
+        Raises the threshold by this many standard deviations of the comparison. A high threshold
+        gives few false positives, and what is missed now may be found in a later pass.
     max_passes : int, default=1000
         Public limit; fewer than k are returned if it is reached.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None draws from the operating system. An int is for experiments only: no guarantee.
     **options
         Further parameters of `SparseVector`: ``lattice``, ``ratio``, ``variant``, ``noise``,
         ``ledger``.
