@@ -29,7 +29,7 @@ SECTIONS = [
     (
         "Histograms and cubes",
         "Estimators that release counts of a few columns with the least error.",
-        ["skdp.histogram", "skdp.datacube"],
+        ["skdp.histogram.estimator", "skdp.datacube"],
     ),
     (
         "Clustering and classification",

@@ -11,6 +11,7 @@ __all__ = [
     "PlotAxis",
     "plot_centroids",
     "plot_distances",
+    "plot_intervals",
     "plot_lattice",
     "plot_validity",
     "plot_view",
@@ -20,6 +21,9 @@ _MAX_LABELS = 30
 _MAX_CELLS = 1000
 _MAX_BLOCKS = 5000
 _COLOUR = "#31688e"
+# More bars than this get a band of intervals instead of a line each.
+_MAX_WHISKERS = 60
+_BAND = {"color": "black", "alpha": 0.35, "linewidth": 0}
 
 
 class PlotAxis(NamedTuple):
@@ -110,6 +114,25 @@ def plot_view(
         _ticks(ax.yaxis, axes[1], borders[1])
         ax.set_ylabel(axes[1].name)
     return ax
+
+
+def plot_intervals(ax: Any, axis: PlotAxis, low: np.ndarray, high: np.ndarray) -> None:
+    """Draw intervals over the bars of `plot_view`: a line each, or a band if there are many.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    axis : PlotAxis
+        That of the bars.
+    low, high : ndarray of float, shape (n_bars,)
+    """
+    if len(low) > _MAX_WHISKERS:
+        bars = slice(0, len(axis.edges) - 1)
+        ax.stairs(high[bars], axis.edges, baseline=low[bars], fill=True, **_BAND)
+    else:
+        borders = _with_missing(axis)
+        middles = (borders[:-1] + borders[1:]) / 2
+        ax.vlines(middles, low, high, color="black", linewidth=1.0)
 
 
 def plot_centroids(centers: np.ndarray, names: Sequence[str], *, ax: Any = None) -> Any:
