@@ -88,5 +88,5 @@ def log_ratio_bound(more: int, less: int, n: int, alpha: float, method: str = "s
 
 def sharper_method(more: float, less: float, size: int, n: int, alpha: float) -> str:
     """The method that promises more for ``n`` new trials, given counts among ``size``."""
-    counts = [min(round(count * n / size), n) for count in (more, less)]
-    return max(BOUNDS, key=lambda method: BOUNDS[method](*counts, n, alpha))
+    here, there = (min(round(count * n / size), n) for count in (more, less))
+    return max(BOUNDS, key=lambda method: BOUNDS[method](here, there, n, alpha))

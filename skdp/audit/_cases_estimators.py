@@ -41,7 +41,11 @@ from ._cases import AuditCase, audited, synopsis_features
 # Estimators on data sets of a few records, where one record changes most.
 
 _LINE = Domain({"x": Numeric(0, 4, bins=4)})
-_PLANE = Domain({"x": Numeric(0, 3, bins=3), "s": Categorical(["a", "b"])})
+_PLANE_COLUMNS: dict[str, Numeric | Categorical] = {
+    "x": Numeric(0, 3, bins=3),
+    "s": Categorical(["a", "b"]),
+}
+_PLANE = Domain(_PLANE_COLUMNS)
 _LABEL = Categorical([0, 1])
 _LINE_ROWS = pd.DataFrame({"x": [0.5, 0.5, 0.5, 2.5]})
 _PLANE_ROWS = pd.DataFrame({"x": [0.5, 0.5, 0.5, 2.5], "s": ["a", "a", "b", "b"]})

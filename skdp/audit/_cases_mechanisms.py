@@ -23,8 +23,8 @@ from ._cases import AuditCase, audited
 
 # Mechanisms on arrays: a million trials at once where the function draws them at once.
 
-_ARRAYS = {"n_trials": 1_000_000, "quick_trials": 100_000}
-_SINGLE = {"n_trials": 200_000, "quick_trials": 10_000}
+_ARRAYS: dict[str, Any] = {"n_trials": 1_000_000, "quick_trials": 100_000}
+_SINGLE: dict[str, Any] = {"n_trials": 200_000, "quick_trials": 10_000}
 # The second score is low enough that its probability changes by nearly the whole factor.
 _SCORES, _NEXT_SCORES = [3, 0], [4, 0]
 _ANSWERS = {"relation": "answers"}
@@ -114,7 +114,7 @@ def _() -> AuditCase:
 # Streams of queries just below the threshold, then one just above it: together the negative answers
 # reveal the most, and they cost the most if the noise of the threshold does not cover them.
 
-_STREAM = {"n_trials": 50_000, "quick_trials": 6_000}
+_STREAM: dict[str, Any] = {"n_trials": 50_000, "quick_trials": 6_000}
 
 
 @audited("SparseVector")
@@ -179,7 +179,7 @@ def _() -> AuditCase:
         return tuple(found["item"]), tuple(found["count"])
 
     baskets = [["a"], ["a"], ["a", "b"], ["b"]]
-    trials = {"n_trials": 20_000, "quick_trials": 2_000}
+    trials: dict[str, Any] = {"n_trials": 20_000, "quick_trials": 2_000}
     options = {"relation": "records"}
     return AuditCase(mechanism, baskets, [*baskets, ["b", "c"]], 1.0, **trials, options=options)
 
@@ -191,6 +191,6 @@ def _() -> AuditCase:
         return tuple(found.sort_values("item")["count"])
 
     baskets = [["a"], ["a"], ["a", "b"], ["b"]]
-    trials = {"n_trials": 20_000, "quick_trials": 2_000}
+    trials: dict[str, Any] = {"n_trials": 20_000, "quick_trials": 2_000}
     options = {"relation": "records"}
     return AuditCase(mechanism, baskets, [*baskets, ["b"]], 1.0, **trials, options=options)

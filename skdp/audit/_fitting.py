@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ def _joint(fine: list[Binned], extra: list[Any], both: Outputs, side: IntArray) 
     ]
     finite = np.nan_to_num(rows, nan=0.0, posinf=0.0, neginf=0.0)
     statistics += [
-        Statistic(f"projection on the {name}", lambda x, w=w: _project(x, w), d)
+        Statistic(f"projection on the {name}", partial(_project, weights=w), d)
         for name, w in _directions(finite, side)
     ]
     statistics.append(_additive(fine, extra, both, side))

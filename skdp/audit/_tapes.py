@@ -184,7 +184,7 @@ class _Tape(Tape):
                     f"{size} coins were drawn for records by position in {entry.site}, but the "
                     f"data set has {len(ids)} records, so coins cannot be matched to records."
                 )
-            tokens = [(place.to_bytes(8, "little"),) for place in ids]
+            tokens: list[tuple[bytes, ...]] = [(place.to_bytes(8, "little"),) for place in ids]
         else:
             rows = [np.ascontiguousarray(row).tobytes() for row in records]
             tokens = list(_owned(rows, owners) if owners is not None else _occurrences(rows))

@@ -166,7 +166,8 @@ def _structure(output: Any, leaves: list[float]) -> Hashable:
         try:
             leaves.append(float(output))
         except OverflowError:
-            leaves.append(math.inf if output > 0 else -math.inf)
+            large: Any = output
+            leaves.append(math.inf if large > 0 else -math.inf)
         return "number"
     if isinstance(output, np.ndarray):
         if output.dtype.kind in "biuf":

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -363,8 +364,8 @@ def _of_bits(column: Any, sides: Sequence[NDArray[Any]], numbers: Sequence[float
         if c not in (0.0, 1.0) and math.frexp(c)[0] != 0.5:
             product = f"a double times {c:g}, rounded"
             quotient = f"a double divided by {c:g}, rounded"
-            readings.append(_Marks(column, [(product, lambda x, c=c: x / c * c == x)]))
-            readings.append(_Marks(column, [(quotient, lambda x, c=c: x * c / c == x)]))
+            readings.append(_Marks(column, [(product, partial(_is_product, factor=c))]))
+            readings.append(_Marks(column, [(quotient, partial(_is_quotient, divisor=c))]))
     return readings + _of_laplace(column, sides, numbers)
 
 
@@ -393,10 +394,20 @@ def _of_laplace(column: Any, sides: Sequence[NDArray[Any]], numbers: Sequence[fl
             readings.append(
                 _Marks(
                     column,
-                    [(text, lambda x, a=a, b=b, times=times: _reachable(x, a, b, times))],
+                    [(text, partial(_reachable, location=a, scale=b, times=times))],
                 )
             )
     return readings
+
+
+def _is_product(x: NDArray[Any], factor: float) -> BoolArray:
+    """Whether x is a double times ``factor``, rounded."""
+    return x / factor * factor == x
+
+
+def _is_quotient(x: NDArray[Any], divisor: float) -> BoolArray:
+    """Whether x is a double divided by ``divisor``, rounded."""
+    return x * divisor / divisor == x
 
 
 def _rounded(value: float, digits: int) -> float:
