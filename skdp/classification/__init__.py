@@ -9,7 +9,7 @@
 ``projection``  `ProjectedHistogramTransformer` (PPH): a histogram over few predictors
 ==============  ===================================================================================
 
-The private selections are in `skdp.partition`.
+The private selections are in `skdp.kernels`.
 """
 
 from .diffgen import DiffGenTransformer

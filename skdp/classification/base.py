@@ -216,9 +216,8 @@ class GridRelease(PrivateEstimator):
             return build_frame(self._sample_columns(None, None, most=True), like=self._library)
         columns = self._sample_columns(None, None, most=True)
         labels = np.array(columns.pop(self.target_).tolist(), dtype=self.classes_.dtype)
-        if isinstance(y, pd.Series):
-            labels = pd.Series(labels, name=y.name)
-        return build_frame(columns, like=self._library), labels
+        y_resampled = pd.Series(labels, name=y.name) if isinstance(y, pd.Series) else labels
+        return build_frame(columns, like=self._library), y_resampled
 
     def _stand_in(self, domain, library):
         """Pretend to be fitted, to a public grid, so that a model can be tried out."""

@@ -107,8 +107,8 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``unit``. None: epsilon protects one row.
     unit : str, default=None
-        Column that identifies the person a row belongs to. It is a column of the data, not of the
-        domain. Rows without a value in it are skipped.
+        Column of the data, not of the domain, that identifies the person a row belongs to. Rows
+        without a value in it are skipped.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : int or None, default=None
@@ -316,7 +316,7 @@ class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
             # The largest count decides; the overall shares decide if all counts are zero.
             weight, shares = 1e-9, _overall(self.histogram_)
         else:
-            weight, shares = _PRIOR * noise, _additive(*self.make_training_set(), self)
+            weight, shares = _PRIOR * noise, _additive(self)
         self.smoothed_ = self.histogram_ + weight * shares
 
     def __sklearn_tags__(self):
@@ -332,8 +332,9 @@ def _overall(histogram):
     return totals / totals.sum()
 
 
-def _additive(rows, labels, weight, release):
+def _additive(release):
     """Share of each label in every cell by logistic regression on the groups of the cells."""
+    rows, labels, weight = release.make_training_set()
     histogram, classes = release.histogram_, release.classes_
     present = np.isin(classes, labels)
     shape = histogram.shape[:-1]

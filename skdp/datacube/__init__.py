@@ -12,7 +12,7 @@
 
 After B. Ding, M. Winslett, J. Han, Z. Li, "Differentially Private Data Cubes: Optimizing Noise
 Sources and Consistency" (SIGMOD 2011): BMax is ``strategy="bmax"``, PMost ``strategy="pmost"``.
-The computations are in `skdp.cuboids`.
+The computations are in `skdp.kernels.cuboids`.
 """
 
 from .cube import DataCube

@@ -79,8 +79,8 @@ class DataCube(PrivateEstimator, TupleKeys):
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``unit``. None: epsilon protects one row.
     unit : str, default=None
-        Column that identifies the person a row belongs to. It is a column of the data, not of the
-        domain. Rows without a value in it are skipped.
+        Column of the data, not of the domain, that identifies the person a row belongs to. Rows
+        without a value in it are skipped.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : int or None, default=None
@@ -195,7 +195,8 @@ class DataCube(PrivateEstimator, TupleKeys):
         if isinstance(self.domain, list | tuple):
             domain = Domain.for_array(self.domain, len(self.domain))
         elif self.domain is None or isinstance(self.domain, Domain | Mapping):
-            domain = full_domain(self.domain, None)
+            # Such a domain names its columns: no rows are looked at.
+            domain = full_domain(self.domain, None)  # type: ignore[arg-type]
         else:
             raise DomainError(
                 "One attribute for all columns of an array does not say how many columns there "

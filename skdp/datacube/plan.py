@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import html
 import math
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -269,7 +270,7 @@ class CubePlan(TupleKeys):
     def _parts(self):
         """Epsilon of each measured cuboid; of each number of dimensions if there are many."""
         if len(self.sources) > _MAX_PARTS:
-            parts = {}
+            parts: dict[str, Fraction] = {}
             for names, share in self.sources.items():
                 label = f"cuboids of {len(names)} dimension{'' if len(names) == 1 else 's'}"
                 parts[label] = parts.get(label, 0) + share * self.epsilon

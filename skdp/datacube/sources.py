@@ -22,7 +22,7 @@ STRATEGIES = ("bmax", "pmost", "all", "base", "optimized")
 
 
 def find_sources(lattice, strategy, *, weights, limit, noise_of, consistent, progress):
-    """Sources by one of the strategies, as `skdp.cuboids.Plan`.
+    """Sources by one of the strategies, as `skdp.kernels.cuboids.Plan`.
 
     Parameters
     ----------
@@ -122,9 +122,9 @@ def cuboid_weights(weights, domain, lattice, strategy, objective):
             raise ValueError(f"weights names the cuboid {key!r}, which is not published.")
         if isinstance(weight, bool) or not isinstance(weight, numbers.Real):
             raise TypeError(f"The weight of {key!r} must be a number, got {weight!r}.")
-        if not 0 <= weight < math.inf:
+        vector[place] = float(weight)
+        if not 0 <= vector[place] < math.inf:
             raise ValueError(f"The weight of {key!r} must not be negative, got {weight!r}.")
-        vector[place] = weight
     if not vector[lattice.published].any():
         raise ValueError("All weights are zero: give at least one cuboid a positive one.")
     return vector
@@ -143,6 +143,7 @@ def variance_limit(max_variance, strategy):
             "strategy='pmost' needs max_variance: it publishes as many cuboids as possible within "
             f"this cell variance; got {max_variance!r}."
         )
-    if not max_variance > 0:
+    limit = float(max_variance)
+    if not limit > 0:
         raise ValueError(f"max_variance must be positive, got {max_variance!r}.")
-    return float(max_variance)
+    return limit

@@ -2,20 +2,21 @@
 
 Each function takes the `CubePlan` and ``tables``, the published cuboids by the names of their
 dimensions, as `DataCube` has them in ``plan_`` and ``tables_``. Conditions on dimensions come as
-``weights``: for some axes of the domain the weight of each code, from `skdp.queries.parse`.
+``weights``: for some axes of the domain the weight of each code, from `skdp.release.parse`.
 """
 
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .._names import free_name
 from .._types import FloatArray
+from .._validation import as_integer
 from ..domain import Numeric
 from .names import check_names, titles
 
@@ -78,7 +79,7 @@ def all_cuboids(plan, tables, order, margin):
         for name, attribute in plan.domain.items()
     }
     which = np.repeat(np.arange(len(chosen)), sizes)
-    frame = {
+    frame: dict[str, Any] = {
         free_name("cuboid", columns): pd.Categorical.from_codes(which, categories=titles(chosen))
     }
     frame |= columns
@@ -105,7 +106,8 @@ def _column_with_margin(name, attribute, shapes, margin):
         else np.zeros(math.prod(shape), dtype=codes.dtype)
         for names, shape in shapes.items()
     ]
-    return pd.Categorical.from_codes(np.concatenate(parts), categories=[margin, *values])
+    categories: Any = [margin, *values]
+    return pd.Categorical.from_codes(np.concatenate(parts), categories=categories)
 
 
 # --- the answer to one question -------------------------------------------------------------------
@@ -184,13 +186,12 @@ def _weighted_sums(table, axes):
 def _groups_of(attribute, name, level):
     """Labels of the groups of one level as a pandas array, and the group of each code."""
     levels = attribute.levels()
-    if isinstance(level, bool) or not isinstance(level, numbers.Integral):
-        raise TypeError(f"The level of {name!r} must be an integer, got {level!r}.")
-    if not -len(levels) <= level < len(levels):
+    place = as_integer(level, f"The level of {name!r}")
+    if not -len(levels) <= place < len(levels):
         raise ValueError(
             f"{name!r} has the levels 0 to {len(levels) - 1}, or -{len(levels)} to -1, got {level}."
         )
-    chosen = levels[level]
+    chosen = levels[place]
     return pd.array(chosen.labels, dtype=object), chosen.groups
 
 
@@ -204,7 +205,7 @@ def values_of(attribute, codes):
         if attribute.nullable:
             return integers.take(positions, allow_fill=True)
         return integers.take(positions).astype("int64")
-    labels = attribute.labels()[: attribute.n_values]
+    labels: Any = attribute.labels()[: attribute.n_values]
     return pd.Categorical.from_codes(positions, categories=labels, ordered=True)
 
 

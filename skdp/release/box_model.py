@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from .._names import free_name
 from ..domain import Domain
 from .arrays import checked_counts
 from .boxes import Boxes
@@ -258,10 +259,7 @@ class BoxModel:
                 dtype=object,
             )
             columns[name] = labels[inverse]
-        title = "count"
-        while title in columns:
-            title += "_"
-        columns[title] = self.counts
+        columns[free_name("count", columns)] = self.counts
         return pd.DataFrame(columns)
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._names import free_name
 from .._random import sampling_generator
 from .._validation import as_sample_size
 from ..accounting import PrivacyLoss
@@ -249,7 +250,7 @@ class Synopsis:
         Parameters
         ----------
         query : dict, str, None, or a list of these, default=None
-            See :func:`skdp.queries.parse`. None asks for all records.
+            See :func:`skdp.release.parse`. None asks for all records.
         return_interval : bool, default=False
             Give a `QueryResult` with the noise's standard deviation and an interval.
         level : float, default=0.95
@@ -418,7 +419,6 @@ class Synopsis:
             )
             for name, label, code in zip(names, labels, codes, strict=True)
         }
-        taken = set(names)
         results: dict[str, np.ndarray] = {}
         if column is None:
             results["count"] = _answer(self.model, groups(weights))
@@ -431,9 +431,7 @@ class Synopsis:
                 means = np.where(counts > 0, sums / counts, np.nan)
             results["mean"] = np.clip(means, *self._reach(column))
         for title, values in results.items():
-            while title in taken:
-                title += "_"
-            columns[title] = values
+            columns[free_name(title, names)] = values
         return pd.DataFrame(columns)
 
     def _reach(self, column: str) -> tuple[float, float]:

@@ -10,7 +10,7 @@
 ``cells``       synopses over a grid of cells, for ``grid`` and ``kdtree``
 ==============  ===================================================================================
 
-The algorithms are in `skdp.partition` and `skdp.pairviews`; a synthesizer checks its parameters,
+The algorithms are in `skdp.kernels`; a synthesizer checks its parameters,
 divides epsilon and wraps what was measured into a `Synopsis`.
 """
 

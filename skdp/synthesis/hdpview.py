@@ -36,8 +36,8 @@ class HDPViewSynthesizer(Synthesizer):
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``unit``. None: epsilon protects one row.
     unit : str, default=None
-        Column that identifies the person a row belongs to. It is a column of the data, not of the
-        domain. Rows without a value in it are skipped.
+        Column of the data, not of the domain, that identifies the person a row belongs to. Rows
+        without a value in it are skipped.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : int or None, default=None

@@ -51,8 +51,8 @@ class KDTreeSynthesizer(Synthesizer):
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``unit``. None: epsilon protects one row.
     unit : str, default=None
-        Column that identifies the person a row belongs to. It is a column of the data, not of the
-        domain. Rows without a value in it are skipped.
+        Column of the data, not of the domain, that identifies the person a row belongs to. Rows
+        without a value in it are skipped.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : int or None, default=None
@@ -183,5 +183,5 @@ def _check_threshold(name, value):
         return
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number or None, got {value!r}.")
-    if not (math.isfinite(value) and value >= 0):
+    if not 0 <= float(value) < math.inf:
         raise ValueError(f"{name} must be finite and not negative, got {value!r}.")
