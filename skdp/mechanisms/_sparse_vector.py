@@ -1,5 +1,9 @@
 """Sparse vector: find the queries above a threshold, and pay only for those.
 
+In the names of Lyu, Su and Li: SVT-S is `SparseVector`, SVT-DPBook its ``variant="dwork-roth"``
+(fresh threshold noise after each answer), and SVT with retraversal (SVT-ReTr)
+`sparse_vector_top_k`.
+
 Everything is computed on integers: integer answers as they are, real answers on a declared lattice,
 each rounded separately. The noise is drawn exactly.
 """
