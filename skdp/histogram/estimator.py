@@ -607,7 +607,7 @@ class RangeTreeHistogram(PrivateEstimator):
                 "the interval cut at 0 and widened to hold the value"
             )
         if ((leaf_weights > 0) & (leaf_weights < 1)).any():
-            guarantee += "; a partly covered bin counts in proportion, which is assumed exact"
+            guarantee += "; what is covered in part counts in proportion, which is taken as true"
         return QueryResult(value, std, low, high, guarantee + ".")
 
     def _has_shortcut(self, query: Any) -> bool:
