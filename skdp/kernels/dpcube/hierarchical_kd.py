@@ -1,4 +1,4 @@
-"""The hierarchical kd-tree of the DPCube paper: every level is measured, and decides the cuts."""
+"""Hierarchical kd-tree, of the DPCube paper: every level is measured, and decides the cuts."""
 
 from __future__ import annotations
 
