@@ -9,65 +9,36 @@ from __future__ import annotations
 import importlib
 import inspect
 import shutil
+import tomllib
 from pathlib import Path
 
 from sklearn.base import BaseEstimator
 
-# Title, what the section is about, and the modules whose public names it holds.
-SECTIONS = [
-    (
-        "The public domain",
-        "What is known without reading a record: columns, ranges, categories.",
-        ["skdp.domain"],
+# Title and what the section is about. Which modules a section holds is said in layers.toml.
+SECTIONS = {
+    "The public domain": "What is known without reading a record: columns, ranges, categories.",
+    "Releases": (
+        "Estimators that release a private synopsis of a table: run queries on it, draw synthetic "
+        "rows from it, train on it."
     ),
-    (
-        "Releases",
-        "Estimators that release a private synopsis of a table: run queries on it, draw "
-        "synthetic rows from it, train on it.",
-        ["skdp.synthesis", "skdp.kernels.dpcube.usefulness"],
+    "Histograms and cubes": "Estimators that release counts of a few columns with the least error.",
+    "Clustering and classification": "Estimators made for one task.",
+    "Selection": "Which features are most informative, which items are most frequent.",
+    "The released object": (
+        "What a synthesizer publishes, and how to query it. All its methods are free."
     ),
-    (
-        "Histograms and cubes",
-        "Estimators that release counts of a few columns with the least error.",
-        ["skdp.histogram", "skdp.datacube"],
+    "Training on a release": (
+        "Any scikit-learn estimator, trained on a release instead of on the records."
     ),
-    (
-        "Clustering and classification",
-        "Estimators made for one task.",
-        ["skdp.cluster", "skdp.classification"],
-    ),
-    (
-        "Selection",
-        "Which features are most informative, which items are most frequent.",
-        ["skdp.selection"],
-    ),
-    (
-        "The released object",
-        "What a synthesizer publishes, and how to query it. All its methods are free.",
-        ["skdp.synopsis"],
-    ),
-    (
-        "Training on a release",
-        "Any scikit-learn estimator, trained on a release instead of on the records.",
-        ["skdp.compose", "skdp.model_selection"],
-    ),
-    (
-        "Preprocessing",
-        "Means, spreads and quantiles of columns, learned with noise.",
-        ["skdp.preprocessing"],
-    ),
-    (
-        "Accounting",
-        "What a release costs, and what may be spent on one data set.",
-        ["skdp.accounting"],
-    ),
-    (
-        "Errors and warnings",
+    "Preprocessing": "Means, spreads and quantiles of columns, learned with noise.",
+    "Accounting": "What a release costs, and what may be spent on one data set.",
+    "Errors and warnings": (
         "Errors about the schema, parameters and the ledger come before a value is read, and cost "
-        "nothing. :doc:`skdp.exceptions <skdp.exceptions>` has those that may come later, too.",
-        ["skdp.exceptions"],
+        "nothing. :doc:`skdp.exceptions <skdp.exceptions>` has those that may come later, too."
     ),
-]
+}
+
+_LAYERS = Path(__file__).resolve().parent.parent / "layers.toml"
 
 # Public modules whose names are not all in the top level of the package: {module: title}.
 MODULES = {
@@ -76,7 +47,7 @@ MODULES = {
     "skdp.hierarchy": "Trees of counts",
     "skdp.exceptions": "Errors and warnings",
     "skdp.inspection": "What a pipeline reads and spends",
-    "skdp.synopsis": "Parts of the released object",
+    "skdp.release": "Parts of the released object",
 }
 
 # Methods that scikit-learn adds to every estimator; its own documentation explains them.
@@ -91,20 +62,19 @@ def public_names():
 
 def sections():
     """[(title, text, names)] in the order of the reference, every public name exactly once."""
-    home = {module: title for title, _, modules in SECTIONS for module in modules}
-    names = {title: [] for title, _, _ in SECTIONS}
+    layers = tomllib.loads(_LAYERS.read_text(encoding="utf-8"))["layer"]
+    home = {layer["module"]: layer["section"] for layer in layers if "section" in layer}
+    names = {title: [] for title in SECTIONS}
     for name, thing in sorted(public_names().items()):
         # A package stands for everything in it.
-        module = thing.__module__
-        while module and module not in home:
-            module = module.rpartition(".")[0]
-        if not module:
+        module = ".".join(thing.__module__.split(".")[:2])
+        if home.get(module) not in names:
             raise LookupError(
-                f"skdp.{name} is defined in {thing.__module__}, which has no section in "
-                "docs/_api.py: add the module to SECTIONS."
+                f"skdp.{name} is defined in {module}, which has no section: name one of those in "
+                "docs/_api.py in its entry in layers.toml."
             )
         names[home[module]].append(name)
-    return [(title, text, names[title]) for title, text, _ in SECTIONS if names[title]]
+    return [(title, text, names[title]) for title, text in SECTIONS.items() if names[title]]
 
 
 def summary(thing):

@@ -263,7 +263,7 @@ def test_over_budget_raises_before_a_value_is_read(case, monkeypatch):
     def read(*args, **kwargs):
         raise AssertionError("a value was read")
 
-    monkeypatch.setattr(skdp.Domain, "encode", read)
+    monkeypatch.setattr(skdp.Domain, "encode_columns", read)
     ledger = skdp.PrivacyLedger(0.5)
     estimator = case.make(epsilon=1, ledger=ledger)
     with pytest.raises(skdp.BudgetExceededError) as caught:
@@ -277,7 +277,7 @@ def test_a_crash_after_the_charge_leaves_it_spent(case, monkeypatch):
     def crash(*args, **kwargs):
         raise MemoryError("in the middle of a fit")
 
-    monkeypatch.setattr(skdp.Domain, "encode", crash)
+    monkeypatch.setattr(skdp.Domain, "encode_columns", crash)
     ledger = skdp.PrivacyLedger(3)
     estimator = case.make(epsilon=1, ledger=ledger)
     with pytest.raises(MemoryError):

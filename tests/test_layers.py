@@ -24,7 +24,7 @@ RELEASES = {layer["module"] for layer in LAYERS if layer.get("release")}
 # Libraries that one module alone may touch.
 ONLY_IN = {
     # Rounds of k-means compute labels and clipped differences of rows in an engine by expressions.
-    "narwhals": {"skdp.rows", "skdp.partition.kmeans_rows"},
+    "narwhals": {"skdp.rows", "skdp.kernels.kmeans.rows"},
     "polars": {"skdp.rows"},
     "pyarrow": {"skdp.rows"},
     "duckdb": {"skdp.rows"},

@@ -653,7 +653,7 @@ def test_domains_too_large_are_refused_before_the_charge(monkeypatch, estimator,
     ledger = skdp.PrivacyLedger(1)
     rows = pd.DataFrame(np.random.default_rng(0).random((5, 12)), columns=WIDE.names)
     monkeypatch.setattr(
-        skdp.Domain, "encode", lambda *_: pytest.fail("values were read before the refusal")
+        skdp.Domain, "encode_columns", lambda *_: pytest.fail("values were read before the refusal")
     )
     with pytest.raises(skdp.DomainError, match=remedy) as refusal:
         estimator(domain=WIDE, ledger=ledger, **params).fit(rows)
