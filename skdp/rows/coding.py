@@ -137,14 +137,14 @@ def code_rows(
     # with any number of rows adds at most `most` rows to what is counted and takes none away:
     # `most` steps between neighbours in records. What loses epsilon / most for each record loses
     # epsilon for the person.
-    own = rows.select(domain.names)
     if contributions is None:
+        own = rows.select(domain.names)
         return own.coded(domain) if isinstance(own, LazyRows) else domain.encode_columns(own)
     bound = contributions
     if isinstance(rows, LazyRows):
         key = int(bound.source.words(1)[0])
         return rows.coded(domain, unit=bound.unit, most=bound.most, key=key)
-    codes = domain.encode_columns(own)
+    codes = domain.encode_columns(rows.select(domain.names))
     owners = rows.column(bound.unit).identities()
     known = np.flatnonzero((codes >= 0).all(axis=1) & (owners >= 0))
     coins = bound.source.record_words(len(known), codes[known], owners[known])
