@@ -1,8 +1,7 @@
-"""DPKMeans: private k-means, from a noisy grid, noisy rounds, or both."""
+"""DPKMeans: private k-means, from a noisy grid or tree, noisy rounds, or both."""
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterable
 
 import numpy as np
@@ -17,6 +16,7 @@ from ._base import (
     without_unit,
 )
 from ._random import sampling_generator
+from ._validation import as_integer
 from .domain import Domain, Numeric
 from .kernels.kmeans.algorithms import (
     ALGORITHMS,
@@ -40,9 +40,10 @@ _MOST_FEATURES = 512
 class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, PrivateEstimator):
     """Private k-means clustering.
 
-    The default releases noisy counts of boxes, runs k-means with many starts on them (which is
-    free), and improves the centroids by one or two rounds over the true rows, in which each row
-    adds its distance to the centroid, clipped to what the boxes say is usual, under noise.
+    The default releases noisy counts of boxes and runs k-means with many starts on them, which
+    costs no privacy. One or two rounds over the rows then improve the centroids: each row adds its
+    difference to its centroid, clipped to a length that is usual by the boxes, and noise is added
+    to the sums.
 
     Distances are Euclidean in the units of ``X``, as for `sklearn.cluster.KMeans`: bring features
     of different units to comparable scales first, by public numbers.
@@ -50,10 +51,10 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     Parameters
     ----------
     n_clusters : int or iterable of int, default=8
-        Number of clusters, or several to choose from, at least 2 each: the one with the best
-        validity of Ray and Turi on the released grid is taken, at no further cost.
+        Number of clusters, or several numbers to choose from, at least 2 each: the one with the
+        best validity of Ray and Turi on the released grid is taken, which costs no privacy.
     epsilon : float, default=1.0
-        All of one ``fit``.
+        Privacy budget spent by one call of ``fit``.
     bounds : tuple (low, high), default=None
         Public range of the features, required: two numbers, or two arrays with one number for
         each feature. Values outside are clipped.
@@ -62,30 +63,31 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
           that keeps its filled cells; k-means with many starts on it; and rounds over the rows in
           which distances to the centroids are clipped. The most accurate.
         - "lloyd": Lloyd's algorithm, each of ``n_rounds`` rounds under noise (DPLloyd).
-        - "lloyd-improved": the same with spread starts, the best split of a round, and a number of
-          rounds that follows from epsilon.
+        - "lloyd-improved": the same with starts that are spread out, the best split of a round's
+          budget, and a number of rounds that follows from epsilon (DPLloyd-Impr).
         - "uniform-grid", "m-estimator", "extended-grid": k-means with ``n_init`` starts on a noisy
           grid of N epsilon / 10, (N / sqrt(log N))^(2d / (2 + d)) or
           (N epsilon / 10)^(2d / (2 + d)) cells (UGkM, MkM, EUGkM), at most 2^18.
-        - "hybrid": "extended-grid", then one round of "lloyd-improved" if that promises more.
-        - "sample-aggregate": the mean of the centroids of N^0.4 random blocks of rows (GkM).
+        - "hybrid": "extended-grid", then one round of "lloyd-improved" if less error is expected
+          with it (Hybrid).
+        - "sample-aggregate": the mean of the centroids of N^0.4 random blocks of rows (SAG, GkM).
         - "genetic": selection, crossover and mutation of sets of centroids (PGkM); takes minutes
           on a million rows.
     n_init : int, default=30
-        Starts on the grid; post-processing, so only their time counts.
+        Number of starts on the grid or tree. More cost time, but no privacy.
     init : array-like of shape (n_clusters, n_features), default=None
         Public starting centroids in place of drawn ones. Never take them from the data.
     n_rounds : int, default=5
         Rounds of "lloyd".
     n_samples : int, default=None
-        The number of rows, if it is public. By default one fiftieth of epsilon estimates it where
-        it is needed.
+        Number of rows, if it is public. By default, algorithms that need it spend one fiftieth of
+        epsilon to estimate it.
     max_contributions : int, default=None
-        How many rows of each person count at most, drawn in secret; epsilon is then that of the
-        person. Needs ``unit``. None: epsilon is that of one row.
+        Keep at most this many rows of each person, chosen secretly; epsilon then protects the
+        person. Needs ``unit``. None: epsilon protects one row.
     unit : str, default=None
-        Column of the data, not of the domain, that tells whose a row is. Rows without a value in
-        it are skipped.
+        Column of the data, not of the domain, that identifies the person a row belongs to. Rows
+        without a value in it are skipped.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : int or None, default=None
@@ -255,13 +257,13 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 f"algorithm must be one of {tuple(ALGORITHMS)}, got {self.algorithm!r}."
             )
         for name, value in (("n_init", self.n_init), ("n_rounds", self.n_rounds)):
-            _check_count(value, name, 1)
+            as_integer(value, name, 1)
         if self.n_samples is not None:
-            _check_count(self.n_samples, "n_samples", 0)
+            as_integer(self.n_samples, "n_samples", 0)
         several = not isinstance(self.n_clusters, str) and isinstance(self.n_clusters, Iterable)
         clusters = tuple(self.n_clusters) if several else (self.n_clusters,)
         for k in clusters:
-            _check_count(k, "n_clusters", 2 if several else 1)
+            as_integer(k, "n_clusters", 2 if several else 1)
         if not clusters:
             raise ValueError("n_clusters holds no number to choose from.")
         if several and self.algorithm not in GRID_ALGORITHMS:
@@ -305,8 +307,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         Returns
         -------
         ndarray of int, shape (n_rows,)
-            -1 for rows with a missing value. The labels of the training rows are not private:
-            they are computed from the rows, for the data owner only.
+            -1 for rows with a missing value. The labels of the training rows are computed from
+            the rows: for the data owner only, not private.
         """
         values = self._matrix(X)
         missing = np.isnan(values).any(axis=1)
@@ -339,8 +341,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     def score(self, X, y=None):
         """Minus the sum of squared distances of the rows to their nearest centroids.
 
-        It is computed from the rows, exactly, and so is not private: for the eyes of the data's
-        holder only. Rows with a missing value are left out.
+        It is computed from the rows, exactly: for the data owner only, not private. Rows with a
+        missing value are left out.
 
         Parameters
         ----------
@@ -420,13 +422,6 @@ def _points(rows, domain, contributions):
         return codes
     complete = (codes >= 0).all(axis=1)
     return codes if complete.all() else codes[complete]
-
-
-def _check_count(value, name, least):
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r}.")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value!r}.")
 
 
 def _refuse_other_width(estimator, n_features):

@@ -279,7 +279,7 @@ def test_a_frozen_release_must_be_fitted_and_know_its_label():
     with pytest.raises(NotFittedError):
         skdp.PrivateClassifier(LogisticRegression(), frozen).fit(X, Y)
     nameless = skdp.PairViewSynthesizer(1, domain=DOMAIN).fit(ROWS)
-    with pytest.raises(ValueError, match="holds its label already"):
+    with pytest.raises(ValueError, match="already has its label"):
         skdp.PrivateClassifier(LogisticRegression(), FrozenEstimator(nameless)).fit(X, Y)
     known = FrozenEstimator(clone(RELEASE).fit(X, Y))
     with pytest.raises(ValueError, match="give PrivateClassifier no"):
@@ -509,6 +509,6 @@ def test_numbers_that_were_numbered_again_warn_from_the_release():
         warnings.simplefilter("error")
         clone(model).fit(numbers, declared)
     with pytest.warns(
-        UserWarning, match=r"hardly a record of the labels \[3\].*classes=range\(3\)"
+        UserWarning, match=r"hardly any record of the labels \[3\].*classes=range\(3\)"
     ):
         clone(model).fit(numbers, declared - 1)

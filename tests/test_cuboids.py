@@ -390,7 +390,7 @@ def test_pmost_against_all_sets_of_sources():
     assert len(plan_pmost(cube, 128, noise).masks) <= 8
 
 
-def test_pmost_refuses_a_bound_that_nobody_can_meet():
+def test_pmost_refuses_a_bound_that_no_plan_can_meet():
     cube = lattice((3, 5))
     with pytest.raises(ValueError, match="gives 2. Raise max_variance, or epsilon"):
         plan_pmost(cube, 1.99, lambda count: 2.0 * count**2)

@@ -20,7 +20,19 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from estimators import DOMAIN, people
+from estimators import DOMAIN
+from pipelines import (
+    INFERRED,
+    PRIVATE_SCORE,
+    Changed,
+    X,
+    Y,
+    applied,
+    clip,
+    encode,
+    model,
+    release,
+)
 from scipy.stats import uniform
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.calibration import CalibratedClassifierCV
@@ -87,21 +99,10 @@ from skdp.rows import as_frame
 imblearn = pytest.importorskip("imblearn")
 from imblearn.pipeline import make_pipeline as make_sampling_pipeline  # noqa: E402
 
-ROWS = people(200)
-X, Y = ROWS.drop(columns="income"), ROWS["income"]
 NUMBERS = X[["age"]].to_numpy()
 RAW = LogisticRegression().fit(NUMBERS, Y)
 HIDDEN = FrozenEstimator(RAW)
 AGES = skdp.HDPViewSynthesizer(100, domain=skdp.Numeric(0, 120))
-
-
-def release(epsilon=1.0, **changes):
-    return skdp.HDPViewSynthesizer(epsilon, **{"domain": DOMAIN, "target": "income", **changes})
-
-
-def model(estimator=None, **changes):
-    inner = LogisticRegression() if estimator is None else estimator
-    return skdp.PrivateClassifier(inner, release(**changes))
 
 
 def patched(estimator, name="fit"):
@@ -206,12 +207,8 @@ class HonestTransformer(TransformerMixin, BaseEstimator):
         return shifted(X) - self.mean_
 
 
-class Loud(skdp.HDPViewSynthesizer):
-    """A sampler that keeps what it reads."""
-
-
 class Repeats(type(skdp._random.noise_source(None))):
-    """A source of somebody's, which says that it is not seeded."""
+    """A source of a user's, which says that it is not seeded."""
 
     def _take(self, count):
         return np.zeros(count, dtype=np.uint64)
@@ -270,7 +267,7 @@ CACHED = joblib.Memory(None).cache(of_the_raw)
 
 
 def as_was_inferred(X):
-    return X / marked["age"].upper
+    return X / INFERRED["age"].upper
 
 
 def as_long_as_the_raw(X):
@@ -323,26 +320,16 @@ def retrained():
     return fitted.fit(NUMBERS, Y).set_params(estimator=SVC())
 
 
-def named(function, **changes):
-    return FunctionTransformer(function, **changes)
-
-
 def front(step):
     return make_pipeline(step, model())
 
 
 def bounded(*steps, low=0, high=1):
-    clip = named(np.clip, kw_args={"a_min": low, "a_max": high})
-    return make_pipeline(named(np.nan_to_num), clip, *steps, model())
+    return make_pipeline(applied(np.nan_to_num), clip(low, high), *steps, model())
 
 
 def bounded_only(*steps):
-    return make_pipeline(named(np.clip, kw_args={"a_min": 0, "a_max": 1}), *steps, model())
-
-
-def encode(**changes):
-    options = {"categories": [["a", "b"]], "handle_unknown": "ignore", **changes}
-    return OneHotEncoder(**options)
+    return make_pipeline(clip(0, 1), *steps, model())
 
 
 def ordinal():
@@ -351,8 +338,7 @@ def ordinal():
     )
 
 
-marked = skdp.Domain({name: DOMAIN[name] for name in DOMAIN.names}, inferred=True)
-refitted = model(DummyClassifier(), domain=marked).fit(X, Y)
+refitted = model(DummyClassifier(), domain=INFERRED).fit(X, Y)
 refitted.set_params(synthesizer__domain=DOMAIN)
 
 honest_module, hostile_module = types.ModuleType("honest"), types.ModuleType("hostile")
@@ -364,7 +350,7 @@ LOGGER = logging.getLogger("honest")
 HOSTILE = {
     # by way of objects that are taken for harmless
     **{
-        function.__name__: model(make_pipeline(named(function), SVC()))
+        function.__name__: model(make_pipeline(applied(function), SVC()))
         for function in (
             as_was_inferred,
             as_long_as_the_raw,
@@ -376,11 +362,11 @@ HOSTILE = {
             through_a_logger,
         )
     },
-    "a cached function": model(make_pipeline(named(CACHED), SVC())),
-    "rows in a slice": model(make_pipeline(named(np.take, kw_args={"axis": slice(X)}), SVC())),
+    "a cached function": model(make_pipeline(applied(CACHED), SVC())),
+    "rows in a slice": model(make_pipeline(applied(np.take, kw_args={"axis": slice(X)}), SVC())),
     "rows in a default": model(SVC(class_weight=collections.defaultdict(lambda: NUMBERS.mean()))),
     "an inferred domain behind a release": model(
-        skdp.PrivPfCClassifier(1, domain=marked, target="income")
+        skdp.PrivPfCClassifier(1, domain=INFERRED, target="income")
     ),
     "frozen, another model set since": FrozenEstimator(retrained()),
     "frozen, another model set since, in a pipeline": FrozenEstimator(make_pipeline(retrained())),
@@ -421,9 +407,9 @@ HOSTILE = {
         model(Pipeline([("a", SVC())])),
         {"estimator__a": [HIDDEN], "estimator__a__C": range(1, 20_000)},
         cv=skdp.PrivateKFold(2),
-        scoring=skdp.make_private_scorer("accuracy", epsilon=0.1),
+        scoring=PRIVATE_SCORE,
     ),
-    "drawn by nobody knows what": model(
+    "drawn by an unknown object": model(
         RandomizedSearchCV(SVC(), {"C": type("Draws", (), {"rvs": lambda *_, **__: HIDDEN})()})
     ),
     "frozen, halved": model(HalvingGridSearchCV(Pipeline([("a", SVC())]), {"a": [HIDDEN]})),
@@ -443,21 +429,21 @@ HOSTILE = {
     "prefit stack, not frozen": make_sampling_pipeline(
         release(), StackingClassifier([("a", RAW)], cv="prefit")
     ),
-    "predictions by a method": model(make_pipeline(named(RAW.predict_proba), SVC())),
-    "predictions by a function": model(make_pipeline(named(lambda Z: RAW.predict(Z)), SVC())),
-    "fitted among options": model(make_pipeline(named(shifted, kw_args={"m": RAW}), SVC())),
+    "predictions by a method": model(make_pipeline(applied(RAW.predict_proba), SVC())),
+    "predictions by a function": model(make_pipeline(applied(lambda Z: RAW.predict(Z)), SVC())),
+    "fitted among options": model(make_pipeline(applied(shifted, kw_args={"m": RAW}), SVC())),
     "fitted, in a class of one's own": make_sampling_pipeline(release(), Honest(depth=RAW)),
     "a dict that hides": model(SGDClassifier(class_weight=Hides(a=X))),
     "a list that hides": model(SGDClassifier(class_weight=Tricky([1]))),
     "keeps itself": model(KeepsItself()),
     "an attribute of the instance": make_sampling_pipeline(release(), with_rows(Honest())),
-    "modules": model(make_pipeline(named(lambda Z: sys.modules["x"].TABLE), SVC())),
-    "a module of rows": model(make_pipeline(named(lambda Z: hostile_module.TABLE), SVC())),
-    "an import": model(make_pipeline(named(lambda Z: __import__("x").TABLE), SVC())),
-    "a vectorised function behind": model(make_pipeline(named(np.vectorize(of_the_raw)), SVC())),
-    "remembered results": model(make_pipeline(named(functools.lru_cache(of_the_raw)), SVC())),
-    "a helper of the raw": model(make_pipeline(named(lambda Z: of_the_raw(Z)), SVC())),
-    "a helper inside": model(make_pipeline(named(lambda Z: [NUMBERS for _ in Z]), SVC())),
+    "modules": model(make_pipeline(applied(lambda Z: sys.modules["x"].TABLE), SVC())),
+    "a module of rows": model(make_pipeline(applied(lambda Z: hostile_module.TABLE), SVC())),
+    "an import": model(make_pipeline(applied(lambda Z: __import__("x").TABLE), SVC())),
+    "a vectorised function behind": model(make_pipeline(applied(np.vectorize(of_the_raw)), SVC())),
+    "remembered results": model(make_pipeline(applied(functools.lru_cache(of_the_raw)), SVC())),
+    "a helper of the raw": model(make_pipeline(applied(lambda Z: of_the_raw(Z)), SVC())),
+    "a helper inside": model(make_pipeline(applied(lambda Z: [NUMBERS for _ in Z]), SVC())),
     "a generator in a search in a search": GridSearchCV(
         GridSearchCV(model(), {"estimator__C": [1]}, cv=(i for i in ())),
         {"estimator__estimator__C": [1]},
@@ -478,11 +464,11 @@ HOSTILE = {
     "columns by a closure behind": model(
         make_pipeline(make_column_transformer(("passthrough", closes_over(NUMBERS))), SVC())
     ),
-    "a function of the raw behind": model(make_pipeline(named(of_the_raw), SVC())),
-    "a function of a file behind": model(make_pipeline(named(reads_a_file), SVC())),
-    "a default of the raw behind": model(make_pipeline(named(lambda Z, W=NUMBERS: W), SVC())),
-    "a partial behind": model(make_pipeline(named(functools.partial(np.add, NUMBERS)), SVC())),
-    "options behind": model(make_pipeline(named(shifted, kw_args={"a": NUMBERS}), SVC())),
+    "a function of the raw behind": model(make_pipeline(applied(of_the_raw), SVC())),
+    "a function of a file behind": model(make_pipeline(applied(reads_a_file), SVC())),
+    "a default of the raw behind": model(make_pipeline(applied(lambda Z, W=NUMBERS: W), SVC())),
+    "a partial behind": model(make_pipeline(applied(functools.partial(np.add, NUMBERS)), SVC())),
+    "options behind": model(make_pipeline(applied(shifted, kw_args={"a": NUMBERS}), SVC())),
     "a generator behind": model(GridSearchCV(SVC(), {"C": [1]}, cv=(x for x in [(0, 1)]))),
     "a class that holds rows": model(Carrier()),
     "a class that reaches rows": model(Reaches()),
@@ -490,63 +476,59 @@ HOSTILE = {
     "a patched estimator behind": make_sampling_pipeline(release(), patched(SVC())),
     "a frame among parameters": model(SGDClassifier(class_weight=X)),
     # functions in front
-    "a mean": front(named(lambda Z: Z - Z.mean())),
-    "a function of one's own": front(named(shifted)),
-    "a ufunc of one's own": front(named(np.frompyfunc(shifted, 1, 1))),
-    "a partial": front(named(functools.partial(np.clip, a_min=NUMBERS, a_max=None))),
-    "a bound method": front(named(Callable().__call__)),
-    "a callable object": front(named(Callable())),
-    "a vectorised function": front(named(np.vectorize(shifted))),
-    "an array as a bound": front(named(np.clip, kw_args={"a_min": NUMBERS, "a_max": 90})),
-    "where": front(named(np.sign, kw_args={"where": NUMBERS > 0})),
-    "out": front(named(np.sign, kw_args={"out": NUMBERS})),
-    "out of a clip": front(named(np.clip, kw_args={"a_min": 0, "a_max": 1, "out": NUMBERS})),
-    "a fill of arrays": front(named(np.nan_to_num, kw_args={"nan": NUMBERS})),
-    "sums": front(named(np.cumsum)),
-    "order": front(named(np.sort)),
-    "two numbers": front(named(np.add)),
-    "an inverse that is tried": front(named(np.cbrt, inverse_func=np.positive, check_inverse=True)),
+    "a mean": front(applied(lambda Z: Z - Z.mean())),
+    "a function of one's own": front(applied(shifted)),
+    "a ufunc of one's own": front(applied(np.frompyfunc(shifted, 1, 1))),
+    "a partial": front(applied(functools.partial(np.clip, a_min=NUMBERS, a_max=None))),
+    "a bound method": front(applied(Callable().__call__)),
+    "a callable object": front(applied(Callable())),
+    "a vectorised function": front(applied(np.vectorize(shifted))),
+    "an array as a bound": front(clip(NUMBERS, 90)),
+    "where": front(applied(np.sign, kw_args={"where": NUMBERS > 0})),
+    "out": front(applied(np.sign, kw_args={"out": NUMBERS})),
+    "out of a clip": front(applied(np.clip, kw_args={"a_min": 0, "a_max": 1, "out": NUMBERS})),
+    "a fill of arrays": front(applied(np.nan_to_num, kw_args={"nan": NUMBERS})),
+    "sums": front(applied(np.cumsum)),
+    "order": front(applied(np.sort)),
+    "two numbers": front(applied(np.add)),
+    "an inverse that is tried": front(
+        applied(np.cbrt, inverse_func=np.positive, check_inverse=True)
+    ),
     "an inverse that closes over rows": front(
-        named(np.cbrt, inverse_func=closes_over(NUMBERS), check_inverse=False)
+        applied(np.cbrt, inverse_func=closes_over(NUMBERS), check_inverse=False)
     ),
-    "names by a function": front(named(np.cbrt, feature_names_out=lambda self, names: names)),
-    "validated": front(named(np.cbrt, validate=True)),
-    "an overflow": front(named(np.exp)),
-    "a root of what may be negative": front(named(np.sqrt)),
-    "a logarithm of zero": bounded(named(np.log)),
-    "digits": front(named(np.round, kw_args={"decimals": 2})),
-    "a clip of one side": make_pipeline(
-        named(np.clip, kw_args={"a_min": 0, "a_max": None}), PolynomialFeatures(), model()
-    ),
-    "bounds lost": make_pipeline(
-        named(np.clip, kw_args={"a_min": 0, "a_max": 1}), named(np.cbrt), Binarizer(), model()
-    ),
+    "names by a function": front(applied(np.cbrt, feature_names_out=lambda self, names: names)),
+    "validated": front(applied(np.cbrt, validate=True)),
+    "an overflow": front(applied(np.exp)),
+    "a root of what may be negative": front(applied(np.sqrt)),
+    "a logarithm of zero": bounded(applied(np.log)),
+    "digits": front(applied(np.round, kw_args={"decimals": 2})),
+    "a clip of one side": make_pipeline(clip(0, None), PolynomialFeatures(), model()),
+    "bounds lost": make_pipeline(clip(0, 1), applied(np.cbrt), Binarizer(), model()),
     "bounds of one column": make_pipeline(
         ColumnTransformer(
-            [("a", named(np.clip, kw_args={"a_min": 0, "a_max": 1}), ["age"])],
+            [("a", clip(0, 1), ["age"])],
             remainder="passthrough",
         ),
-        named(np.log1p),
+        applied(np.log1p),
         model(),
     ),
-    "a clip of bounds that hide": front(named(np.clip, kw_args=Hides(a_min=0, a_max=1))),
-    "bounds the wrong way round": make_pipeline(
-        named(np.clip, kw_args={"a_min": 5, "a_max": 1}), named(np.log1p), model()
-    ),
+    "a clip of bounds that hide": front(applied(np.clip, kw_args=Hides(a_min=0, a_max=1))),
+    "bounds the wrong way round": make_pipeline(clip(5, 1), applied(np.log1p), model()),
     "a fill below the bounds": make_pipeline(
-        named(np.clip, kw_args={"a_min": 0, "a_max": 1}),
-        named(np.nan_to_num, kw_args={"nan": -5}),
-        named(np.log1p),
+        clip(0, 1),
+        applied(np.nan_to_num, kw_args={"nan": -5}),
+        applied(np.log1p),
         model(),
     ),
     "weights turn bounds round": make_pipeline(
-        named(np.clip, kw_args={"a_min": 0, "a_max": 1}),
+        clip(0, 1),
         FeatureUnion([("a", "passthrough")], transformer_weights={"a": -1}),
-        named(np.log1p),
+        applied(np.log1p),
         model(),
     ),
     "predictions are not bounded": make_pipeline(
-        named(np.clip, kw_args={"a_min": 0, "a_max": 1}),
+        clip(0, 1),
         VotingRegressor(
             [
                 (
@@ -557,16 +539,14 @@ HOSTILE = {
                 )
             ]
         ),
-        named(np.log1p),
+        applied(np.log1p),
         model(),
     ),
     "bounds of targets": TransformedTargetRegressor(
-        make_pipeline(named(np.log1p), model()),
-        transformer=named(np.clip, kw_args={"a_min": 0, "a_max": 1}),
+        make_pipeline(applied(np.log1p), model()),
+        transformer=clip(0, 1),
     ),
-    "missing after a clip": make_pipeline(
-        named(np.clip, kw_args={"a_min": 0, "a_max": 1}), PolynomialFeatures(), model()
-    ),
+    "missing after a clip": make_pipeline(clip(0, 1), PolynomialFeatures(), model()),
     "very high powers": bounded(PolynomialFeatures(400), high=10),
     # steps that warn or raise on a value
     "warns of an unknown category": front(encode(handle_unknown="warn")),
@@ -633,13 +613,13 @@ HOSTILE = {
     "a patched pipeline": patched(make_pipeline(model())),
     "parameters that lie": patched(front(StandardScaler()), "get_params"),
     "a changed sampler": make_sampling_pipeline(
-        Loud(1, domain=DOMAIN, target="income"), LogisticRegression()
+        Changed(1, domain=DOMAIN, target="income"), LogisticRegression()
     ),
     "a patched sampler": make_sampling_pipeline(
         patched(release(), "fit_resample"), LogisticRegression()
     ),
     "a frozen changed sampler": make_sampling_pipeline(
-        FrozenEstimator(Loud(1, domain=DOMAIN, target="income").fit(X, Y)), LogisticRegression()
+        FrozenEstimator(Changed(1, domain=DOMAIN, target="income").fit(X, Y)), LogisticRegression()
     ),
     # seeds
     "a source that repeats": release(random_state=Repeats()),
@@ -649,7 +629,7 @@ HOSTILE = {
         model(),
         {"estimator__C": [1, 2]},
         cv=skdp.PrivateKFold(3, random_state=0),
-        scoring=skdp.make_private_scorer("accuracy", epsilon=0.1),
+        scoring=PRIVATE_SCORE,
     ),
     "scores that say they are private": GridSearchCV(
         model(),
@@ -661,13 +641,13 @@ HOSTILE = {
         model(),
         {"estimator__C": [1, 2]},
         cv=types.SimpleNamespace(_secret_folds=True, random_state=None, get_n_splits=lambda: 3),
-        scoring=skdp.make_private_scorer("accuracy", epsilon=0.1),
+        scoring=PRIVATE_SCORE,
     ),
     "a choice by a closure": GridSearchCV(
         model(),
         {"estimator__C": [1, 2]},
         cv=skdp.PrivateKFold(3),
-        scoring=skdp.make_private_scorer("accuracy", epsilon=0.1),
+        scoring=PRIVATE_SCORE,
         refit=closes_over(NUMBERS),
     ),
     "candidates that change": skdp.PrivateGridSearchCV(
@@ -677,21 +657,21 @@ HOSTILE = {
         model(),
         {"synthesizer__domain": uniform()},
         cv=skdp.PrivateKFold(3),
-        scoring=skdp.make_private_scorer("accuracy", epsilon=0.1),
+        scoring=PRIVATE_SCORE,
     ),
     # inferred domains, rebuilt
-    "inferred": release(domain=marked),
-    "inferred, copied": release(domain=skdp.Domain(marked)),
-    "inferred, as a dict": release(domain=dict(marked.items())),
-    "inferred, one attribute": skdp.PairViewSynthesizer(1, domain=marked["age"]),
-    "inferred, a list": skdp.PairViewSynthesizer(1, domain=[marked["age"], DOMAIN["age"]]),
+    "inferred": release(domain=INFERRED),
+    "inferred, copied": release(domain=skdp.Domain(INFERRED)),
+    "inferred, as a dict": release(domain=dict(INFERRED.items())),
+    "inferred, one attribute": skdp.PairViewSynthesizer(1, domain=INFERRED["age"]),
+    "inferred, a list": skdp.PairViewSynthesizer(1, domain=[INFERRED["age"], DOMAIN["age"]]),
     "inferred, among declared": release(
-        domain=skdp.Domain({**dict(DOMAIN.items()), "sex": marked["sex"]})
+        domain=skdp.Domain({**dict(DOMAIN.items()), "sex": INFERRED["sex"]})
     ),
     "inferred labels": skdp.PrivateClassifier(
         LogisticRegression(),
         skdp.HDPViewSynthesizer(1, domain=DOMAIN.select(["age", "sex", "work"])),
-        classes=marked["income"],
+        classes=INFERRED["income"],
     ),
     "inferred when it was fitted": refitted,
 }
@@ -711,8 +691,8 @@ splitter = StratifiedKFold(3, shuffle=True, random_state=0)
 
 # All of these must pass, and what they cost.
 HONEST = {
-    "the usual function": (model(make_pipeline(named(usual), SVC())), 1),
-    "a cache": (model(make_pipeline(named(usual), SVC(), memory=joblib.Memory(None))), 1),
+    "the usual function": (model(make_pipeline(applied(usual), SVC())), 1),
+    "a cache": (model(make_pipeline(applied(usual), SVC(), memory=joblib.Memory(None))), 1),
     "another mark of the missing, where nothing is": (
         bounded(MissingIndicator(features="all", missing_values=-1)),
         1,
@@ -767,11 +747,11 @@ HONEST = {
         model(make_pipeline(make_column_transformer(("drop", lambda Z: Z.columns[:1])), SVC())),
         1,
     ),
-    "a function behind": (model(make_pipeline(named(shifted), SVC())), 1),
-    "a lambda behind": (model(make_pipeline(named(lambda Z: np.log1p(np.abs(Z))), SVC())), 1),
-    "a library's function behind": (model(make_pipeline(named(np.cumsum), SVC())), 1),
+    "a function behind": (model(make_pipeline(applied(shifted), SVC())), 1),
+    "a lambda behind": (model(make_pipeline(applied(lambda Z: np.log1p(np.abs(Z))), SVC())), 1),
+    "a library's function behind": (model(make_pipeline(applied(np.cumsum), SVC())), 1),
     "a partial behind": (
-        model(make_pipeline(named(functools.partial(np.clip, a_min=0)), SVC())),
+        model(make_pipeline(applied(functools.partial(np.clip, a_min=0)), SVC())),
         1,
     ),
     "a class of one's own behind": (model(Honest()), 1),
@@ -782,7 +762,7 @@ HONEST = {
     ),
     "fitted before, cloned": (model(BaggingClassifier(LogisticRegression().fit(NUMBERS, Y))), 1),
     "a private model in a function": (
-        model(make_pipeline(named(lambda Z: MADE.predict(Z)), SVC())),
+        model(make_pipeline(applied(lambda Z: MADE.predict(Z)), SVC())),
         1,
     ),
     "a transformer of one's own behind": (model(make_pipeline(HonestTransformer(), SVC())), 1),
@@ -806,18 +786,18 @@ HONEST = {
     "the identity": (front(FunctionTransformer()), 1),
     "passed through": (front("passthrough"), 1),
     "in frames": (
-        front(named(np.cbrt, feature_names_out="one-to-one").set_output(transform="pandas")),
+        front(applied(np.cbrt, feature_names_out="one-to-one").set_output(transform="pandas")),
         1,
     ),
-    "clipped": (front(named(np.clip, kw_args={"a_min": 0, "a_max": 120})), 1),
-    "clipped, in NumPy's newer words": (front(named(np.clip, kw_args={"min": 0, "max": 120})), 1),
-    "a logarithm of what is clipped": (bounded(named(np.log1p)), 1),
+    "clipped": (front(clip(0, 120)), 1),
+    "clipped, in NumPy's newer words": (front(applied(np.clip, kw_args={"min": 0, "max": 120})), 1),
+    "a logarithm of what is clipped": (bounded(applied(np.log1p)), 1),
     "a logarithm and its inverse": (
-        bounded(named(np.log1p, inverse_func=np.expm1, check_inverse=False)),
+        bounded(applied(np.log1p, inverse_func=np.expm1, check_inverse=False)),
         1,
     ),
-    "whole numbers": (front(named(np.floor)), 1),
-    "two digits": (bounded(named(np.round, kw_args={"decimals": 2})), 1),
+    "whole numbers": (front(applied(np.floor)), 1),
+    "two digits": (bounded(applied(np.round, kw_args={"decimals": 2})), 1),
     "squares": (bounded(PolynomialFeatures(2)), 1),
     "bits": (bounded(Binarizer(threshold=0.5)), 1),
     "declared categories": (front(encode(sparse_output=False)), 1),
@@ -826,7 +806,7 @@ HONEST = {
         front(
             ColumnTransformer(
                 [
-                    ("n", named(np.clip, kw_args={"a_min": 0, "a_max": 120}), ["age"]),
+                    ("n", clip(0, 120), ["age"]),
                     ("c", encode(sparse_output=False), ["sex"]),
                 ],
                 remainder="passthrough",
@@ -882,23 +862,23 @@ def test_honest(name):
 VALUES = [0.0, -0.0, 1.5, -3.0, 1e-320, 1e30, -1e300, 1e308, math.inf, -math.inf, math.nan]
 TEXTS = ["a", "b", "", "c" * 99, None, math.nan, 3, 2.5, True, pd.NA]
 SAFE = [
-    *(named(function) for function in (np.absolute, np.arcsinh, np.arctan, np.cbrt, np.ceil,
+    *(applied(function) for function in (np.absolute, np.arcsinh, np.arctan, np.cbrt, np.ceil,
       np.fabs, np.floor, np.isfinite, np.isinf, np.isnan, np.negative, np.positive, np.radians,
       np.rint, np.sign, np.signbit, np.tanh, np.trunc, np.nan_to_num)),
-    named(np.round),
-    named(np.clip, kw_args={"a_min": -1, "a_max": 1}),
+    applied(np.round),
+    clip(-1, 1),
     *(
-        make_pipeline(named(np.clip, kw_args={"a_min": low, "a_max": high}), step)
+        make_pipeline(clip(low, high), step)
         for low, high, step in (
-            (0, 1e30, named(np.sqrt)),
-            (-0.9, 1e30, named(np.log1p)),
-            (1e-3, 1e30, named(np.log)),
-            (1e-3, 1e30, named(np.log2)),
-            (1e-3, 1e30, named(np.log10)),
-            (-1e30, 10, named(np.exp)),
-            (-1e30, 10, named(np.expm1)),
-            (-100, 100, named(np.square)),
-            (-1e30, 1e30, named(np.round, kw_args={"decimals": 3})),
+            (0, 1e30, applied(np.sqrt)),
+            (-0.9, 1e30, applied(np.log1p)),
+            (1e-3, 1e30, applied(np.log)),
+            (1e-3, 1e30, applied(np.log2)),
+            (1e-3, 1e30, applied(np.log10)),
+            (-1e30, 10, applied(np.exp)),
+            (-1e30, 10, applied(np.expm1)),
+            (-100, 100, applied(np.square)),
+            (-1e30, 1e30, applied(np.round, kw_args={"decimals": 3})),
             (-1e30, 1e30, SimpleImputer(strategy="constant", keep_empty_features=True)),
             (-1e30, 1e30, MissingIndicator(features="all")),
             (-1e30, 1e30, encode(categories=[[1, 2]], sparse_output=False)),
@@ -906,7 +886,7 @@ SAFE = [
     ),
     *(
         make_pipeline(
-            named(np.nan_to_num), named(np.clip, kw_args={"a_min": -9, "a_max": 1e10}), step
+            applied(np.nan_to_num), clip(-9, 1e10), step
         )
         for step in (
             PolynomialFeatures(3),
@@ -957,16 +937,15 @@ def test_encoders_that_pass_are_silent(encoder, dtype):
 
 
 def test_ranges():
-    clip = named(np.clip, kw_args={"a_min": 0, "a_max": 5})
-    known = row_by_row(clip, Range())
+    known = row_by_row(clip(0, 5), Range())
     assert known == Range(0, 5, True)
-    assert row_by_row(clip, Range(3, 9, False)) == Range(3, 5, False)
-    assert row_by_row(named(np.nan_to_num, kw_args={"nan": -1.0}), known) == Range(-1, 5, False)
-    assert row_by_row(named(np.nan_to_num), Range()).missing is False
-    assert not row_by_row(named(np.nan_to_num), Range()).bounded
+    assert row_by_row(clip(0, 5), Range(3, 9, False)) == Range(3, 5, False)
+    assert row_by_row(applied(np.nan_to_num, kw_args={"nan": -1.0}), known) == Range(-1, 5, False)
+    assert row_by_row(applied(np.nan_to_num), Range()).missing is False
+    assert not row_by_row(applied(np.nan_to_num), Range()).bounded
     assert Range(0, 1, False).joined(Range(-1, 0.5, True)) == Range(-1, 1, True)
     assert row_by_row(StandardScaler(), known) is None
-    refused = row_by_row(named(np.log), known)
+    refused = row_by_row(applied(np.log), known)
     assert isinstance(refused, Refusal) and refused.alone and "between" in refused.why
 
 
@@ -1027,7 +1006,7 @@ def seed_of_the_mean(X):
 
 
 def test_a_name_is_no_seed():
-    steps = [("seed", named(seed_of_the_mean)), ("m", model(DummyClassifier()))]
+    steps = [("seed", applied(seed_of_the_mean)), ("m", model(DummyClassifier()))]
     with pytest.raises(ValueError, match="is not private"):
         skdp.private_cross_val_score(Pipeline(steps), NUMBERS, Y, epsilon=1)
     search = skdp.PrivateGridSearchCV(Pipeline(steps), {"m__estimator__strategy": ["prior"]})

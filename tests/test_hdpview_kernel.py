@@ -24,7 +24,7 @@ from skdp.kernels.hdpview import (
     hdpview_parameters,
     hdpview_parts,
 )
-from skdp.kernels.hdpview.parameters import certified_test
+from skdp.kernels.hdpview.parameters import converge_test, split_at_floor
 from skdp.kernels.splitting import Blocks
 from skdp.kernels.stop_test import converge_loss
 from skdp.release import Boxes
@@ -300,7 +300,7 @@ def test_converge_loss_is_the_worst_case(rate, s, delta, floor):
 
 
 def test_converge_loss_against_fifty_digits():
-    test = certified_test(Fraction(2, 5), TIGHT)
+    test = converge_test(Fraction(2, 5), TIGHT)
     s, delta, floor = 8, test.delta, test.floor
     with localcontext() as context:
         context.prec = 50
@@ -349,8 +349,8 @@ def test_certified_loss_never_exceeds_its_part(calibration, epsilon):
     assert dyadic_floor(public.rate) == public.rate
     if calibration == "tight":
         assert public.delta >= 2
-        test = certified_test(parts["converge"], TIGHT)
-        assert test.split_at_floor <= 0.25
+        test = converge_test(parts["converge"], TIGHT)
+        assert split_at_floor(test) <= 0.25
         assert public.loss >= 0.95 * float(parts["converge"])
 
 
@@ -360,7 +360,7 @@ def test_certified_loss_never_exceeds_its_part(calibration, epsilon):
 )
 def test_tight_noise_is_a_third_of_the_papers(epsilon, lam, delta):
     epsilon = as_epsilon(epsilon)
-    rates = {each: certified_test(epsilon, CHOICES[each]) for each in CALIBRATIONS}
+    rates = {each: converge_test(epsilon, CHOICES[each]) for each in CALIBRATIONS}
     assert float(1 / rates["tight"].rate) / GRID == pytest.approx(lam, rel=0.03)
     assert rates["tight"].delta / GRID == pytest.approx(delta, abs=0.25)
     published = (3 * 1.6 - 2) / (1.6 - 1) * 2 / float(epsilon)

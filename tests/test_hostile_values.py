@@ -24,7 +24,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import skdp
-from skdp.model_selection import _TABLE, _places, _predictions
+from skdp.model_selection._guard import TABLE, draw_places, predictions
 from skdp.rows import as_column, as_labels, row_taker
 
 SECRET = "the secret of one record"
@@ -258,18 +258,18 @@ def test_a_row_changes_no_other_rows_prediction(n_rows, odd):
     """Not by one ulp, whether it fails (NaN), or only fills one more table."""
     rng = np.random.default_rng(n_rows)
     X = rng.normal(size=(n_rows, 37))
-    places = rng.integers(0, _TABLE, n_rows)
+    places = rng.integers(0, TABLE, n_rows)
     row = np.full(37, np.nan) if odd == "fails" else rng.normal(size=37)
     # A place that is taken, so that the tables are others too.
     taken = places[-1]
     for model in fitted_models():
         _, take = row_taker(X)
-        before = _predictions(model, take, np.arange(n_rows), places)
+        before = predictions(model, take, np.arange(n_rows), places)
         for position in (0, n_rows // 2, n_rows):
             more = np.insert(X, position, row, axis=0)
             coins = np.insert(places, position, taken)
             _, take = row_taker(more)
-            after = _predictions(model, take, np.arange(n_rows + 1), coins)
+            after = predictions(model, take, np.arange(n_rows + 1), coins)
             assert np.isnan(after[position]) == (odd == "fails")
             assert np.delete(after, position).tolist() == before.tolist()
         assert not np.isnan(before.astype(float)).any()
@@ -289,7 +289,7 @@ def test_rows_are_answered_by_themselves_and_in_their_order():
     frame = pd.DataFrame({"a": values}, index=np.arange(3_000)[::-1])
     for X in (values[:, None], frame, values[:, None].tolist()):
         n_rows, take = row_taker(X)
-        guesses = _predictions(Echo(), take, np.arange(n_rows), _places(n_rows)).astype(float)
+        guesses = predictions(Echo(), take, np.arange(n_rows), draw_places(n_rows)).astype(float)
         np.testing.assert_array_equal(guesses, np.where(values < 0, np.nan, values))
 
 

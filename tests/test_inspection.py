@@ -8,9 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from estimators import DOMAIN, people
+from estimators import DOMAIN
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pipelines import INFERRED, PRIVATE_SCORE, Changed, X, Y, clip, encode, model, release
 from scipy.stats import randint
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -80,19 +81,6 @@ from imblearn.ensemble import BalancedBaggingClassifier  # noqa: E402
 from imblearn.over_sampling import SMOTE, RandomOverSampler  # noqa: E402
 from imblearn.pipeline import make_pipeline as make_sampling_pipeline  # noqa: E402
 
-ROWS = people(400)
-X, Y = ROWS.drop(columns="income"), ROWS["income"]
-
-
-def release(epsilon=1.0, **changes):
-    return skdp.HDPViewSynthesizer(epsilon, **{"domain": DOMAIN, "target": "income", **changes})
-
-
-def model(epsilon=1.0, estimator=None, **changes):
-    return skdp.PrivateClassifier(
-        LogisticRegression() if estimator is None else estimator, release(epsilon, **changes)
-    )
-
 
 class Mystery(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
@@ -100,14 +88,6 @@ class Mystery(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return np.zeros(len(X))
-
-
-class Changed(skdp.HDPViewSynthesizer):
-    """Nobody knows what it does besides."""
-
-    def fit(self, X, y=None):
-        self.rows_ = X
-        return super().fit(X, y)
 
 
 class ChangedPipeline(Pipeline):
@@ -122,21 +102,15 @@ class MysteryTransformer(TransformerMixin, BaseEstimator):
         return X
 
 
-def clip(low, high):
-    return FunctionTransformer(np.clip, kw_args={"a_min": low, "a_max": high})
-
-
 def centre(X):
     return X - X.mean()
 
 
-declared = OneHotEncoder(categories=[["a", "b"]], handle_unknown="ignore")
 nested = model()
 for _ in range(10):
     nested = make_pipeline(FunctionTransformer(), nested)
-fitted = model(2, DummyClassifier()).fit(X, Y)
+fitted = model(DummyClassifier(), 2).fit(X, Y)
 released = release().fit(X, Y)
-private_score = skdp.make_private_scorer("accuracy", epsilon=0.1)
 
 
 def regressor(estimator=None):
@@ -144,32 +118,30 @@ def regressor(estimator=None):
     return skdp.PrivateRegressor(inner, skdp.PairViewSynthesizer(0.7, domain=DOMAIN, target="age"))
 
 
-inferred = skdp.Domain({name: DOMAIN[name] for name in DOMAIN.names}, inferred=True)
-
 # (name, estimator, private?, epsilon of one fit (None: cannot be told), verdicts that must occur)
 CORPUS = [
     # good
     ("a release", release(), True, 1, {"private"}),
     ("pair views", skdp.PairViewSynthesizer(0.3, domain=DOMAIN), True, 0.3, {"private"}),
-    ("a model", model(0.5), True, 0.5, {"private", "post-processing"}),
+    ("a model", model(epsilon=0.5), True, 0.5, {"private", "post-processing"}),
     ("a fitted model", fitted, True, 2, {"private"}),
     (
         "a scaler behind",
-        model(1, make_pipeline(StandardScaler(), LogisticRegression())),
+        model(make_pipeline(StandardScaler(), LogisticRegression())),
         True,
         1,
         {"post-processing"},
     ),
     (
         "a search behind",
-        model(1, GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2]})),
+        model(GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2]})),
         True,
         1,
         {"post-processing"},
     ),
     (
         "an ensemble behind",
-        model(1, BaggingClassifier(DecisionTreeClassifier())),
+        model(BaggingClassifier(DecisionTreeClassifier())),
         True,
         1,
         {"private"},
@@ -191,7 +163,7 @@ CORPUS = [
         {"public"},
     ),
     ("row by row", make_pipeline(FunctionTransformer(np.sign), model()), True, 1, {"public"}),
-    ("declared categories", make_pipeline(declared, model()), True, 1, {"public"}),
+    ("declared categories", make_pipeline(encode(), model()), True, 1, {"public"}),
     (
         "constant for missing",
         make_pipeline(
@@ -246,7 +218,7 @@ CORPUS = [
             model(),
             {"estimator__C": [1, 2]},
             cv=skdp.PrivateKFold(3),
-            scoring=skdp.make_private_scorer("accuracy", epsilon=0.1),
+            scoring=PRIVATE_SCORE,
         ),
         True,
         7 + 0.6,
@@ -270,7 +242,7 @@ CORPUS = [
             model(),
             {"estimator__C": [1]},
             cv=skdp.PrivateKFold(2),
-            scoring={"a": private_score, "b": private_score},
+            scoring={"a": PRIVATE_SCORE, "b": PRIVATE_SCORE},
             refit="a",
         ),
         True,
@@ -284,7 +256,7 @@ CORPUS = [
             {"estimator__C": [1, 2, 3]},
             n_iter=2,
             cv=skdp.PrivateKFold(3),
-            scoring=private_score,
+            scoring=PRIVATE_SCORE,
         ),
         True,
         7 + 0.6,
@@ -299,14 +271,14 @@ CORPUS = [
     ),
     (
         "declared threshold behind",
-        model(1, FixedThresholdClassifier(LogisticRegression(), threshold=0.3)),
+        model(FixedThresholdClassifier(LogisticRegression(), threshold=0.3)),
         True,
         1,
         {"public"},
     ),
     (
         "tuned and calibrated behind",
-        model(1, TunedThresholdClassifierCV(CalibratedClassifierCV(LogisticRegression()))),
+        model(TunedThresholdClassifierCV(CalibratedClassifierCV(LogisticRegression()))),
         True,
         1,
         {"post-processing"},
@@ -314,7 +286,6 @@ CORPUS = [
     (
         "stacked, halved, cached behind",
         model(
-            1,
             Pipeline(
                 [
                     ("a", RFECV(LogisticRegression())),
@@ -360,10 +331,10 @@ CORPUS = [
         1,
         {"post-processing"},
     ),
-    ("a release of a release", model(1, model(2)), True, 1, {"post-processing"}),
+    ("a release of a release", model(model(epsilon=2)), True, 1, {"post-processing"}),
     (
         "a release of a release, charged",
-        model(1, model(2, ledger=skdp.PrivacyLedger())),
+        model(model(epsilon=2, ledger=skdp.PrivacyLedger())),
         True,
         3,
         {"post-processing"},
@@ -611,7 +582,7 @@ CORPUS = [
     # subtle
     (
         "noisy scores of folds by position",
-        GridSearchCV(model(), {"estimator__C": [1, 2]}, cv=3, scoring=private_score),
+        GridSearchCV(model(), {"estimator__C": [1, 2]}, cv=3, scoring=PRIVATE_SCORE),
         False,
         7 + 0.6,
         {"leaks"},
@@ -622,7 +593,7 @@ CORPUS = [
             model(),
             {"estimator__C": [1]},
             cv=skdp.PrivateKFold(2),
-            scoring={"a": private_score, "b": "accuracy"},
+            scoring={"a": PRIVATE_SCORE, "b": "accuracy"},
             refit="a",
         ),
         False,
@@ -635,7 +606,7 @@ CORPUS = [
             Pipeline([("a", "passthrough"), ("b", model())]),
             {"a": ["passthrough", StandardScaler()]},
             cv=skdp.PrivateKFold(2),
-            scoring=private_score,
+            scoring=PRIVATE_SCORE,
         ),
         False,
         5 + 0.4,
@@ -648,7 +619,7 @@ CORPUS = [
             {"synthesizer__random_state": [None, 3]},
             n_iter=1,
             cv=skdp.PrivateKFold(2),
-            scoring=private_score,
+            scoring=PRIVATE_SCORE,
         ),
         False,
         3 + 0.2,
@@ -661,7 +632,7 @@ CORPUS = [
             {"synthesizer__random_state": randint(0, 5)},
             n_iter=1,
             cv=skdp.PrivateKFold(2),
-            scoring=private_score,
+            scoring=PRIVATE_SCORE,
         ),
         False,
         None,
@@ -730,7 +701,7 @@ CORPUS = [
     ),
     (
         "frozen, of an inferred domain",
-        FrozenEstimator(model(1, DummyClassifier(), domain=inferred).fit(X, Y)),
+        FrozenEstimator(model(DummyClassifier(), domain=INFERRED).fit(X, Y)),
         False,
         0,
         {"unknown"},
@@ -745,7 +716,7 @@ CORPUS = [
     ),
     (
         "a frozen scaler behind",
-        model(1, make_pipeline(FrozenEstimator(StandardScaler()), LogisticRegression())),
+        model(make_pipeline(FrozenEstimator(StandardScaler()), LogisticRegression())),
         False,
         1,
         {"unknown"},
@@ -757,9 +728,9 @@ CORPUS = [
         0,
         {"leaks"},
     ),
-    ("seeded", model(1, random_state=0), False, 1, {"leaks"}),
+    ("seeded", model(random_state=0), False, 1, {"leaks"}),
     ("seeded numpy integer", release(random_state=np.int64(4)), False, 1, {"leaks"}),
-    ("inferred domain", release(domain=inferred), False, 1, {"leaks"}),
+    ("inferred domain", release(domain=INFERRED), False, 1, {"leaks"}),
     (
         "a mean in a function",
         make_pipeline(FunctionTransformer(centre), model()),
@@ -786,7 +757,7 @@ CORPUS = [
     ),
     (
         "labels of a vote",
-        VotingClassifier([("a", model()), ("b", model(0.5))]),
+        VotingClassifier([("a", model()), ("b", model(epsilon=0.5))]),
         False,
         1.5,
         {"leaks", "private"},
@@ -864,7 +835,7 @@ def test_the_corpus_is_large_and_mixed():
 
 
 def test_report_reads():
-    report = privacy_report(make_pipeline(StandardScaler(), model(0.5)), cv=4)
+    report = privacy_report(make_pipeline(StandardScaler(), model(epsilon=0.5)), cv=4)
     text = repr(report)
     assert "NOT private" in text and "remedy: PrivateStandardScaler" in text
     assert "cross-validation spends epsilon = 2" in text
@@ -883,13 +854,13 @@ def test_report_reads():
 
 
 def test_price_of_folds():
-    assert privacy_report(model(0.5), cv=5).cv_epsilon == Fraction(5, 2)
-    assert privacy_report(model(0.5), cv=KFold(3)).cv_epsilon == Fraction(3, 2)
-    assert privacy_report(model(0.5), cv=skdp.PrivateKFold(5)).cv_epsilon == 2
-    unknown = privacy_report(model(0.5), cv=LeaveOneOut())
+    assert privacy_report(model(epsilon=0.5), cv=5).cv_epsilon == Fraction(5, 2)
+    assert privacy_report(model(epsilon=0.5), cv=KFold(3)).cv_epsilon == Fraction(3, 2)
+    assert privacy_report(model(epsilon=0.5), cv=skdp.PrivateKFold(5)).cv_epsilon == 2
+    unknown = privacy_report(model(epsilon=0.5), cv=LeaveOneOut())
     assert unknown.cv_epsilon is None
     assert any("depends on the rows" in note for note in unknown.notes)
-    assert privacy_report(model(0.5)).cv_epsilon is None
+    assert privacy_report(model(epsilon=0.5)).cv_epsilon is None
 
 
 def test_searches_of_unknown_price_say_so():
@@ -995,13 +966,13 @@ def test_the_ledger_sees_what_was_forecast(data):
 
 def test_folds_cost_what_was_forecast():
     ledger = skdp.PrivacyLedger()
-    estimator = make_pipeline(FunctionTransformer(), model(0.3, DummyClassifier(), ledger=ledger))
+    estimator = make_pipeline(FunctionTransformer(), model(DummyClassifier(), 0.3, ledger=ledger))
     cross_val_score(estimator, X, Y, cv=3)
     assert ledger.spent == privacy_report(estimator, cv=3).cv_epsilon
     cross_val_predict(estimator, X, Y, cv=2)
     assert ledger.spent == 5 * Fraction("0.3")
     before = ledger.spent
-    estimator = model(0.3, DummyClassifier(), ledger=ledger)
+    estimator = model(DummyClassifier(), 0.3, ledger=ledger)
     skdp.private_cross_val_score(estimator, X, Y, epsilon=0.5, cv=4)
     price = privacy_report(estimator, cv=skdp.PrivateKFold(4)).cv_epsilon
     assert ledger.spent - before == price + Fraction(1, 2)
@@ -1231,7 +1202,7 @@ def test_labels_that_are_not_declared_price_nothing():
 
 def test_reports_of_models_that_travelled():
     with pytest.warns(skdp.exceptions.InsecureSeedWarning):
-        seeded = model(1, DummyClassifier(), random_state=4).fit(X, Y)
+        seeded = model(DummyClassifier(), random_state=4).fit(X, Y)
     for one in (seeded, fitted):
         twin = pickle.loads(pickle.dumps(one))
         assert privacy_report(twin).private == privacy_report(one).private

@@ -19,6 +19,7 @@ from skdp.kernels.kmeans import assign, dplloyd, eugkm, privgene, sample_aggrega
 from skdp.kernels.kmeans import auto as kmeans_auto
 from skdp.kernels.kmeans import cells as kmeans_cells
 from skdp.kernels.kmeans import rows as kmeans_rows
+from skdp.kernels.kmeans import sketch as kmeans_sketch
 from skdp.kernels.kmeans import task as kmeans_task
 from skdp.kernels.kmeans import tree as kmeans_tree
 from skdp.kernels.kmeans.algorithms import ALGORITHMS, algorithm_parts
@@ -379,9 +380,9 @@ def test_every_algorithm_spends_exactly_its_budget(monkeypatch, algorithm, epsil
         patch(module, "noisy_max", lambda scores, epsilon, reach, **kwargs: epsilon)
     patch(privgene, "top_k", lambda scores, k, epsilon, reach, **kwargs: epsilon)
     patch(eugkm, "measure_cells", grid_cost)
-    patch(kmeans_auto, "measure_cells", grid_cost)
-    patch(kmeans_auto, "measure_margins", lambda binned, n, epsilon, source: epsilon)
-    patch(kmeans_auto, "measure_tree", lambda binned, margins, n, epsilon, source: epsilon)
+    patch(kmeans_sketch, "measure_cells", grid_cost)
+    patch(kmeans_sketch, "measure_margins", lambda binned, n, epsilon, source: epsilon)
+    patch(kmeans_sketch, "measure_tree", lambda binned, margins, n, epsilon, source: epsilon)
     patch(
         kmeans_auto,
         "noisy_round",
@@ -478,11 +479,11 @@ def test_sparse_cells_far_from_the_crowd_are_kept_as_blocks():
     counts = np.where((rows >= 8) & (columns >= 8), 3, 0)
     lower = np.stack([rows, columns], axis=1) * 64
     cells = Cells(lower, lower + 64, lower // 64, counts)
-    low, high, masses = kmeans_auto._standing_blocks(cells, edges, Fraction(1))
+    low, high, masses = kmeans_sketch._standing_blocks(cells, edges, Fraction(1))
     assert masses.sum() == counts.sum()
     assert (low >= 512).all() and (high <= 1024).all()
     nothing = cells.select(counts == 0)
-    assert len(kmeans_auto._standing_blocks(nothing, edges, Fraction(1))[2]) == 0
+    assert len(kmeans_sketch._standing_blocks(nothing, edges, Fraction(1))[2]) == 0
 
 
 def test_rounds_follow_the_corrected_rule():

@@ -28,6 +28,7 @@ from test_common import fit as fit_case
 
 import skdp
 from skdp.accounting import LedgerError
+from skdp.model_selection._budget import prepaid_clones
 
 MOST_EXPECTED_FAILURES = 8
 SEED = 1234567891
@@ -314,12 +315,19 @@ def test_a_grid_is_left_as_it_was():
     assert inner.ledger is ledger and not hasattr(inner, "privacy_loss_")
 
 
-def test_a_fit_that_costs_more_than_was_reckoned_is_charged(monkeypatch):
-    # A wrong price, as a hole in the walk would make it.
-    monkeypatch.setattr(skdp.model_selection, "_per_fit", lambda estimator: (Fraction(1, 4), False))
+def test_a_fit_that_costs_more_than_was_paid_for_is_charged():
     ledger = skdp.PrivacyLedger(10)
-    class_search(release(1, ledger=ledger), epsilon=0.5).fit(X, Y["classifier"])
-    assert ledger.spent == Fraction(3, 4) + 1
+    model = classifier(release(1, ledger=ledger))
+    # Too little, as a wrong price would make it.
+    with prepaid_clones([model], ledger, Fraction(1, 4)) as (paid,):
+        paid.fit(X, Y["classifier"])
+        assert ledger.spent == 1
+    # Enough; the clone pays for a second fit.
+    with prepaid_clones([model], ledger, Fraction(1)) as (paid,):
+        paid.fit(X, Y["classifier"])
+        assert ledger.spent == 1
+    paid.fit(X, Y["classifier"])
+    assert ledger.spent == 2
 
 
 # --- seeds

@@ -20,6 +20,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skdp
+from skdp._random import recording
+from skdp.audit._tapes import Alignment, Recorder
 from skdp.mechanisms import discrete_laplace_variance
 
 N = 2_000
@@ -37,17 +39,14 @@ def model(epsilon=1.0, estimator=None, ledger=None, random_state=None):
     return skdp.PrivateClassifier(tree, release, classes=["high", "low"])
 
 
-class Recorder:
-    """Notes the arguments of each call of a function, and calls it."""
-
-    def __init__(self, monkeypatch, function):
-        self.arguments = []
-        self.function = getattr(skdp.model_selection, function)
-        monkeypatch.setattr(skdp.model_selection, function, self)
-
-    def __call__(self, *args, **kwargs):
-        self.arguments.append(args)
-        return self.function(*args, **kwargs)
+def compared(search, X, y):
+    """Scores, rate of the noise and range of the noisy maximum by which a search chooses."""
+    tape = Recorder(0, "exact", Alignment((X, y), (X, y)))
+    with recording(tape):
+        search.fit(X, y)
+    (call,) = (call for call in tape.calls if "PrivateGridSearchCV" in call.site and call.shape)
+    assert call.mechanism == "selection"
+    return call.values, *call.public[:2]
 
 
 # --- scores
@@ -67,7 +66,7 @@ def test_accuracy_interval_covers(epsilon):
         skdp.private_accuracy(truth, guess, epsilon=epsilon, level=0.9) for _ in range(1_500)
     ]
     covered = np.mean([result.lower <= 0.8 <= result.upper for result in results])
-    # Guaranteed .9; four standard errors below is a false alarm of 3e-5.
+    # Guaranteed 0.9; four standard errors below is a false alarm of 3e-5.
     assert covered > 0.9 - 4 * np.sqrt(0.09 / 1_500)
     # The noise really is there: half its scale would show as half the spread.
     values = np.array([result.value for result in results])
@@ -105,7 +104,7 @@ def test_confusion_matrix_has_every_cell_and_skips_what_is_not_declared():
             for _ in range(600)
         ]
     )
-    # Empty cells too. Variance of 5,400 draws: kurtosis 6 gives a relative error of .04 at most.
+    # Empty cells too. Variance of 5,400 draws: kurtosis 6 gives a relative error of 0.04 at most.
     variance = (noisy - expected).var()
     assert abs(variance / discrete_laplace_variance(1) - 1) < 0.18
     assert (noisy[:, 2, 2] != 0).any()
@@ -139,7 +138,7 @@ def test_mse():
     assert np.mean([r.lower <= exact <= r.upper for r in results]) > 0.9 - 4 * 0.0174
     values = np.array([r.value for r in results])
     assert abs(values.mean() - exact) < 5 * values.std() / np.sqrt(300) + 1e-4
-    # Laplace noise of scale 25 / .9 on the sum dominates: 39.3 / 5,000.
+    # Laplace noise of scale 25 / 0.9 on the sum dominates: 39.3 / 5,000.
     assert 0.8 < values.std() / (np.sqrt(2) * 25 / 0.9 / 5_000) < 1.25
     # Two clipped values, and a missing one is as wrong as can be.
     wild = skdp.private_mse([1e9, np.nan], [-1e9, 0.0], bounds=(0, 2), epsilon=500)
@@ -310,27 +309,26 @@ def test_search_over_releases_pays_for_each():
     assert search.privacy_loss_.epsilon == 4
 
 
-def test_search_chooses_by_noisy_max_over_numbers_of_correct_rows(monkeypatch):
-    calls = Recorder(monkeypatch, "noisy_max")
+def test_search_chooses_by_noisy_max_over_numbers_of_correct_rows():
     grid = {
         "estimator": [DummyClassifier(strategy="constant", constant=c) for c in ("high", "low")]
     }
-    skdp.PrivateGridSearchCV(model(), grid, epsilon=Fraction(1, 3)).fit(X, Y)
-    ((scores, epsilon, score_range),) = calls.arguments
-    assert scores == [(Y == "high").sum(), (Y == "low").sum()]
-    assert (epsilon, score_range) == (Fraction(1, 3), 1)
+    search = skdp.PrivateGridSearchCV(model(), grid, epsilon=Fraction(1, 4))
+    scores, rate, score_range = compared(search, X, Y)
+    assert scores.tolist() == [(Y == "high").sum(), (Y == "low").sum()]
+    assert (rate, score_range) == (Fraction(1, 4), 1)
 
 
-def test_scores_move_together_by_at_most_the_range(monkeypatch):
-    calls = Recorder(monkeypatch, "noisy_max")
+def test_scores_move_together_by_at_most_the_range():
     release = skdp.PairViewSynthesizer(1, domain=SQUARE.select(["a"]))
     base = skdp.PrivateRegressor(DummyRegressor(), release, target_range=(0, 2))
     constants = [DummyRegressor(strategy="constant", constant=c) for c in (0.0, 1.0, 5.0)]
-    for rows in (slice(None), slice(1, None)):
-        skdp.PrivateGridSearchCV(
-            base, {"estimator": constants}, metric="mse", bounds=(0, 2), epsilon=1
-        ).fit(X[["a"]][rows], 2 * X["a"][rows])
-    (more, _, width), (fewer, _, _) = calls.arguments
+    search = skdp.PrivateGridSearchCV(
+        base, {"estimator": constants}, metric="mse", bounds=(0, 2), epsilon=1
+    )
+    (more, _, width), (fewer, _, _) = (
+        compared(search, X[["a"]][rows], 2 * X["a"][rows]) for rows in (slice(None), slice(1, None))
+    )
     moved = np.subtract(fewer, more)
     assert moved.min() >= 0 and moved.max() <= width and moved.max() > width / 50
 
@@ -422,7 +420,7 @@ def test_regressor_wants_a_number_declared_once():
 
 
 @pytest.mark.parametrize("n_rows", [0, 1])
-def test_regressor_on_nobody(n_rows):
+def test_regressor_on_no_rows(n_rows):
     release = skdp.PairViewSynthesizer(0.01, domain=SQUARE)
     estimator = skdp.PrivateRegressor(LinearRegression(), release, target_range=(0, 2))
     predicted = estimator.fit(X[:n_rows], X["a"][:n_rows]).predict(X)
@@ -524,7 +522,7 @@ class AllRowsInAllFolds(skdp.PrivateKFold):
             yield np.arange(len(X)), np.arange(len(X))
 
 
-def test_folds_of_somebody_are_not_secret():
+def test_folds_of_a_users_class_are_not_secret():
     book = skdp.PrivacyLedger(100)
     folds = skdp.PrivateKFold(2)
     folds.split = AllRowsInAllFolds(2).split

@@ -1,4 +1,4 @@
-"""Measuring views: what it costs, what changes with one record, and that nothing goes unnoised."""
+"""Pair views: what they cost, how one record changes them, and that all of them are noisy."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_parts_sum_to_epsilon(epsilon, shape, share, total, labelled):
     assert sum(shares[:4]) == parts["views"] and min(shares[:4]) >= 0
     assert 0 <= shares.n_pairs <= max(n_used - 1, 0)
     assert 0 <= shares.n_extra <= n_used * (n_used - 1) // 2 - shares.n_pairs
-    # Money only for what is measured.
+    # Only what is measured has a budget.
     assert bool(shares.pairs) == bool(shares.n_pairs)
     assert bool(shares.extra) == bool(shares.n_extra)
     assert sum(single.single_shares(shape)) == (1 if n_used else 0)
@@ -93,7 +93,7 @@ def test_error_share_is_checked_before_anything_is_spent(share):
 
 
 class Recorder:
-    """Stands in for a mechanism and notes what each call was worth."""
+    """Stands in for a mechanism and records the arguments of each call."""
 
     def __init__(self, mechanism):
         self.mechanism = mechanism
@@ -403,7 +403,7 @@ def test_the_choice_has_no_cycle_and_takes_the_best():
 @pytest.mark.parametrize("target", [None, "d", "e"])
 @pytest.mark.parametrize("seed", range(4))
 def test_columns_with_one_value_are_in_no_pair(seed, target):
-    # Under noise a pair of no use could be chosen, too.
+    # Noise could choose a pair that carries no information.
     rng = np.random.default_rng(0)
     domain = Domain(
         {
@@ -433,7 +433,7 @@ def test_a_weak_budget_chooses_at_random():
 
 
 def test_unordered_categories_are_not_cut_by_their_codes():
-    """Renaming categories changes nothing of quality: codes are a name and not an order."""
+    """Renaming categories does not change the accuracy: their codes have no order."""
     rng = np.random.default_rng(0)
     n = 30_000
     a = np.minimum(rng.geometric(0.05, n) - 1, 59)
@@ -453,7 +453,7 @@ def test_unordered_categories_are_not_cut_by_their_codes():
     assert errors["shuffled"] < 1.15 * errors["sorted"]
 
 
-# --- pairs beyond the forest
+# --- pairs beyond the tree
 
 
 def test_raked_records_agree_with_all_views():
@@ -466,9 +466,9 @@ def test_raked_records_agree_with_all_views():
         PairTable((1, 2), joint.sum(axis=0)),
         PairTable((0, 2), joint.sum(axis=1)),
     ]
-    forest = TreeDensity(marginals, pairs[:2])
-    rows = forest.sample(20_000, rng)
-    weights = rake(rows, forest, pairs, rounds=60)
+    tree = TreeDensity(marginals, pairs[:2])
+    rows = tree.sample(20_000, rng)
+    weights = rake(rows, tree, pairs, rounds=60)
     assert (weights >= 0).all() and weights.sum() == pytest.approx(1)
     for pair in pairs:
         sizes = pair.table.shape
@@ -476,7 +476,7 @@ def test_raked_records_agree_with_all_views():
         found = np.bincount(cell, weights=weights, minlength=pair.table.size).reshape(sizes)
         np.testing.assert_allclose(found, pair.table, atol=1e-4)
     # Before raking the extra pair is off by much more.
-    implied = forest.pair(0, 2)
+    implied = tree.pair(0, 2)
     assert np.abs(implied - pairs[2].table).max() > 5e-3
 
 
@@ -524,7 +524,7 @@ def test_exact_answers_do_not_depend_on_the_way(monkeypatch):
 def test_intervals_cover_fresh_queries_of_the_class(epsilon, scaled):
     # 2,000 published and 2,000 fresh queries on each of 8 releases. Coverage below 95% less three
     # standard errors in the mean over the releases would be a defect; intervals made five
-    # times narrower must be found out.
+    # times narrower must fail.
     rng = np.random.default_rng(1)
     n = 20_000
     x = rng.gamma(2.0, 8.0, n).astype(int)
@@ -555,7 +555,7 @@ def test_intervals_cover_fresh_queries_of_the_class(epsilon, scaled):
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1"])
 def test_intervals_on_two_columns_cover_and_are_not_wide(epsilon):
-    # As above. The published quantile alone would make intervals of twice its noise of 1 / (.05
+    # As above. The published quantile alone would make intervals of twice its noise of 1 / (0.05
     # epsilon) at least, much wider than the errors are.
     rng = np.random.default_rng(1)
     x = rng.normal(30, 6, 30_000)
@@ -621,7 +621,7 @@ def test_intervals_on_two_columns_cover_where_records_are_few(shape, epsilon):
 
 
 def test_the_published_quantile_overrules_the_simulation(monkeypatch):
-    """A model that is wrong by more than noise gets intervals that say so."""
+    """A model whose errors exceed the noise gets wider intervals."""
     rng = np.random.default_rng(0)
     table = random_table(rng, (6, 6), 30_000)
     model = released(table)

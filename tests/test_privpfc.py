@@ -35,6 +35,7 @@ from skdp.kernels.privpfc import (
     privpfc_parts,
     select_grid,
 )
+from skdp.kernels.privpfc import counts as counts_module
 from skdp.kernels.privpfc import scores as scores_module
 from skdp.kernels.privpfc import selection as selection_module
 from skdp.kernels.projection import confusion_score, projected_histogram, projection_parts
@@ -435,7 +436,7 @@ def test_counts_are_exact_plus_noise_of_every_cell(monkeypatch):
         seen.append((values.copy(), epsilon))
         return values + 7
 
-    monkeypatch.setattr(selection_module, "discrete_laplace", record)
+    monkeypatch.setattr(counts_module, "discrete_laplace", record)
     table = informative(500).project([0, 1, 3])
     groups = [OPTIONS[0].groups[0], OPTIONS[1].groups[-1]]
     counts = measure_grid_counts(table, groups, [2, 3], Fraction(1, 3))

@@ -26,7 +26,7 @@ from .carried import carries
 from .fits import has_secret_folds, n_folds
 from .origin import library, replaced
 from .rules import row_by_row
-from .steps import LEAKS, PRIVATE, RELEASE, Range, Refusal, Rows, Step, child
+from .steps import LEAKS, PRIVATE, RELEASE, Range, Refusal, Rows, Step, child, total_price
 from .verdicts import is_inferred
 from .walk import ledgers, price, walk, walk_all
 
@@ -48,6 +48,7 @@ __all__ = [
     "price",
     "replaced",
     "row_by_row",
+    "total_price",
     "walk",
     "walk_all",
 ]

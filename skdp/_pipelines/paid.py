@@ -79,7 +79,7 @@ def params_of(estimator: Any) -> dict[str, Any]:
 
 
 def _fitted_parts(estimator: Any) -> list[tuple[Any, Rows]]:
-    """What composites fitted, and on what: their parameters may have been set anew since."""
+    """What composites fitted, and on what; their parameters may have been changed since."""
     parts: list[tuple[Any, Rows]] = []
     for one in [estimator, *_deep(estimator)]:
         if isinstance(one, FrozenEstimator):

@@ -14,7 +14,7 @@ from .fits import has_secret_folds, n_folds, n_halving_fits
 from .foreign import foreign
 from .origin import call_name, library
 from .paid import brought_along, brought_by, is_paid
-from .steps import LEAKS, PRIVATE, RELEASE, UNKNOWN, Range, Rows, Step, child, total
+from .steps import LEAKS, PRIVATE, RELEASE, UNKNOWN, Range, Rows, Step, child, total_price
 from .verdicts import step_of, unknown
 from .walk import Result, visits, walk, walk_all
 
@@ -65,7 +65,7 @@ def _candidates(
 
 def _drawn(variants: list[Any], path: str, rows: Rows, n_fits: int | None) -> list[Step]:
     """Steps of a random search, which tries some of ``variants``: priced if all cost the same."""
-    prices = {total(step.epsilon for step in walk(one, path, rows)) for one in variants}
+    prices = {total_price(step.epsilon for step in walk(one, path, rows)) for one in variants}
     each = len(variants)
     result = []
     for step in walk_all(variants, path, rows):

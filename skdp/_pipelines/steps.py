@@ -19,7 +19,7 @@ __all__ = [
     "Rows",
     "Step",
     "child",
-    "total",
+    "total_price",
 ]
 
 PRIVATE, PUBLIC, RELEASE, LEAKS, UNKNOWN = (
@@ -149,7 +149,7 @@ def child(name: str, part: str) -> str:
     return f"{name}__{part}" if name else part
 
 
-def total(prices: Iterable[Fraction | None]) -> Fraction | None:
+def total_price(prices: Iterable[Fraction | None]) -> Fraction | None:
     """The sum of prices; None if one of them is not known."""
     result = Fraction(0)
     for price in prices:

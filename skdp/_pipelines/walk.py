@@ -17,7 +17,7 @@ from .._base import PrivateEstimator
 from ..accounting import PrivacyLedger
 from .candidates import is_listed
 from .origin import kind_of, library, replaced
-from .steps import PRIVATE, PUBLIC, Range, Rows, Step, total
+from .steps import PRIVATE, PUBLIC, Range, Rows, Step, total_price
 from .verdicts import is_inferred, of_private, of_records, unknown
 
 __all__ = ["Result", "ledgers", "price", "visit", "visits", "walk", "walk_all"]
@@ -130,7 +130,7 @@ def walk_all(
         Each name and kind once, with the sum of its prices and the worst of its verdicts.
     """
     walks = [walk(estimator, name, rows) for estimator in estimators]
-    totals = [total(step.epsilon for step in steps) for steps in walks]
+    totals = [total_price(step.epsilon for step in steps) for steps in walks]
     dearest = max(range(len(walks)), key=lambda i: totals[i] or 0, default=0)
     found: dict[tuple[str, str], list[tuple[Step, int | None]]] = {}
     for i, steps in enumerate(walks):
@@ -146,7 +146,7 @@ def walk_all(
 def _together(same: list[tuple[Step, int | None]]) -> Step:
     worst = next((step for step, _ in same if not step.sound), same[0][0])
     n_fits = sum(step.n_fits * (1 if fits is None else fits) for step, fits in same)
-    epsilon = total(_times_price(step.epsilon, fits) for step, fits in same)
+    epsilon = total_price(_times_price(step.epsilon, fits) for step, fits in same)
     return replace(worst, epsilon=epsilon, n_fits=n_fits)
 
 
@@ -164,4 +164,4 @@ def ledgers(estimator: Any) -> dict[str, PrivacyLedger]:
 
 def price(estimator: Any) -> Fraction | None:
     """What one fit of ``estimator`` spends; None if it cannot be told beforehand."""
-    return total(step.epsilon for step in walk(estimator))
+    return total_price(step.epsilon for step in walk(estimator))

@@ -1,11 +1,11 @@
-"""DiffGen: private top-down specialisation of taxonomies into one grid."""
+"""DiffGen (Mohammed, Chen, Fung, Yu): private top-down specialisation of taxonomies into a grid."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,6 +44,15 @@ class _Tree:
             if len(parts) > 1:
                 return finer, parts
         return None
+
+    def grouping(self, nodes: Sequence[tuple[int, int]]) -> tuple[IntArray, list[str]]:
+        """Group of each code, and the labels of the groups, for nodes that divide the codes."""
+        groups = np.zeros(len(self.levels[0].groups), dtype=np.int64)
+        labels = []
+        for number, (level, group) in enumerate(nodes):
+            groups[self.levels[level].groups == group] = number
+            labels.append(self.levels[level].labels[group])
+        return groups, labels
 
 
 def _nested(attribute: Attribute) -> list[Level]:
@@ -88,48 +97,57 @@ def diffgen(
     # follows from the earlier selections. The cost is that of all selections together.
     source = noise_source(random_state)
     share = epsilon / n_specializations
-    n_classes = table.shape[-1]
     label_axis = len(predictors)
     trees = [_Tree(_nested(attribute), attribute.size) for attribute in predictors]
     counts = [
         _by_code(table.project([axis, label_axis]), attribute.size)
         for axis, attribute in enumerate(predictors)
     ]
-    cut: list[list[tuple[int, int]]] = [[(0, 0)] for _ in predictors]
+    cut = [[(0, 0)] for _ in predictors]
     for _ in range(n_specializations):
-        size = n_classes * math.prod(len(nodes) for nodes in cut)
-        candidates: list[tuple[int, int, int, IntArray]] = []
-        scores: list[int] = []
-        for axis, tree in enumerate(trees):
-            for node in cut[axis]:
-                found = tree.children(*node)
-                if found is None:
-                    continue
-                finer, parts = found
-                width = len(cut[axis])
-                if size // width * (width + len(parts) - 1) > _MOST_COUNTS:
-                    continue
-                merged = np.zeros((len(tree.levels[finer].labels), n_classes), dtype=np.int64)
-                np.add.at(merged, tree.levels[finer].groups, counts[axis])
-                candidates.append((axis, cut[axis].index(node), finer, parts))
-                scores.append(int(merged[parts].max(axis=1).sum()))
+        candidates = list(_candidates(trees, counts, cut, table.shape[-1]))
         if not candidates:
             break
-        chosen = noisy_max(np.array(scores, dtype=np.int64), share, 1, random_state=source)
-        axis, place, finer, parts = candidates[chosen]
-        cut[axis][place : place + 1] = [(finer, part) for part in parts.tolist()]
+        scores = np.array([each.score for each in candidates], dtype=np.int64)
+        chosen = candidates[noisy_max(scores, share, 1, random_state=source)]
+        cut[chosen.axis][chosen.place : chosen.place + 1] = [
+            (chosen.level, part) for part in chosen.parts.tolist()
+        ]
     axes = [axis for axis, nodes in enumerate(cut) if len(nodes) > 1]
-    groups: list[IntArray] = []
-    labels: list[list[str]] = []
-    for axis in axes:
-        of_code = np.zeros(predictors[axis].size, dtype=np.int64)
-        texts = []
-        for number, (level, group) in enumerate(cut[axis]):
-            of_code[trees[axis].levels[level].groups == group] = number
-            texts.append(trees[axis].levels[level].labels[group])
-        groups.append(of_code)
-        labels.append(texts)
-    return axes, groups, labels
+    found = [trees[axis].grouping(cut[axis]) for axis in axes]
+    return axes, [groups for groups, _ in found], [labels for _, labels in found]
+
+
+class _Candidate(NamedTuple):
+    """A node that may be specialised."""
+
+    axis: int
+    place: int  # among the nodes of its predictor
+    level: int  # of its children
+    parts: IntArray  # the children
+    score: int  # private
+
+
+def _candidates(
+    trees: Sequence[_Tree],
+    counts: Sequence[IntArray],
+    cut: Sequence[Sequence[tuple[int, int]]],
+    n_classes: int,
+) -> Iterator[_Candidate]:
+    """All nodes that have children, if the grid stays small enough with them."""
+    size = n_classes * math.prod(len(nodes) for nodes in cut)
+    for axis, tree in enumerate(trees):
+        width = len(cut[axis])
+        for place, node in enumerate(cut[axis]):
+            found = tree.children(*node)
+            if found is None:
+                continue
+            level, parts = found
+            if size // width * (width + len(parts) - 1) > _MOST_COUNTS:
+                continue
+            merged = np.zeros((len(tree.levels[level].labels), n_classes), dtype=np.int64)
+            np.add.at(merged, tree.levels[level].groups, counts[axis])
+            yield _Candidate(axis, place, level, parts, int(merged[parts].max(axis=1).sum()))
 
 
 def _by_code(table: CountTable, n_codes: int) -> IntArray:

@@ -1,4 +1,7 @@
-"""Equal-width grids over a coded domain: how fine to cut, and the noisy count of every cell.
+"""UG and M-estimator grids: how finely to cut a coded domain, and the noisy count of every cell.
+
+The rules are those of the uniform grid (UG, Qardaji, Yang, Li), of its extension to d dimensions
+(Su) and of Lei's M-estimators.
 
 Privacy (neighbours add or remove one record): how fine the grid is depends on public facts and on
 a noisy total alone, so it is post-processing. A record lies in one grid cell, hence noise of
@@ -8,7 +11,8 @@ sensitivity 1 in every cell, empty ones included, costs ``epsilon`` once.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -17,8 +21,17 @@ import numpy as np
 from .._types import IntArray
 from ..mechanisms import discrete_laplace
 from ..rows import CountTable
+from .splitting import group_sums
 
-__all__ = ["GRID_RULES", "grid_boxes", "grid_sides", "grid_size", "measure_grid"]
+__all__ = [
+    "GRID_RULES",
+    "even_edges",
+    "grid_boxes",
+    "grid_sides",
+    "grid_size",
+    "least_parts",
+    "measure_grid",
+]
 
 GRID_RULES = ("identity", "uniform", "extended", "m-estimator")
 
@@ -33,7 +46,7 @@ def grid_size(
     rule : {"identity", "uniform", "extended", "m-estimator"}
         "identity" keeps every cell of the domain; "uniform" is N epsilon / theta; "extended" is
         (N epsilon / theta)^(2d / (2 + d)), which balances noise against uneven spread in d
-        dimensions; "m-estimator" is (N / sqrt(log N))^(2d / (2 + d)), blind to epsilon.
+        dimensions; "m-estimator" is (N / sqrt(log N))^(2d / (2 + d)), whatever epsilon is.
     n_records : float
         A noisy or public number of records; below 2 counts as 2.
     epsilon : Fraction
@@ -65,22 +78,25 @@ def grid_sides(shape: Sequence[int], n_cells: float) -> tuple[int, ...]:
     The smallest s such that the product of min(s, size) over the axes reaches ``n_cells``; with
     axes that are long enough, s = ceil(n_cells^(1/d)).
     """
-    low, high = 1, max(shape)
-    while low < high:
-        middle = (low + high) // 2
-        if math.prod(min(size, middle) for size in shape) >= n_cells:
-            high = middle
-        else:
-            low = middle + 1
-    return tuple(min(size, low) for size in shape)
+    parts = least_parts(
+        max(shape), lambda parts: math.prod(min(size, parts) for size in shape) >= n_cells
+    )
+    return tuple(min(size, parts) for size in shape)
+
+
+def least_parts(most: int, enough: Callable[[int], bool]) -> int:
+    """Least number of parts from 1 to ``most`` that is enough, or ``most``, by bisection."""
+    return 1 + bisect_left(range(1, most), True, key=enough)
+
+
+def even_edges(size: int, parts: int) -> IntArray:
+    """First codes of parts of an axis, of equal width up to rounding, and the end."""
+    return np.arange(parts + 1, dtype=np.int64) * size // parts
 
 
 def _edges(shape: Sequence[int], sides: Sequence[int]) -> list[IntArray]:
     """First codes of the parts of each axis, and the end."""
-    return [
-        np.arange(side + 1, dtype=np.int64) * size // side
-        for size, side in zip(shape, sides, strict=True)
-    ]
+    return [even_edges(size, side) for size, side in zip(shape, sides, strict=True)]
 
 
 def grid_boxes(shape: Sequence[int], sides: Sequence[int]) -> tuple[IntArray, IntArray]:
@@ -115,6 +131,5 @@ def measure_grid(
     for axis, (edge, side) in enumerate(zip(_edges(table.shape, sides), sides, strict=True)):
         place = np.searchsorted(edge, table.codes[:, axis], side="right") - 1
         cell = cell * side + place
-    # bincount adds in floats, exact for counts below 2**53.
-    exact = np.bincount(cell, weights=table.counts, minlength=math.prod(sides)).astype(np.int64)
+    exact = group_sums(cell, table.counts, math.prod(sides))
     return discrete_laplace(exact, epsilon, random_state=random_state)

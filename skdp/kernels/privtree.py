@@ -1,9 +1,9 @@
 """PrivTree: halve boxes that hold many records, at public places, under pure epsilon-DP.
 
 The kernel behind ``PrivTreeSynthesizer``: arrays in, arrays out, no estimator. A box is divided
-while its number of records, less a bias that grows with the depth, exceeds zero under noise. All
-boxes that are divided are halved along some attributes in turn, so where they are cut is public;
-each final box gets a noisy count. All boxes of one depth are treated at once.
+while its number of records, minus a bias that grows with the depth, exceeds zero under noise. All
+boxes that are divided are halved along some attributes in turn, so the cuts are public. Each final
+box gets a noisy count. All boxes of one depth are treated at once.
 
 Privacy (neighbours add or remove one record). A box without the record has the same law in both
 tables, so the argument follows the record down its path:
@@ -31,13 +31,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._arrays import exclusive_cumsum
 from .._random import NoiseSource, noise_source
 from .._types import IntArray
-from .._validation import split_epsilon
+from .._validation import check_choice, split_epsilon
 from ..mechanisms import above_threshold, discrete_laplace
 from ..rows import CountTable
-from .splitting import Blocks, starts
-from .stop_test import certified_rate, converge_loss
+from .splitting import Blocks
+from .stop_test import certified_test, quiet_floor
 
 __all__ = [
     "PrivTreeParameters",
@@ -52,7 +53,7 @@ _GRID = 4
 # A box is divided into at most 2**_MOST_SPLIT parts: all of them are tested, empty ones too.
 _MOST_SPLIT = 10
 # The paper halves all attributes. On the tables of the benchmark the error falls up to about this
-# number; in wide tables the number of boxes doubles with each further one.
+# number of attributes; in wide tables the number of boxes doubles with each further one.
 _DEFAULT_SPLIT = 6
 
 
@@ -175,8 +176,7 @@ def privtree_parameters(
     TypeError, ValueError
         As `privtree_parts`.
     """
-    if calibration not in ("tight", "paper"):
-        raise ValueError(f"calibration must be 'tight' or 'paper', got {calibration!r}.")
+    check_choice(calibration, "calibration", ("tight", "paper"))
     divisible = sum(int(size) > 1 for size in shape)
     if n_split is None:
         n_split = min(divisible, _DEFAULT_SPLIT)
@@ -203,21 +203,14 @@ def _certified_parameters(epsilon: Fraction, n_split: int, calibration: str) -> 
         delta = math.ceil(math.log(fanout) / rate)
         if calibration == "paper":
             return delta, -delta
-        # At -eta a box is divided with probability r**(1 + eta) / (1 + r), at most one in twice
-        # the number of parts: an empty box has half a divided part on average, at any epsilon.
-        eta = math.ceil(math.log(2 * fanout / (1 + math.exp(-rate))) / rate) - 1
-        return max(delta, _GRID), -max(eta, 0)
+        return max(delta, _GRID), quiet_floor(rate, fanout)
 
     # The stop alone can lose the sensitivity times the rate; the published noise, which is
     # (2 fanout - 1) / (fanout - 1) times larger, is taken as the least under "paper".
     most = epsilon / _GRID
     if calibration == "paper":
         most *= Fraction(fanout - 1, 2 * fanout - 1)
-    rate = certified_rate(epsilon, most, test, _GRID)
-    delta, floor = test(float(rate))
-    return PrivTreeParameters(
-        n_split, rate, delta, floor, converge_loss(float(rate), _GRID, delta, floor)
-    )
+    return PrivTreeParameters(n_split, *certified_test(epsilon, most, test, _GRID))
 
 
 def privtree(
@@ -243,7 +236,7 @@ def privtree(
         "paper": the published noise (2b - 1) / (b - 1) / epsilon for b parts a box. "tight": the
         least noise for which the exact worst case of the tests on a path stays within the part.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None: the operating system's entropy. An int is for experiments: it gives no privacy.
 
     Returns
     -------
@@ -308,7 +301,7 @@ def _divided(
     middle = np.take_along_axis((blocks.lower + blocks.upper + 1) // 2, axes, axis=1)
 
     n_parts = 1 << halved.sum(axis=1)
-    first = starts(n_parts)
+    first = exclusive_cumsum(n_parts)
     parent = np.repeat(np.arange(n), n_parts)
     part = np.arange(len(parent)) - first[parent]
     lower, upper, halvings = blocks.lower[parent], blocks.upper[parent], halvings[parent]

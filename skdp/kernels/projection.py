@@ -1,4 +1,4 @@
-"""Projected histograms: predictors that tell labels apart, selected one after the other."""
+"""Projected histograms (Vinterbo): predictors that tell labels apart, selected one by one."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .._validation import split_epsilon
 from ..domain import Attribute, Level, Numeric
 from ..mechanisms import noisy_max
 from ..rows import CountTable
+from .splitting import run_starts
 
 __all__ = ["UNIT", "confusion_score", "projected_histogram", "projection_parts"]
 
@@ -46,7 +47,7 @@ def confusion_score(table: CountTable) -> int:
     if not table.n_rows:
         return 0
     cells = table.codes[:, :-1]
-    starts = np.flatnonzero(np.concatenate([[True], (cells[1:] != cells[:-1]).any(axis=1)]))
+    starts = run_starts(cells)
     sizes = np.add.reduceat(table.counts, starts)
     # Python integers: squares of counts times UNIT may leave 64 bits, and floors must be exact.
     counts = table.counts.astype(object)

@@ -1,7 +1,8 @@
-"""What HDPView, PrivTree and the kd-trees of DPCube share: boxes of codes, divided level by level.
+"""What several kernels share: sums over segments, and boxes of codes that are divided.
 
-All boxes of one level are treated at once. What they hold lies in one long array each, one box
-after the other, so that sums over them are a few calls of NumPy.
+HDPView, PrivTree and the kd-trees of DPCube divide boxes level by level. All boxes of one level
+are treated at once: what they hold lies in one long array, one box after the other, so that a few
+calls of NumPy sum over all of them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arrays import exclusive_cumsum, running_sums
 from .._types import CodeArray, FloatArray, IntArray
 
 __all__ = [
@@ -22,19 +24,13 @@ __all__ = [
     "inner_cuts",
     "medians",
     "renumbered",
-    "running_sums",
-    "starts",
+    "run_starts",
 ]
 
 
-def starts(lengths: IntArray) -> IntArray:
-    """Where each of consecutive segments begins."""
-    return np.cumsum(lengths) - lengths
-
-
-def running_sums(values: NDArray[Any]) -> NDArray[Any]:
-    """Sums of the first 0, 1, ..., all values."""
-    return np.concatenate([np.zeros(1, dtype=values.dtype), np.cumsum(values)])
+def run_starts(rows: NDArray[Any]) -> IntArray:
+    """Where runs of equal rows begin."""
+    return np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
 
 
 def group_sums(group: IntArray, values: NDArray[Any], n_groups: int) -> IntArray:
@@ -144,7 +140,7 @@ class Slots:
         each = np.arange(len(axis))
         begin = blocks.lower[each, axis]
         side = blocks.upper[each, axis] - begin
-        offset = starts(side) - begin
+        offset = exclusive_cumsum(side) - begin
         code = codes[blocks.row, axis[blocks.block]]
         return cls(side, begin, offset[blocks.block] + code)
 
@@ -156,7 +152,7 @@ class Slots:
 def inner_cuts(side: IntArray) -> tuple[IntArray, IntArray]:
     """All cuts of segments: the segment of each, and the codes on the left, 1 to side - 1."""
     owner = np.repeat(np.arange(len(side)), side - 1)
-    left = np.arange(1, len(owner) + 1) - starts(side - 1)[owner]
+    left = np.arange(1, len(owner) + 1) - exclusive_cumsum(side - 1)[owner]
     return owner, left
 
 
@@ -173,10 +169,10 @@ def medians(sums: FloatArray, side: IntArray) -> IntArray:
         Slots of each box, at least 2.
     """
     owner, left = inner_cuts(side)
-    start = starts(side)
+    start = exclusive_cumsum(side)
     running = running_sums(sums)
     low, high = running[start], running[start + side]
     lopsided = np.abs(2 * running[start[owner] + left] - (low + high)[owner])
     off_centre = np.abs(2 * left - side[owner])
     order = np.lexsort((off_centre, lopsided, owner))
-    return left[order[starts(side - 1)]]
+    return left[order[exclusive_cumsum(side - 1)]]

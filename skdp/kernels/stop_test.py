@@ -1,17 +1,31 @@
-"""The stop test of PrivTree and HDPView: what all tests on one path lose together."""
+"""The stop test of PrivTree and HDPView (there: converge test), and what all on one path lose.
+
+Both divide a block while a number of it, minus a bias that grows with the depth, exceeds a
+threshold under noise. A record lies in one block of each level. Because the biased numbers on its
+path fall by at least the bias a level, the privacy loss of all tests together is bounded, whatever
+their number: `converge_loss` computes the bound, `certified_test` the least noise for a budget.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
 from .._types import FloatArray, IntArray
 from .._validation import dyadic_floor
 
-__all__ = ["certified_rate", "converge_loss", "split_gain"]
+__all__ = [
+    "StopTest",
+    "certified_rate",
+    "certified_test",
+    "converge_loss",
+    "quiet_floor",
+    "split_gain",
+]
 
 # Noise of this rate is never seen. Of much more the loss cannot be certified: exp(-rate) is then
 # zero in floats, and the loss not a number.
@@ -108,7 +122,7 @@ def certified_rate(
     test: Callable[[float], tuple[int, int]],
     sensitivity: int,
 ) -> Fraction:
-    """Largest rate of the noise whose tests on one path lose at most epsilon, by bisection.
+    """Largest rate of the noise for which the tests on a path lose at most epsilon, by bisection.
 
     Parameters
     ----------
@@ -138,3 +152,45 @@ def certified_rate(
         else:
             high = middle
     return low
+
+
+class StopTest(NamedTuple):
+    """Noise, bias and floor of a test, and what it loses.
+
+    Attributes
+    ----------
+    rate : Fraction
+        Epsilon of the discrete Laplace noise for one grid step.
+    delta, floor : int
+        Bias for each level, and smallest biased number relative to the threshold, in grid steps.
+    loss : float
+        Certified bound of the privacy loss of all tests on one path.
+    """
+
+    rate: Fraction
+    delta: int
+    floor: int
+    loss: float
+
+
+def certified_test(
+    epsilon: Fraction,
+    most: Fraction,
+    test: Callable[[float], tuple[int, int]],
+    sensitivity: int,
+) -> StopTest:
+    """The test with the least noise that loses at most epsilon; parameters as `certified_rate`."""
+    rate = certified_rate(epsilon, most, test, sensitivity)
+    delta, floor = test(float(rate))
+    return StopTest(rate, delta, floor, converge_loss(float(rate), sensitivity, delta, floor))
+
+
+def quiet_floor(rate: float, n_parts: int) -> int:
+    """Floor, relative to the threshold, for which empty regions stay in few blocks.
+
+    At -eta a block of ``n_parts`` parts is divided with probability r**(1 + eta) / (1 + r),
+    r = exp(-rate): here at most one in twice the number of parts. So an empty block has half a
+    divided part on average, at any epsilon.
+    """
+    eta = math.ceil(math.log(2 * n_parts / (1 + math.exp(-rate))) / rate) - 1
+    return -max(eta, 0)

@@ -250,7 +250,7 @@ class Synopsis:
         Parameters
         ----------
         query : dict, str, None, or a list of these, default=None
-            See :func:`skdp.queries.parse`. None asks for all records.
+            See :func:`skdp.release.parse`. None asks for all records.
         return_interval : bool, default=False
             Give a `QueryResult` with the noise's standard deviation and an interval.
         level : float, default=0.95

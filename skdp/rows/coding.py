@@ -137,14 +137,15 @@ def code_rows(
     # with any number of rows adds at most `most` rows to what is counted and takes none away:
     # `most` steps between neighbours in records. What loses epsilon / most for each record loses
     # epsilon for the person.
-    if contributions is None:
-        own = rows.select(domain.names)
-        return own.coded(domain) if isinstance(own, LazyRows) else domain.encode_columns(own)
     bound = contributions
     if isinstance(rows, LazyRows):
+        if bound is None:
+            return rows.select(domain.names).coded(domain)
         key = int(bound.source.words(1)[0])
         return rows.coded(domain, unit=bound.unit, most=bound.most, key=key)
     codes = domain.encode_columns(rows.select(domain.names))
+    if bound is None:
+        return codes
     owners = rows.column(bound.unit).identities()
     known = np.flatnonzero((codes >= 0).all(axis=1) & (owners >= 0))
     coins = bound.source.record_words(len(known), codes[known], owners[known])

@@ -25,10 +25,10 @@ Score = tuple[float, float]
 def plan_bmax(cube: Lattice, weights: FloatArray | None = None, consistent: bool = False) -> Plan:
     """Few sources with equal budgets that keep the largest variance small.
 
-    For every threshold a greedy cover chooses sources such that each cuboid is summed from at
-    most that many cells; sources that are not needed are left out, and the set with the least
-    actual variance wins. Measuring everything, and the base alone, are among the candidates; of
-    sets with equal largest variance the one with the smaller mean wins.
+    For every threshold a greedy cover chooses sources such that each cell is the sum of at most
+    that many cells of a source. Sources that are not needed are left out, and the set with the
+    least actual variance wins; ties in the largest variance are broken by the mean. Measuring
+    everything, and the base alone, are among the candidates.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ class Covers:
         left = np.ones(covers.shape[1], dtype=bool)
         gain = covers @ worth
         while True:
-            # Of ties the first, which has the fewest dimensions.
+            # Ties go to the first, which has the fewest dimensions.
             chosen = int(np.argmax(gain))
             if gain[chosen] <= 1e-12 * worth.sum():
                 return

@@ -23,8 +23,8 @@ def plan_pmost(
 ) -> Plan:
     """Sources with equal budgets that bring most cuboids within a bound on the variance.
 
-    For every number of sources a greedy cover chooses them; the set with the largest total worth
-    of cuboids within the bound wins, and of equals the one with the smaller variances.
+    For every number of sources a greedy cover chooses them. The set with the largest total worth
+    of cuboids within the bound wins; ties are broken by the smaller variances.
 
     Parameters
     ----------

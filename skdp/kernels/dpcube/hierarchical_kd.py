@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays import exclusive_cumsum
 from ..._random import noise_source
 from ..._types import FloatArray, IntArray
 from ..._validation import split_epsilon
 from ...hierarchy import Blue, Tree
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...rows import CountTable
-from ..splitting import Blocks, Slots, medians, renumbered, starts
+from ..splitting import Blocks, Slots, medians, renumbered
 from .release import KDTreeRelease
 
 __all__ = ["hierarchical_kdtree", "hierarchical_parts"]
@@ -48,14 +49,14 @@ def hierarchical_parts(
     Raises
     ------
     TypeError, ValueError
-        If the height is not an integer from 1 to 16, or a level of so many boxes might need too
-        many counts on the longest attribute.
+        If the height is not an integer from 1 to 16, or if a level of so high a tree might need
+        too many counts on the longest attribute.
     """
     cells = math.prod(int(size) for size in shape)
     # More levels than bits in the number of cells would all be spent on single cells.
     useful = max((cells - 1).bit_length(), 1)
     longest = max(int(size) for size in shape)
-    # Where cuts fall is not known beforehand: at worst all boxes keep the longest side.
+    # The cuts are not known in advance: at worst all boxes keep the longest side.
     fitting = (_MOST_VALUES // longest).bit_length()
     if height is None:
         height = max(min(_DEFAULT_LEVELS, useful, fitting), 1)
@@ -83,9 +84,9 @@ def hierarchical_kdtree(
 ) -> KDTreeRelease:
     """Boxes of a kd-tree that spends one part of the budget a level.
 
-    At each level every box counts, with noise, the values of the attribute along its longest
-    side, and is halved at the median. These counts serve again: added up on either side of the
-    cut, they measure the two parts.
+    At each level, every box gets a noisy histogram of the attribute along its longest side, and is
+    halved at the median. The same counts, added up on either side of the cut, also measure the two
+    parts.
 
     Parameters
     ----------
@@ -135,7 +136,10 @@ def hierarchical_kdtree(
         number = np.stack([width, slots.side - width], axis=1).ravel()
         # The same counts, added up on either side of the cut, measure both parts.
         node = sums.add(
-            np.repeat(node, 2), np.add.reduceat(noisy, starts(number)), number, levels[depth]
+            np.repeat(node, 2),
+            np.add.reduceat(noisy, exclusive_cumsum(number)),
+            number,
+            levels[depth],
         )
         blocks = blocks.halved(axis, slots.begin + width, table.codes, table.counts)
     lower, upper, measured = (np.concatenate(part) for part in zip(*finished, strict=True))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from scipy.optimize import minimize_scalar
 
-from ..._validation import as_epsilon, dyadic_floor
+from ..._validation import as_epsilon, as_integer, dyadic_floor
 from ...mechanisms import discrete_laplace_quantile
 
 __all__ = ["Usefulness", "usefulness"]
@@ -92,11 +92,8 @@ def usefulness(
 
 
 def _check(n_cells: int, delta: float, n_queries: int) -> None:
-    for name, value in {"n_cells": n_cells, "n_queries": n_queries}.items():
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-            raise TypeError(f"{name} must be an integer, got {value!r}.")
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}.")
+    as_integer(n_cells, "n_cells", 1)
+    as_integer(n_queries, "n_queries", 1)
     if isinstance(delta, bool) or not isinstance(delta, numbers.Real):
         raise TypeError(f"delta must be a number, got {delta!r}.")
     if not 0 < delta < 1:

@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._arrays import exclusive_cumsum
 from ..._random import NoiseSource, noise_source
 from ..._types import IntArray
 from ...mechanisms import above_threshold, discrete_laplace
@@ -104,10 +105,10 @@ def hdpview(
         is as small as the exact worst case allows, the floor is set apart from the bias, and
         the score of a cut is its imbalance, \|S_left - S n_left / n\|: how many records the
         uniform block puts on the wrong side. In wide sparse tables all cuts leave about the same
-        aggregation error, twice the records, and only the imbalance tells them apart; it also has
+        aggregation error, twice the records, and only the imbalance distinguishes them; it also has
         half the range, and costs no pass over the cells.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None: the operating system's entropy. An int is for experiments: it gives no privacy.
 
     Returns
     -------
@@ -196,7 +197,7 @@ def _place(blocks: Blocks, chosen: IntArray) -> tuple[IntArray, IntArray]:
     cuts = blocks.sides - 1
     # The attribute is the last one whose cuts begin at or before the chosen one: those
     # without cuts share the beginning of the next.
-    first = np.cumsum(cuts, axis=1) - cuts
+    first = exclusive_cumsum(cuts, axis=1)
     axis = (first <= chosen[:, None]).sum(axis=1) - 1
     each = np.arange(len(blocks))
     return axis, blocks.lower[each, axis] + chosen - first[each, axis] + 1

@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._arrays import exclusive_cumsum, running_sums
 from ..._random import NoiseSource
 from ..._types import CodeArray, IntArray
 from ...mechanisms import noisy_max
-from ..splitting import Blocks, group_sums, inner_cuts, running_sums, starts
+from ..splitting import Blocks, group_sums, inner_cuts
 from .errors import (
     capped_product,
     cells_of,
@@ -43,7 +44,7 @@ class _Cuts(NamedTuple):
 
 def _cuts(blocks: Blocks, axis: int, column: CodeArray) -> _Cuts:
     side = blocks.sides[:, axis]
-    offset = starts(side)
+    offset = exclusive_cumsum(side)
     owner, left = inner_cuts(side)
     slot = (offset - blocks.lower[:, axis])[blocks.block] + column[blocks.row]
     begin = offset[owner]
@@ -53,7 +54,7 @@ def _cuts(blocks: Blocks, axis: int, column: CodeArray) -> _Cuts:
 def _imbalance(blocks: Blocks, columns: Sequence[CodeArray], counts: IntArray) -> IntArray:
     """How many records a uniform block would put on the wrong side of each cut, rounded down."""
     sides = blocks.sides
-    first = starts((sides - 1).ravel()).reshape(sides.shape)
+    first = exclusive_cumsum((sides - 1).ravel()).reshape(sides.shape)
     scores = np.zeros(int((sides - 1).sum()), dtype=np.int64)
     x = counts[blocks.row]
     for axis, column in enumerate(columns):
@@ -94,7 +95,7 @@ def _remaining_error(blocks: Blocks, columns: Sequence[CodeArray], counts: IntAr
     occupied = np.bincount(blocks.block, minlength=len(sides))
     share = (4 * GRID + 1) * blocks.total.astype(float) * occupied
     uneven = np.flatnonzero(share > rest.min(axis=1))
-    first = starts((sides - 1).ravel()).reshape(sides.shape)[uneven]
+    first = exclusive_cumsum((sides - 1).ravel()).reshape(sides.shape)[uneven]
     blocks, rest = blocks.select(uneven), rest[uneven]
     x = counts[blocks.row]
     for axis, column in enumerate(columns):
@@ -178,7 +179,7 @@ def choose_cuts(
         )
     score_of, range_of = SCORES[score]
     scores, score_range = score_of(blocks, columns, counts), range_of(sides)
-    first = starts(n_cuts)
+    first = exclusive_cumsum(n_cuts)
     chosen = np.zeros(len(sides), dtype=np.int64)
     # Privacy. Released: one cut of each block. A record lies in one block, so the choices of one
     # depth compose in parallel; its choice costs epsilon, because the score range, a function of
@@ -187,7 +188,7 @@ def choose_cuts(
     for value in np.unique(score_range[n_cuts > 1]):
         members = np.flatnonzero((score_range == value) & (n_cuts > 1))
         lengths = n_cuts[members]
-        begin = starts(lengths)
+        begin = exclusive_cumsum(lengths)
         candidates = np.repeat(first[members] - begin, lengths) + np.arange(lengths.sum())
         winners = noisy_max(
             scores[candidates], epsilon, int(value), starts=begin, random_state=noise

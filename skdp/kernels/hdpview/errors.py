@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._arrays import running_sums
 from ..._types import IntArray
-from ..splitting import running_sums
 from .parameters import GRID
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Budget and public parameters of HDPView."""
+"""HDPView: how the budget is divided, and the public parameters that follow from it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
-from ..._validation import split_epsilon
-from ..stop_test import certified_rate, converge_loss, split_gain
+from ..._validation import check_choice, split_epsilon
+from ..stop_test import StopTest, certified_test, quiet_floor, split_gain
 
 __all__ = [
     "CALIBRATIONS",
@@ -24,17 +23,17 @@ __all__ = [
     "hdpview_parts",
 ]
 
-# Errors and scores are rounded to multiples of 1/GRID records: public, and fine against any noise.
+# Errors and scores are rounded to multiples of 1/GRID records: a public step, small against noise.
 GRID = 4
 # One record moves an aggregation error by less than 2, hence its rounding by at most this.
 SENSITIVITY = 2 * GRID
-# Largest domain that may fall apart into single cells.
+# Largest domain that may be divided down to single cells.
 _MOST_SINGLE_CELLS = 2**22
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Public choices that turn a budget and a domain into `HDPViewParameters`; any are private."""
+    """Public choices that turn a budget and a domain into `HDPViewParameters`: all keep privacy."""
 
     # Shares of the budget.
     converge: Fraction
@@ -44,8 +43,8 @@ class Calibration:
     alpha: Fraction
     # Most private cuts on a path.
     most_cuts: int | None
-    # Level of the root: how many times delta is taken off its error. Where it is negative, the
-    # first cuts are made even in sparse tables, and delta weighs less further down.
+    # Level of the root: how many deltas are subtracted from its error. If it is negative, the first
+    # cuts are made even in sparse tables, and delta matters less further down.
     root_level: int
     # What a cut is chosen by, a key of SCORES.
     score: str
@@ -56,8 +55,8 @@ class Calibration:
 
 
 CALIBRATIONS = {
-    # The constants are tuned on real tables at epsilon .1 and 1; none of them matters for privacy,
-    # which `certified_test` establishes whatever they are.
+    # The constants are tuned on real tables at epsilon 0.1 and 1; none of them matters for privacy,
+    # which `converge_test` establishes whatever they are.
     "tight": Calibration(
         Fraction(40, 100), Fraction(35, 100), Fraction(25, 100), Fraction(4), 15, -2, "imbalance"
     ),
@@ -194,11 +193,11 @@ def hdpview_parameters(
         return HDPViewParameters(
             0, rule.score, Fraction(1), SENSITIVITY, theta, theta, rule.root_level, 0.0
         )
-    test = certified_test(parts["converge"], rule)
-    if test.split_at_floor > 0.5 and cells > _MOST_SINGLE_CELLS:
+    test = converge_test(parts["converge"], rule)
+    if (chance := split_at_floor(test)) > 0.5 and cells > _MOST_SINGLE_CELLS:
         raise ValueError(
             f"With calibration={calibration!r} and {float(sum(parts.values())):g} of epsilon, even "
-            f"an empty block is cut with probability {test.split_at_floor:.2f}: the {cells:.3g} "
+            f"an empty block is cut with probability {chance:.2f}: the {cells:.3g} "
             "cells of this domain would all become blocks of their own. Nothing was read or spent. "
             "Use calibration='tight', or an epsilon below 2.7."
         )
@@ -219,26 +218,14 @@ def hdpview_parameters(
 def _rule(calibration: str | Calibration) -> Calibration:
     if isinstance(calibration, Calibration):
         return calibration
-    if calibration not in CALIBRATIONS:
-        raise ValueError(f"calibration must be 'tight' or 'paper', got {calibration!r}.")
+    check_choice(calibration, "calibration", CALIBRATIONS)
     return CALIBRATIONS[calibration]
-
-
-class _Test(NamedTuple):
-    rate: Fraction
-    delta: int
-    floor: int  # relative to the threshold
-    loss: float
-    split_at_floor: float
 
 
 def _tight_test(rate: float, alpha: Fraction) -> tuple[int, int]:
     """Bias and floor, in grid steps relative to the threshold, for noise of this rate."""
     delta = math.ceil(math.log(alpha) / rate)
-    # At -eta a block splits with probability r**(1 + eta) / (1 + r); with a quarter for each of its
-    # two sides an empty block has half a child on average, and empty regions stay in few blocks.
-    eta = math.ceil(math.log(4 / (1 + math.exp(-rate))) / rate) - 1
-    return max(delta, SENSITIVITY), -max(eta, 0)
+    return max(delta, SENSITIVITY), quiet_floor(rate, 2)
 
 
 def _paper_test(rate: float, alpha: Fraction) -> tuple[int, int]:
@@ -247,7 +234,7 @@ def _paper_test(rate: float, alpha: Fraction) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=256)
-def certified_test(epsilon: Fraction, rule: Calibration) -> _Test:
+def converge_test(epsilon: Fraction, rule: Calibration) -> StopTest:
     """Converge test with the least noise of a calibration whose certified loss is within epsilon.
 
     The paper gives its noise by a formula, which is taken as the least. Beyond a total epsilon of
@@ -263,9 +250,12 @@ def certified_test(epsilon: Fraction, rule: Calibration) -> _Test:
     def test(rate: float) -> tuple[int, int]:
         return (_paper_test if rule.published else _tight_test)(rate, alpha)
 
-    low = certified_rate(epsilon, most, test, SENSITIVITY)
-    delta, floor = test(float(low))
-    gain = split_gain(np.array([min(floor, 0)]), np.array([max(floor, 0)]), float(low))[0]
-    at_zero = 1 / (1 + math.exp(float(low)))
-    loss = converge_loss(float(low), SENSITIVITY, delta, floor)
-    return _Test(low, delta, floor, loss, at_zero * math.exp(math.copysign(gain, floor)))
+    return certified_test(epsilon, most, test, SENSITIVITY)
+
+
+def split_at_floor(test: StopTest) -> float:
+    """Probability that an empty block is divided."""
+    rate = float(test.rate)
+    gain = split_gain(np.array([min(test.floor, 0)]), np.array([max(test.floor, 0)]), rate)[0]
+    at_zero = 1 / (1 + math.exp(rate))
+    return at_zero * math.exp(math.copysign(gain, test.floor))

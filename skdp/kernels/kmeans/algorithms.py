@@ -1,4 +1,4 @@
-"""The algorithms of Su's dissertation behind `DPKMeans`, and the list of all: budget to centroids.
+"""The list of the algorithms behind `DPKMeans`: their names, their functions and their budgets.
 
 Every algorithm takes a `Task`, spends exactly ``task.parts`` on its points and returns a
 `Clustering`, which holds releases only. `algorithm_parts` says what the parts are: they follow

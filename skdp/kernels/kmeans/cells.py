@@ -1,4 +1,4 @@
-"""Noisy grids over integer points."""
+"""Noisy grids over integer points, and their completion to a partition of the box."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..._random import NoiseSource
 from ..._types import BoolArray, FloatArray, IntArray
 from ...mechanisms import discrete_laplace
 from ...rows import CodedRows
+from ..grid import even_edges, least_parts
 from .rows import Points
 
 __all__ = ["Cells", "cover", "even_edges", "full_grid_edges", "grid_edges", "measure_cells"]
@@ -50,11 +51,6 @@ class Cells:
         return Cells(self.lower[keep], self.upper[keep], self.places[keep], self.counts[keep])
 
 
-def even_edges(size: int, parts: int) -> IntArray:
-    """First codes of parts of an axis, of equal width up to rounding, and the end."""
-    return np.arange(parts + 1, dtype=np.int64) * size // parts
-
-
 def grid_edges(shape: Sequence[int], n_cells: float) -> list[IntArray]:
     """Edges of a grid of about cubic cells, at least ``n_cells`` of them where codes suffice.
 
@@ -66,26 +62,20 @@ def grid_edges(shape: Sequence[int], n_cells: float) -> list[IntArray]:
         With axes of equal length each has ceil(n_cells^(1/d)) parts.
     """
     longest = max(shape)
-    low, high = 1, longest
 
     def sides(parts: int) -> list[int]:
         return [min(size, max(1, -(-parts * size // longest))) for size in shape]
 
-    while low < high:
-        middle = (low + high) // 2
-        if math.prod(sides(middle)) >= n_cells:
-            high = middle
-        else:
-            low = middle + 1
-    return [even_edges(size, side) for size, side in zip(shape, sides(low), strict=True)]
+    parts = least_parts(longest, lambda parts: math.prod(sides(parts)) >= n_cells)
+    return [even_edges(size, side) for size, side in zip(shape, sides(parts), strict=True)]
 
 
 def full_grid_edges(shape: Sequence[int], n_cells: float) -> list[IntArray]:
     """Edges of a grid of at least ``n_cells`` cells, cut as the dissertation's authors do.
 
-    Axis by axis, those with the fewest codes first: with M cells still wanted of the j axes left,
-    ceil(M^(1/j)) parts, and M divided by them. Later axes may stay whole, so that the number of
-    cells stays close to ``n_cells`` in any dimension.
+    Axis by axis, those with the fewest codes first: while j axes are left and M cells are still
+    wanted, the next axis gets ceil(M^(1/j)) parts, and M is divided by them. Later axes may stay
+    whole, so that the number of cells stays close to ``n_cells`` in any dimension.
     """
     edges: list[IntArray] = [np.empty(0, dtype=np.int64)] * len(shape)
     wanted = max(1.0, n_cells)
@@ -140,32 +130,20 @@ def measure_cells(
     source : NoiseSource
     """
     sides = [len(edge) - 1 for edge in edges]
-    total = math.prod(sides)
     present, occupied = _count_cells(points, edges)
-    if total <= _CELLS_AT_ONCE:
-        exact = np.zeros(total, dtype=np.int64)
-        exact[present] = occupied
+    kept_blocks, count_blocks = [], []
+    total = math.prod(sides)
+    for first in range(0, total, _CELLS_AT_ONCE):
+        stop = min(first + _CELLS_AT_ONCE, total)
+        exact = np.zeros(stop - first, dtype=np.int64)
+        here = slice(*np.searchsorted(present, [first, stop]))
+        exact[present[here] - first] = occupied[here]
         noisy = discrete_laplace(exact, epsilon, random_state=source)
-        kept = np.arange(total) if threshold is None else np.flatnonzero(noisy >= threshold)
-        counts = noisy[kept]
-    else:
-        kept_blocks, count_blocks = [], []
-        for first in range(0, total, _CELLS_AT_ONCE):
-            stop = min(first + _CELLS_AT_ONCE, total)
-            exact = np.zeros(stop - first, dtype=np.int64)
-            start, end = np.searchsorted(present, [first, stop])
-            exact[present[start:end] - first] = occupied[start:end]
-            noisy = discrete_laplace(exact, epsilon, random_state=source)
-            here = (
-                np.arange(len(noisy)) if threshold is None else np.flatnonzero(noisy >= threshold)
-            )
-            kept_blocks.append(here + first)
-            count_blocks.append(noisy[here])
-        kept, counts = np.concatenate(kept_blocks), np.concatenate(count_blocks)
-    places = np.empty((len(kept), len(sides)), dtype=np.int64)
-    rest = kept
-    for axis in range(len(sides) - 1, -1, -1):
-        rest, places[:, axis] = np.divmod(rest, sides[axis])
+        kept = np.arange(len(noisy)) if threshold is None else np.flatnonzero(noisy >= threshold)
+        kept_blocks.append(kept + first)
+        count_blocks.append(noisy[kept])
+    kept, counts = np.concatenate(kept_blocks), np.concatenate(count_blocks)
+    places = np.stack(np.unravel_index(kept, sides), axis=1)
     lower = np.stack([edge[places[:, axis]] for axis, edge in enumerate(edges)], axis=1)
     upper = np.stack([edge[places[:, axis] + 1] for axis, edge in enumerate(edges)], axis=1)
     return Cells(lower, upper, places, counts)

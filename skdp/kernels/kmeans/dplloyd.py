@@ -15,7 +15,7 @@ from .task import Clustering, Task
 
 __all__ = ["count_weight", "lloyd", "lloyd_improved", "lloyd_rounds", "tuned_round"]
 
-# Mean normalised coordinate of a centroid: Su's estimate over simulated data.
+# Mean normalised coordinate of a centroid, estimated by Su on simulated data.
 _RHO = 0.225
 
 
@@ -39,7 +39,7 @@ def lloyd_round(
         # size - 1.
         centred = 2 * (residuals[:, axis] + frozen[:, axis] * exact) + (1 - size) * exact
         sums = discrete_laplace(centred, epsilon_axis, max(1, size - 1), random_state=task.source)
-        # A count that is not positive says that noise is all there is: the centroid stays.
+        # If the noisy count is not positive, there is nothing but noise: the centroid stays.
         mean = np.divide(sums, counts, out=np.zeros(k), where=counts > 0)
         moved[:, axis] = np.where(counts > 0, (mean + size - 1) / 2, moved[:, axis])
     return np.clip(moved, 0.0, np.array(task.shape) - 1.0), counts.astype(np.float64)
@@ -60,7 +60,7 @@ def tuned_round(
 
 
 def lloyd(task: Task) -> Clustering:
-    """Lloyd's algorithm with noise in every round (DPLloyd): uniform starts, equal budgets.
+    """DPLloyd: Lloyd's algorithm with noise in every round; uniform starts, equal budgets.
 
     Privacy: the rounds compose sequentially, each costs an equal part of "rounds".
     """
@@ -76,13 +76,13 @@ def lloyd(task: Task) -> Clustering:
 
 
 def lloyd_rounds(epsilon: float, n_records: int, k: int, n_axes: int) -> int:
-    """Rounds that pay: each with enough budget to keep the error below .004 r^2, 2 to 7."""
+    """Number of rounds, 2 to 7: each has enough budget to keep the error below 0.004 r^2."""
     least = math.sqrt(500 * k**3 * (n_axes + count_weight(n_axes)) ** 3) / n_records
     return int(min(7, max(2, epsilon // least)))
 
 
 def lloyd_improved(task: Task) -> Clustering:
-    """DPLloyd with sphere-packing starts, the best split of a round, and rounds by epsilon.
+    """DPLloyd-Impr: sphere-packing starts, the best split of a round, and rounds by epsilon.
 
     Privacy: the number of rounds follows from the noisy or public number of records; the rounds
     share the part "rounds" equally.
@@ -92,7 +92,7 @@ def lloyd_improved(task: Task) -> Clustering:
     if centroids is None:
         centroids = sphere_packing(task.shape, k, 1, task.generator)[0]
     epsilon = task.parts["rounds"]
-    rounds = lloyd_rounds(float(epsilon), task.total(), k, task.n_axes)
+    rounds = lloyd_rounds(float(epsilon), task.measure_total(), k, task.n_axes)
     counts = np.zeros(k)
     for _ in range(rounds):
         centroids, counts = tuned_round(task, centroids, epsilon / rounds)

@@ -44,7 +44,7 @@ def grid(task: Task, rule: str, theta: float = 10.0) -> Clustering:
     theta : float, default=10.0
         Records times epsilon for one cell.
     """
-    return _measured_grid(task, rule, task.total(), task.parts["grid"], theta)
+    return _measured_grid(task, rule, task.measure_total(), task.parts["grid"], theta)
 
 
 # How much of the variance of the grid survives the round, and what the noise of the round adds:
@@ -56,8 +56,8 @@ def hybrid_share(epsilon: float, n_records: int, k: int, n_axes: int) -> Fractio
     """Share of the grid, if a grid and a round promise less error than the grid alone, else None.
 
     The expected squared errors of a centroid on [-1, 1]^d are those of theory: V, the variance of
-    a grid, and R, that of a round with the best split of its budget. After a round .14 V and
-    .42 R are left; the grid alone keeps all of V.
+    a grid, and R, that of a round with the best split of its budget. After a round 0.14 V and
+    0.42 R are left; the grid alone keeps all of V.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def hybrid_share(epsilon: float, n_records: int, k: int, n_axes: int) -> Fractio
     -----
     In the dissertation R is that of a round with the worse, equal split. A comparison with the
     rounds alone is left out as it is in the dissertation's algorithm: their error depends
-    on their starts, which the formula does not know. Weighing the V of the grid alone by .14 as
+    on their starts, which the formula does not know. Weighing the V of the grid alone by 0.14 as
     well would never let a round follow, since a part of a budget cannot buy less variance.
     """
     growth = 2 * n_axes / (2 + n_axes)
@@ -97,7 +97,7 @@ def hybrid(task: Task) -> Clustering:
     Privacy: the share of the grid follows from public facts and the noisy number of records; grid
     and round compose sequentially.
     """
-    n = task.total()
+    n = task.measure_total()
     epsilon = task.parts["clustering"]
     share = hybrid_share(float(epsilon), n, max(task.clusters), task.n_axes)
     if share is None:

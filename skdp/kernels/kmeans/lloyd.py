@@ -1,4 +1,4 @@
-"""K-means on released points."""
+"""K-means on what has been released: free."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..._types import FloatArray
+from ..._types import FloatArray, IntArray
 from .assign import BLOCK, nearest_of_each
 
 __all__ = ["best_kmeans", "lloyd_on_cells", "ray_turi"]
@@ -44,7 +44,7 @@ def lloyd_on_cells(
     costs : ndarray of float64, shape (s,)
         Weighted sums of squared distances to them.
     """
-    n_starts, k, d = starts.shape
+    n_starts, k, _ = starts.shape
     centroids = starts.copy()
     top = np.array(shape, dtype=np.float64) - 1
     norms = (points**2).sum(axis=1)
@@ -58,24 +58,35 @@ def lloyd_on_cells(
             costs[active] = weights @ squared
             if iteration == max_iter:
                 break
-            flat = (labels + np.arange(len(active)) * k).ravel()
-            size = len(active) * k
-            tiled = np.repeat(weights, len(active))
-            mass = np.bincount(flat, weights=tiled, minlength=size)
-            means = current.reshape(size, d).copy()
-            good = mass > 0
-            for axis in range(d):
-                sums = np.bincount(
-                    flat, weights=np.repeat(weights * points[:, axis], len(active)), minlength=size
-                )
-                means[good, axis] = sums[good] / mass[good]
-            moved = np.clip(means, 0.0, top).reshape(len(active), k, d)
+            means = _means(points, weights, labels, current)
+            moved = np.clip(means, 0.0, top)
             still = np.abs(moved - current).max(axis=(1, 2)) > 1e-6 * top.max() + 1e-9
             centroids[active] = moved
             active = active[still]
             if not len(active):
                 break
     return centroids, costs
+
+
+def _means(
+    points: FloatArray, weights: FloatArray, labels: IntArray, current: FloatArray
+) -> FloatArray:
+    """Weighted means of the clusters of each start, (s, k, d); without weight, ``current``.
+
+    ``labels``, (m, s), is the cluster of each point for each start.
+    """
+    n_starts, k, d = current.shape
+    size = n_starts * k
+    flat = (labels + np.arange(n_starts) * k).ravel()
+    mass = np.bincount(flat, weights=np.repeat(weights, n_starts), minlength=size)
+    means = current.reshape(size, d).copy()
+    good = mass > 0
+    for axis in range(d):
+        sums = np.bincount(
+            flat, weights=np.repeat(weights * points[:, axis], n_starts), minlength=size
+        )
+        means[good, axis] = sums[good] / mass[good]
+    return means.reshape(n_starts, k, d)
 
 
 def best_kmeans(

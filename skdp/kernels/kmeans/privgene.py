@@ -1,4 +1,4 @@
-"""PGkM: k-means by the genetic algorithm PrivGene."""
+"""PGkM: k-means by the genetic algorithm of PrivGene (Zhang and others)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["genetic", "genetic_rounds"]
 
 _POPULATION = 200
 _SURVIVORS = 10
-# PrivGene's rounds grow with N epsilon; beyond so many they only cost time.
+# The rounds of PrivGene grow with N epsilon; more than this only cost time.
 _MOST_ROUNDS = 30
-# Bits of a coordinate that scores are computed with: their sums stay far below 2**62.
+# Scores are computed from this many bits of a coordinate: their sums stay far below 2**62.
 _GENETIC_BITS = 10
 
 
@@ -39,7 +39,7 @@ def genetic(task: Task, rounds: int | None = None) -> Clustering:
     points = task.rows >> bits
     top = np.maximum(np.array(task.shape, dtype=np.int64) - 1 >> bits, 0)
     if rounds is None:
-        rounds = genetic_rounds(float(task.parts["rounds"]), task.total())
+        rounds = genetic_rounds(float(task.parts["rounds"]), task.measure_total())
     epsilon = task.parts["rounds"] / rounds
     draw = task.generator
     population = draw.integers(0, top + 1, size=(_POPULATION, k, d))

@@ -1,4 +1,4 @@
-"""Residuals of private k-means: what each cluster adds up of its rows, exactly.
+"""What private k-means asks of the rows: counts and sums of clipped residuals, and noise on them.
 
 The same integers are computed for rows in memory and, by expressions, for rows in an engine.
 """
@@ -61,7 +61,7 @@ def residual_sums(
 
 @dataclass(frozen=True)
 class _Residuals:
-    """Clipped differences of rows to their nearest centroids, as `skdp.engines.LabelledSums`."""
+    """Clipped differences of rows to their nearest centroids, as `skdp.rows.LabelledSums`."""
 
     centroids: IntArray
     reach: IntArray | None
@@ -119,7 +119,7 @@ class _Residuals:
         return frame.with_columns(**{name: _clipped(name, engine) for name in names})
 
     def _scores(self, points: dict[str, Any]) -> dict[str, Any]:
-        """Squared distance of a row to each centroid, less the squared norm of the row."""
+        """Squared distance of a row to each centroid, minus the squared norm of the row."""
         norms = (self.centroids**2).sum(axis=1)
         return {
             f"score{j}": functools.reduce(

@@ -1,4 +1,4 @@
-"""GkM (SAG): sample and aggregate, after GUPT."""
+"""SAG (GkM): sample and aggregate, after GUPT (Mohan and others)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def sample_aggregate(task: Task) -> Clustering:
     """
     (k,) = task.clusters
     d = task.n_axes
-    n_blocks = max(1, round(task.total() ** 0.4))
+    n_blocks = max(1, round(task.measure_total() ** 0.4))
     ranges = [_private_range(task, axis, task.parts["range"] / d) for axis in range(d)]
     found = block_centroids(task.rows, task.shape, k, n_blocks, task.source, task.generator)
     epsilon = task.parts["centroids"] / (k * d)

@@ -1,4 +1,4 @@
-"""Starting centroids."""
+"""Starting centroids of k-means: greedy k-means++, and sphere packing without data."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ import numpy as np
 from ..._types import FloatArray, IntArray
 
 __all__ = ["kmeans_plus_plus", "sphere_packing"]
+
+# Sphere packing: steps of the search for the radius, and tries that may fail for one radius.
+_BISECTIONS = 12
+_MOST_FAILURES = 40
 
 
 def kmeans_plus_plus(
@@ -56,11 +60,10 @@ def kmeans_plus_plus(
 def sphere_packing(
     shape: Sequence[int], k: int, n_starts: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Starts spread over the box by sphere packing, blind to the data, (n_starts, k, d).
+    """Starts spread over the box by sphere packing, which does not look at data, (n_starts, k, d).
 
     Uniform points at least a away from every side of the box and 2a away from each other, for the
-    largest a for which few enough tries fail, found by bisection. Failures are counted, and the
-    last complete set is kept.
+    largest a for which few enough tries fail, found by bisection. The last complete set is kept.
 
     Parameters
     ----------
@@ -73,32 +76,37 @@ def sphere_packing(
     D. Su, dissertation, Purdue 2016, algorithm 12.
     """
     size = np.array(shape, dtype=np.float64)
-    most_failures = 40
     starts = np.empty((n_starts, k, len(size)))
     for start in range(n_starts):
         low, high = 0.0, float(size.max()) / 2
         found = generator.random((k, len(size))) * size
-        for _ in range(12):
+        for _ in range(_BISECTIONS):
             radius = (low + high) / 2
-            margin = np.minimum(radius, size / 2)
-            points = np.empty((k, len(size)))
-            placed = failures = 0
-            while placed < k and failures <= most_failures:
-                tries = margin + generator.random((16, len(size))) * (size - 2 * margin)
-                for candidate in tries:
-                    apart = ((points[:placed] - candidate) ** 2).sum(axis=1)
-                    if placed and apart.min() < 4 * radius**2:
-                        failures += 1
-                        if failures > most_failures:
-                            break
-                        continue
-                    points[placed] = candidate
-                    placed += 1
-                    if placed == k:
-                        break
-            if placed == k:
-                low, found = radius, points
-            else:
+            packed = _packed(size, k, radius, generator)
+            if packed is None:
                 high = radius
+            else:
+                low, found = radius, packed
         starts[start] = found
     return starts - 0.5
+
+
+def _packed(
+    size: FloatArray, k: int, radius: float, generator: np.random.Generator
+) -> FloatArray | None:
+    """Random points that keep their distances for one radius; None if too many tries fail."""
+    margin = np.minimum(radius, size / 2)
+    points = np.empty((k, len(size)))
+    placed = failures = 0
+    while True:
+        for candidate in margin + generator.random((16, len(size))) * (size - 2 * margin):
+            apart = ((points[:placed] - candidate) ** 2).sum(axis=1)
+            if placed and apart.min() < 4 * radius**2:
+                failures += 1
+                if failures > _MOST_FAILURES:
+                    return None
+                continue
+            points[placed] = candidate
+            placed += 1
+            if placed == k:
+                return points

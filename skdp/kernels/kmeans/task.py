@@ -1,4 +1,4 @@
-"""What a private k-means algorithm is given, what it releases, and k-means on what is released."""
+"""Private k-means: what an algorithm is given, what it releases, and k-means on releases."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Task:
     Attributes
     ----------
     points : ndarray of int32, shape (n, d), or CodedRows
-        Codes below ``shape``: private. Those of an engine are asked for counts and sums only.
+        Codes below ``shape``: private. Points in an engine only answer with counts and sums.
     shape : tuple of int
     clusters : tuple of int
         Numbers of clusters to choose from, ascending.
@@ -43,7 +43,7 @@ class Task:
     init : ndarray of float64, shape (k, d), or None
         Public starting centroids in codes, instead of drawn ones.
     source : NoiseSource
-        For noise, and for whatever else must stay secret.
+        For noise, and for everything else that must stay secret.
     generator : numpy.random.Generator
         For what reads releases only, and for starts.
     """
@@ -64,8 +64,11 @@ class Task:
         """Number of dimensions."""
         return len(self.shape)
 
-    def total(self) -> int:
-        """Public or noisy number of records, at least 1; spends the part "records"."""
+    def measure_total(self) -> int:
+        """Number of records, at least 1: the public one, or a noisy one.
+
+        Every call for a noisy one spends the part "records": an algorithm calls it once.
+        """
         if self.n_records is not None:
             return max(1, self.n_records)
         epsilon = self.parts["records"]
@@ -75,7 +78,7 @@ class Task:
 
     @property
     def rows(self) -> CodeArray:
-        """The points, where they must be in memory."""
+        """The points, for algorithms that need them in memory."""
         if not isinstance(self.points, np.ndarray):
             raise TypeError("This algorithm reads its points one by one, not in an engine.")
         return self.points
@@ -87,14 +90,14 @@ class Task:
         return sphere_packing(self.shape, k, self.n_init, self.generator)
 
     def greedy_starts(self, points: FloatArray, weights: FloatArray, k: int, n: int) -> FloatArray:
-        """Starts on released points: two thirds by k-means++, one third blind."""
+        """Starts on released points: two thirds by k-means++, one third without data."""
         if self.init is not None:
             return self.init[None]
         greedy = n - n // 3
         starts = kmeans_plus_plus(points, weights, k, greedy, self.generator)
         if greedy < n:
-            blind = sphere_packing(self.shape, k, n - greedy, self.generator)
-            starts = np.concatenate([starts, blind])
+            spread = sphere_packing(self.shape, k, n - greedy, self.generator)
+            starts = np.concatenate([starts, spread])
         return starts
 
 
@@ -142,7 +145,7 @@ def cluster_released(
     weights : ndarray of float64, shape (m,)
         May be negative.
     greedy : bool
-        Start by k-means++ on the points as well, not only blindly.
+        Start by k-means++ on the points as well, not only by sphere packing.
 
     Returns
     -------

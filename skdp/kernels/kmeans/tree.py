@@ -1,4 +1,4 @@
-"""A noisy tree of boxes over integer points, cut where the axes say that the records lie.
+"""A noisy tree of boxes over integer points, cut where the margins of the axes put the records.
 
 In many dimensions most cells of a grid hold few records or none: either the noise of the empty
 ones outweighs the records, or the records of sparse cells are lost with them. A tree spends its
@@ -22,19 +22,21 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._arrays import running_sums
 from ..._random import NoiseSource
 from ..._types import BoolArray, CodeArray, FloatArray, IntArray
 from ...hierarchy import project_to_simplex
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...rows import CodedRows, part_of
-from .cells import even_edges
+from ..grid import even_edges
+from ..splitting import renumbered
 from .rows import Points
 
 __all__ = ["Binned", "Leaves", "Margins", "measure_margins", "measure_tree"]
 
 # Bins of an axis: what a box can be cut to.
 _BINS = 64
-# This part of a margin is spread evenly: cuts and places do not rest on its noise alone.
+# This share of a margin is spread evenly, so that cuts and places do not rest on its noise alone.
 _EVEN = 0.02
 # Parts of the budget for the levels, from the top.
 _LEVELS = (Fraction(4, 19), Fraction(6, 19), Fraction(9, 19))
@@ -43,7 +45,7 @@ _MOST_CHILDREN = 16
 # become too many.
 _CHILD = 2.0
 _MOST_LEAVES = 4000
-# A count counts as zero among its siblings below this many standard deviations.
+# A count below this many standard deviations becomes zero, unless all of its siblings do.
 _ZERO = 1.0
 
 
@@ -66,7 +68,7 @@ class Binned:
 
     @classmethod
     def of(cls, points: Points, shape: Sequence[int]) -> Binned:
-        """Points in memory one by one; of an engine the distinct rows of bins, in one pass."""
+        """Bins of the points in memory; in an engine, distinct rows of bins and their counts."""
         sides = [min(size, _BINS) for size in shape]
         edges = [even_edges(size, side) for size, side in zip(shape, sides, strict=True)]
         if isinstance(points, CodedRows):
@@ -87,14 +89,14 @@ class Binned:
 
 @dataclass(frozen=True)
 class Margins:
-    """How the records lie along each axis, by what has been released.
+    """How the records are spread along each axis, by what has been released.
 
     Attributes
     ----------
     edges : list of ndarray of int64
         First codes of the bins, and the end.
     masses : list of ndarray of float64
-        Parts of the records in the bins, positive, with sum 1.
+        Shares of the records in the bins, positive, with sum 1.
     """
 
     edges: list[IntArray]
@@ -102,13 +104,13 @@ class Margins:
 
     @classmethod
     def even(cls, edges: list[IntArray]) -> Margins:
-        """Records that lie evenly, for want of better knowledge."""
+        """Records spread evenly along each axis: what is assumed before anything is measured."""
         return cls(edges, [np.diff(edge) / edge[-1] for edge in edges])
 
     def quantiles(self, axis: int, lower: IntArray, upper: IntArray, u: FloatArray) -> FloatArray:
         """Places in codes, at the part u of what lies between two edges of an axis."""
         places = self.edges[axis] - 0.5
-        levels = np.concatenate([[0.0], np.cumsum(self.masses[axis])])
+        levels = running_sums(self.masses[axis])
         low, high = (np.interp(end - 0.5, places, levels) for end in (lower, upper))
         found: FloatArray = np.interp(low + u * (high - low), levels, places)
         return found
@@ -171,9 +173,8 @@ def measure_tree(
     epsilon : Fraction
     source : NoiseSource
     """
-    d = len(binned.edges)
     cuts = _Cuts.of(margins)
-    lower = np.zeros((1, d), dtype=np.int64)
+    lower = np.zeros((1, len(binned.edges)), dtype=np.int64)
     upper = np.array([[len(mass) for mass in margins.masses]], dtype=np.int64)
     # The rows in boxes that may be divided, and the box of each.
     rows: IntArray | None = None
@@ -184,47 +185,18 @@ def measure_tree(
     for depth, part in enumerate(_LEVELS):
         wanted = np.maximum(estimates, 0.0) * float(part * epsilon) / least
         wanted = np.clip(wanted, 1, _MOST_CHILDREN).astype(np.int64)
-        parent = np.arange(len(lower))
         bins = binned.bins if rows is None else binned.bins[rows]
-        while True:
-            axis, cut, able = cuts.best(lower, upper)
-            at = np.flatnonzero(able & (wanted > 1))
-            if not len(at):
-                break
-            first = len(lower)
-            # Where the rows beyond the cut of a box go; boxes that stay whole have no beyond.
-            beyond = np.zeros(first, dtype=np.int64)
-            beyond[at] = first + np.arange(len(at))
-            border = np.full(first, _BINS, dtype=np.int32)
-            border[at] = cut[at]
-            over = bins[np.arange(len(bins)), axis[box]] >= border[box]
-            box = np.where(over, beyond[box], box)
-            right = wanted[at] * (1 - cuts.share(lower[at], upper[at], axis[at], cut[at]))
-            right = np.clip(np.rint(right).astype(np.int64), 1, wanted[at] - 1)
-            new_lower, new_upper = lower[at], upper[at]
-            new_lower[np.arange(len(at)), axis[at]] = cut[at]
-            upper = upper.copy()
-            upper[at, axis[at]] = cut[at]
-            wanted[at] -= right
-            lower = np.concatenate([lower, new_lower])
-            upper = np.concatenate([upper, new_upper])
-            parent = np.concatenate([parent, parent[at]])
-            wanted = np.concatenate([wanted, right])
+        lower, upper, parent, box = _children(lower, upper, box, bins, wanted, cuts)
         last = depth == len(_LEVELS) - 1
         final = (np.bincount(parent)[parent] == 1) | last
         exact = binned.tally(box, rows, len(lower))
-        values, variances = np.empty(len(lower)), np.empty(len(lower))
-        for these, budget in ((final, sum(_LEVELS[depth:]) * epsilon), (~final, part * epsilon)):
-            if these.any():
-                values[these] = discrete_laplace(exact[these], budget, random_state=source)
-                variances[these] = discrete_laplace_variance(budget)
+        budgets = (final, sum(_LEVELS[depth:]) * epsilon), (~final, part * epsilon)
+        values, variances = _measured(exact, budgets, source)
         levels.append(_Level(lower, upper, parent, final, values, variances))
         open_boxes = np.flatnonzero(~final)
         if not len(open_boxes):
             break
-        number = np.full(len(final), -1)
-        number[open_boxes] = np.arange(len(open_boxes))
-        box = number[box]
+        box = renumbered(open_boxes, len(final))[box]
         stay = box >= 0
         rows = np.flatnonzero(stay) if rows is None else rows[stay]
         box = box[stay]
@@ -235,6 +207,69 @@ def measure_tree(
         np.concatenate([level.upper[level.final] for level in levels]),
         np.concatenate([count[level.final] for level, count in zip(levels, counts, strict=True)]),
     )
+
+
+def _children(
+    lower: IntArray, upper: IntArray, box: IntArray, bins: CodeArray, wanted: IntArray, cuts: _Cuts
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Cut boxes in two, and their parts again, until each box has as many parts as wanted.
+
+    Parameters
+    ----------
+    lower, upper : ndarray of int64, shape (m, d)
+    box : ndarray of int64, shape (n,)
+        Box of each row.
+    bins : ndarray of int32, shape (n, d)
+        The rows.
+    wanted : ndarray of int64, shape (m,)
+        At least 1; a box that cannot be cut any more has fewer parts.
+    cuts : _Cuts
+
+    Returns
+    -------
+    lower, upper, parent : ndarray of int64
+        Of each part.
+    box : ndarray of int64, shape (n,)
+        Part of each row.
+    """
+    parent = np.arange(len(lower))
+    while True:
+        axis, cut, able = cuts.best(lower, upper)
+        at = np.flatnonzero(able & (wanted > 1))
+        if not len(at):
+            return lower, upper, parent, box
+        first = len(lower)
+        # Where the rows beyond the cut of a box go; boxes that stay whole have no beyond.
+        beyond = np.zeros(first, dtype=np.int64)
+        beyond[at] = first + np.arange(len(at))
+        border = np.full(first, _BINS, dtype=np.int32)
+        border[at] = cut[at]
+        over = bins[np.arange(len(bins)), axis[box]] >= border[box]
+        box = np.where(over, beyond[box], box)
+        above = wanted[at] * (1 - cuts.share(lower[at], upper[at], axis[at], cut[at]))
+        right = np.clip(np.rint(above).astype(np.int64), 1, wanted[at] - 1)
+        new_lower, new_upper = lower[at], upper[at]
+        new_lower[np.arange(len(at)), axis[at]] = cut[at]
+        upper = upper.copy()
+        upper[at, axis[at]] = cut[at]
+        rest = wanted.copy()
+        rest[at] -= right
+        lower = np.concatenate([lower, new_lower])
+        upper = np.concatenate([upper, new_upper])
+        parent = np.concatenate([parent, parent[at]])
+        wanted = np.concatenate([rest, right])
+
+
+def _measured(
+    exact: IntArray, budgets: Sequence[tuple[BoolArray, Fraction]], source: NoiseSource
+) -> tuple[FloatArray, FloatArray]:
+    """Noisy counts of disjoint boxes, some with one budget and some with another; variances."""
+    values, variances = np.empty(len(exact)), np.empty(len(exact))
+    for these, budget in budgets:
+        if these.any():
+            values[these] = discrete_laplace(exact[these], budget, random_state=source)
+            variances[these] = discrete_laplace_variance(budget)
+    return values, variances
 
 
 def _agreeing(levels: list[_Level], n: float) -> list[FloatArray]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._arrays import running_sums
 from ..._random import noise_source
 from ..._types import BoolArray, FloatArray, IntArray
 from ...hierarchy import Blue, Tree, non_negative
@@ -138,7 +139,7 @@ def measure_tree(
     source = noise_source(random_state)
     budgets = plan.budgets(epsilon)
     sums = prefix_sums(counts)
-    cumulated = [np.concatenate([[0.0], np.cumsum(mass)]) for mass in masses]
+    cumulated = [running_sums(mass) for mass in masses]
     level = _root(counts.shape, total)
     levels, n_above, prices = [level], 0, [Fraction(0)]
     # The root is divided whatever its count: measuring it again would tell nothing new.

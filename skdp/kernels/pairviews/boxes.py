@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._arrays import exclusive_cumsum
 from ..._types import FloatArray, IntArray
+from ..splitting import inner_cuts
 
 __all__ = ["box_counts", "divide", "leaf_numbers", "prefix_sums"]
 
@@ -59,11 +61,12 @@ def divide(
     starts, edges, numbers = [], [], []
     for axis in range(n_axes):
         cuts, number = _cuts(low[:, axis], high[:, axis], parts[:, axis], cumulated[axis])
-        starts.append(_starts(number + 1))
+        starts.append(exclusive_cumsum(number + 1))
         edges.append(cuts)
         numbers.append(number)
     children = np.prod(np.stack(numbers, axis=1), axis=1)
-    above, local = _owners(children)
+    above = np.repeat(np.arange(len(low)), children)
+    local = np.arange(len(above)) - exclusive_cumsum(children)[above]
     child_low = np.empty((len(above), n_axes), dtype=np.int64)
     child_high = np.empty_like(child_low)
     for axis in reversed(range(n_axes)):
@@ -105,8 +108,7 @@ def _cuts(
     number : ndarray of int64, shape (n_boxes,)
         How many parts each box has; fewer than wanted where edges coincide.
     """
-    box, before = _owners(parts - 1)
-    local = before + 1
+    box, local = inner_cuts(parts)
     start, stop = cumulated[low], cumulated[high]
     target = start[box] + (stop - start)[box] * local / parts[box]
     cut = np.searchsorted(cumulated, target)
@@ -119,17 +121,6 @@ def _cuts(
     key = np.unique(owner * np.int64(len(cumulated)) + everything)
     number = np.bincount(key // len(cumulated), minlength=len(low)) - 1
     return key % len(cumulated), number
-
-
-def _starts(lengths: IntArray) -> IntArray:
-    """Where each of consecutive runs of these lengths begins."""
-    return np.cumsum(lengths) - lengths
-
-
-def _owners(lengths: IntArray) -> tuple[IntArray, IntArray]:
-    """For each element of consecutive runs the number of its run, and its position in it."""
-    owner = np.repeat(np.arange(len(lengths)), lengths)
-    return owner, np.arange(len(owner)) - _starts(lengths)[owner]
 
 
 def leaf_numbers(lower: IntArray, upper: IntArray, shape: Sequence[int]) -> IntArray:

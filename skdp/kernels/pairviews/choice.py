@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._arrays import running_sums
 from ..._random import noise_source
 from ..._types import FloatArray, IntArray
 from ...mechanisms import noisy_max, top_k
@@ -95,7 +96,7 @@ def gram(table: Counts, bins: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
         Where the bins of an attribute begin.
     """
     sizes = [int(bin_of.max()) + 1 for bin_of in bins]
-    starts = np.concatenate([[0], np.cumsum(sizes)])
+    starts = running_sums(np.array(sizes))
     result = np.zeros((starts[-1], starts[-1]), dtype=np.int64)
     if isinstance(table, ProjectedCounts):
         _count_by_projections(table, bins, starts, result)

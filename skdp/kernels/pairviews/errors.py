@@ -29,7 +29,7 @@ _ERROR_SEED = 20260101
 _ERROR_WEIGHTS, _BATCH_WEIGHTS = 1 << 29, 1 << 22
 # Queries on tables of more cells are answered record by record.
 _ERROR_CELLS = 1 << 17
-# From this number of records times epsilon, errors are divided by what their answers suggest.
+# From this number of records times epsilon on, errors are scaled by the size of the answers.
 _SCALED_FROM = 2000.0
 
 
@@ -53,10 +53,10 @@ def publish_errors(
     epsilon : Fraction
         What the quantile costs.
     ordered : sequence of bool
-        Whether ranges of the attribute mean something.
+        Whether the codes of each attribute have an order, so that ranges make sense.
     simulated : tuple of CountTable and sequence of TreeModel, default=None
-        Records drawn from ``model`` and what was measured of them, time and again, where there are
-        two attributes or fewer: their errors are those of noise alone.
+        Records drawn from ``model``, and several releases measured from them, where there are
+        two attributes or fewer: the errors of these releases come from noise alone.
     random_state : None, int or NoiseSource, default=None
     """
     # Privacy. Released: one order statistic, with noise. The model is released already and its
@@ -81,9 +81,9 @@ def publish_errors(
     margin = discrete_laplace_quantile(2 * _ERROR_CONFIDENCE - 1, epsilon, sensitivity)
     reach = max(noisy + margin, 0.0)
     if asked.by_noise is not None:
-        # The errors are small and mostly noise, which the published quantile with its own noise
-        # often cannot resolve: twice what noise alone does, within what the quantile leaves
-        # possible.
+        # The errors are small and mostly noise. The published quantile, with its own noise, often
+        # cannot resolve them: then take twice the errors of noise alone, within the range that the
+        # quantile leaves possible.
         noise = float(np.partition(asked.by_noise, rank - 1)[rank - 1])
         reach = max(min(max(2 * noise, noisy - margin), reach), noise)
     kind = "two attributes" if n_used > 1 else "one attribute"
@@ -141,7 +141,7 @@ def _simulated_errors(
     queries: list[Query],
     n_before: int,
 ) -> list[FloatArray]:
-    """Errors of releases of records that were drawn, which are those of noise alone."""
+    """Errors of releases of simulated records, which come from noise alone."""
     exact = exact_answers(drawn, axes, queries)
     # The simulated releases take turns, so that many cost no more answers than one.
     turns = (n_before + np.arange(len(queries))) % len(models)
@@ -161,9 +161,9 @@ def error_class(
 ) -> Iterator[tuple[tuple[int, ...], list[Query]]]:
     """The public class of queries whose errors are published, a batch on the same axes at a time.
 
-    Two attributes (or the only one) are drawn, and on each a range between two codes drawn
-    uniformly; on an unordered attribute as many categories as are drawn uniformly from 1 to all,
-    any of them. Drawn with a fixed seed, so that everybody knows the class.
+    Each query draws two attributes (or takes the only one), and on each of them a range between
+    two uniform codes. On an unordered attribute it draws a random subset of the categories, whose
+    size is uniform from 1 to all. The seed is fixed and public, and so is the class.
     """
     generator = sampling_generator(_ERROR_SEED)
     used = used_attributes(shape)

@@ -50,9 +50,8 @@ def pair_views(
         For each attribute its codes in an order in which neighbours are alike; None for
         attributes without one. By default all are in the order of their codes.
     label : int, default=None
-        An attribute that everything is to be measured together with: the records of each of its
-        codes get a model of their own, or, if it has more than 20 codes, all pairs of the tree
-        contain it.
+        The attribute to be predicted. The records of each of its codes get a model of their own;
+        if it has more than 20 codes, all pairs of the tree contain it instead.
     random_state : None, int or NoiseSource, default=None
 
     Returns

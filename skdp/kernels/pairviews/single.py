@@ -106,8 +106,9 @@ def _ordered_view(
 
 
 def _tree_plan(size: int) -> TreePlan:
-    # As many levels of up to 8 parts as it takes to tell all codes apart. Where there are many, the
-    # upper ones need more, and boxes are better ended earlier: ranges add up the noise of many.
+    # As many levels of up to 8 parts as it takes to tell all codes apart. Where there are many
+    # levels, the upper ones need a larger share, and boxes should end earlier: a range adds up the
+    # noise of many boxes.
     levels = max(2, math.ceil(math.log(size, 8) - 1e-9))
     if levels > 3:
         return TreePlan(levels=levels, ratio=Fraction(6, 5), cap=8, noise_ratio=4.0)

@@ -1,4 +1,20 @@
-"""PrivPfC: select one grid for classification, then count its cells."""
+"""PrivPfC: select one grid for classification, then count its cells.
+
+The grid is selected in a single private step (two for many records). Predictors come as
+*options*: groupings of the codes of one predictor, from coarse to fine. A grid is one option
+number for each predictor; 0 stands for "everything in one group".
+
+* `options`: the groupings of a predictor;
+* `quality`: the score of a grid, and how far one record can move it;
+* `candidates`: the grids that a selection may take;
+* `scores`: the exact scores of many grids at once;
+* `selection`: the private choice;
+* `counts`: the noisy counts of the cells.
+
+References
+----------
+D. Su, "Differentially private data publishing for data analysis", Purdue University, 2016.
+"""
 
 from .candidates import (
     candidate_grids,
@@ -7,9 +23,11 @@ from .candidates import (
     neighbouring_grids,
     paper_grids,
 )
-from .quality import UNIT, Options, Quality
+from .counts import measure_grid_counts
+from .options import Options
+from .quality import UNIT, Quality
 from .scores import grid_scores
-from .selection import SHARES, measure_grid_counts, privpfc_parts, select_grid
+from .selection import SHARES, privpfc_parts, select_grid
 
 __all__ = [
     "SHARES",

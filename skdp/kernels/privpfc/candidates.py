@@ -1,4 +1,4 @@
-"""PrivPfC: the grids that a selection may take."""
+"""PrivPfC: the grids that a selection may take, from public facts and a noisy number of records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..._random import NoiseSource, noise_source
 from ..._types import FloatArray, IntArray
-from .quality import Options
+from .options import Options
 
 __all__ = [
     "candidate_grids",
@@ -23,15 +23,17 @@ __all__ = [
     "paper_grids",
 ]
 
-# Level combinations taken of one set of predictors: they share one table of counts.
+# Grids taken of one set of predictors, which share a table of counts, and predictors of a set.
 _GRIDS_PER_SET = 16
 _LARGEST_SET = 8
-# Combinations of options of one set that are listed; of more, as many are drawn.
+# Combinations of options of one set up to which all are listed; options are dropped at random
+# while there are more.
 _ENUMERABLE = 4096
 _LARGEST_POOL_FACTOR = 8
 # Counts of a release: the noisy ones of every cell and label.
 _MOST_COUNTS = 2**17
-# Grids of one set are coarser than a grid with up to so many times the limit of cells.
+# The grids of one set are coarser than a random grid, which may have this many times the limit of
+# cells, but no more than the second number.
 _FINER_BY = 8
 _SHARED_CELLS = 2**15
 
@@ -41,7 +43,7 @@ def cell_limit(
 ) -> int:
     """Largest number of cells of a candidate.
 
-    In the paper the noise is a fifth of the average count at most. The quality itself turns down
+    In the paper the noise is a fifth of the average count at most. The quality itself is low for
     cells that drown in noise, so by default the noise may be as large as the average count; a
     second bound keeps the release and the training set small.
 

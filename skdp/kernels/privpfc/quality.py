@@ -1,63 +1,27 @@
-"""PrivPfC: the ways to group codes of a predictor, and the quality of a grid."""
+"""PrivPfC: the quality of a grid.
+
+It is the expected number of records that a classifier gets right which predicts, in each cell, the
+class with the largest noisy count. It is defined by an integer table, so that its range is exact
+and no floating-point error affects the privacy.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 
 from ..._types import FloatArray, IntArray
 from ..._validation import dyadic_floor
 
-__all__ = ["Options", "Quality", "UNIT"]
+__all__ = ["UNIT", "Quality"]
 
 # Scores are in units of 1/4096 of a record.
 UNIT = 4096
 # Longest quality table; differences beyond it count as certain wins.
 _LONGEST_TABLE = 2**20
-
-
-@dataclass(frozen=True)
-class Options:
-    """The ways to group the codes of one predictor.
-
-    Parameters
-    ----------
-    groups : tuple of ndarray of shape (n_codes,)
-        Group of each code, one array for each option beyond "everything in one group".
-    n_first : int, optional
-        How many of them, from the front, a first selection may take; a second one may take all.
-        Default all.
-    """
-
-    groups: tuple[IntArray, ...]
-    n_first: int | None = None
-
-    @cached_property
-    def sizes(self) -> IntArray:
-        """Number of groups of every option, the trivial one first."""
-        return np.array([1, *(int(groups.max()) + 1 for groups in self.groups)], dtype=np.int64)
-
-    @cached_property
-    def coarser(self) -> tuple[IntArray, ...]:
-        """For every option those, itself included, whose groups are unions of its groups."""
-        result = [np.zeros(1, dtype=np.int64)]
-        for fine in self.groups:
-            options = []
-            for option, groups in enumerate(self.groups, start=1):
-                width = self.sizes[option]
-                if len(np.unique(fine * width + groups)) == int(fine.max()) + 1:
-                    options.append(option)
-            result.append(np.array(options, dtype=np.int64))
-        return tuple(result)
-
-    @cached_property
-    def first(self) -> Options:
-        """What is left of the options for a first selection."""
-        return self if self.n_first is None else Options(self.groups[: self.n_first])
 
 
 @dataclass(frozen=True)

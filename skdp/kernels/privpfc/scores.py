@@ -1,19 +1,22 @@
-"""PrivPfC: exact scores of many grids."""
+"""PrivPfC: exact scores of many grids, counted together."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._arrays import running_sums
 from ..._types import CodeArray, IntArray
 from ...rows import Counts, CountTable, ProjectedCounts
-from .quality import Options, Quality
+from ..splitting import run_starts
+from .options import Options
+from .quality import Quality
 
-__all__ = ["grid_scores"]
+__all__ = ["grid_scores", "two_largest"]
 
 # Positions of one counting pass, and cells of a shared table.
 _CHUNK = 2**20
@@ -46,21 +49,77 @@ def grid_scores(
     used = grids > 0
     order = np.lexsort((*grids.T[::-1], *used.T[::-1]))
     ordered = used[order]
-    starts = np.flatnonzero(
-        np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
-    ).tolist()
+    starts = run_starts(ordered).tolist()
     scores = np.zeros(len(grids), dtype=np.int64)
     rows = None if isinstance(table, ProjectedCounts) else _Rows(table, options)
     for begin, end in zip(starts, [*starts[1:], len(grids)], strict=True):
         axes = np.flatnonzero(ordered[begin]).tolist()
         members = order[begin:end]
         if rows is not None:
-            _score_set(rows, axes, grids, members, quality, scores)
-            continue
-        # The rows by these predictors and the label alone.
-        some = _Rows(table.project([*axes, len(table.shape) - 1]), [options[axis] for axis in axes])
-        _score_set(some, range(len(axes)), grids[:, axes], members, quality, scores)
+            some, places = rows, axes
+        else:
+            # The rows by these predictors and the label alone.
+            projected = table.project([*axes, len(table.shape) - 1])
+            some, places = (
+                _Rows(projected, [options[axis] for axis in axes]),
+                list(range(len(axes))),
+            )
+        scores[members] = _set_scores(some, places, grids[members][:, axes], quality)
     return scores
+
+
+def _set_scores(
+    rows: _Rows, axes: Sequence[int], choices: NDArray[np.int16], quality: Quality
+) -> IntArray:
+    """Scores of grids over the same predictors.
+
+    Parameters
+    ----------
+    rows : _Rows
+    axes : sequence of int
+    choices : ndarray of int16, shape (n_grids, len(axes))
+        Option of each of these predictors.
+    quality : Quality
+    """
+    scores = np.zeros(len(choices), dtype=np.int64)
+    for batch, used in _batches(rows, axes, choices):
+        cells = _SharedCells(rows, axes, used)
+        at_once = max(1, _CHUNK // max(1, cells.number))
+        for begin in range(0, len(batch), at_once):
+            part = batch[begin : begin + at_once]
+            scores[part] = cells.scores(choices[part], quality)
+    return scores
+
+
+def _batches(
+    rows: _Rows, axes: Sequence[int], choices: NDArray[np.int16]
+) -> Iterator[tuple[IntArray, list[tuple[int, ...]]]]:
+    """Parts of a set of grids: one grid alone, or several that need few cells together.
+
+    Yields their numbers, and the options that they use of each predictor.
+    """
+    todo = [np.arange(len(choices))]
+    while todo:
+        batch = todo.pop()
+        used = [tuple(np.unique(column).tolist()) for column in choices[batch].T]
+        widths = [rows.join(axis, options).size for axis, options in zip(axes, used, strict=True)]
+        if math.prod(widths) * rows.n_classes <= _TABLE_CELLS or len(batch) == 1:
+            yield batch, used
+            continue
+        # Too many cells together: divide at the predictor with several options that is widest.
+        gain = [(len(options) > 1) * width for options, width in zip(used, widths, strict=True)]
+        position = gain.index(max(gain))
+        options = used[position]
+        low = choices[batch, position] < options[len(options) // 2]
+        todo += [batch[~low], batch[low]]
+
+
+class _Join(NamedTuple):
+    """The coarsest grouping that refines several options of a predictor."""
+
+    size: int  # number of groups
+    groups: IntArray  # group of each code
+    maps: list[CodeArray]  # for each option, its group of each of these groups
 
 
 class _Rows:
@@ -74,14 +133,10 @@ class _Rows:
         # Sums of counts are whole numbers below 2**53.
         self.weights = table.counts.astype(np.float64)
         self._columns: dict[tuple[int, bytes], CodeArray] = {}
-        self._joins: dict[tuple[int, tuple[int, ...]], tuple[int, IntArray, list[CodeArray]]] = {}
+        self._joins: dict[tuple[int, tuple[int, ...]], _Join] = {}
 
-    def join(self, axis: int, used: tuple[int, ...]) -> tuple[int, IntArray, list[CodeArray]]:
-        """The coarsest grouping that refines the ``used`` options of a predictor.
-
-        Returns its number of groups, the group of each code, and for each of the options the
-        group of each of its groups.
-        """
+    def join(self, axis: int, used: tuple[int, ...]) -> _Join:
+        """The coarsest grouping that refines the ``used`` options of a predictor."""
         key = (axis, used)
         if key not in self._joins:
             groups = [self.options[axis].groups[option - 1] for option in used]
@@ -97,12 +152,12 @@ class _Rows:
                 mapping = np.zeros(size, dtype=np.int32)
                 mapping[joined] = other
                 maps.append(mapping)
-            self._joins[key] = (size, joined, maps)
+            self._joins[key] = _Join(size, joined, maps)
         return self._joins[key]
 
     def column(self, axis: int, used: tuple[int, ...]) -> CodeArray:
         """Group of each row under the join."""
-        joined = self.join(axis, used)[1]
+        joined = self.join(axis, used).groups
         # Many sets of options have the same join.
         name = (axis, joined.tobytes())
         if name not in self._columns:
@@ -110,80 +165,92 @@ class _Rows:
         return self._columns[name]
 
 
-def _score_set(
-    rows: _Rows,
-    axes: Sequence[int],
-    grids: NDArray[np.int16],
-    members: IntArray,
-    quality: Quality,
-    scores: IntArray,
-) -> None:
-    """Write the scores of the grids numbered ``members``, which all use the same predictors."""
-    used = [tuple(np.unique(grids[members, axis]).tolist()) for axis in axes]
-    joins = [rows.join(axis, options) for axis, options in zip(axes, used, strict=True)]
-    widths = [join[0] for join in joins]
-    n_classes = rows.n_classes
-    cells = math.prod(widths)
-    if cells * n_classes > _TABLE_CELLS and len(members) > 1:
-        # Too many cells together: part the grids at the predictor that has most to gain.
-        position = max(range(len(axes)), key=lambda place: (len(used[place]) > 1) * widths[place])
-        options = used[position]
-        low = grids[members, axes[position]] < options[len(options) // 2]
-        for half in (members[low], members[~low]):
-            _score_set(rows, axes, grids, half, quality, scores)
-        return
-    columns: list[NDArray[Any]] = [
-        rows.column(axis, options) for axis, options in zip(axes, used, strict=True)
-    ]
-    # With the label in front, the counts of one class lie together.
-    if cells * n_classes <= _TABLE_CELLS:
-        key = rows.label.copy()
-        for column, width in zip(columns, widths, strict=True):
-            key *= np.int32(width)
-            key += column
-        flat = np.bincount(key, weights=rows.weights, minlength=cells * n_classes)
-        counts = flat.reshape(n_classes, cells)
-        occupied = np.flatnonzero(counts.any(axis=0))
-        weights: NDArray[Any] = counts[:, occupied]
-        rest: NDArray[Any] = occupied
-        for position in reversed(range(len(axes))):
-            rest, columns[position] = np.divmod(rest, widths[position])
-    else:
-        weights = np.zeros((n_classes, len(rows.label)))
-        weights[rows.label, np.arange(len(rows.label))] = rows.weights
-    mapped = [
-        {option: mapping[column] for option, mapping in zip(options, join[2], strict=True)}
-        for options, join, column in zip(used, joins, columns, strict=True)
-    ]
-    sizes = [rows.options[axis].sizes for axis in axes]
-    n_cells = weights.shape[1]
-    at_once = max(1, _CHUNK // max(1, n_cells))
-    for begin in range(0, len(members), at_once):
-        part = members[begin : begin + at_once]
-        keys = np.zeros((len(part), n_cells), dtype=np.int64)
-        offsets = np.zeros(len(part) + 1, dtype=np.int64)
-        for number, choice in enumerate(grids[part][:, axes].tolist()):
-            key_of = keys[number]
-            size = 1
-            for position, option in enumerate(choice):
-                width = int(sizes[position][option])
-                if position:
-                    key_of *= width
-                key_of += mapped[position][option]
-                size *= width
-            key_of += offsets[number]
-            offsets[number + 1] = offsets[number] + size
+class _SharedCells:
+    """Cells as fine as several grids need together, and their counts by class.
+
+    Parameters
+    ----------
+    rows : _Rows
+    axes : sequence of int
+    used : sequence of tuple of int
+        The options that the grids use of each of these predictors.
+    """
+
+    def __init__(self, rows: _Rows, axes: Sequence[int], used: Sequence[tuple[int, ...]]) -> None:
+        joins = [rows.join(axis, options) for axis, options in zip(axes, used, strict=True)]
+        columns = [rows.column(axis, options) for axis, options in zip(axes, used, strict=True)]
+        widths = [join.size for join in joins]
+        self._n_classes = rows.n_classes
+        # Counts of each class (a row) in each cell.
+        self._weights: NDArray[Any]
+        if math.prod(widths) * rows.n_classes <= _TABLE_CELLS:
+            self._weights, columns = _occupied(rows, columns, widths)
+        else:
+            # Every row is a cell by itself.
+            self._weights = np.zeros((rows.n_classes, len(rows.label)))
+            self._weights[rows.label, np.arange(len(rows.label))] = rows.weights
+        # Group of each cell under each option of each predictor.
+        self._groups = [
+            {option: mapping[column] for option, mapping in zip(options, join.maps, strict=True)}
+            for options, join, column in zip(used, joins, columns, strict=True)
+        ]
+        self._sizes = [rows.options[axis].sizes for axis in axes]
+
+    @property
+    def number(self) -> int:
+        """Number of cells."""
+        return self._weights.shape[1]
+
+    def scores(self, choices: NDArray[np.int16], quality: Quality) -> IntArray:
+        """Score of each grid, counted from the cells all at once."""
+        keys, offsets = self._keys(choices)
         positions = keys.ravel()
         total = int(offsets[-1])
-        by_class = np.empty((n_classes, total))
-        for label in range(n_classes):
-            each = np.broadcast_to(weights[label], keys.shape).ravel()
+        by_class = np.empty((self._n_classes, total))
+        for label in range(self._n_classes):
+            each = np.broadcast_to(self._weights[label], keys.shape).ravel()
             by_class[label] = np.bincount(positions, weights=each, minlength=total)
         # An empty cell scores nothing, and most cells of fine grids are empty.
         occupied = np.flatnonzero(by_class.any(axis=0))
         cell_scores = quality.score(*two_largest(by_class[:, occupied].T))
-        sums = np.concatenate([[0], np.cumsum(cell_scores)])
-        scores[part] = np.diff(sums[np.searchsorted(occupied, offsets)])
+        sums = running_sums(cell_scores)
+        return np.diff(sums[np.searchsorted(occupied, offsets)])
+
+    def _keys(self, choices: NDArray[np.int16]) -> tuple[IntArray, IntArray]:
+        """Cell of each grid that a shared cell belongs to, and the first cell of each grid.
+
+        The cells of all grids are numbered one grid after the other.
+        """
+        keys = np.zeros((len(choices), self.number), dtype=np.int64)
+        offsets = np.zeros(len(choices) + 1, dtype=np.int64)
+        for number, choice in enumerate(choices.tolist()):
+            key_of = keys[number]
+            size = 1
+            for position, option in enumerate(choice):
+                width = int(self._sizes[position][option])
+                if position:
+                    key_of *= width
+                key_of += self._groups[position][option]
+                size *= width
+            key_of += offsets[number]
+            offsets[number + 1] = offsets[number] + size
+        return keys, offsets
+
+
+def _occupied(
+    rows: _Rows, columns: Sequence[CodeArray], widths: Sequence[int]
+) -> tuple[NDArray[Any], list[Any]]:
+    """Counts by class in the occupied cells of a table, and the groups of these cells."""
+    cells = math.prod(widths)
+    # With the label in front, the counts of one class lie together.
+    key = rows.label.copy()
+    for column, width in zip(columns, widths, strict=True):
+        key *= np.int32(width)
+        key += column
+    flat = np.bincount(key, weights=rows.weights, minlength=cells * rows.n_classes)
+    counts = flat.reshape(rows.n_classes, cells)
+    occupied = np.flatnonzero(counts.any(axis=0))
+    return counts[:, occupied], list(np.unravel_index(occupied, widths)) if widths else []
 
 
 def two_largest(counts: NDArray[Any]) -> tuple[IntArray, IntArray]:

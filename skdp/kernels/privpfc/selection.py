@@ -1,12 +1,4 @@
-"""PrivPfC: select one grid for classification in a single private step, then count its cells.
-
-Predictors come as *options*: groupings of the codes of one predictor, from coarse to fine. A grid
-is one option number for each predictor, 0 standing for "everything in one group".
-
-The quality of a grid is the expected number of records that a classifier gets right which predicts,
-in each cell, the class with the largest noisy count. It is defined by an integer table, so that
-its range is exact and no float error touches the privacy.
-"""
+"""PrivPfC: the private selection of one grid."""
 
 from __future__ import annotations
 
@@ -19,21 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._random import noise_source
-from ..._types import IntArray
 from ..._validation import split_epsilon
-from ...mechanisms import discrete_laplace, exponential, noisy_max
-from ...rows import Counts, CountTable
+from ...mechanisms import exponential, noisy_max
+from ...rows import Counts
 from .candidates import candidate_grids, cell_limit, neighbouring_grids, paper_grids
-from .quality import UNIT, Options, Quality
+from .options import Options
+from .quality import UNIT, Quality
 from .scores import grid_scores
 
-__all__ = ["SHARES", "measure_grid_counts", "privpfc_parts", "select_grid"]
+__all__ = ["SHARES", "privpfc_parts", "select_grid"]
 
-# The dissertation divides epsilon so: number of records, choice of the grid, counts.
+# Shares of epsilon as in the dissertation: number of records, choice of the grid, counts.
 SHARES = {"total": "0.03", "grid": "0.37", "counts": "0.60"}
 # Its bound on the change of the quality, 1.1 in either direction.
 _PAPER_RANGE = math.ceil(2.2 * UNIT)
-# A second selection near the first pays from this many records times the budget of selection on.
+# A second selection near the first pays if the number of records times the budget of selection is
+# at least this.
 _TWO_STAGES_FROM = 3_000
 
 
@@ -96,37 +89,3 @@ def select_grid(
         scores = grid_scores(table, options, grids, quality)
         best = grids[noisy_max(scores, budget, quality.score_range, random_state=source)]
     return best
-
-
-def measure_grid_counts(
-    table: CountTable,
-    groups: Sequence[IntArray],
-    sizes: Sequence[int],
-    epsilon: Fraction,
-    *,
-    random_state: Any = None,
-) -> IntArray:
-    """Noisy number of records in each cell and class.
-
-    Parameters
-    ----------
-    table : CountTable
-        The predictors that the grid uses, in order, and the class as the last attribute.
-    groups : sequence of ndarray
-        Group of each code of each predictor.
-    sizes : sequence of int
-        Number of groups of each predictor.
-    epsilon : Fraction
-
-    Returns
-    -------
-    counts : ndarray of shape (*sizes, n_classes), int64
-    """
-    # Privacy. A record is in one cell and one class, so adding it changes one count by one; every
-    # count, empty ones included, gets its own noise. Cost: epsilon, once.
-    n_classes = table.shape[-1]
-    codes = [group[table.codes[:, axis]] for axis, group in enumerate(groups)]
-    stacked = np.stack([*codes, table.codes[:, -1].astype(np.int64)], axis=1)
-    shape = (*(int(size) for size in sizes), n_classes)
-    exact = CountTable.from_codes(stacked, shape, table.counts).dense()
-    return discrete_laplace(exact, epsilon, random_state=random_state)

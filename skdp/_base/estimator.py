@@ -1,0 +1,181 @@
+"""The base of all estimators that read private rows."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
+
+from .._random import NoiseSource, noise_source
+from .._validation import as_epsilon, split_epsilon
+from ..accounting import PrivacyLoss, charge
+from ..domain import Domain
+from ..rows import MOST_AT_ONCE, Contributions, Frame, LazyRows, as_frame, select_columns
+from .published import Published
+from .seeds import HidesSeed
+from .shown import ShowsPrivacy
+
+__all__ = ["PrivateEstimator", "warn_of_emptiness"]
+
+
+class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
+    """Base of the estimators that read private rows.
+
+    A subclass stores its parameters in ``__init__`` (among them ``epsilon``, ``ledger`` and
+    ``random_state``), and its ``fit``
+
+    1. checks the SCHEMA of what it was given, never the values;
+    2. calls :meth:`_spend` with the parts of its budget, which charges the ledger;
+    3. reads the values, keeping everything exact in local variables;
+    4. assigns the released attributes, ``privacy_loss_`` among them, last.
+    """
+
+    def _spend(
+        self,
+        parts: Mapping[str, Fraction] | None = None,
+        *,
+        shares: Mapping[str, Any] | None = None,
+    ) -> tuple[PrivacyLoss, NoiseSource]:
+        """Charge all of ``epsilon``, divided into exact parts or by shares.
+
+        Call it after the schema check and before any value is read: a refused charge then costs and
+        reveals nothing, and after a crash the budget stays spent.
+
+        ``parts`` are the budget of one row, and sum to :meth:`_record_epsilon`. Noise is drawn at
+        ``loss.of_record``.
+        """
+        epsilon = as_epsilon(self.epsilon)
+        most = self._max_contributions()
+        if parts is None:
+            parts = split_epsilon(self._record_epsilon(), shares or {"release": 1})
+        source = noise_source(self.random_state)
+        loss = PrivacyLoss(
+            epsilon,
+            {name: part * (most or 1) for name, part in parts.items()},
+            seeded=source.seeded,
+            max_contributions=most,
+        )
+        charge(self.ledger, type(self).__name__, loss)
+        return loss, source
+
+    def _max_contributions(self) -> int | None:
+        """Number of rows kept of each person, or None where the unit of privacy is the row.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is no positive integer, or only one of ``max_contributions`` and ``unit`` is
+            given.
+        """
+        most, unit = getattr(self, "max_contributions", None), getattr(self, "unit", None)
+        if most is None and unit is None:
+            return None
+        if most is None or unit is None:
+            raise ValueError(
+                f"max_contributions={most!r} and unit={unit!r} belong together: how many rows of "
+                "each person to keep, and the column that identifies the person. Give both or none."
+            )
+        if isinstance(most, bool) or not isinstance(most, numbers.Integral):
+            raise TypeError(f"max_contributions must be an integer, got {most!r}.")
+        if most < 1:
+            raise ValueError(f"max_contributions must be at least 1, got {most!r}.")
+        return int(most)
+
+    def _warn_of_size(self, rows: Frame | LazyRows, domain: Domain) -> None:
+        """Warn of the memory that a table of all distinct rows needs, by the domain alone.
+
+        The number of distinct rows is private: neither an error nor this warning may depend on it.
+        """
+        if not isinstance(rows, LazyRows) or domain.size <= MOST_AT_ONCE:
+            return
+        row = 16 + 4 * len(domain)
+        warnings.warn(
+            f"{type(self).__name__} takes the table of all distinct coded rows into memory, {row} "
+            f"bytes each. In a domain of {domain.size:.3g} cells nearly all rows may be distinct: "
+            f"a hundred million take {row / 10:.0f} GB. If that may not fit, declare fewer columns "
+            "or bins, or take PairViewSynthesizer, which asks the engine for a few columns at a "
+            "time.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+    def _unit(self) -> str | None:
+        """The column that identifies the person; raises as :meth:`_max_contributions`."""
+        return None if self._max_contributions() is None else self.unit
+
+    def _record_epsilon(self) -> Fraction:
+        """Budget of one row: epsilon, divided by the number of rows kept of each person."""
+        return as_epsilon(self.epsilon) / (self._max_contributions() or 1)
+
+    def _contributions(
+        self, loss: PrivacyLoss, source: NoiseSource, rows: Frame | LazyRows, domain: Domain
+    ) -> Contributions | None:
+        """The bound on the rows of a person, in the form that counting takes.
+
+        It comes from the loss that was charged and the rows that :func:`match_rows` gave, because
+        parameters may have been set since, while a charge waited for its turn.
+        """
+        most = loss.max_contributions
+        if most is None:
+            return None
+        [unit] = (name for name in rows.names if name not in domain)
+        return Contributions(unit, most, source)
+
+    def _remember_columns(self, X: Any, rows: Frame | LazyRows, label: str | None = None) -> None:
+        """Set ``n_features_in_``, and ``feature_names_in_`` where columns have names.
+
+        Parameters
+        ----------
+        X : as given to ``fit``
+        rows : Frame or LazyRows
+            What was read of it.
+        label : str, default=None
+            Column of lazy rows that is not a feature.
+        """
+        if isinstance(rows, LazyRows):
+            # scikit-learn takes frames in memory, and needs only the names.
+            names = [name for name in rows.names if name not in (label, self._unit())]
+            X = pd.DataFrame(columns=names)
+        elif self._unit() is not None:
+            X = select_columns(X, [name for name in as_frame(X).names if name != self._unit()])
+        validate_data(self, X, skip_check_array=True)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # Values never raise: missing ones and text have their documented meaning.
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def warn_of_emptiness(estimator: Any, total: float, std: float) -> None:
+    """Warn if the released total is nearly zero. Only RELEASED and public numbers are used.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The fitted estimator.
+    total : float
+        Released number of records.
+    std : float
+        Standard deviation of its noise.
+    """
+    if total > 3 * std:
+        return
+    warnings.warn(
+        f"{type(estimator).__name__} released a total of {total:.4g} records, with noise of "
+        f"standard deviation {std:.3g}: nearly no records fit the domain, or too few to show above "
+        "the noise. Records are skipped if a value is not a number, an undeclared category or "
+        "missing (such as text in a Numeric column, or labels of another type). "
+        "Domain.check(rows) counts them, for the data owner only.",
+        UserWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,212 @@
+"""The schema of what a ``fit`` is given, against the declared domain. No value is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .._types import FloatArray
+from ..domain import Attribute, Categorical, Domain
+from ..exceptions import DomainError
+from ..rows import Frame, LazyRows, as_frame, read_rows
+
+__all__ = [
+    "declare_label",
+    "feature_bounds",
+    "full_domain",
+    "match_rows",
+    "require_y",
+    "without_unit",
+]
+
+
+def require_y(estimator: Any, y: Any, hint: str = "") -> None:
+    """Raise what scikit-learn expects where labels are needed and not given."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None{hint}."
+        )
+
+
+def feature_bounds(bounds: Any, n_features: int) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper public bounds, one number for each feature.
+
+    Raises
+    ------
+    DomainError
+        If there are none, or they are not a pair of finite numbers (or arrays) with low < high.
+    """
+    if bounds is None:
+        raise DomainError(
+            "bounds is required: the public range of the features, for example bounds=(0, 100), "
+            "or two arrays with one number for each feature. Reading it from the data would leak "
+            "them."
+        )
+    try:
+        low, high = bounds
+        low, high = (np.asarray(end, dtype=np.float64) for end in (low, high))
+        low, high = (np.broadcast_to(end, (n_features,)).copy() for end in (low, high))
+    except (TypeError, ValueError):
+        raise DomainError(
+            "bounds must be a pair (low, high) of numbers, or of arrays with one number for each "
+            f"of the {n_features} features, got {bounds!r}."
+        ) from None
+    if not (np.isfinite(low) & np.isfinite(high) & (low < high)).all():
+        raise DomainError(
+            f"bounds must be finite with low < high for every feature, got {bounds!r}."
+        )
+    return low, high
+
+
+def declare_label(
+    domain: Any, rows: Frame | LazyRows, target: str | None, classes: Any
+) -> tuple[Any, str | None]:
+    """Declare the label in the domain where the shorthand ``classes=`` does so.
+
+    Parameters
+    ----------
+    domain, target
+        As given to the estimator.
+    rows : Frame or LazyRows
+    classes : Attribute, array-like or None
+        Declaration of the label.
+
+    Returns
+    -------
+    domain, target
+        ``domain`` with a column for the label, and that column's name; unchanged where
+        ``classes`` is None.
+
+    Raises
+    ------
+    ValueError
+        If both ``target`` and ``classes`` are given.
+    """
+    if classes is None:
+        return domain, target
+    if target is not None:
+        raise ValueError(
+            f"Both target={target!r} and classes= declare the label. Give target= where the "
+            "domain has a column for it, classes= where it has none."
+        )
+    domain = full_domain(domain, rows)
+    label = "target"
+    while label in domain.names:
+        label += "_"
+    attribute = classes if isinstance(classes, Attribute) else Categorical(list(classes))
+    return domain.with_attribute(label, attribute), label
+
+
+def full_domain(domain: Any, rows: Frame | LazyRows) -> Domain:
+    """The domain of all columns of ``rows``: one attribute may have been given for all."""
+    if domain is None:
+        raise DomainError(
+            "domain is required: the public range or categories of every column, for example "
+            "Domain({'age': Numeric(0, 120), 'sex': Categorical(['F', 'M'])}), or one Numeric for "
+            "all columns of an array. Reading it from the data would leak them."
+        )
+    if isinstance(domain, Domain | Mapping):
+        return domain if isinstance(domain, Domain) else Domain(domain)
+    attributes = Domain.for_array(domain, len(rows.names)).attributes
+    return Domain(dict(zip(rows.names, attributes, strict=True)))
+
+
+def match_rows(
+    X: Any,
+    y: Any,
+    domain: Any,
+    target: str | None,
+    *,
+    lazy: bool = False,
+    unit: str | None = None,
+) -> tuple[Any, Domain]:
+    """Match the columns of the rows, and the labels if there is a target, with the domain.
+
+    Only the schema is checked: container, names, declared types. No value is read.
+
+    Parameters
+    ----------
+    X, y, domain, target
+        As given to the estimator.
+    lazy : bool, default=False
+        Whether lazy frames are accepted: by estimators that need counts only.
+    unit : str, default=None
+        A further column, which identifies the person a row belongs to.
+
+    Returns
+    -------
+    rows : Frame, or LazyRows for lazy frames
+        With exactly the columns of the domain, and the unit.
+    domain : Domain
+    """
+    rows: Any = read_rows(X) if lazy else as_frame(X)
+    if unit is not None:
+        _check_unit(rows, domain, unit)
+    domain = full_domain(domain, without_unit(rows, unit))
+    if target is not None and target not in domain.names:
+        raise DomainError(
+            f"target={target!r} is not a column of the domain, which has {list(domain.names)}."
+        )
+    labelled = target is not None and y is not None
+    if rows.n_unnamed:
+        expected = [name for name in domain.names if not (labelled and name == target)]
+        if rows.n_unnamed != len(expected):
+            raise DomainError(
+                f"The data have {rows.n_unnamed} columns, but the domain declares "
+                f"{len(expected)}: {expected}."
+            )
+        rows = rows.with_names(expected)
+    if labelled:
+        rows = rows.with_column(target, y)
+        _check_label_type(domain[target], rows.kinds[target], rows.dtypes[target])
+    domain.check_schema(without_unit(rows, unit))
+    return rows, domain
+
+
+def _check_label_type(attribute: Attribute, kind: str, dtype: str) -> None:
+    """Refuse numbers where all labels are text, and say what may have encoded them."""
+    if not isinstance(attribute, Categorical) or kind not in ("numeric", "boolean"):
+        return
+    if all(isinstance(value, str) for value in attribute.categories):
+        numbers_ = list(range(attribute.n_values))
+        raise DomainError(
+            f"y holds numbers (type {dtype}), but all declared labels are text. If y was text, a "
+            "meta-estimator of scikit-learn has encoded it: voting, stacking, bagging, "
+            "one-vs-rest and cross_val_predict(method='predict_proba') encode the labels as 0, 1, "
+            "... before they fit the inner estimators. Turn it inside out, "
+            "PrivateClassifier(VotingClassifier(...), synthesizer), which is private too; or "
+            "declare the labels that it passes on, "
+            f"classes={numbers_ if len(numbers_) < 5 else f'range({len(numbers_)})'} ([0, 1] "
+            "within one-vs-rest)."
+        )
+
+
+def without_unit(rows: Any, unit: str | None) -> Any:
+    """Rows without the column that identifies the person a row belongs to."""
+    return rows if unit is None else rows.select([name for name in rows.names if name != unit])
+
+
+def _check_unit(rows: Any, domain: Any, unit: Any) -> None:
+    """Refuse a column that cannot identify persons; by the schema alone."""
+    if unit not in rows.named:
+        raise DomainError(
+            f"unit={unit!r} is not a column of the data; it names the column that identifies the "
+            "person a row belongs to. Arrays have no names: give a frame."
+        )
+    if isinstance(domain, Domain | Mapping) and unit in domain:
+        raise DomainError(
+            f"unit={unit!r} identifies persons and cannot be released: leave it out of the domain."
+        )
+    kind = rows.kinds[unit]
+    if kind in ("other", "null"):
+        raise DomainError(
+            f"Column {unit!r} (type {rows.dtypes[unit]}) cannot tell persons apart; convert it to "
+            "text or to integers."
+        )
+    if isinstance(rows, LazyRows) and rows.engine == "dask":
+        raise TypeError(
+            "Contributions cannot be bounded in Dask, where the rows of a person may lie in any "
+            "partition. Read the same files with Polars or DuckDB, or collect the frame first."
+        )

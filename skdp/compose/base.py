@@ -1,0 +1,259 @@
+"""What the classifier and the regressor share: release, train on the release, predict."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._base import Published, ShowsPrivacy, declare_label, full_domain, require_y
+from .._pipelines import Rows, Step, child, is_inferred, price, walk
+from .._random import sampling_generator
+from .._types import FloatArray
+from .._validation import as_sample_size
+from ..domain import Attribute, Domain
+from ..exceptions import DomainError, TrainingError
+from ..rows import Frame, as_frame, select_columns
+
+__all__ = ["TrainedOnRelease"]
+
+# Rows of the public domain that an estimator is tried on before the charge: the least number, the
+# number for each label, and the greatest. The second line is for estimators that need many.
+_TRIALS = ((64, 10, 2_000), (2_000, 20, 20_000))
+
+
+class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
+    """What the classifier and the regressor share: release, train on the release, predict."""
+
+    estimator: Any
+    synthesizer: Any
+    n_samples: int | None
+    random_state: int | None
+    # Parameter that declares the label, in words.
+    _shorthand: str
+
+    def _label_attribute(self) -> Any:
+        """Declaration of the label, or None where the synthesizer declares it."""
+        raise NotImplementedError
+
+    def _check_label(self, attribute: Attribute, target: str) -> None:
+        """Refuse a declared label that the task does not fit."""
+        raise NotImplementedError
+
+    def _train(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        weight: FloatArray | None,
+        attribute: Attribute,
+        rng: np.random.Generator,
+    ) -> Any:
+        """Train a clone of ``estimator`` on rows of a release."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Charge, release, and train on the release.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DomainError
+            If the schema does not fit or the label is not declared; nothing is spent.
+        ValueError
+            If ``estimator`` cannot be trained on a few rows drawn from the public domain, or
+            cannot predict them; nothing is spent.
+        BudgetExceededError
+            If the ledger cannot pay; no value has been read.
+        TrainingError
+            If ``estimator`` cannot be trained on the release; ``synthesizer_`` keeps it.
+        """
+        # Parameters of the synthetic draw are refused before anything is spent.
+        sampling_generator(self.random_state)
+        as_sample_size(self.n_samples, 0, 1)
+        require_y(self, y)
+        if isinstance(self.synthesizer, FrozenEstimator):
+            return self._train_frozen(self.synthesizer.estimator, X)
+        rows = as_frame(X)
+        release = self._declared_release(rows)
+        self._try_out(release, release.domain, rows.library)
+        try:
+            release.fit(X, y)
+        finally:
+            # Also where a warning of the fit is made an error: the release was paid for.
+            if hasattr(release, "privacy_loss_"):
+                self._keep(release)
+        validate_data(self, X, skip_check_array=True)
+        return self._train_release(release)
+
+    def _declared_release(self, rows: Frame) -> Any:
+        """A clone of the synthesizer whose domain declares the label."""
+        release = clone(self.synthesizer)
+        if getattr(release, "unit", None) is not None:
+            raise ValueError(
+                f"The synthesizer's unit={release.unit!r} is a column that X has for training, "
+                "but new rows do not have. Fit the synthesizer first, and give it to "
+                f"{type(self).__name__} as FrozenEstimator(synthesizer)."
+            )
+        label = self._label_attribute()
+        if getattr(release, "classes", None) is not None:
+            if label is not None:
+                raise ValueError(
+                    f"Both this {type(self).__name__} and its synthesizer declare the label. "
+                    "Declare it once."
+                )
+            label = release.classes
+            release.set_params(classes=None)
+        domain, target = declare_label(release.domain, rows, release.target, label)
+        if target is None:
+            raise DomainError(
+                "No column is declared as the label: give the synthesizer a target= (a column of "
+                f"its domain), or {type(self).__name__} {self._shorthand}."
+            )
+        domain = full_domain(domain, rows)
+        self._check_label(domain[target], target)
+        return release.set_params(domain=domain, target=target)
+
+    def _train_frozen(self, release: Any, X: Any) -> Self:
+        """Train on a release that was made and paid for earlier."""
+        check_is_fitted(release)
+        if self._label_attribute() is not None or getattr(release, "target", None) is None:
+            raise ValueError(
+                "A frozen release already has its label, in the column that its target= names: "
+                f"fit it with a target, and give {type(self).__name__} no label of its own."
+            )
+        self._check_label(release.domain_[release.target], release.target)
+        validate_data(self, X, skip_check_array=True)
+        return self._train_release(copy.copy(release))
+
+    def _train_on(self, fitted: Self, X: Any) -> Self:
+        """Train on the release that ``fitted`` made, as if a fit had drawn the same one."""
+        validate_data(self, X, skip_check_array=True)
+        return self._train_release(copy.copy(fitted.synthesizer_))
+
+    def _train_release(self, release: Any) -> Self:
+        # From here on everything is post-processing of the release, which has been charged. It is
+        # kept even if training fails, and an error of training depends on the release only.
+        self._keep(release)
+        try:
+            self.estimator_ = self._train_on_rows_of(release, self.n_samples, self.random_state)
+        except Exception as error:
+            raise TrainingError(
+                f"The release was made and paid for, but {type(self.estimator).__name__} could not "
+                f"be trained on it: {type(error).__name__}: {error}\nThe release is kept: it is "
+                "synthesizer_ of this model and synthesizer of this error. Training on it "
+                "again costs nothing: "
+                f"{type(self).__name__}(another_estimator, FrozenEstimator(release)).fit(X, y).",
+                release,
+            ) from error
+        return self
+
+    def _keep(self, release: Any) -> None:
+        """Keep a fitted release, and drop what was trained on an earlier one."""
+        for name in ("estimator_", "classes_"):
+            self.__dict__.pop(name, None)
+        self.synthesizer_ = release
+        self.privacy_loss_ = release.privacy_loss_
+
+    def _train_on_rows_of(self, release: Any, n_samples: int | None, random_state: Any) -> Any:
+        rng = sampling_generator(random_state)
+        X, y, weight = release.make_training_set(n_samples, random_state=rng)
+        return self._train(X, y, weight, release.domain_[release.target], rng)
+
+    def _try_out(self, release: Any, domain: Domain, library: str) -> None:
+        """Train and predict on rows of the public domain, before anything is charged.
+
+        No private row is read: an error here follows from the parameters and the domain.
+        """
+        if not hasattr(release, "_stand_in"):
+            return
+        public = clone(release)._stand_in(domain, library)
+        twin = copy.copy(self)
+        # Private estimators within it would charge their ledgers for training on a release.
+        inner = clone(self.estimator)
+        books = [key for key in inner.get_params() if key.rpartition("__")[2] == "ledger"]
+        twin.estimator = inner.set_params(**dict.fromkeys(books))
+        n_labels = domain[release.target].n_values
+        failure = None
+        for least, each, most in _TRIALS:
+            n_rows = min(max(least, each * n_labels), most)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    trained = twin._train_on_rows_of(public, n_rows, 0)
+                    trained.predict(public.make_training_set(n_rows, random_state=0)[0])
+                return
+            except Exception as error:
+                failure = error
+        raise ValueError(
+            f"{type(self.estimator).__name__} cannot be trained on rows of this domain. Tried on "
+            f"{n_rows:,} rows drawn from the declared domain, with every label and, in nullable "
+            f"columns, with gaps, it raised {type(failure).__name__}: {failure}\nNothing was read "
+            "or spent. Text needs an encoder, and gaps an imputer, inside the estimator. If it "
+            "needs other rows than these, fit the synthesizer first, and pass it as "
+            "FrozenEstimator(synthesizer)."
+        ) from failure
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # A release whose training failed is kept, but predicts nothing.
+        return hasattr(self, "estimator_")
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the label of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        rows = self._test_rows(X)
+        return self.estimator_.predict(rows)
+
+    def _test_rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        as_frame(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        target = self.synthesizer_.target
+        features = [name for name in self.synthesizer_.domain_.names if name != target]
+        return self.synthesizer_.prepare(select_columns(X, features))
+
+    def _privacy_steps(self, name: str, rows: Rows) -> list[Step]:
+        # Only the release reads the true rows; what is trained reads only the release.
+        made = getattr(self, "synthesizer_", None)
+        # The seed is left out when a fitted model is stored, but that there was one is kept. And a
+        # domain that was declared after the fit does not undo what was released before.
+        flawed = made is not None and (
+            made.privacy_loss_.seeded or is_inferred(getattr(made, "domain_", None))
+        )
+        return [
+            *walk(made if flawed else self.synthesizer, child(name, "synthesizer"), rows),
+            *walk(self.estimator, child(name, "estimator"), Rows(released=True)),
+        ]
+
+    def _price(self) -> Fraction | None:
+        return price(self)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.synthesizer)
+        tags.input_tags = inner.input_tags
+        tags.non_deterministic = True
+        return tags

@@ -1,0 +1,220 @@
+"""Any classifier, trained on a private release."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.dummy import DummyClassifier
+from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
+
+from .._types import FloatArray
+from ..domain import Attribute, Categorical, Numeric
+from ..exceptions import DomainError
+from .base import TrainedOnRelease
+from .training import fit_clone, usable_rows
+
+__all__ = ["PrivateClassifier"]
+
+# Labels with less than this fraction of an equal share of the synthetic rows are nearly absent.
+_HARDLY = 0.02
+
+
+def _offers_probabilities(self: Any) -> bool:
+    fitted = getattr(self, "estimator_", self.estimator)
+    return hasattr(fitted, "predict_proba")
+
+
+class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
+    """Release the training data privately, then train any classifier on the release.
+
+    Only the release reads the true rows and labels. ``estimator`` is trained on synthetic (or
+    weighted) rows, so whatever it stores is post-processing of an epsilon-DP release and costs
+    nothing more. Prediction reads the rows that it is given and releases nothing about the training
+    data.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier
+        Trained on the release. It is cloned. For text columns it must include an encoder, as with
+        ordinary data (a ``Pipeline`` is fine).
+    synthesizer : release of skdp
+        For example ``HDPViewSynthesizer(epsilon=1, domain=domain, target="income")``. It is
+        cloned; every ``fit`` charges its ledger. A fitted one that has a ``target`` can be given as
+        ``FrozenEstimator(release)``: the model is trained on it, and it is not paid for again.
+    classes : array-like of shape (n_classes,), default=None
+        The public list of labels, where the synthesizer's domain has no column for the label
+        and the synthesizer has no ``classes`` itself. Giving both this and the synthesizer's
+        ``target`` is an error.
+    n_samples : int, default=None
+        Number of synthetic rows to train on. None: the release's noisy total, never the exact
+        number of rows.
+    random_state : int or None, default=None
+        Seed of the synthetic draw only. The draw is post-processing, so a seed is harmless.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The declared labels, in the declared order when the domain is ordered, else sorted.
+        They never come from ``y``.
+    estimator_ : estimator
+        The classifier trained on the release; a constant classifier where the release shows fewer
+        than two labels.
+    synthesizer_ : estimator
+        The fitted release.
+    privacy_loss_ : PrivacyLoss
+        What the fit spent, which is the loss of the synthesizer. For a frozen release: what it cost
+        when it was made.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Only where the training rows had column names.
+
+    Notes
+    -----
+    A score computed from true held-out rows (``score``, ``cross_val_score``) is exact and not
+    private: it is for the data owner only. Cross-validation fits k releases and charges for each of
+    them.
+
+    Before the charge, ``estimator`` is trained on a few rows drawn from the declared domain, so
+    that an estimator that cannot be trained costs no epsilon. If training on the release fails, the
+    release is kept in ``synthesizer_``.
+
+    Meta-estimators of scikit-learn (voting, stacking, bagging, one-vs-rest) encode the labels as 0,
+    1, ... before they fit the inner estimators. Put them inside, as ``estimator``, or declare
+    ``classes=range(k)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skdp import HDPViewSynthesizer, Numeric, PrivateClassifier
+    >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
+    >>> y = np.repeat(["low", "high"], 5_000)
+    >>> release = HDPViewSynthesizer(epsilon=2.0, domain=Numeric(0, 1, bins=4))
+    >>> model = PrivateClassifier(LogisticRegression(), release, classes=["low", "high"])
+    >>> model.fit(X, y).predict([[0.8, 0.7]]).tolist()
+    ['high']
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        synthesizer: Any,
+        *,
+        classes: Any = None,
+        n_samples: int | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.synthesizer = synthesizer
+        self.classes = classes
+        self.n_samples = n_samples
+        self.random_state = random_state
+
+    _shorthand = "the list of classes="
+
+    def _label_attribute(self) -> Any:
+        return self.classes
+
+    def _check_label(self, attribute: Attribute, target: str) -> None:
+        _declared_classes(attribute, target)
+
+    def _train(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        weight: FloatArray | None,
+        attribute: Attribute,
+        rng: np.random.Generator,
+    ) -> Any:
+        classes = _declared_classes(attribute, self.__class__.__name__)
+        _warn_of_numbering(classes, y, weight)
+        estimator = _train_classifier(self.estimator, X, y, weight, classes, rng)
+        self.classes_ = classes
+        return estimator
+
+    @available_if(_offers_probabilities)
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Predict the probability of each declared label.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Columns as in ``classes_``; 0 for a label that does not occur in the release.
+        """
+        rows = self._test_rows(X)
+        shown = self.estimator_.predict_proba(rows)
+        full = np.zeros((len(shown), len(self.classes_)))
+        full[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = shown
+        return full
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # In a small table the noise exceeds the counts.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+def _declared_classes(attribute: Attribute, target: str) -> NDArray[Any]:
+    """The labels that the domain declares, sorted as scikit-learn does."""
+    if isinstance(attribute, Categorical):
+        return np.unique(np.array(attribute.categories))
+    if isinstance(attribute, Numeric) and attribute.integer:
+        return np.arange(attribute.lower, attribute.upper + 1, dtype=np.int64)
+    raise DomainError(
+        f"The label {target!r} is declared as a continuous Numeric. A classifier needs a "
+        "Categorical, or a Numeric with integer=True."
+    )
+
+
+def _warn_of_numbering(classes: NDArray[Any], y: NDArray[Any], weight: FloatArray | None) -> None:
+    """Warn if a meta-estimator seems to have encoded the labels, judging by RELEASED rows only.
+
+    y is private and must not be looked at. But if it was encoded as 0, 1, ..., there are no records
+    with declared labels outside that range.
+    """
+    n = len(classes)
+    above = classes[:0]
+    if classes.dtype.kind in "iu":
+        above = classes[(classes < 0) | (classes >= n)]
+    if not len(above) or not len(y):
+        return
+    weight = np.ones(len(y)) if weight is None else weight
+    share = weight[pd.Series(y).isin(above).to_numpy()].sum() / weight.sum()
+    if share < _HARDLY * len(above) / n:
+        warnings.warn(
+            f"The release has hardly any record of the labels {above.tolist()}. If y has them, "
+            "a meta-estimator of scikit-learn has encoded the labels as 0, 1, ... (voting, "
+            "stacking, bagging, one-vs-rest, cross_val_predict(method='predict_proba')). Turn it "
+            "inside out, PrivateClassifier(VotingClassifier(...), synthesizer), or declare the "
+            f"labels that it passes on, classes=range({n}) ([0, 1] within one-vs-rest).",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _train_classifier(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    weight: FloatArray | None,
+    classes: NDArray[Any],
+    rng: np.random.Generator,
+) -> Any:
+    """Train a clone of ``estimator``, or a constant where fewer than two labels occur."""
+    known = pd.Series(y).isin(classes).to_numpy()
+    present = classes[pd.Series(classes).isin(y[known]).to_numpy()]
+    if len(present) < 2:
+        constant = present[0] if len(present) else classes[0]
+        dummy = DummyClassifier(strategy="constant", constant=constant)
+        return dummy.fit(np.zeros((1, 1)), classes[classes == constant])
+    return fit_clone(estimator, *usable_rows(estimator, X, y, weight, known, rng))

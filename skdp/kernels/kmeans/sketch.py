@@ -1,0 +1,214 @@
+"""What "auto" releases first: a noisy grid or tree, and a cloud of points that stands for it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ..._arrays import exclusive_cumsum
+from ..._types import BoolArray, FloatArray, IntArray
+from ...mechanisms import discrete_laplace_variance
+from ..grid import grid_size
+from .cells import Cells, grid_edges, measure_cells
+from .task import Clustering, Task
+from .tree import Binned, Margins, measure_margins, measure_tree
+
+__all__ = ["MOST_FLAT", "Cloud", "Sketch", "grid_sketch", "tree_sketch", "weighted_sums"]
+
+# Up to this many dimensions data are flat: cells are small, and one round is enough.
+MOST_FLAT = 3
+# Records per unit of noise that a cell of the grid should have.
+_THETA = 5.0
+_MOST_CELLS = 2**15
+# A cell is kept if it reaches this share of the threshold by itself, or this one among neighbours
+# that stand out together.
+_ALONE, _AMONG = 0.8, 0.3
+# How far neighbours must stand out together, in standard deviations of their noise.
+_CROWDED = 2.0
+# The other cells are added up in blocks with these numbers of cells along every axis; a block is
+# kept if it exceeds this many standard deviations.
+_BLOCKS = (2, 4, 8)
+_BLOCK_STANDS_OUT = 3.0
+# Share of the grid or tree in the budget if rounds follow.
+_SHARE_FLAT = Fraction(4, 5)
+_SHARE = Fraction(9, 20)
+# Share of the margins, which are measured if each has this many records per unit of noise.
+_MARGIN_SHARE = Fraction(2, 25)
+_MARGINS_PAY = 20
+# Points of a cloud, at least one for each box.
+_CLOUD = 4096
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Weighted points that stand for the records, by what has been released.
+
+    Attributes
+    ----------
+    points : ndarray of float64, shape (m, d)
+        In codes.
+    weights : ndarray of float64, shape (m,)
+        Positive, with the number of records as their sum.
+    """
+
+    points: FloatArray
+    weights: FloatArray
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """A released grid or tree, and what k-means takes from it.
+
+    Attributes
+    ----------
+    release : Clustering
+        Without centroids.
+    centers : ndarray of float64, shape (m, d)
+        Means of the boxes that are not empty.
+    masses : ndarray of float64, shape (m,)
+    cloud : Cloud
+    left : Fraction
+        Budget for rounds.
+    """
+
+    release: Clustering
+    centers: FloatArray
+    masses: FloatArray
+    cloud: Cloud
+    left: Fraction
+
+    @classmethod
+    def of(
+        cls,
+        task: Task,
+        n: int,
+        release: Clustering,
+        boxes: tuple[IntArray, IntArray, FloatArray],
+        margins: Margins | None,
+        left: Fraction,
+    ) -> Sketch:
+        """A cloud of points in boxes, in proportion to their counts.
+
+        Along an axis they are spread by its margin, or evenly without margins.
+        """
+        lower, upper, masses = boxes
+        each = np.maximum(np.rint(_CLOUD * masses / max(masses.sum(), 1.0)).astype(np.int64), 1)
+        box = np.repeat(np.arange(len(each)), each)
+        rank = np.arange(len(box)) - np.repeat(exclusive_cumsum(each), each)
+        points = np.empty((len(box), lower.shape[1]))
+        for axis in range(lower.shape[1]):
+            # Equal steps, in a random order of its own on every axis.
+            order = np.lexsort((task.generator.random(len(box)), box))
+            u = np.empty(len(box))
+            u[order] = (rank + 0.5) / each[box]
+            low, high = lower[box, axis], upper[box, axis]
+            if margins is None:
+                points[:, axis] = low - 0.5 + u * (high - low)
+            else:
+                points[:, axis] = margins.quantiles(axis, low, high, u)
+        centers = weighted_sums(points, np.ones(len(box)), box, len(each)) / each[:, None]
+        weights = (n * masses / max(masses.sum(), 1.0) / each)[box]
+        return cls(release, centers, masses, Cloud(points, weights), left)
+
+
+def weighted_sums(
+    values: FloatArray, weights: FloatArray, labels: IntArray, size: int
+) -> FloatArray:
+    """Weighted sums of rows by label, (size, d)."""
+    columns = [np.bincount(labels, weights * column, minlength=size) for column in values.T]
+    return np.stack(columns, axis=1)
+
+
+def grid_sketch(task: Task, n: int, budget: Fraction, rounds: bool) -> Sketch:
+    """A noisy grid; cells that stand out, and blocks of the others that do so together."""
+    epsilon = budget * _SHARE_FLAT if rounds else budget
+    size = grid_size("extended", n, epsilon, task.n_axes, _THETA)
+    edges = grid_edges(task.shape, min(max(size, 4.0), _MOST_CELLS))
+    n_cells = math.prod(len(edge) - 1 for edge in edges)
+    # Of a larger grid only the cells above the threshold are released.
+    dense = n_cells <= _MOST_CELLS
+    threshold = max(1, math.ceil(math.log(max(n_cells / 2, 1)) / float(epsilon)))
+    cells = measure_cells(task.points, edges, epsilon, None if dense else threshold, task.source)
+    out = _standing_out(cells.counts, edges, threshold, epsilon)
+    kept = cells.select(out)
+    lower, upper, masses = kept.lower, kept.upper, kept.counts.astype(np.float64)
+    if dense:
+        blocks = _standing_blocks(cells.select(~out), edges, epsilon)
+        lower = np.concatenate([lower, blocks[0]])
+        upper = np.concatenate([upper, blocks[1]])
+        masses = np.concatenate([masses, blocks[2]])
+    release = Clustering(np.empty(0), None, cells, edges, epsilon)
+    return Sketch.of(task, n, release, (lower, upper, masses), None, budget - epsilon)
+
+
+def tree_sketch(task: Task, n: int, budget: Fraction, rounds: bool) -> Sketch:
+    """Margins, if they stand out of their noise, and a tree that is cut by them."""
+    binned = Binned.of(task.points, task.shape)
+    margins = Margins.even(binned.edges)
+    share = budget * _MARGIN_SHARE
+    if n * float(share) > _MARGINS_PAY * task.n_axes:
+        margins = measure_margins(binned, n, share, task.source)
+        budget -= share
+    flat = task.n_axes <= MOST_FLAT
+    epsilon = budget * (_SHARE_FLAT if flat else _SHARE) if rounds else budget
+    leaves = measure_tree(binned, margins, n, epsilon, task.source)
+    release = Clustering(np.empty(0), None, None, margins.edges, None, leaves=leaves)
+    filled = leaves.counts > 0
+    lower, upper = (
+        np.stack([edge[bins] for edge, bins in zip(margins.edges, ends[filled].T, strict=True)], 1)
+        for ends in (leaves.lower, leaves.upper)
+    )
+    boxes = lower, upper, leaves.counts[filled]
+    return Sketch.of(task, n, release, boxes, margins, budget - epsilon)
+
+
+def _standing_out(
+    counts: IntArray, edges: list[IntArray], threshold: int, epsilon: Fraction
+) -> BoolArray:
+    """Cells that are almost surely not empty, by their own count or with their neighbours.
+
+    In a dense grid a cell below the threshold is kept as well if the cells around it, 3 on every
+    axis, stand out together. Otherwise the sparse rims of clusters would be lost.
+    """
+    sides = [len(edge) - 1 for edge in edges]
+    if len(sides) > 3 or len(counts) != math.prod(sides):
+        return counts >= threshold
+    around = counts.reshape(sides)
+    for axis, side in enumerate(sides):
+        sums = np.concatenate([np.zeros_like(around.take([0], axis)), around.cumsum(axis)], axis)
+        at = np.arange(side)
+        upper, lower = np.minimum(at + 2, side), np.maximum(at - 1, 0)
+        around = sums.take(upper, axis) - sums.take(lower, axis)
+    noise = math.sqrt((3 ** len(sides) - 1) * discrete_laplace_variance(epsilon))
+    crowded = around.ravel() >= threshold + _CROWDED * noise
+    return (counts >= _ALONE * threshold) | (crowded & (counts >= _AMONG * threshold))
+
+
+def _standing_blocks(
+    cells: Cells, edges: list[IntArray], epsilon: Fraction
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Blocks of cells whose counts stand out together: sparse records far from the others.
+
+    Small blocks first; cells of blocks that do not stand out go on to larger ones.
+    """
+    noise = discrete_laplace_variance(epsilon)
+    sides = np.array([len(edge) - 1 for edge in edges])
+    lower, upper = [cells.lower[:0]], [cells.upper[:0]]
+    counts = [np.empty(0)]
+    for length in _BLOCKS:
+        places = cells.places // length
+        key = np.ravel_multi_index(tuple(places.T), tuple(-(-sides // length)))
+        _, first, block, number = np.unique(
+            key, return_index=True, return_inverse=True, return_counts=True
+        )
+        total = np.bincount(block, cells.counts, minlength=len(first))
+        out = total > _BLOCK_STANDS_OUT * np.sqrt(number * noise)
+        chosen = places[first[out]] * length
+        for ends, place in ((lower, chosen), (upper, np.minimum(chosen + length, sides))):
+            ends.append(np.stack([edge[at] for edge, at in zip(edges, place.T, strict=True)], 1))
+        counts.append(total[out])
+        cells = cells.select(~out[block])
+    return np.concatenate(lower), np.concatenate(upper), np.concatenate(counts)

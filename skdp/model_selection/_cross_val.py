@@ -1,0 +1,144 @@
+"""Cross-validation that charges k - 1 fits and one score."""
+
+from __future__ import annotations
+
+import warnings
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .._pipelines import replaced
+from .._random import noise_source
+from .._validation import as_epsilon
+from ..accounting import PrivacyLedger, PrivacyLoss, charge
+from ..exceptions import TrainingError
+from ..release import QueryResult
+from ..rows import as_frame, take_rows
+from ._budget import one_ledger, prepaid_clones, price_of_fit, rehearse
+from ._folds import PrivateKFold
+from ._guard import Labels, Take, draw_places, no_predictions, predictions, true_rows
+from ._scores import METRICS, check_level, check_metric, range_of
+
+__all__ = ["private_cross_val_score"]
+
+
+def private_cross_val_score(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    epsilon: float | Fraction,
+    metric: str = "accuracy",
+    bounds: tuple[float, float] | None = None,
+    cv: int | PrivateKFold = 5,
+    level: float = 0.95,
+    ledger: PrivacyLedger | None = None,
+    random_state: int | None = None,
+) -> QueryResult:
+    """Release a cross-validated score: each row is predicted by a model not trained on it.
+
+    Parameters
+    ----------
+    estimator : private estimator
+        For example a `PrivateClassifier`, or a pipeline whose every step is private.
+    X : array-like or frame of shape (n_rows, n_features)
+    y : array-like of shape (n_rows,)
+    epsilon : number or Fraction
+        Privacy budget of the score. The fits cost (k - 1) times the estimator's own epsilon in
+        addition.
+    metric : {"accuracy", "mse"}, default="accuracy"
+        Score that is released.
+    bounds : (low, high), default=None
+        Public range of the target; needed for "mse".
+    cv : int or PrivateKFold, default=5
+        Number of folds, drawn by `PrivateKFold`.
+    level : float, default=0.95
+        Probability that the interval covers the exact score.
+    ledger : PrivacyLedger, default=None
+        Default the one in the estimator. It is charged once, for everything, before a value is
+        read.
+    random_state : None or int, default=None
+        Seed of the score's noise. None: the operating system's entropy. An int is for experiments:
+        it gives no protection.
+
+    Returns
+    -------
+    QueryResult
+        Score of all folds together. Rows are predicted in the guard that `make_private_scorer`
+        describes: a row that cannot be predicted counts as wrong.
+
+    Raises
+    ------
+    ValueError
+        If a step of the estimator is not private, the folds are not those of `PrivateKFold`, or
+        two ledgers are in play; nothing is spent.
+    BudgetExceededError
+        If the ledger cannot pay for all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from skdp import Numeric, PairViewSynthesizer, PrivateClassifier, private_cross_val_score
+    >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
+    >>> y = np.repeat(["low", "high"], 5_000)
+    >>> release = PairViewSynthesizer(epsilon=2.0, domain=Numeric(0, 1, bins=4))
+    >>> model = PrivateClassifier(DecisionTreeClassifier(), release, classes=["low", "high"])
+    >>> score = private_cross_val_score(model, X, y, epsilon=0.5, cv=3)
+    >>> float(score) > 0.9
+    True
+    """
+    check_metric(metric, bounds)
+    level = check_level(level)
+    exact = as_epsilon(epsilon)
+    folds = _secret_folds(cv)
+    k = folds.get_n_splits()
+    per_fit, seeded_fits = price_of_fit(estimator)
+    book = one_ledger([estimator], ledger)
+    as_frame(X)
+    labels, take = true_rows(X, y)
+    rehearse(estimator, X, labels)
+    source = noise_source(random_state)
+    # Privacy. Folds are independent of each other record (PrivateKFold). A record that drew fold
+    # j changes the k - 1 other models, each at the estimator's epsilon, and of the score only the
+    # row of its own fold: the score of all rows together costs `epsilon` once. Mixing over j
+    # changes nothing. Total: (k - 1) * epsilon of a fit + epsilon of the score.
+    parts = {"fits": (k - 1) * per_fit, "score": exact}
+    seeded = source.seeded or seeded_fits or folds.random_state is not None
+    loss = PrivacyLoss(sum(parts.values(), Fraction(0)), parts, seeded=seeded)
+    charge(book, "private_cross_val_score", loss)
+    # That pays for all k fits.
+    with prepaid_clones([estimator], book, k * per_fit) as (paid,):
+        guesses = _predict_each_fold(paid, folds, X, labels, take)
+    return METRICS[metric](labels, guesses, exact, source, level, range_of(bounds))
+
+
+def _secret_folds(cv: Any) -> PrivateKFold:
+    """The folds to use: those that were given, or as many as were asked for."""
+    # A subclass may give a record to any number of folds.
+    if type(cv) is PrivateKFold and not replaced(cv):
+        return cv
+    if not isinstance(cv, int | np.integer) or isinstance(cv, bool):
+        raise ValueError(
+            f"cv must be a number of folds or a PrivateKFold, got {cv!r}: other splitters "
+            "divide by position, and one record would move others."
+        )
+    return PrivateKFold(int(cv))
+
+
+def _predict_each_fold(
+    paid: Any, folds: PrivateKFold, X: Any, labels: Labels, take: Take
+) -> Labels:
+    """What each row is predicted by the model that was not trained on it."""
+    guesses, places = no_predictions(len(labels)), draw_places(len(labels))
+    for train, test in folds.split(X):
+        try:
+            model = clone(paid).fit(take_rows(X, train), labels[train])
+        except TrainingError as error:
+            # It depends on the release of this fold alone, as its text does.
+            warnings.warn(f"{error} The rows of this fold count as wrong.", stacklevel=3)
+            continue
+        guesses[test] = predictions(model, take, test, places[test])
+    return guesses

@@ -1,0 +1,181 @@
+"""What is done to true rows in a guard: they are predicted and compared, one by one.
+
+No error and no warning leaves, because either would depend on a value.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from .._random import noise_source
+from .._types import BoolArray, FloatArray, IntArray
+from ..rows import as_column, as_labels, column_names, object_array, row_taker
+
+__all__ = [
+    "TABLE",
+    "Labels",
+    "Take",
+    "check_model",
+    "draw_places",
+    "equal",
+    "no_predictions",
+    "positions_of",
+    "predictions",
+    "squared_errors",
+    "true_rows",
+]
+
+# Labels or predictions, one for each row.
+Labels: TypeAlias = NDArray[Any]
+# Takes rows of a container by position.
+Take: TypeAlias = Callable[[NDArray[np.integer]], Any]
+
+# Rows of every table that a model is given to predict.
+TABLE = 1024
+
+
+def true_rows(X: Any, y: Any) -> tuple[Labels, Take]:
+    """The labels, and a function that takes rows of ``X`` by position; lengths are compared."""
+    labels = as_labels(y)
+    n_rows, take = row_taker(X)
+    if n_rows != len(labels):
+        raise ValueError(f"X has {n_rows} rows, but y has {len(labels)} labels.")
+    return labels, take
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Suppress warnings, and errors made from them: both would depend on a value."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+# --- predictions
+
+
+def no_predictions(n_rows: int) -> Labels:
+    """NaN for each row, which counts as wrong."""
+    return np.full(n_rows, np.nan, dtype=object)
+
+
+def draw_places(n_rows: int) -> IntArray:
+    """A position in a table of predictions for each row, drawn independently."""
+    return noise_source().record_below(TABLE, n_rows)
+
+
+def predictions(model: Any, take: Take, rows: IntArray, places: IntArray) -> Labels:
+    """What ``model`` predicts for each row, NaN for a row that it cannot predict.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    take : callable (positions) -> table
+        Rows by position, as `row_taker` gives it.
+    rows : ndarray of int
+        Positions of the rows to predict.
+    places : ndarray of int
+        From `draw_places`, for these rows.
+
+    Returns
+    -------
+    ndarray of objects of shape (n_rows,)
+    """
+    # Privacy. The prediction for a row may not depend on the other rows, not even by one ulp of a
+    # sum: otherwise one record would change the scores of several. So every table that is
+    # predicted has the same number of rows, and the place of each row in it is drawn for this row
+    # alone: the arithmetic on it is the same whichever rows stand in the other places. A table that
+    # fails is divided, and free places are filled by rows of the same part, until each row that
+    # fails stands alone, with copies of itself; the other rows are predicted again in their old
+    # places. No exception and no warning leaves. Assumption: the model treats the rows of a table
+    # of this fixed size independently of each other, and equal tables equally.
+    guesses = no_predictions(len(rows))
+    order = np.argsort(places, kind="stable")
+    # One row of each place in a table.
+    turn = np.arange(len(rows)) - np.searchsorted(places[order], places[order])
+    parts = [order[turn == number] for number in range(turn.max(initial=-1) + 1)]
+    while parts:
+        part = parts.pop()
+        table = np.full(TABLE, rows[part[0]])
+        table[places[part]] = rows[part]
+        answers = _answers(model, take, table)
+        if answers is not None:
+            guesses[part] = answers[places[part]]
+        elif len(part) > 1:
+            parts += [part[: len(part) // 2], part[len(part) // 2 :]]
+    return guesses
+
+
+def _answers(model: Any, take: Take, table: IntArray) -> Labels | None:
+    """One prediction for each row of a table; None if there are none."""
+    with _quietly():
+        try:
+            answers = as_labels(model.predict(take(table)))
+            return object_array(answers.tolist()) if len(answers) == len(table) else None
+        except Exception:  # its text may hold values, and that it was raised depends on them
+            return None
+
+
+def check_model(model: Any, X: Any) -> None:
+    """Refuse, by names and shapes alone, a model that could predict no row of ``X``."""
+    if not hasattr(model, "predict"):
+        raise TypeError(f"{type(model).__name__} has no predict, so that nothing can be scored.")
+    if type(model).__module__.partition(".")[0] in ("skdp", "sklearn"):
+        check_is_fitted(model)
+    given = column_names(X)
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None and given is not None:
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise ValueError(f"X lacks columns that the model was fitted to: {missing[:8]}.")
+    width = getattr(model, "n_features_in_", None)
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if given is None and width is not None and len(shape) == 2 and shape[1] != width:
+        raise ValueError(
+            f"X has {shape[1]} features, but {type(model).__name__} was fitted to {width}."
+        )
+
+
+# --- comparisons
+
+
+def equal(truth: Labels, guess: Labels) -> BoolArray:
+    """Compare row by row; what cannot be compared differs, and NaN differs from everything."""
+    if truth.dtype == guess.dtype and truth.dtype.kind in "biufUS":
+        return truth == guess
+    pairs = zip(truth.tolist(), guess.tolist(), strict=True)
+    with _quietly():
+        return np.fromiter((_same(a, b) for a, b in pairs), bool, truth.size)
+
+
+def _same(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except Exception:  # a label with an odd __eq__ must not raise: that would depend on a value
+        return False
+
+
+def positions_of(values: Labels, positions: Mapping[Any, int]) -> IntArray:
+    """Position of each value, found by itself; -1 for one that has none."""
+
+    def place(value: Any) -> int:
+        try:
+            return positions.get(value, -1)
+        except Exception:  # an unhashable label must not raise: that would depend on a value
+            return -1
+
+    return np.fromiter(map(place, values.tolist()), np.int64, values.size)
+
+
+def squared_errors(truth: Labels, guess: Labels, low: float, high: float) -> FloatArray:
+    """One number per row; a row that holds no number counts as the largest error."""
+    numbers = [np.clip(as_column(y, "y").numbers(), low, high) for y in (truth, guess)]
+    squares = (numbers[0] - numbers[1]) ** 2
+    return np.where(np.isnan(squares), (high - low) ** 2, squares)

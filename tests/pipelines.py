@@ -1,0 +1,47 @@
+"""Small estimators and rows from which the tests of `privacy_report` compose pipelines."""
+
+from __future__ import annotations
+
+import numpy as np
+from estimators import DOMAIN, people
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+
+import skdp
+
+ROWS = people(200)
+X, Y = ROWS.drop(columns="income"), ROWS["income"]
+INFERRED = skdp.Domain({name: DOMAIN[name] for name in DOMAIN.names}, inferred=True)
+PRIVATE_SCORE = skdp.make_private_scorer("accuracy", epsilon=0.1)
+
+
+def release(epsilon=1.0, **changes):
+    return skdp.HDPViewSynthesizer(epsilon, **{"domain": DOMAIN, "target": "income", **changes})
+
+
+def model(estimator=None, epsilon=1.0, **changes):
+    """A classifier that is trained on a release."""
+    inner = LogisticRegression() if estimator is None else estimator
+    return skdp.PrivateClassifier(inner, release(epsilon, **changes))
+
+
+class Changed(skdp.HDPViewSynthesizer):
+    """A release of a user's, which keeps what it reads."""
+
+    def fit(self, X, y=None):
+        self.rows_ = X
+        return super().fit(X, y)
+
+
+def applied(function, **changes):
+    return FunctionTransformer(function, **changes)
+
+
+def clip(low, high):
+    return applied(np.clip, kw_args={"a_min": low, "a_max": high})
+
+
+def encode(**changes):
+    """An encoder of declared categories, which is silent unless it is changed."""
+    options = {"categories": [["a", "b"]], "handle_unknown": "ignore", **changes}
+    return OneHotEncoder(**options)
