@@ -91,7 +91,7 @@ def _parser():
         help="algorithm (default: pair-views)",
     )
     release.add_argument("--ledger", help="ledger file to charge; made if missing, with --budget")
-    release.add_argument("--budget", help="what a new ledger may spend in all")
+    release.add_argument("--budget", help="total budget of a new ledger")
     release.set_defaults(run=_release)
 
     query = commands.add_parser("query", help="count records in a release")
@@ -252,7 +252,7 @@ def _records(lines, width, places, domain):
 
 
 def _reader(attribute):
-    """A function from the text of a field to its value; text that is no number is missing."""
+    """A function from the text of a field to its value; text that is not a number is missing."""
     if not isinstance(attribute, Categorical):
         return _as_float
     # Files hold text: a declared 1 is written "1", or "1.0" where pandas made it a float.
@@ -323,7 +323,7 @@ def _release(options):
         if options.ledger and options.budget is None and not Path(options.ledger).exists():
             raise ValueError(
                 f"There is no ledger file {options.ledger!r}. To start one, say what it may spend "
-                "in all: --budget EPSILON."
+                "in total: --budget EPSILON."
             )
         # A trial fit without records: its errors hold no value, so they may be shown in full. It
         # warns that its release is nearly empty, which says nothing about the file.

@@ -1,9 +1,10 @@
 """Randomness: the only module of the package that makes a source of random numbers.
 
-Two kinds are kept apart, because their duties differ. `NoiseSource` feeds the noise of private
-releases and reads the operating system's entropy; whoever predicts it removes the noise.
+There are two kinds, with different duties. `NoiseSource` feeds the noise of private
+releases and reads the operating system's entropy; anyone who predicts it can subtract the noise.
 `sampling_generator` gives ordinary NumPy generators for post-processing of what has been
-released already (synthetic rows, starts of an optimiser), where only quality and speed matter.
+already been released (synthetic rows, starts of an optimiser), where only quality and speed
+matter.
 
 Both are obtained by one call, which is therefore the seam for `skdp.audit.replay`: while a `Tape`
 is recording, every source is the tape.
@@ -25,6 +26,7 @@ from typing import Any, NamedTuple, NoReturn, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from ._types import IntArray
 from .exceptions import InsecureSeedWarning
 
 __all__ = [
@@ -68,15 +70,15 @@ def process_mark() -> tuple[int, int]:
 class NoiseSource:
     """Uniform random words for noise, from the operating system's entropy.
 
-    Small requests are served from a buffer of `os.urandom`; each thread has its own, so that no
-    word is handed out twice, and a buffer is dropped when the process id changes, so that forked
+    Small requests are served from a buffer of `os.urandom`. Each thread has its own, so that no
+    word is used twice, and a buffer is dropped when the process id changes, so that forked
     processes do not repeat each other's noise.
 
     Attributes
     ----------
     seeded : bool
         False: words come from the operating system. True: they come from a seed, and noise
-        made of them protects nobody.
+        made of them protects no one.
 
     Notes
     -----
@@ -154,13 +156,11 @@ class NoiseSource:
     @overload
     def below(self, bound: int, size: None = None) -> int: ...
     @overload
-    def below(self, bound: int, size: Size) -> NDArray[np.int64]: ...
+    def below(self, bound: int, size: Size) -> IntArray: ...
     @overload
-    def below(self, bound: NDArray[np.integer], size: Size | None = None) -> NDArray[np.int64]: ...
+    def below(self, bound: NDArray[np.integer], size: Size | None = None) -> IntArray: ...
 
-    def below(
-        self, bound: int | NDArray[np.integer], size: Size | None = None
-    ) -> int | NDArray[np.int64]:
+    def below(self, bound: int | NDArray[np.integer], size: Size | None = None) -> int | IntArray:
         """Unbiased uniform integers in [0, bound).
 
         Parameters
@@ -213,16 +213,16 @@ class NoiseSource:
         records: NDArray[Any] | None = None,
         owners: NDArray[Any] | None = None,
     ) -> NDArray[np.uint64]:
-        """Secret coins that belong to records: one word for each, drawn by itself.
+        """Secret random words that belong to records: one for each, drawn independently.
 
         Parameters
         ----------
         size : int
             How many records there are.
         records : ndarray of shape (size, ...), optional
-            All that is known of each record: equal records must be interchangeable. None: a record
-            is told by its position in the data. Only a tape reads this, to give a record the same
-            coins in a neighbouring data set.
+            Everything known about each record: equal records must be interchangeable. None: a
+            record is identified by its position in the data. Only a tape reads this, to give a
+            record the same words in a neighbouring data set.
         owners : ndarray of int, shape (size,), optional
             The person that each record belongs to. Persons with equal records are interchangeable,
             however they are numbered.
@@ -233,9 +233,7 @@ class NoiseSource:
         """
         return self.words(size)
 
-    def record_below(
-        self, bound: int, size: int, records: NDArray[Any] | None = None
-    ) -> NDArray[np.int64]:
+    def record_below(self, bound: int, size: int, records: NDArray[Any] | None = None) -> IntArray:
         """Secret uniform integers in [0, bound), one for each record; see `record_words`."""
         return self.below(bound, size)
 
@@ -279,7 +277,7 @@ class Call(NamedTuple):
     """
 
     mechanism: str
-    values: NDArray[np.int64]
+    values: IntArray
     rate: Fraction
     public: tuple[Any, ...] = ()
 

@@ -21,14 +21,15 @@ __all__ = [
     "split_epsilon",
 ]
 
-# Synthetic rows times columns that are drawn where nobody said how many rows: 2 to 10 GB.
+# Most values (rows times columns) drawn by default, without a given number of rows: 2 to 10 GB.
 MOST_VALUES_DRAWN = 500_000_000
 
 
 def as_fraction(value: Any, name: str) -> Fraction:
     """Read a finite real number as the decimal that the user wrote.
 
-    ``0.1`` becomes 1/10 and not the double next to it, so that three times .1 fit into .3.
+    ``0.1`` becomes 1/10 and not the double next to it, so three charges of 0.1 fit into
+    a budget of 0.3.
 
     Raises
     ------
@@ -152,7 +153,7 @@ def split_epsilon(epsilon: Fraction, shares: Mapping[str, Any]) -> dict[str, Fra
 
 
 def dyadic_floor(epsilon: Fraction, bits: int = 20) -> Fraction:
-    """Largest multiple of 2**-bits at most ``epsilon``: what the noise is drawn at.
+    """Largest multiple of 2**-bits that is at most ``epsilon``; it scales the noise.
 
     Never rounds up. More bits are taken for small values, so that at most one part in 2**10
     of the budget is left unused.
@@ -163,7 +164,7 @@ def dyadic_floor(epsilon: Fraction, bits: int = 20) -> Fraction:
 
 
 def as_sample_size(n_samples: Any, total: float, n_columns: int, *, most: bool = False) -> int:
-    """Number of synthetic rows: as asked for, or by default the noisy number of records.
+    """Number of synthetic rows to draw; by default the noisy number of records.
 
     Parameters
     ----------
@@ -172,13 +173,13 @@ def as_sample_size(n_samples: Any, total: float, n_columns: int, *, most: bool =
         Released number of records.
     n_columns : int
     most : bool, default=False
-        Whether None stands for as many rows as fit into `MOST_VALUES_DRAWN`, if there are more
-        records: rows to train on, of which fewer do.
+        Whether None means at most as many rows as fit into `MOST_VALUES_DRAWN`, for training data,
+        where fewer rows are enough.
 
     Raises
     ------
     TypeError, ValueError
-        If it is no number of rows, or None stands for more than `MOST_VALUES_DRAWN` values.
+        If it is not a number of rows, or None would draw more than `MOST_VALUES_DRAWN` values.
     """
     if n_samples is None:
         number, limit = max(0, round(total)), MOST_VALUES_DRAWN // max(n_columns, 1)
@@ -187,8 +188,8 @@ def as_sample_size(n_samples: Any, total: float, n_columns: int, *, most: bool =
         raise ValueError(
             f"The release holds about {number:,} records of {n_columns} columns, and drawing as "
             f"many synthetic rows would take some {number * n_columns * 12 / 1e9:,.0f} GB of "
-            "memory. Say how many rows you want: n_samples=1_000_000 is enough for most uses, and "
-            "counts can be had from the release itself. No budget is spent by asking again."
+            "memory. Give the number of rows: n_samples=1_000_000 is enough for most uses, and the "
+            "release itself answers counts. Drawing again spends no budget."
         )
     return as_integer(
         n_samples, "n_samples", 0, meaning="None draws as many rows as the noisy row count says."

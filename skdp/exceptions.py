@@ -10,6 +10,7 @@ __all__ = [
     "DomainError",
     "EngineError",
     "InsecureSeedWarning",
+    "LedgerError",
     "PrivacyLeakWarning",
     "ReplayError",
     "TrainingError",
@@ -41,6 +42,10 @@ class BudgetExceededError(RuntimeError):
         )
 
 
+class LedgerError(RuntimeError):
+    """The ledger cannot be read or written, or does not take this charge; nothing was spent."""
+
+
 class DomainError(ValueError):
     """The declared domain, or the schema of the data, is not usable."""
 
@@ -50,14 +55,14 @@ class PrivacyLeakWarning(UserWarning):
 
 
 class InsecureSeedWarning(UserWarning):
-    """Noise comes from a seed: whoever knows or guesses it can remove the noise."""
+    """Noise comes from a seed: anyone who knows or guesses it can subtract the noise."""
 
 
 class EngineError(RuntimeError):
     """A query engine failed after the charge, which stands; its message is withheld.
 
     An engine may quote values of the data in its messages, and whether it fails may depend on
-    them. Only the name of the engine is told.
+    them. So the message contains only the name of the engine.
     """
 
 

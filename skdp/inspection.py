@@ -1,4 +1,4 @@
-"""What a composed estimator reads, spends and gives away, before or after its fit."""
+"""What a composed estimator reads, spends and reveals, before or after its fit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .model_selection import PrivateKFold
 
 __all__ = ["PrivacyReport", "assert_private", "privacy_report"]
 
-# Told apart by colour-blind readers too; the verdict is always in words as well.
+# Colour-blind readers can distinguish them too, and the verdict is always in words as well.
 _COLOURS = {
     "private": "#009E73",
     "post-processing": "#0072B2",
@@ -29,13 +29,13 @@ def _number(epsilon):
 
 
 def _contributions(estimator):
-    """How many rows of a person an estimator protects, or a fitted one did; None for records."""
+    """Bound on the rows of a person that an estimator protects; None if it protects records."""
     loss = getattr(estimator, "privacy_loss_", None)
     return getattr(estimator, "max_contributions", getattr(loss, "max_contributions", None))
 
 
 class PrivacyReport:
-    """A table of steps with verdicts, and the price of a fit.
+    """A table of the steps with verdicts, and the privacy cost of a fit.
 
     Attributes
     ----------
@@ -44,16 +44,16 @@ class PrivacyReport:
         ``verdict``, ``why``, ``remedy``, ``epsilon`` (Fraction or None where it cannot be told)
         and ``n_fits``.
     private : bool
-        Whether every step keeps the guarantee, and there is one that gives it.
+        Whether at least one step is private and no other step breaks the guarantee.
     reasons : list of str
-        Why not; empty where ``private``.
+        Why it is not private; empty if ``private``.
     epsilon : Fraction or None
-        What one ``fit`` of the whole spends; None if a step's price is not known.
+        Epsilon of one ``fit`` of the whole estimator; None if the cost of a step is not known.
     cv_epsilon : Fraction or None
-        What cross-validation with the given ``cv`` spends; None without ``cv``, or if it is not
+        Epsilon of cross-validation with the given ``cv``; None without ``cv``, or if it is not
         known.
     notes : list of str
-        What else should be known, in words.
+        Further remarks.
     """
 
     def __init__(self, name, steps, cv):
@@ -112,7 +112,7 @@ class PrivacyReport:
         elif has_secret_folds(cv):
             self.cv_epsilon = None if self.epsilon is None else (k - 1) * self.epsilon
             self.notes.append(
-                f"{k} secret folds cost ({k} - 1) times a fit in all: private_cross_val_score "
+                f"{k} secret folds cost ({k} - 1) times a fit in total: private_cross_val_score "
                 "charges that, and its score's own epsilon. A plain cross_val_score charges "
                 f"{k} times."
             )
@@ -212,19 +212,19 @@ class PrivacyReport:
 
 
 def privacy_report(estimator, cv=None):
-    """Walk through a composed estimator and say what each step reads, spends and gives away.
+    """List the steps of a composed estimator: what each reads, spends and reveals.
 
     Pipelines (also imbalanced-learn's), column transformers, feature unions, grid and random
     searches with all their candidates, voting, declared thresholds, transformed targets, frozen
-    estimators, and skdp's own meta-estimators are taken apart. What is not known is "unknown",
-    never private.
+    estimators, and skdp's own meta-estimators are examined step by step. A step that is not known
+    gets the verdict "unknown", never "private".
 
     Parameters
     ----------
     estimator : estimator
         Before or after its fit. Nothing is fitted and no row is read.
     cv : int, splitter or None, default=None
-        Cross-validation whose price is wanted.
+        Cross-validation to compute the privacy cost of.
 
     Returns
     -------
@@ -234,7 +234,7 @@ def privacy_report(estimator, cv=None):
     Raises
     ------
     TypeError
-        If ``estimator`` is a class, or no estimator.
+        If ``estimator`` is a class, or not an estimator.
 
     Examples
     --------

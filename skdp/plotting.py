@@ -1,8 +1,8 @@
-"""Pictures of releases: a leaf that takes plain arrays and loads matplotlib when it draws."""
+"""Pictures of releases, from plain arrays; matplotlib is loaded only when one is drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ __all__ = [
     "PlotAxis",
     "plot_centroids",
     "plot_distances",
+    "plot_intervals",
     "plot_lattice",
     "plot_validity",
     "plot_view",
@@ -20,6 +21,9 @@ _MAX_LABELS = 30
 _MAX_CELLS = 1000
 _MAX_BLOCKS = 5000
 _COLOUR = "#31688e"
+# More bars than this get a band of intervals instead of a line each.
+_MAX_WHISKERS = 60
+_BAND = {"color": "black", "alpha": 0.35, "linewidth": 0}
 
 
 class PlotAxis(NamedTuple):
@@ -34,7 +38,7 @@ class PlotAxis(NamedTuple):
     labels : sequence of str or None
         One for each cell of a column of categories; None for numbers.
     missing : bool
-        Whether the last code, behind the cells of the edges, stands for missing values.
+        Whether there is one more code, after those of the edges, for missing values.
     """
 
     name: str
@@ -73,7 +77,7 @@ def plot_view(
     ax : matplotlib Axes, default=None
         Where to draw; a new figure by default.
     blocks : ndarray of int, shape (n_blocks, 2, 2), default=None
-        First code and code behind the last, ``[block, axis]``, of rectangles to outline.
+        Rectangles to outline: first code and one past the last code, ``[block, axis]``.
     norm : matplotlib Normalize, default=None
         Colour scale of a heat map; linear from zero by default.
 
@@ -112,8 +116,27 @@ def plot_view(
     return ax
 
 
+def plot_intervals(ax: Any, axis: PlotAxis, low: np.ndarray, high: np.ndarray) -> None:
+    """Draw intervals over the bars of `plot_view`: a line each, or a band if there are many.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    axis : PlotAxis
+        That of the bars.
+    low, high : ndarray of float, shape (n_bars,)
+    """
+    if len(low) > _MAX_WHISKERS:
+        bars = slice(0, len(axis.edges) - 1)
+        ax.stairs(high[bars], axis.edges, baseline=low[bars], fill=True, **_BAND)
+    else:
+        borders = _with_missing(axis)
+        middles = (borders[:-1] + borders[1:]) / 2
+        ax.vlines(middles, low, high, color="black", linewidth=1.0)
+
+
 def plot_centroids(centers: np.ndarray, names: Sequence[str], *, ax: Any = None) -> Any:
-    """Draw centroids as numbered marks over two columns, on whatever ``ax`` shows already.
+    """Draw centroids as numbered marks over two columns, on top of what ``ax`` shows.
 
     Parameters
     ----------
@@ -214,7 +237,7 @@ def plot_distances(matrix: np.ndarray, names: Sequence[str], *, title: str, ax: 
 
 
 def _with_missing(axis: PlotAxis) -> np.ndarray:
-    """Borders of all codes; missing values get a strip of their own at the end."""
+    """Borders of all codes; missing values get an extra strip at the end."""
     if not axis.missing:
         return axis.edges
     span = axis.edges[-1] - axis.edges[0]
@@ -298,7 +321,7 @@ def _ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
 
         low, high = described.edges[0], described.edges[-1]
         values = [v for v in MaxNLocator(6).tick_values(low, high) if low <= v <= high]
-        # The last number must leave room for the word behind it.
+        # The last number must leave room for the word after it.
         values = [v for v in values if v < high - (high - low) / 12]
         middle = (borders[-2] + borders[-1]) / 2
         axis.set_ticks([*values, middle], labels=[*(f"{v:g}" for v in values), "missing"])
@@ -308,7 +331,10 @@ def _short(text: str, length: int = 18) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-# Up to so many nodes are named; up to so many are joined by lines.
+Cuboid = tuple[str, ...]
+Point = tuple[float, float]
+
+# Lattices of at most so many cuboids are labelled, and have lines.
 _MAX_NAMED = 40
 _MAX_JOINED = 300
 
@@ -358,32 +384,18 @@ def plot_lattice(
         for i, node in enumerate(row)
     }
     if len(nodes) <= _MAX_JOINED:
-        segments = [
-            (place[node], place[smaller])
-            for node in nodes
-            for smaller in (tuple(n for n in node if n != dropped) for dropped in node)
-            if smaller in place
-        ]
-        from matplotlib.collections import LineCollection
-
-        width = 0.8 if named else 0.25
-        ax.add_collection(LineCollection(segments, colors="0.75", linewidths=width, zorder=1))
+        _join(ax, place, width=0.8 if named else 0.25)
     values = list(errors.values())
     spread = min(values) > 0 and max(values) > 1.5 * min(values)
     norm = (LogNorm if spread else Normalize)(min(values), max(values))
     area = 700.0 if named else max(12.0, 3000.0 / widest)
     if unpublished := [node for node in nodes if node not in errors]:
-        ax.scatter(*zip(*(place[n] for n in unpublished), strict=True), area, "white", zorder=2)
+        ax.scatter(*_points(place, unpublished), area, "white", zorder=2)
     dots = ax.scatter(
-        *zip(*(place[node] for node in errors), strict=True),
-        s=area,
-        c=values,
-        norm=norm,
-        cmap="viridis_r",
-        zorder=2,
+        *_points(place, errors), s=area, c=values, norm=norm, cmap="viridis_r", zorder=2
     )
     ax.scatter(
-        *zip(*(place[node] for node in shares), strict=True),
+        *_points(place, shares),
         s=1.5 * area,
         facecolors="none",
         edgecolors="#d55e00",
@@ -392,32 +404,7 @@ def plot_lattice(
         label="measured",
     )
     if named:
-        for node, (x, y) in place.items():
-            text = "\n".join(_short(name, 14) for name in node) or "total"
-            if node in shares:
-                text += f"\n({shares[node]:.0%})"
-            ax.annotate(
-                text,
-                (x, y),
-                (0, -19),
-                textcoords="offset points",
-                ha="center",
-                va="top",
-                fontsize=7,
-                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
-                zorder=4,
-            )
-            if node in errors:
-                shade = norm(errors[node])
-                ax.annotate(
-                    f"{errors[node]:.3g}",
-                    (x, y),
-                    ha="center",
-                    va="center",
-                    fontsize=7,
-                    color="white" if shade > 0.45 else "black",
-                    zorder=4,
-                )
+        _name_cuboids(ax, place, errors, shares, norm)
     scale = ax.figure.colorbar(dots, ax=ax, label="standard error of a cell")
     scale.ax.yaxis.set_major_formatter("{x:g}")
     scale.ax.yaxis.set_minor_formatter("{x:g}")
@@ -430,3 +417,56 @@ def plot_lattice(
         ax.spines[side].set_visible(False)
     ax.legend(loc="upper left", frameon=False, markerscale=0.4 if named else 1.0)
     return ax
+
+
+def _points(place: Mapping[Cuboid, Point], nodes: Iterable[Cuboid]) -> Iterable[tuple[float, ...]]:
+    """Horizontal and vertical positions of cuboids."""
+    return zip(*(place[node] for node in nodes), strict=True)
+
+
+def _join(ax: Any, place: Mapping[Cuboid, Point], width: float) -> None:
+    """Draw a line from each cuboid to those with one dimension less."""
+    from matplotlib.collections import LineCollection
+
+    segments = [
+        (place[node], place[smaller])
+        for node in place
+        for smaller in (tuple(n for n in node if n != dropped) for dropped in node)
+        if smaller in place
+    ]
+    ax.add_collection(LineCollection(segments, colors="0.75", linewidths=width, zorder=1))
+
+
+def _name_cuboids(
+    ax: Any,
+    place: Mapping[Cuboid, Point],
+    errors: Mapping[Cuboid, float],
+    shares: Mapping[Cuboid, float],
+    norm: Any,
+) -> None:
+    """Write the dimensions and the share below each cuboid, and the error into it."""
+    for node, (x, y) in place.items():
+        text = "\n".join(_short(name, 14) for name in node) or "total"
+        if node in shares:
+            text += f"\n({shares[node]:.0%})"
+        ax.annotate(
+            text,
+            (x, y),
+            (0, -19),
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            fontsize=7,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
+            zorder=4,
+        )
+        if node in errors:
+            ax.annotate(
+                f"{errors[node]:.3g}",
+                (x, y),
+                ha="center",
+                va="center",
+                fontsize=7,
+                color="white" if norm(errors[node]) > 0.45 else "black",
+                zorder=4,
+            )

@@ -22,10 +22,10 @@ _PARTS = 2**14
 
 
 class _ColumnTransformerBase(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
-    """Numbers in columns: checked, read, transformed."""
+    """What both transformers of numeric columns share: checking and reading the columns."""
 
     def _start(self, X):
-        """Check the schema only; the columns with fine public codes, and the ends of each."""
+        """Check the schema only; return the rows, a domain of fine codes, and the bounds."""
         rows = as_frame(X)
         low, high = feature_bounds(self.bounds, len(rows.names))
         ranges = {
@@ -54,28 +54,28 @@ def _matrix(rows):
 class PrivateStandardScaler(_ColumnTransformerBase):
     """Standardize columns by means and standard deviations that are released with noise.
 
-    Takes the place of scikit-learn's ``StandardScaler`` where it must stand in front of a release
-    or where its means are to be published. Behind a release, on synthetic rows, the ordinary
+    Replaces scikit-learn's ``StandardScaler`` before a release, or where its means are to be
+    published. On synthetic rows from a release, the ordinary
     scaler is free.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        All of one ``fit``; every column gets the same share of it.
+        Privacy budget spent by one call of ``fit``; every column gets the same share of it.
     bounds : (low, high), default=None
         Public range of the columns, numbers or arrays with one number for each. Required. Values
         outside are clipped while the means are learned.
     ledger : PrivacyLedger, default=None
     random_state : None or int, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None draws from the operating system. An int is for experiments only: no guarantee.
 
     Attributes
     ----------
     mean_ : ndarray of shape (n_features,)
         Within the bounds.
     scale_ : ndarray of shape (n_features,)
-        Standard deviations, above zero: where noise leaves nothing, that of the uniform law
-        over the bounds.
+        Positive standard deviations: where the noisy estimate is not positive, that of the uniform
+        distribution over the bounds.
     counts_ : ndarray of int, shape (n_features,)
         Noisy numbers of values that are not missing; they may be negative.
     privacy_loss_ : PrivacyLoss
@@ -87,7 +87,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
     -----
     Missing values are skipped column by column, and stay missing.
 
-    It is a transformer: in a plain ``Pipeline`` it hands true rows on, scaled. What comes behind
+    It is a transformer: in a plain ``Pipeline`` it passes on the true rows, scaled. The next steps
     must be private too; see the user guide, "The pipeline trap".
 
     Examples
@@ -122,7 +122,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         Raises
         ------
         DomainError
-            If there are no bounds, or a column holds no numbers; nothing is spent.
+            If there are no bounds, or a column is not numeric; nothing is spent.
         BudgetExceededError
             If the ledger cannot pay; no value has been read.
         """
@@ -171,7 +171,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         ndarray of shape (n_rows, n_features)
             Missing values stay missing.
         """
-        # A huge value becomes infinite, without a warning that would tell of it.
+        # A huge value becomes infinite, without a warning that would reveal it.
         with np.errstate(over="ignore"):
             return (self._values(X) - self.mean_) / self.scale_
 
@@ -194,22 +194,23 @@ class PrivateStandardScaler(_ColumnTransformerBase):
 class PrivateQuantileClipper(_ColumnTransformerBase):
     """Clip columns to quantiles that are released with noise.
 
-    Narrow bounds mean little noise in whatever is learned behind. Where public knowledge gives only
-    a wide range (an income between 0 and ten million), this finds a narrow one: `make_domain` turns
-    it into the domain of a release.
+    Narrow bounds mean less noise in later steps. If only a wide range is known publicly (an income
+    between 0 and ten million), this finds a narrow one, and `make_domain` turns it into the domain
+    of a release.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        All of one ``fit``; every quantile of every column gets the same share of it.
+        Privacy budget spent by one call of ``fit``; every quantile of every column gets the same
+        share of it.
     bounds : (low, high), default=None
         Public range of the columns, numbers or arrays with one number for each. Required. The
-        quantiles are sought among 16,385 equally spaced points of it.
+        quantiles are chosen from 16,385 equally spaced points of it.
     quantiles : (lower, upper), default=(0.01, 0.99)
-        At most three decimals count.
+        Rounded to three decimals.
     ledger : PrivacyLedger, default=None
     random_state : None or int, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None draws from the operating system. An int is for experiments only: no guarantee.
 
     Attributes
     ----------
@@ -276,7 +277,7 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         Raises
         ------
         DomainError
-            If there are no bounds, or a column holds no numbers; nothing is spent.
+            If there are no bounds, or a column is not numeric; nothing is spent.
         ValueError
             If ``quantiles`` are no pair in order.
         BudgetExceededError

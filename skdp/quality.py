@@ -15,10 +15,10 @@ from .domain import Categorical
 
 __all__ = ["QualityReport", "compare"]
 
-# Codes are joined into at most so many groups in the comparison of pairs, and of the label.
+# Comparisons of pairs, and of the label, join codes into at most this many groups.
 _GROUPS = 16
 _LABELS = 20
-# More pairs than this are not all compared: these many are drawn.
+# If there are more pairs of columns than this, a random subset of this size is compared.
 _MOST_PAIRS = 1000
 _MOST_CATEGORIES = 255
 _LEAST_ROWS = 20
@@ -33,19 +33,19 @@ class QualityReport:
         One row for each column: ``column`` and ``distance``.
     pairs : pandas.DataFrame
         One row for each pair of columns: ``first``, ``second`` and ``distance``, over at most 16
-        groups of codes of each. Of more than 1,000 pairs, 1,000 are drawn.
+        groups of codes of each. If there are more than 1,000 pairs, a random 1,000 of them.
     training : dict of str to float, or None
         Accuracy on records of boosted trees that predict the target: ``trained on synthetic rows``
         and ``trained on records`` (on one half, tested on the other, both ways), and
         ``most frequent label``. None without a target.
     target : str or None
-        What was predicted.
+        Column that was predicted.
 
     Notes
     -----
-    A distance is half of the sum of absolute differences between two tables of shares: 0 for equal
-    ones, 1 for those that share no cell. Two finite samples of one law are apart, too: the fewer
-    records, the further.
+    A distance is the total variation distance, half of the sum of absolute differences between two
+    tables of shares: 0 if they are equal, 1 if they have no cell in common. Two finite samples of
+    the same distribution differ too; the fewer records, the more.
     """
 
     def __init__(self, columns, pairs, training=None, target=None):

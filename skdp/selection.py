@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._base import PrivateEstimator, declare_label, match_rows, warn_of_emptiness
 from ._random import NoiseSource, noise_source
+from ._types import BoolArray, CodeArray, IntArray
 from ._validation import as_epsilon, as_fraction, as_integer, split_epsilon
 from .accounting import PrivacyLoss, charge
 from .domain import Categorical, Numeric
@@ -29,30 +30,31 @@ _GRID = 2**10
 _LABEL_SHARE = 0.05
 # Classes rarer than this part of an even share weigh no more than such a class.
 _RAREST = 0.25
-# Tables of cells by classes are dense up to here.
+# Tables of cells by classes are dense up to this size.
 _DENSE = 2**22
 
 
 class DPTopKSelector(SelectorMixin, PrivateEstimator):
-    """Select the k features that tell most about a target, privately.
+    """Select the k most informative features for a target, privately.
 
-    Every feature is scored by itself, on the cells of its public domain. For classes the score
+    Every feature is scored separately, on the cells of its public domain. For classes the score
     is the weighted number of records that are right if every cell votes for one class; a record
     counts in inverse proportion to the size of its class, so that a rare class matters. For a
     numeric target it is the sum over cells of the distance between the cell's total and what the
-    overall mean would give. What chance alone would give a feature of so many cells is taken off.
+    overall mean would give. The score that an uninformative feature with as many cells would get
+    by chance is subtracted.
 
     Parameters
     ----------
     k : int, default=10
         Number of features to select.
     epsilon : float, default=1.0
-        All of one ``fit``.
+        Privacy budget spent by one call of ``fit``.
     domain : Domain, attribute, or list of attributes
-        Public range or categories of every column, required. One attribute stands for all
+        Public range or categories of every column, required. One attribute is used for all
         columns of an array.
     target : str, default=None
-        Column of the domain that the features are to tell about; ``fit(X, y)`` puts y there.
+        Column of the domain that the features should predict; ``fit(X, y)`` puts y there.
         A Categorical is a class, a Numeric a number.
     classes : sequence, default=None
         Shorthand for a categorical label that the domain lacks.
@@ -205,7 +207,7 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
         warn_of_emptiness(self, float(noisy.sum()), math.sqrt(variance))
         return self
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
         return np.isin(self._columns, self.selected_)
 
@@ -218,7 +220,7 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
 class _ByClass:
     """Weighted number of records that are right if every cell votes."""
 
-    def __init__(self, label: Any, noisy: NDArray[np.int64]) -> None:
+    def __init__(self, label: Any, noisy: IntArray) -> None:
         n = label.n_values
         counts = np.maximum(noisy[:n], 1).astype(np.float64)
         total = counts.sum()
@@ -233,7 +235,7 @@ class _ByClass:
         # With two classes the deviations are opposite: half of their distance is gained.
         self.spread = math.sqrt(variance / 2 if n == 2 else variance)
 
-    def of(self, codes: NDArray[np.int32], size: int, labels: NDArray[np.int32]) -> int:
+    def of(self, codes: CodeArray, size: int, labels: CodeArray) -> int:
         n_labels = len(self.weights)
         keys = codes.astype(np.int64) * n_labels + labels
         if size * n_labels <= _DENSE:
@@ -250,7 +252,7 @@ class _ByClass:
 class _ByNumber:
     """Sum over the cells of the distance of the cell's total from what the mean would give."""
 
-    def __init__(self, label: Numeric, noisy: NDArray[np.int64]) -> None:
+    def __init__(self, label: Numeric, noisy: IntArray) -> None:
         n = label.n_values
         counts = np.maximum(noisy[:n], 0).astype(np.float64)
         if not counts.any():
@@ -263,7 +265,7 @@ class _ByNumber:
         self.range = 2 * _GRID
         self.spread = math.sqrt(float(counts @ self.weights[:n].astype(float) ** 2) / self.total)
 
-    def of(self, codes: NDArray[np.int32], size: int, labels: NDArray[np.int32]) -> int:
+    def of(self, codes: CodeArray, size: int, labels: CodeArray) -> int:
         weights = self.weights[labels]
         if size > _DENSE:
             codes = np.unique(codes, return_inverse=True)[1].astype(np.int32)
@@ -273,7 +275,7 @@ class _ByNumber:
 
 
 def _by_chance(spread: float, size: int, total: float) -> float:
-    """The most that a feature of ``size`` cells which tells nothing gains on average.
+    """Largest mean gain of an uninformative feature of ``size`` cells.
 
     In a cell of m records it is at most spread * sqrt(m), and the sum over cells of sqrt(m) is
     largest where all have equally many.
@@ -308,22 +310,22 @@ def most_frequent_items(
     epsilon : number or Fraction, default=1.0
         Privacy parameter of everything that is returned, for one PERSON.
     max_items : int
-        Contribution bound: of a person with more different items so many count, drawn at
-        random. A small bound needs less noise and counts less of large baskets.
+        Contribution bound: a random subset of this size counts for a person with more different
+        items. A small bound needs less noise but counts less of large baskets.
     persons : array-like of shape (n_rows,), default=None
-        Numbers, text or dates that say whose each row is. Rows without are skipped.
+        Numbers, text or dates that identify the person of each row. Rows without one are skipped.
     count_share : number, default=0.2
-        Part of epsilon for noisy counts of the items found, where they are not free. 0 leaves
-        them out.
+        Part of epsilon for noisy counts of the items found, if counts are not free. 0 gives no
+        counts.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None draws from the operating system. An int is for experiments only: no guarantee.
 
     Returns
     -------
     DataFrame
-        Columns "item", best first, and "count": the noisy number of persons who have it, as
+        Columns "item", best first, and "count": the noisy number of persons with it, as
         far as ``max_items`` lets them count. ``attrs["privacy_loss"]`` says what it cost, by
         part, and whether it was seeded.
 
@@ -339,7 +341,7 @@ def most_frequent_items(
     There are two ways, and the one with less noise is taken; it depends on ``k``, ``max_items``
     and ``count_share`` only. Either all counts get discrete Laplace noise of scale ``max_items`` /
     epsilon, and the k largest are reported with their counts; or k are selected by `top_k` with
-    noise of scale k / epsilon, and their counts are measured with what is left of epsilon.
+    noise of scale k / epsilon, and their counts are measured with the rest of epsilon.
 
     Examples
     --------
@@ -370,7 +372,7 @@ def most_frequent_items(
     exact = as_epsilon(epsilon)
     parts = {"counts": 1} if everything else {"selection": 1 - share, "counts": share}
     source = noise_source(random_state)
-    # A basket is a record. In long form a person has several, of which so many count.
+    # A basket is a record. In long form a person has several records, of which ``bound`` count.
     loss = PrivacyLoss(
         exact,
         split_epsilon(exact, parts),
@@ -392,17 +394,7 @@ def most_frequent_items(
         owners = as_column(object_array(names), "persons").identities()
     column = as_column(object_array(entries), "item")
     counts = _bounded_counts(catalogue.encode(column), owners, n_items, bound, source)
-    if everything:
-        noisy = discrete_laplace(counts, loss.parts["counts"], bound, random_state=source)
-        best = np.argsort(-noisy, kind="stable")[:number]
-        found: Any = noisy[best]
-    else:
-        best = top_k(counts, number, loss.parts["selection"], 1, random_state=source)
-        found = None
-        if share:
-            found = discrete_laplace(
-                counts[best], loss.parts["counts"], min(bound, number), random_state=source
-            )
+    best, found = _noisy_best(counts, number, bound, loss.parts, source)
     table = pd.DataFrame({"item": [catalogue.categories[place] for place in best]})
     if found is not None:
         table["count"] = found
@@ -413,6 +405,21 @@ def most_frequent_items(
         "seeded": loss.seeded,
     }
     return table
+
+
+def _noisy_best(
+    counts: IntArray, k: int, bound: int, parts: Mapping[str, Fraction], source: NoiseSource
+) -> tuple[IntArray, IntArray | None]:
+    """The items with the largest counts, and their noisy counts if there is a part for them."""
+    if "selection" not in parts:
+        noisy = discrete_laplace(counts, parts["counts"], bound, random_state=source)
+        best = np.argsort(-noisy, kind="stable")[:k]
+        return best, noisy[best]
+    best = top_k(counts, k, parts["selection"], 1, random_state=source)
+    if "counts" not in parts:
+        return best, None
+    sensitivity = min(bound, k)
+    return best, discrete_laplace(counts[best], parts["counts"], sensitivity, random_state=source)
 
 
 def _plain_list(values: Any, name: str) -> list[Any]:
@@ -431,7 +438,7 @@ def _plain_list(values: Any, name: str) -> list[Any]:
     return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
 
 
-def _flat(baskets: list[Any]) -> tuple[list[Any], NDArray[np.int64]]:
+def _flat(baskets: list[Any]) -> tuple[list[Any], IntArray]:
     """Items of all baskets one after the other, and the number of the basket of each."""
     values: list[Any] = []
     sizes = []
@@ -450,17 +457,17 @@ def _items(basket: Any) -> list[Any]:
             return basket.ravel().tolist()
         single = isinstance(basket, str | bytes) or not isinstance(basket, Iterable)
         return [basket] if single else list(basket)
-    except Exception:  # a basket that cannot be looked through: an error would tell of it
+    except Exception:  # a basket that cannot be looked through: an error would reveal it
         return []
 
 
 def _bounded_counts(
-    codes: NDArray[np.int32],
-    owners: NDArray[np.int64],
+    codes: CodeArray,
+    owners: IntArray,
     n_items: int,
     bound: int,
     source: NoiseSource,
-) -> NDArray[np.int64]:
+) -> IntArray:
     """How many persons have each item, at most ``bound`` items of a person being counted."""
     known = (owners >= 0) & (codes >= 0) & (codes < n_items)
     pairs = np.unique(owners[known] * n_items + codes[known])

@@ -11,6 +11,7 @@ import textwrap
 import threading
 import warnings
 from fractions import Fraction
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -19,8 +20,10 @@ from hypothesis import strategies as st
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 
+import skdp
 from skdp import accounting
-from skdp.accounting import LedgerError, PrivacyLedger, PrivacyLoss
+from skdp.accounting import LedgerError, PrivacyLedger, PrivacyLoss, _stores
+from skdp.accounting._file_store import FileStore
 from skdp.exceptions import BudgetExceededError
 
 can_fork = "fork" in multiprocessing.get_all_start_methods()
@@ -328,7 +331,7 @@ def test_a_prepaid_handle_charges_what_goes_beyond(make_ledger, monkeypatch):
     assert ledger.spent == handle.spent == 0
     sent = pickle.dumps(handle)
     with monkeypatch.context() as worker:
-        worker.setattr(accounting, "process_mark", lambda: (0, 0))
+        worker.setattr(_stores, "process_mark", lambda: (0, 0))
         twin = pickle.loads(sent)
         twin.charge("paid", 0.15)
         back = pickle.dumps(twin)
@@ -396,7 +399,7 @@ def run(script):
         [sys.executable, "-c", textwrap.dedent(script)],
         stdout=subprocess.PIPE,
         text=True,
-        cwd=os.path.dirname(os.path.dirname(accounting.__file__)),
+        cwd=Path(skdp.__file__).parent.parent,
     )
 
 
@@ -409,11 +412,11 @@ def test_eight_processes_never_exceed(tmp_path):
     process = run(f"""
         import multiprocessing
         from fractions import Fraction
-        from skdp import accounting
         from skdp.accounting import PrivacyLedger
+        from skdp.accounting._file_store import FileStore
         from skdp.exceptions import BudgetExceededError
 
-        accounting._FileStore.BUSY_SECONDS = 250.0
+        FileStore.BUSY_SECONDS = 250.0
         context = multiprocessing.get_context("fork")
         start, everyone = (context.Barrier(8, timeout=250) for _ in range(2))
         results = context.SimpleQueue()
@@ -537,7 +540,7 @@ def test_fork(tmp_path):
 def test_a_process_with_the_id_of_its_grandparent_is_another(monkeypatch):
     ledger = PrivacyLedger(1)
     identity, forks = ledger._store._process
-    monkeypatch.setattr(accounting, "process_mark", lambda: (identity, forks + 2))
+    monkeypatch.setattr(_stores, "process_mark", lambda: (identity, forks + 2))
     with pytest.raises(LedgerError, match="has only a copy"):
         ledger.charge("x", 0.5)
 
@@ -578,7 +581,7 @@ def test_restart(tmp_path):
 def test_another_total_is_an_error(tmp_path):
     path = tmp_path / "l.db"
     PrivacyLedger(1, path)
-    with pytest.raises(ValueError, match="allows epsilon=1 in all, but epsilon=2 was given"):
+    with pytest.raises(ValueError, match="has the total epsilon=1, but epsilon=2 was given"):
         PrivacyLedger(2, path, name="late")
     assert PrivacyLedger(path=path).name is None
 
@@ -708,7 +711,7 @@ def test_a_file_of_version_1_may_be_read_only(tmp_path):
 
 def test_a_pickle_of_a_file_ledger_of_an_earlier_version_loads(tmp_path):
     ledger = PrivacyLedger(1, tmp_path / "l.db")
-    store = object.__new__(accounting._FileStore)
+    store = object.__new__(FileStore)
     state = vars(ledger._store)
     store.__dict__.update({key: state[key] for key in ("path", "total", "name", "_header")})
     old = object.__new__(PrivacyLedger)
@@ -928,7 +931,7 @@ def test_a_read_only_directory(tmp_path):
 
 
 def test_a_locked_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(accounting._FileStore, "BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(FileStore, "BUSY_SECONDS", 0.1)
     path = tmp_path / "l.db"
     ledger = PrivacyLedger(1, path)
     other = sqlite3.connect(path, isolation_level=None)
@@ -1015,7 +1018,7 @@ def test_a_full_disk(tmp_path):
 
 def test_commits_are_synchronous(tmp_path, monkeypatch):
     seen = []
-    read = accounting._FileStore._read_spent
+    read = FileStore._read_spent
 
     def spy(self, connection):
         seen.append(connection.execute("PRAGMA synchronous").fetchone()[0])
@@ -1023,7 +1026,7 @@ def test_commits_are_synchronous(tmp_path, monkeypatch):
         return read(self, connection)
 
     ledger = PrivacyLedger(1, tmp_path / "l.db")
-    monkeypatch.setattr(accounting._FileStore, "_read_spent", spy)
+    monkeypatch.setattr(FileStore, "_read_spent", spy)
     ledger.charge("x", 0.5)
     assert seen[0] >= 2
     assert seen[1] is True

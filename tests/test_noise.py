@@ -11,6 +11,7 @@ from scipy import stats
 from skdp._random import NoiseSource, noise_source
 from skdp._validation import as_epsilon, dyadic_floor
 from skdp.mechanisms import (
+    _inversion,
     _noise,
     bounded_sum,
     discrete_laplace,
@@ -125,7 +126,7 @@ SIGNED_RATES = [
 @pytest.mark.parametrize("many", [True, False])
 def test_every_threshold_is_right_to_its_64_bits(rate, signed, many):
     # Thresholds are sums of probabilities of the groups, from their definitions and another exp.
-    sampler = _noise._Sampler(rate, signed, many)
+    sampler = _inversion._Sampler(rate, signed, many)
     step = 2 ** sum(sampler.widths)
     tables = [(sampler.top, step)]
     for width, table in zip(sampler.widths, sampler.digits, strict=True):
@@ -172,7 +173,7 @@ def test_every_threshold_is_right_to_its_64_bits(rate, signed, many):
 
 def test_ladder_agrees_with_single_thresholds_everywhere():
     for rate in (Fraction(10485, 2**20), Fraction(10, 2**20)):
-        sampler = _noise._Sampler(rate, True, True)
+        sampler = _inversion._Sampler(rate, True, True)
         for table in (sampler.top, *sampler.digits):
             thresholds = table.thresholds
             floors = [thresholds.floor(i, 64) for i in range(len(thresholds.exponents))]
@@ -183,23 +184,23 @@ def test_ladder_agrees_with_single_thresholds_everywhere():
 def test_undecided_ladder_steps_are_computed_singly(monkeypatch):
     # With hardly any guard digits the ladder leaves thresholds open; they come out right all the
     # same.
-    right = _noise._Sampler(Fraction(1, 10), True, True).top.thresholds.first_words
-    real = _noise._Thresholds._scaled
+    right = _inversion._Sampler(Fraction(1, 10), True, True).top.thresholds.first_words
+    real = _inversion._Thresholds._scaled
     singles = []
 
     def vague(self, value, precision):
         low, high = real(self, value, precision)
         return (low, high) if precision == 128 else (low - 2**66, high + 2**66)
 
-    plain = _noise._Thresholds._plain_floor
+    plain = _inversion._Thresholds._plain_floor
 
     def recorded(self, exponent, bits):
         singles.append(exponent)
         return plain(self, exponent, bits)
 
-    monkeypatch.setattr(_noise._Thresholds, "_scaled", vague)
-    monkeypatch.setattr(_noise._Thresholds, "_plain_floor", recorded)
-    again = _noise._Sampler(Fraction(1, 10), True, True).top.thresholds.first_words
+    monkeypatch.setattr(_inversion._Thresholds, "_scaled", vague)
+    monkeypatch.setattr(_inversion._Thresholds, "_plain_floor", recorded)
+    again = _inversion._Sampler(Fraction(1, 10), True, True).top.thresholds.first_words
     assert len(singles) > 50
     assert again.tolist() == right.tolist()
 
@@ -209,7 +210,7 @@ def test_undecided_ladder_steps_are_computed_singly(monkeypatch):
 )
 @pytest.mark.parametrize("bits", [64, 129, 700])
 def test_exponential_lies_in_its_interval(exponent, bits):
-    low, high = _noise._exp_interval(*exponent.as_integer_ratio(), bits)
+    low, high = _inversion._exp_interval(*exponent.as_integer_ratio(), bits)
     assert 0 <= low < high <= low + 3
     assert low <= exact_exp(exponent, bits + 100) * 2**bits <= high
 
@@ -217,11 +218,11 @@ def test_exponential_lies_in_its_interval(exponent, bits):
 @pytest.mark.parametrize("rate", [Fraction(1), Fraction(10485, 2**20), Fraction(1048, 2**20)])
 @pytest.mark.parametrize("signed", [True, False])
 def test_buckets_decide_only_what_is_certain(rate, signed):
-    sampler = _noise._Sampler(rate, signed, True)
+    sampler = _inversion._Sampler(rate, signed, True)
     for table in (sampler.top, *sampler.digits):
         left = np.arange(2**16, dtype=np.uint64) << np.uint64(48)
         right = left + np.uint64(2**48 - 1)
-        decided = table.buckets != _noise._UNDECIDED
+        decided = table.buckets != _inversion._UNDECIDED
         # 0.03 to 3 percent ask for more bits: that is what makes it fast.
         assert 0.965 < decided.mean() < 1
         first = table.thresholds.first_words
@@ -239,7 +240,7 @@ def test_buckets_decide_only_what_is_certain(rate, signed):
 @pytest.mark.parametrize("signed", [True, False])
 @pytest.mark.parametrize("rate", [Fraction(1), Fraction(20), Fraction(1, 100)])
 def test_refinement_beyond_64_bits(rate, signed):
-    table = _noise._Sampler(rate, signed, True).top
+    table = _inversion._Sampler(rate, signed, True).top
     thresholds = table.thresholds
     tested = 0
     for index in (0, thresholds.first_words.size // 2, thresholds.first_words.size - 1):
@@ -262,7 +263,7 @@ def test_refinement_beyond_64_bits(rate, signed):
 
 
 def test_refinement_of_a_batch_and_through_the_buckets():
-    table = _noise._Sampler(Fraction(1), True, True).top
+    table = _inversion._Sampler(Fraction(1), True, True).top
     index = table.codes.tolist().index(0)  # thresholds[index] is the upper end of code 0
     bits = table.thresholds.floor(index, 192)
     parts = [bits >> 64 * k & (2**64 - 1) for k in (2, 1, 0)]
@@ -283,7 +284,7 @@ def test_refinement_of_a_batch_and_through_the_buckets():
 
 def test_tail_starts_again():
     for signed in (True, False):
-        table = _noise._Sampler(Fraction(1, 100), signed, True).top
+        table = _inversion._Sampler(Fraction(1, 100), signed, True).top
         count = int(np.abs(table.codes).max()) - signed
         # Zeros are the lower tail of the signed law, the tail of the other. The second draw is
         # code 5 or -6: five more either way.
@@ -310,7 +311,7 @@ def test_noise_stays_within_64_bits():
             return np.full(count, word, dtype=np.uint64)
 
     for word in (0, 2**64 - 1):
-        table = _noise._top_table(Fraction(1, 100), 1, True, 12, 10**5)
+        table = _inversion._top_table(Fraction(1, 100), 1, True, 12, 10**5)
         source = Extreme()
         source.word = word
         drawn = table.decide(source, source.words(2))
@@ -340,7 +341,7 @@ SIZES = [
 
 def small_batches(size, epsilon, draw):
     """The path of small requests: tables of few thresholds, searched."""
-    batch = _noise._MANY - 1
+    batch = _inversion._MANY - 1
     return np.concatenate([draw(min(batch, size - k)) for k in range(0, size, batch)])
 
 
@@ -382,12 +383,12 @@ def test_geometric_has_the_exact_law(epsilon, size, path):
 
 
 @pytest.mark.parametrize("signed", [True, False])
-@pytest.mark.parametrize("size", [300_000, _noise._MANY - 1])
+@pytest.mark.parametrize("size", [300_000, _inversion._MANY - 1])
 def test_digits_are_independent_of_each_other_and_of_the_sign(signed, size):
     # At this scale a wrong joint law of high part, low part and sign hides from wide cells.
     rate = Fraction(1, 3000)
     source = noise_source(22)
-    sampler = _noise._Sampler(rate, signed, size >= _noise._MANY)
+    sampler = _inversion._Sampler(rate, signed, size >= _inversion._MANY)
     drawn = np.concatenate([sampler.draw(source, size) for _ in range(max(1, 300_000 // size))])
     step = 2 ** sum(sampler.widths)
     sign, magnitude = drawn >> 63, drawn ^ (drawn >> 63)
@@ -409,7 +410,7 @@ def test_digits_are_independent_of_each_other_and_of_the_sign(signed, size):
 def test_low_bits_are_exact_at_large_scales():
     # Residues modulo 64 of a geometric number of scale 1e5: r**l (1 - r) / (1 - r**64).
     rate = float(dyadic_floor(as_epsilon(1e-5)))
-    for size in (200_000, _noise._MANY - 1):
+    for size in (200_000, _inversion._MANY - 1):
         source = noise_source(23)
         drawn = np.concatenate(
             [geometric(size, 1e-5, random_state=source) for _ in range(200_000 // size)]
@@ -466,10 +467,13 @@ def test_law_of_twenty_million_draws(epsilon):
 
 
 def test_noise_is_drawn_at_the_dyadic_floor():
-    assert _noise._rate(0.1, 1) == dyadic_floor(Fraction(1, 10)) < Fraction(1, 10)
-    assert _noise._rate(0.1, 3) == dyadic_floor(Fraction(1, 10)) / 3
-    assert _noise._rate(Fraction(1, 3), Fraction(5, 2)) == dyadic_floor(Fraction(1, 3)) * 2 / 5
-    assert _noise._rate(np.float64(0.5), np.int64(2)) == Fraction(1, 4)
+    assert _inversion.noise_rate(0.1, 1) == dyadic_floor(Fraction(1, 10)) < Fraction(1, 10)
+    assert _inversion.noise_rate(0.1, 3) == dyadic_floor(Fraction(1, 10)) / 3
+    assert (
+        _inversion.noise_rate(Fraction(1, 3), Fraction(5, 2))
+        == dyadic_floor(Fraction(1, 3)) * 2 / 5
+    )
+    assert _inversion.noise_rate(np.float64(0.5), np.int64(2)) == Fraction(1, 4)
     # The rate that reaches the sampler is the checked one.
     same_rate = [
         discrete_laplace(np.zeros(100, int), eps, sens, random_state=1).tolist()
@@ -493,7 +497,7 @@ def test_large_epsilon_gives_no_noise(epsilon):
 
 def test_large_epsilon_still_has_its_tiny_tail():
     # P(-1) = r / (1 + r) with r = exp(-100): 2**-145. A stream of zeros is that unlikely.
-    table = _noise._Sampler(Fraction(100), True, False).top
+    table = _inversion._Sampler(Fraction(100), True, False).top
     source = ScriptedSource([0, 0, 0, 2**63])
     assert table.decide(source, source.words(1)).tolist() == [-1]
     assert source.taken == 4
@@ -585,14 +589,14 @@ def test_caches_do_not_change_what_a_seed_gives():
     def draw():
         return [
             discrete_laplace(np.zeros(size, int), 0.013, random_state=9).tolist()
-            for size in (10, _noise._MANY - 1, _noise._MANY)
+            for size in (10, _inversion._MANY - 1, _inversion._MANY)
         ]
 
-    for cached in (_noise._large_sampler, _noise._small_sampler, _noise._exp_interval):
+    for cached in (_inversion._large_sampler, _inversion._small_sampler, _inversion._exp_interval):
         cached.cache_clear()
     first = draw()
     assert draw() == first
-    assert _noise._large_sampler.cache_info().maxsize == 64
+    assert _inversion._large_sampler.cache_info().maxsize == 64
 
 
 def test_equal_keys_of_two_types_share_no_sampler():
@@ -604,11 +608,11 @@ def test_equal_keys_of_two_types_share_no_sampler():
     def draw(value, size):
         return discrete_laplace(np.zeros(size, int), value, random_state=4).tolist()
 
-    for size in (50, _noise._MANY):
+    for size in (50, _inversion._MANY):
         alone = {}
         for value in (epsilon, Fraction(epsilon)):
-            _noise._large_sampler.cache_clear()
-            _noise._small_sampler.cache_clear()
+            _inversion._large_sampler.cache_clear()
+            _inversion._small_sampler.cache_clear()
             alone[type(value)] = draw(value, size)
         assert alone[float] != alone[Fraction]
         assert draw(epsilon, size) == alone[float]

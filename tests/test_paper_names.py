@@ -54,18 +54,6 @@ NAMES = [
 ]
 # Variants and parts of the above, which the docstring of a module need not name.
 PARTS = {"AllC", "BMaxC", "DPSelect", "LBLUE", "PMostC"}
-# Names that the docstring of the module with the algorithm does not mention yet.
-AWAITED = {
-    "Boost",
-    "EUG",
-    "GBLUE",
-    "Hierarchical kd-tree",
-    "Identity",
-    "SVT with retraversal",
-    "SVT-DPBook",
-    "SVT-ReTr",
-    "SVT-S",
-}
 # Named in the five works and not implemented: the table says so.
 NOT_IMPLEMENTED = [
     "DAWA",
@@ -207,13 +195,7 @@ def test_a_name_of_a_paper_is_in_the_table(name):
         assert things(row[1]) and row[2]
 
 
-def expected(name):
-    reason = "the docstring of the module does not name it yet"
-    marks = [pytest.mark.xfail(reason=reason, strict=False)] if name in AWAITED else []
-    return pytest.param(name, marks=marks)
-
-
-@pytest.mark.parametrize("name", [expected(name) for name in NAMES if name not in PARTS])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in PARTS])
 def test_the_module_of_an_algorithm_gives_its_name_in_the_paper(name):
     named = set()
     for _, cell, kernels, _ in rows_named(name):

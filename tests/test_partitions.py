@@ -457,11 +457,11 @@ def test_fused_counts_are_covered(strategy):
             view = hierarchical_kdtree(table, parts, random_state=seed)
         model = boxes_of(view, cells.shape)
         errors.append((model.total - cells.sum(), view.measured.sum() - cells.sum()))
-        squares.append(errors[-1][1] ** 2 / model._variances().sum())
+        squares.append(errors[-1][1] ** 2 / model.noise_variances().sum())
         if seed % 3:
             continue
         bar = model.error({}, 0.9)
-        assert bar.std**2 == pytest.approx(model._variances().sum())
+        assert bar.std**2 == pytest.approx(model.noise_variances().sum())
         missed.append(not -bar.above <= errors[-1][0] <= bar.below)
         # All records are inside a query that cuts boxes: covered too.
         error, bar = model.answer([cutting])[0] - cells.sum(), model.error(cutting, 0.9)

@@ -15,6 +15,7 @@ from skdp._random import NoiseSource, noise_source
 from skdp._validation import dyadic_floor
 from skdp.audit import audit
 from skdp.mechanisms import SparseVector, _sparse_vector, sparse_vector_top_k, top_k
+from skdp.mechanisms._lattice import round_to_lattice
 
 # Statistical tests have fixed seeds, and this false-alarm rate for another one.
 ALARM = 1e-6
@@ -352,13 +353,13 @@ def test_real_answers_are_rounded_each_by_itself():
         values = np.concatenate(
             [rng.normal(0, 50, 200), halves, np.nextafter(halves, 9), [2.0**60, -(2.0**49) * step]]
         )
-        codes = _sparse_vector._round_to_lattice(values, exact)
+        codes = round_to_lattice(values, exact)
         for value, code in zip(values.tolist(), codes.tolist(), strict=True):
             true = math.floor(Fraction(value) / exact + Fraction(1, 2))
             assert code == max(-(2**51), min(true, 2**51))
-    big = _sparse_vector._round_to_lattice(np.array([np.inf, -np.inf, np.nan, 1e300]), Fraction(1))
+    big = round_to_lattice(np.array([np.inf, -np.inf, np.nan, 1e300]), Fraction(1))
     assert big.tolist() == [2**51, -(2**51), -(2**51), 2**51]
-    integers = _sparse_vector._round_to_lattice(np.array([3, -5], dtype=np.int8), Fraction(1, 2))
+    integers = round_to_lattice(np.array([3, -5], dtype=np.int8), Fraction(1, 2))
     assert integers.tolist() == [6, -10]
 
 

@@ -2,6 +2,7 @@
 
 from ..exceptions import ReplayError
 from ._audit import AuditResult, assert_epsilon, audit, reachable_epsilon
+from ._cases import AUDITS, AuditCase, audited, synopsis_features
 from ._enumerate import (
     ExactEpsilon,
     enumerate_law,
@@ -10,14 +11,7 @@ from ._enumerate import (
     sparse_vector_law,
     sparse_vector_probability,
 )
-from ._library import (
-    AUDITS,
-    AuditCase,
-    audited,
-    replay_library,
-    run_library,
-    synopsis_features,
-)
+from ._library import replay_library, run_library
 from ._neighbours import NeighbourPair, answer_pairs, find_neighbours, record_pairs, score_pairs
 from ._plots import plot_audits, plot_replays
 from ._replay import ReplayResult, replay

@@ -12,21 +12,23 @@ import numpy as np
 import pandas as pd
 
 from .._validation import as_epsilon
-from ._events import DIRECTIONS, Event, choose, clopper_pearson, log_ratio_bound
+from ._bounds import clopper_pearson, log_ratio_bound
+from ._events import DIRECTIONS, Event, choose
 from ._neighbours import check_neighbours, find_neighbours
+from ._result import Result
 from ._trials import Trials
 
 __all__ = ["AuditResult", "assert_epsilon", "audit", "reachable_epsilon"]
 
 
 @dataclass(frozen=True)
-class AuditResult:
-    """What an audit found.
+class AuditResult(Result):
+    """Result of an audit: a lower bound on the privacy loss.
 
     Attributes
     ----------
     epsilon : float
-        The privacy loss that was claimed.
+        The claimed privacy loss.
     epsilon_lower_bound : float
         The mechanism's true loss is at least this, at the stated confidence. 0 if nothing
         was found: a probability ratio can always be bounded by one.
@@ -40,12 +42,12 @@ class AuditResult:
     n_trials : int
         Trials on each data set; half of them chose the event.
     reachable : float
-        The largest bound that so many trials could have given, had the data sets never led to
-        a common output.
+        The largest bound that this number of trials could have given, reached if the two data
+        sets had no output in common.
     counts : tuple of two int
         Trials of the second half that fell into the event, on the data set and the neighbour.
     candidates : list of (str, float)
-        Best event of each kind and the bound that it promised in the first half.
+        Best event of each kind and the bound that the first half predicted for it.
     dataset, neighbour : object
         The pair audited (the one found, if it was searched for).
     relation : str
@@ -54,6 +56,8 @@ class AuditResult:
         Wall-clock time.
     name : str
     """
+
+    _good = "not refuted"
 
     epsilon: float
     epsilon_lower_bound: float
@@ -90,29 +94,20 @@ class AuditResult:
             index=pd.Index(["dataset", "neighbour"], name="side"),
         )
 
-    def to_frame(self) -> pd.DataFrame:
-        """The result as one row, to be put below those of other audits."""
-        return pd.DataFrame(
-            {
-                "epsilon": self.epsilon,
-                "epsilon_lower_bound": self.epsilon_lower_bound,
-                "confidence": self.confidence,
-                "verdict": self.verdict,
-                "n_trials": self.n_trials,
-                "reachable": self.reachable,
-                "event": str(self.event),
-                "direction": self.event.direction,
-                "in_event_dataset": self.counts[0],
-                "in_event_neighbour": self.counts[1],
-                "seconds": round(self.seconds, 2),
-            },
-            index=pd.Index([self.name], name="mechanism"),
-        )
-
-    @property
-    def verdict(self) -> str:
-        """``"not refuted"`` or ``"convicted"``."""
-        return "not refuted" if self.passed else "convicted"
+    def _row(self) -> dict[str, Any]:
+        return {
+            "epsilon": self.epsilon,
+            "epsilon_lower_bound": self.epsilon_lower_bound,
+            "confidence": self.confidence,
+            "verdict": self.verdict,
+            "n_trials": self.n_trials,
+            "reachable": self.reachable,
+            "event": str(self.event),
+            "direction": self.event.direction,
+            "in_event_dataset": self.counts[0],
+            "in_event_neighbour": self.counts[1],
+            "seconds": round(self.seconds, 2),
+        }
 
     def __str__(self) -> str:
         return (
@@ -125,11 +120,7 @@ class AuditResult:
         )
 
     def _repr_html_(self) -> str:
-        import html
-
-        lines = str(self).split("\n")
-        body = "<br>".join(html.escape(line.strip()) for line in lines[1:])
-        return f"<p><b>{html.escape(lines[0])}</b><br>{body}</p>{self.table.to_html()}"
+        return f"{super()._repr_html_()}{self.table.to_html()}"
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the event's frequency on both data sets and the ratio that the claim allows.
@@ -329,12 +320,7 @@ def audit(
         representation=representation,
     )
     event = candidates[0].event
-    counts = tuple(
-        sum(event.count(batch) for batch in trials.draw(data, second, side))
-        for side, data in enumerate((dataset, neighbour))
-    )
-    more, less = counts if event.direction == DIRECTIONS[0] else counts[::-1]
-    bound = max(0.0, log_ratio_bound(more, less, second, alpha, event.method))
+    counts, bound = _measured(trials, (dataset, neighbour), event, second, alpha)
     return AuditResult(
         epsilon=claimed,
         epsilon_lower_bound=bound,
@@ -350,6 +336,18 @@ def audit(
         seconds=time.perf_counter() - start,
         name=name or _name(mechanism),
     )
+
+
+def _measured(
+    trials: Trials, pair: tuple[Any, Any], event: Event, n: int, alpha: float
+) -> tuple[tuple[int, int], float]:
+    """Run the second half: how often the event occurs on each side, and the bound."""
+    here, there = (
+        sum(event.count(batch) for batch in trials.draw(data, n, side))
+        for side, data in enumerate(pair)
+    )
+    more, less = (here, there) if event.direction == DIRECTIONS[0] else (there, here)
+    return (here, there), max(0.0, log_ratio_bound(more, less, n, alpha, event.method))
 
 
 def assert_epsilon(

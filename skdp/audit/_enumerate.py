@@ -9,7 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from .._types import FloatArray
 
 __all__ = [
     "ExactEpsilon",
@@ -187,7 +188,7 @@ def geometric_law(ratio: Any, size: int, *, two_sided: bool = False) -> dict[int
     ratio : Fraction or float
         ``exp(-epsilon / sensitivity)``: each value is that much less likely than the one before.
     size : int
-        Largest value kept apart.
+        Largest value listed separately.
     two_sided : bool, default=False
         The discrete Laplace law instead of the one-sided one.
     """
@@ -254,7 +255,7 @@ def sparse_vector_probability(
     return float(weights @ value)
 
 
-def _exceeds(level: NDArray[np.float64], scale: float, above: bool) -> NDArray[np.float64]:
+def _exceeds(level: FloatArray, scale: float, above: bool) -> FloatArray:
     """P(noise >= level), or of the contrary."""
     if not scale:
         return ((level <= 0) == above).astype(float)
@@ -263,9 +264,7 @@ def _exceeds(level: NDArray[np.float64], scale: float, above: bool) -> NDArray[n
     return np.where(level > 0, small, 1 - small)
 
 
-def _pieces(
-    kinks: Sequence[float], *scales: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _pieces(kinks: Sequence[float], *scales: float) -> tuple[FloatArray, FloatArray]:
     """Nodes and weights of Gauss-Legendre quadrature between the kinks and far beyond them."""
     widest, finest = max(scales), min(scale for scale in scales if scale)
     edges = [kinks[0] - 60 * widest, *kinks, kinks[-1] + 60 * widest]

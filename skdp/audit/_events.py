@@ -15,321 +15,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import betaincinv, gammaln, logsumexp, ndtri
-from sklearn.ensemble import HistGradientBoostingClassifier
-from threadpoolctl import threadpool_limits
+from scipy.special import ndtri
 
-from .._random import sampling_generator
-from ._trials import SEEDED, ConstantOutputError, Outputs, Raised, Trials, Vocabulary, constant
-from ._written import anchors, recurrences, written_readings
+from .._types import FloatArray, IntArray
+from ._bounds import sharper_method
+from ._fitting import fit_columns, fit_readings, fit_written
+from ._readings import Given, Statistic, Tuple
+from ._trials import SEEDED, ConstantOutputError, Outputs, Trials, Vocabulary, constant
+from ._written import anchors, recurrences
 
-__all__ = ["Candidate", "Event", "choose", "clopper_pearson", "log_ratio_bound"]
+__all__ = ["Candidate", "Event", "choose"]
 
 _FIT_ROWS = 50_000  # trials of a side that fit bins, projections and the classifier
 _SCREEN_ROWS = 100_000  # trials of a side that thin out the readings in long audits
-_KEEP = 12  # readings that survive the screening
-_ATOMS = 4096  # single values that one reading tells apart
-_COLUMNS = 64  # columns looked at one by one
-_LARGEST = np.finfo(float).max
-
-Codes = NDArray[np.int64]
-
-
-def clopper_pearson(
-    count: NDArray[np.int64] | int, n: int, tail: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lower and upper confidence bounds of a binomial proportion, each missed at rate ``tail``.
-
-    Parameters
-    ----------
-    count : int or array of int
-        Successes.
-    n : int
-        Trials.
-    tail : float
-        Largest probability that the lower (and, separately, the upper) bound is wrong.
-
-    Returns
-    -------
-    lower, upper : float or array, shaped like ``count``
-    """
-    count = np.asarray(count)
-    inner = np.clip(count, 1, n)
-    lower = np.where(count > 0, betaincinv(inner, n - inner + 1, tail), 0.0)
-    inner = np.clip(count, 0, n - 1)
-    upper = np.where(count < n, betaincinv(inner + 1, n - inner, 1 - tail), 1.0)
-    return lower[()], upper[()]
-
-
-def _separate_bound(more: int, less: int, n: int, alpha: float) -> float:
-    """Bound each of the two proportions by itself."""
-    lower, _ = clopper_pearson(more, n, alpha / 2)
-    _, upper = clopper_pearson(less, n, alpha / 2)
-    return float(np.log(lower / upper)) if lower > 0 else -np.inf
-
-
-def _conditional_bound(more: int, less: int, n: int, alpha: float) -> float:
-    """Bound the odds ratio given the total, as Fisher's exact test does, then the ratio.
-
-    Given ``more + less`` the law of ``more`` depends on the odds ratio ``psi`` alone, and
-    ``p / q = psi / (1 + q (psi - 1))`` is increasing in psi and decreasing in q. Nine tenths of
-    alpha bound psi, one tenth bounds q. For rare events this is sharper than two separate bounds,
-    which assume that both proportions are at the unlucky end at once.
-    """
-    total = more + less
-    if more == 0 or more <= less or total == 2 * n:
-        return -np.inf
-    # Beyond so many standard deviations the terms are zero in double precision.
-    reach = int(40 * np.sqrt(total)) + 100
-    low, high = max(total - n, 0, more - reach), min(n, total, more + reach)
-    i = np.arange(low, high + 1)
-    terms = -(gammaln(i + 1) + gammaln(n - i + 1) + gammaln(total - i + 1))
-    terms -= gammaln(n - total + i + 1)
-
-    def excess(log_psi: float) -> float:
-        weights = terms + i * log_psi
-        return float(logsumexp(weights[i >= more]) - logsumexp(weights)) - np.log(0.9 * alpha)
-
-    guess = np.log(more / max(less, 1))
-    left, right = -1.0, guess + 1.0
-    if excess(left) > 0:
-        return -np.inf
-    while excess(right) < 0:
-        right += 1.0
-    psi = np.exp(brentq(excess, left, right, xtol=1e-9) - 1e-8)
-    _, upper = clopper_pearson(less, n, 0.1 * alpha)
-    return float(np.log(psi / (1 + upper * (psi - 1)))) if psi > 1 else -np.inf
-
-
-BOUNDS = {"separate": _separate_bound, "conditional": _conditional_bound}
-
-
-def log_ratio_bound(more: int, less: int, n: int, alpha: float, method: str = "separate") -> float:
-    """Lower bound on ``log(p / q)``, wrong with probability at most ``alpha``.
-
-    ``more`` of ``n`` trials with success probability p succeeded and ``less`` of ``n`` with q.
-    """
-    return BOUNDS[method](more, less, n, alpha)
-
-
-def _sharper(more: float, less: float, size: int, n: int, alpha: float) -> str:
-    """The method that promises more for ``n`` new trials, given counts among ``size``."""
-    counts = [min(round(count * n / size), n) for count in (more, less)]
-    return max(BOUNDS, key=lambda method: BOUNDS[method](*counts, n, alpha))
-
-
-class _Column:
-    """One number of the output."""
-
-    def __init__(self, index: int, name: str) -> None:
-        self.index = index
-        self.name = name
-
-    def __call__(self, outputs: Outputs) -> NDArray[Any]:
-        return outputs.column(self.index)
-
-
-class _Statistic:
-    """A number computed from the row of numbers."""
-
-    def __init__(self, name: str, compute: Callable[[NDArray[Any]], NDArray[Any]], d: int) -> None:
-        self.name = name
-        self.compute = compute
-        self.d = d
-
-    def __call__(self, outputs: Outputs) -> NDArray[Any]:
-        rows = outputs.numbers[:, : self.d].astype(float)
-        if rows.shape[1] < self.d:
-            missing = self.d - rows.shape[1]
-            rows = np.pad(rows, ((0, 0), (0, missing)), constant_values=np.nan)
-        return np.concatenate(
-            [self.compute(rows[i : i + 200_000]) for i in range(0, len(rows), 200_000)]
-            or [np.empty(0)]
-        )
-
-
-class _Binned:
-    """The bin of a number; bin 0 holds NaN, bin i the numbers from the i-1st to the ith cut."""
-
-    ordered = True
-
-    def __init__(self, statistic: Any, cuts: NDArray[np.float64]) -> None:
-        self.statistic = statistic
-        self.cuts = cuts
-        self.integer = bool(np.all(cuts == np.rint(cuts)) and np.all(np.diff(cuts) == 1))
-        self.name = statistic.name
-        self.size = len(cuts) + 2
-
-    def __call__(self, outputs: Outputs) -> Codes:
-        values = self.statistic(outputs)
-        codes = np.searchsorted(self.cuts, values, side="right") + 1
-        if values.dtype.kind == "f":
-            codes[np.isnan(values)] = 0
-        return codes
-
-    def describe(self, codes: Codes) -> str:
-        chosen = np.zeros(self.size, dtype=bool)
-        chosen[codes] = True
-        edges = np.concatenate([[-np.inf], self.cuts, [np.inf]])
-        pieces = ["NaN"] if chosen[0] else []
-        starts = np.flatnonzero(np.diff(np.concatenate([[False], chosen[1:], [False]])))
-        for first, last in starts.reshape(-1, 2):
-            low, high = edges[first], edges[last]
-            if low == np.inf or high == -_LARGEST:
-                pieces.append("= inf" if low > 0 else "= -inf")
-            elif high == np.nextafter(low, np.inf) or (self.integer and high == low + 1):
-                pieces.append(f"= {low:.6g}")
-            elif np.isinf(low) and np.isinf(high):
-                pieces.append("any number")
-            elif np.isinf(low):
-                pieces.append(f"< {high:.6g}")
-            elif np.isinf(high):
-                pieces.append(f">= {low:.6g}")
-            else:
-                pieces.append(f"in [{low:.6g}, {high:.6g})")
-        shown = " or ".join(pieces[:4])
-        more = f" or {len(pieces) - 4} more intervals" if len(pieces) > 4 else ""
-        return f"{self.name} {shown}{more}"
-
-
-class _Atoms:
-    """Single values: outputs that lie on a lattice of their own are told apart by them."""
-
-    ordered = False
-
-    def __init__(self, statistic: Any, values: NDArray[np.float64]) -> None:
-        self.statistic = statistic
-        self.values = values
-        self.name = f"exact value of {statistic.name}"
-
-    def __call__(self, outputs: Outputs) -> Codes:
-        values = self.statistic(outputs)
-        place = np.minimum(np.searchsorted(self.values, values), len(self.values) - 1)
-        return np.where(self.values[place] == values, place + 1, 0)
-
-    def describe(self, codes: Codes) -> str:
-        values = [f"{self.values[code - 1]:.6g}" if code else "another value" for code in codes]
-        return f"{self.statistic.name} is {_some(values)}"
-
-
-class _Structure:
-    """Exceptions, strings, keys and lengths; ``coarse`` forgets an exception's message."""
-
-    ordered = False
-
-    def __init__(self, vocabulary: Vocabulary, coarse: bool) -> None:
-        self.vocabulary = vocabulary
-        self.coarse = coarse
-        self.name = "exception" if coarse else "structure"
-        self._first: dict[Any, int] = {}
-
-    def __call__(self, outputs: Outputs) -> Codes:
-        if not self.coarse:
-            return outputs.structure
-        kinds = [
-            token.kind if isinstance(token, Raised) else None for token in self.vocabulary.tokens
-        ]
-        merged = [self._first.setdefault(kind, len(self._first)) for kind in kinds]
-        return np.array(merged, dtype=np.int64)[outputs.structure]
-
-    def describe(self, codes: Codes) -> str:
-        if self.coarse:
-            kinds = list(self._first)
-            return _some([f"raises {kinds[c]}" if kinds[c] else "does not raise" for c in codes])
-        return f"output is {_some([_show(self.vocabulary.tokens[code]) for code in codes])}"
-
-
-class _Tuple:
-    """Several readings at once."""
-
-    ordered = False
-
-    def __init__(self, parts: Sequence[Any], name: str, opaque: bool = False) -> None:
-        self.parts = parts
-        self.name = name
-        self.opaque = opaque
-
-    def __call__(self, outputs: Outputs) -> Codes:
-        # A mixed radix with wrap-around: collisions merge outputs, which is harmless here.
-        total = np.zeros(len(outputs), dtype=np.uint64)
-        for part in self.parts:
-            radix = getattr(part, "size", 0) or 1_000_003
-            total = total * np.uint64(radix) + part(outputs).astype(np.uint64)
-        return total.view(np.int64)
-
-    def describe(self, codes: Codes) -> str:
-        if all(isinstance(part, _Binned) for part in self.parts):
-            product = 1
-            for part in self.parts:
-                product *= part.size
-            if product < 2**63:
-                return f"({', '.join(p.name for p in self.parts)}) is {_some(self._rows(codes))}"
-        return f"{self.name} is one of {len(codes)}"
-
-    def _rows(self, codes: Codes) -> list[str]:
-        rows = []
-        for code in codes[:4]:
-            rest, cells = int(code), []
-            for part in reversed(self.parts):
-                rest, digit = divmod(rest, part.size)
-                cells.append(
-                    part.describe(np.array([digit]))[len(part.name) + 1 :].removeprefix("= ")
-                )
-            rows.append(f"({', '.join(reversed(cells))})")
-        return rows + [""] * (len(codes) - len(rows))
-
-
-class _User:
-    """An event given by the user."""
-
-    ordered = False
-
-    def __init__(self, contains: Callable[[Any], Any], vectorised: bool) -> None:
-        self.contains = contains
-        self.vectorised = vectorised
-        self.name = getattr(contains, "__name__", "given event")
-
-    def __call__(self, outputs: Outputs) -> Codes:
-        if self.vectorised and isinstance(outputs.raw, np.ndarray):
-            inside = np.asarray(self.contains(outputs.raw))
-            if inside.shape != (len(outputs),):
-                raise ValueError(
-                    f"Event {self.name!r} must give one truth value for each of the "
-                    f"{len(outputs)} outputs, got shape {inside.shape}."
-                )
-        else:
-            inside = np.array(
-                [not isinstance(row, Raised) and bool(self.contains(row)) for row in outputs.raw]
-            )
-        return inside.astype(np.int64)
-
-    def describe(self, codes: Codes) -> str:
-        return self.name if 1 in codes else f"not {self.name}"
-
-
-def _some(items: list[str]) -> str:
-    shown = [item for item in items[:3] if item]
-    more = f" or one of {len(items) - len(shown)} more" if len(items) > len(shown) else ""
-    return " or ".join(shown) + more
-
-
-def _show(token: Any) -> str:
-    text = _spell(token)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _spell(token: Any) -> str:
-    if isinstance(token, Raised):
-        return f"{token.kind}({token.message!r})"
-    if isinstance(token, tuple) and token and token[0] == "value":
-        return repr(token[1])
-    if isinstance(token, tuple) and token and token[0] == "sequence":
-        return f"({', '.join(_spell(part) for part in token[1:])})"
-    if isinstance(token, tuple) and len(token) == 2 and token[0] == "array":
-        return f"an array of shape {token[1]}"
-    return "a number" if token == "number" else repr(token)
+_KEEP = 12  # readings that are kept after the screening
 
 
 @dataclass(frozen=True)
@@ -349,7 +48,7 @@ class Event:
     direction: str
     method: str
     reading: Any
-    codes: Codes
+    codes: IntArray
 
     def __str__(self) -> str:
         return self.description
@@ -411,7 +110,7 @@ def choose(
     if width == 0 and tokens > 0.5 * 2 * first:
         warnings.warn(
             f"{tokens} different outputs in {2 * first} trials, and none of them is numeric: "
-            "events of single outputs say next to nothing. Give features=, a function from an "
+            "events of single outputs carry almost no evidence. Give features=, a function from an "
             "output to numbers or to a coarser value.",
             UserWarning,
             stacklevel=3,
@@ -430,7 +129,7 @@ def choose(
     )
     if not candidates:
         raise ConstantOutputError(
-            "The outputs carry nothing to look at: they are all empty, or hardly any two differ."
+            "The outputs carry no information: they are all empty, or hardly any two differ."
         )
     return candidates
 
@@ -470,10 +169,10 @@ def _search(
     ranking = (dataset[:middle], neighbour[:middle])
     cutting = (dataset[middle:], neighbour[middle:])
     fitting = tuple(side[:_FIT_ROWS] for side in ranking)
-    readings = [_User(event, vectorised) for event in events]
-    columns = _columns(fitting)
-    readings += _readings(fitting, vocabulary, columns)
-    readings += _written(fitting, columns, numbers, representation)
+    readings = [Given(event, vectorised) for event in events]
+    columns = fit_columns(fitting)
+    readings += fit_readings(fitting, vocabulary, columns)
+    readings += fit_written(fitting, columns, numbers, representation)
     if representation:
         readings += recurrences(ranking, columns)
     if len(ranking[0]) > _SCREEN_ROWS and len(readings) > _KEEP:
@@ -484,247 +183,25 @@ def _search(
             sets = _best_sets(reading, few_ranking, few_cutting, n, alpha, caution)
             screened.append((max((c.predicted for c in sets), default=-np.inf), reading))
         order = sorted(range(len(screened)), key=lambda i: -screened[i][0])
-        # Rare tuples say little in the screening and much in the long run.
+        # Rare tuples show little in the screening but much in a long run.
         readings = [
             screened[i][1]
             for place, i in enumerate(order)
-            if place < _KEEP or isinstance(screened[i][1], _Tuple)
+            if place < _KEEP or isinstance(screened[i][1], Tuple)
         ]
     candidates: list[Candidate] = []
     for reading in readings:
         candidates += _best_sets(reading, ranking, cutting, n, alpha, caution)
-    # An event that can be read off the output is preferred to a nearly equal one that cannot.
+    # An event that is visible in the output is preferred to a nearly equal one that is not.
     return sorted(
         candidates, key=lambda c: -c.predicted + (0.01 if _is_opaque(c.event.reading) else 0.0)
     )
 
 
 def _is_opaque(reading: Any) -> bool:
-    return isinstance(getattr(reading, "statistic", None), _Statistic) or getattr(
+    return isinstance(getattr(reading, "statistic", None), Statistic) or getattr(
         reading, "opaque", False
     )
-
-
-def _columns(fitting: tuple[Outputs, ...]) -> list[_Column]:
-    """The numbers to be looked at one by one: all, or those that lie furthest apart."""
-    d = max(part.numbers.shape[1] for part in fitting)
-    columns = [_Column(j, "output" if d == 1 else f"output[{j}]") for j in range(d)]
-    if d > _COLUMNS:
-        both = Outputs.concatenate(list(fitting))
-        side = np.repeat([0, 1], [len(part) for part in fitting])
-        apart = _separation(both.numbers.astype(float), side)
-        columns = [columns[j] for j in np.sort(np.argsort(-apart)[:_COLUMNS])]
-    return columns
-
-
-def _written(
-    fitting: tuple[Outputs, ...],
-    columns: list[_Column],
-    numbers: Sequence[float],
-    representation: bool,
-) -> list[Any]:
-    """Readings of how numbers are written, alone and beside how large they are."""
-    readings = written_readings(fitting, columns, numbers, representation)
-    if not readings:
-        return []
-    both = Outputs.concatenate(list(fitting))
-    bins = {
-        column: _coarsened(_Binned(column, _cuts(column(both))), both, 16)
-        for column in {reading.column for reading in readings}
-    }
-    return readings + [
-        _Tuple([bins[reading.column], reading], f"({reading.name}, how it is written)", opaque=True)
-        for reading in readings
-    ]
-
-
-def _readings(
-    fitting: tuple[Outputs, ...], vocabulary: Vocabulary, columns: list[_Column]
-) -> list[Any]:
-    """Readings of size and structure, fitted on a first part of the trials."""
-    both = Outputs.concatenate(list(fitting))
-    side = np.repeat([0, 1], [len(part) for part in fitting])
-    readings: list[Any] = []
-    structured = len(vocabulary.tokens) > 1
-    if structured:
-        readings += [_Structure(vocabulary, coarse=False), _Structure(vocabulary, coarse=True)]
-    d = both.numbers.shape[1]
-    if d == 0:
-        return readings
-    fine = [_Binned(column, _cuts(column(both))) for column in columns]
-    readings += fine
-    readings += [reading for column in columns if (reading := _atoms(column, both)) is not None]
-    extra = [_Structure(vocabulary, coarse=False)] if structured else []
-    if d > 1:
-        readings += _joint(fine, extra, both, side)
-    elif structured:
-        readings.append(_Tuple([*fine, *extra], "(structure, output)"))
-    return readings
-
-
-def _joint(fine: list[_Binned], extra: list[Any], both: Outputs, side: Codes) -> list[Any]:
-    """Readings of several numbers together."""
-    d = both.numbers.shape[1]
-    rows = both.numbers.astype(float)
-    statistics = [
-        _Statistic("sum of the outputs", lambda x: np.nansum(x, axis=1), d),
-        _Statistic("largest output", lambda x: _filled(x, -np.inf).max(axis=1), d),
-        _Statistic("smallest output", lambda x: _filled(x, np.inf).min(axis=1), d),
-        _Statistic("place of the largest output", lambda x: _filled(x, -np.inf).argmax(axis=1), d),
-    ]
-    finite = np.nan_to_num(rows, nan=0.0, posinf=0.0, neginf=0.0)
-    statistics += [
-        _Statistic(f"projection on the {name}", lambda x, w=w: _project(x, w), d)
-        for name, w in _directions(finite, side)
-    ]
-    statistics.append(_additive(fine, extra, both, side))
-    joint: list[Any] = [_Binned(statistic, _cuts(statistic(both))) for statistic in statistics]
-    # Numbers that never change, such as parameters of the release, say nothing in a tuple.
-    parts = [reading for reading in fine if np.ptp(reading(both)) > 0] or fine[:1]
-    if len(parts) > 12:
-        # Many numbers: tuples of the most telling ones, so that tuples repeat at all.
-        apart = _separation(rows[:, [reading.statistic.index for reading in parts]], side)
-        parts = [parts[j] for j in np.sort(np.argsort(-apart)[:6])]
-    for level in (2, 4, 8, 16):
-        coarse = [_coarsened(reading, both, level) for reading in parts]
-        if level == 2 or any(
-            a.size != b.size for a, b in zip(coarse, joint[-1].parts[: len(coarse)], strict=True)
-        ):
-            joint.append(_Tuple([*coarse, *extra], f"tuple of outputs in {level} bins"))
-    joint.append(_Tuple([*parts, *extra], "tuple of outputs"))
-    distinct = len(np.unique(joint[-1](both)))
-    if distinct > len(both) / 20:
-        joint += _boosted(both, side, d)
-    return joint
-
-
-def _additive(fine: list[_Binned], extra: list[Any], both: Outputs, side: Codes) -> _Statistic:
-    """Sum of the log likelihood ratios of the single numbers.
-
-    For independent noise on each number this is the log likelihood ratio itself, the best
-    statistic there is.
-    """
-    tables = []
-    for reading in fine:
-        codes = reading(both)
-        here = [np.bincount(codes[side == s], minlength=reading.size) + 0.5 for s in (0, 1)]
-        # Bins seen a few times say little: shrink toward a ratio of one.
-        weight = (here[0] + here[1]) / (here[0] + here[1] + 20)
-        tables.append(weight * np.log((here[0] / here[0].sum()) / (here[1] / here[1].sum())))
-
-    def score(rows: NDArray[Any]) -> NDArray[np.float64]:
-        outputs = Outputs(np.zeros(len(rows), dtype=np.int64), rows, rows)
-        return np.sum(
-            [table[reading(outputs)] for table, reading in zip(tables, fine, strict=True)], axis=0
-        )
-
-    return _Statistic("additive likelihood score", score, both.numbers.shape[1])
-
-
-def _boosted(both: Outputs, side: Codes, d: int) -> list[_Binned]:
-    """The score of a classifier that tells the two data sets' outputs apart, if it can be had."""
-    half = len(both) // 2
-    train = sampling_generator(0).permutation(len(both))[: min(half, 40_000)]
-    model = HistGradientBoostingClassifier(
-        max_iter=60, max_leaf_nodes=15, min_samples_leaf=50, early_stopping=False, random_state=0
-    )
-    rows = _without_infinities(both.numbers)
-    # It does not take columns of fewer than two numbers, which tell nothing.
-    known = np.array(
-        [j for j, x in enumerate(rows[train].T) if len(np.unique(x[np.isfinite(x)])) > 1], dtype=int
-    )
-    if not len(known):
-        return []
-    # One thread: many short steps, for which threads wait longer than they work, most of all where
-    # other processes run.
-    with threadpool_limits(1, user_api="openmp"):
-        model.fit(rows[np.ix_(train, known)], side[train])
-
-    def score(x: NDArray[Any]) -> NDArray[np.float64]:
-        x = _without_infinities(x)[:, known]
-        with threadpool_limits(1, user_api="openmp"):
-            return model.decision_function(x)
-
-    statistic = _Statistic("score of a boosted classifier", score, d)
-    return [_Binned(statistic, _cuts(statistic(both)))]
-
-
-def _without_infinities(rows: NDArray[Any]) -> NDArray[np.float64]:
-    rows = np.asarray(rows, dtype=float)
-    return np.where(np.isinf(rows), np.sign(rows) * 1e300, rows)
-
-
-def _directions(finite: NDArray[np.float64], side: Codes) -> list[tuple[str, NDArray[np.float64]]]:
-    """Directions along which the two clouds of outputs may lie apart."""
-    d = finite.shape[1]
-    scale = finite.std(axis=0) + 1e-12
-    means = finite[side == 0].mean(axis=0) - finite[side == 1].mean(axis=0)
-    directions = [("difference of the means", means / scale**2)]
-    if d <= 200:
-        covariance = np.cov(finite / scale, rowvar=False) + 1e-3 * np.eye(d)
-        directions.append(("discriminant", np.linalg.solve(covariance, means / scale) / scale))
-    signs = sampling_generator(0).integers(0, 2, size=(3, d)) * 2 - 1
-    directions += [(f"random direction {i}", row / scale) for i, row in enumerate(signs)]
-    return directions
-
-
-def _project(rows: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.nan_to_num(rows, nan=0.0, posinf=0.0, neginf=0.0) @ weights
-
-
-def _filled(rows: NDArray[np.float64], value: float) -> NDArray[np.float64]:
-    return np.where(np.isnan(rows), value, rows)
-
-
-def _separation(rows: NDArray[np.float64], side: Codes) -> NDArray[np.float64]:
-    """How far apart each column lies on the two sides, in standard errors."""
-    rows = np.nan_to_num(rows, nan=0.0, posinf=0.0, neginf=0.0)
-    here, there = rows[side == 0], rows[side == 1]
-    spread = here.std(axis=0) + there.std(axis=0) + 1e-12
-    return np.abs(here.mean(axis=0) - there.mean(axis=0)) / spread
-
-
-def _cuts(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Bin edges: single values if they are few, else quantiles, dense in both tails."""
-    values = np.asarray(values, dtype=float)
-    # Infinite values have bins of their own: from infinity on, and below the smallest number.
-    ends = [end for end in (-_LARGEST, np.inf) if np.any(values == (end if end > 0 else -np.inf))]
-    values = values[np.isfinite(values)]
-    if not len(values):
-        return np.array(ends or [0.0])
-    distinct, counts = np.unique(values, return_counts=True)
-    if len(distinct) <= 512:
-        # Values beyond all of these, which later trials may bring, have a bin of their own.
-        last = distinct[-1]
-        beyond = last + 1 if last == np.rint(last) else np.nextafter(last, np.inf)
-        return np.union1d(distinct, [beyond, *ends])
-    tails = np.geomspace(1 / len(values), 1 / 256, 24)
-    levels = np.concatenate([tails, np.linspace(1 / 256, 255 / 256, 255), 1 - tails])
-    edges = np.quantile(values, np.unique(levels))
-    atoms = distinct[counts > max(len(values) / 500, 5)]
-    return np.unique(np.concatenate([edges, atoms, np.nextafter(atoms, np.inf), ends]))
-
-
-def _coarsened(fine: _Binned, both: Outputs, level: int) -> _Binned:
-    """The same number in about ``level`` bins of equal mass."""
-    if len(fine.cuts) <= level:
-        return fine
-    values = np.asarray(fine.statistic(both), dtype=float)
-    values = values[np.isfinite(values)]
-    cuts = np.unique(np.quantile(values, np.arange(1, level) / level, method="higher"))
-    return _Binned(fine.statistic, cuts)
-
-
-def _atoms(column: _Column, both: Outputs) -> _Atoms | None:
-    """The frequent single values of a column, unless its bins are single values already."""
-    values = np.asarray(column(both), dtype=float)
-    values = values[np.isfinite(values)]
-    distinct, counts = np.unique(values, return_counts=True)
-    if len(distinct) <= 512:
-        return None
-    frequent = np.argsort(-counts)[:_ATOMS]
-    frequent = frequent[counts[frequent] >= 3]
-    return _Atoms(column, np.sort(distinct[frequent])) if len(frequent) else None
 
 
 def _best_sets(
@@ -742,7 +219,7 @@ def _best_sets(
         return []
     distinct, counts = table
     size = len(cutting[0])
-    # The more codes, the luckier the luckiest.
+    # With more codes, the best of them is more likely to be luck.
     caution += min(0.5 * np.log10(len(distinct)), 2.0)
     candidates = []
     for flip, direction in enumerate(DIRECTIONS):
@@ -757,7 +234,7 @@ def _best_sets(
         orders += [np.argsort(z * error - log_ratio, kind="stable") for z in (0.0, 1.0, 2.0, 3.0)]
         best = (-np.inf, ascending[:1])
         for i, order in enumerate(orders):
-            # The last set of each order is everything, which says nothing.
+            # The last set of each order holds every output, which is no evidence.
             bounds = _predicted(
                 np.cumsum(more_cut[order[:-1]]),
                 np.cumsum(less_cut[order[:-1]]),
@@ -771,14 +248,14 @@ def _best_sets(
             if bounds[last] > best[0] + (0.003 if plain <= i else 0.0):
                 best = (float(bounds[last]), order[: last + 1])
         codes = np.sort(distinct[best[1]])
-        method = _sharper(more_cut[best[1]].sum(), less_cut[best[1]].sum(), size, n, alpha)
+        method = sharper_method(more_cut[best[1]].sum(), less_cut[best[1]].sum(), size, n, alpha)
         event = Event(reading.describe(codes), direction, method, reading, codes)
         candidates.append(Candidate(best[0], event))
     return candidates
 
 
-def _counts(parts: list[Codes], ordered: int) -> tuple[Codes, NDArray[np.int64]] | None:
-    """Codes and how often each part has them; None if all outputs share one code.
+def _counts(parts: list[IntArray], ordered: int) -> tuple[IntArray, IntArray] | None:
+    """IntArray and how often each part has them; None if all outputs share one code.
 
     ``ordered`` is the number of bins of an ordered reading, and 0 for others.
     """
@@ -805,13 +282,13 @@ def _counts(parts: list[Codes], ordered: int) -> tuple[Codes, NDArray[np.int64]]
 
 
 def _predicted(
-    more: NDArray[np.float64],
-    less: NDArray[np.float64],
+    more: FloatArray,
+    less: FloatArray,
     size: int,
     n: int,
     alpha: float,
     caution: float,
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Approximate bounds that ``n`` new trials will give, from counts among ``size``.
 
     The counts are moved by ``caution`` standard errors first, so that the luckiest of many events,

@@ -276,7 +276,8 @@ def _without(data: Any, i: int) -> Any:
     if _is_labelled(data):
         return tuple(_without(part, i) for part in data)
     if isinstance(data, list | tuple):
-        return data[:i] + data[i + 1 :]
+        entries: Any = data
+        return entries[:i] + entries[i + 1 :]
     kept = np.delete(np.arange(len(data)), i)
     if isinstance(data, np.ndarray):
         return data[kept]

@@ -65,7 +65,9 @@ def released(result: Any) -> dict[str, Any]:
         for name, value in vars(kind).items()
         if isinstance(value, _HELD) and not name.startswith("__")
     }
-    for name, holder in (("estimator", result), ("synopsis_", getattr(result, "synopsis_", None))):
+    holders: dict[str, Any] = {"estimator": result}
+    holders["synopsis_"] = getattr(result, "synopsis_", None)
+    for name, holder in holders.items():
         if hasattr(holder, "save"):
             with tempfile.TemporaryDirectory() as folder:
                 holder.save(Path(folder) / "release")
@@ -143,14 +145,14 @@ def _contents(here: Any, there: Any, path: str, memo: dict) -> str | None:
         one, other = (struct.pack("dd", each.real, each.imag) for each in (here, there))
         return None if one == other else _differ(path, here, there)
     if isinstance(here, range | slice):
-        one, other = ((each.start, each.stop, each.step) for each in (here, there))
-        return _sequences(one, other, path, memo)
+        ends = [(each.start, each.stop, each.step) for each in (here, there)]
+        return _sequences(ends[0], ends[1], path, memo)
     if isinstance(here, np.ndarray | np.generic):
         return _arrays(np.asarray(here), np.asarray(there), path, memo)
     if isinstance(here, Mapping):
         found = _pairs(list(here.items()), list(there.items()), path, memo)
         makers = [getattr(each, "default_factory", None) for each in (here, there)]
-        return found or first_difference(*makers, f"{path} (default)", memo)
+        return found or first_difference(makers[0], makers[1], f"{path} (default)", memo)
     if isinstance(here, list | tuple | set | frozenset):
         # The order of a set is seen too, and may tell in which order it was filled.
         return _sequences(list(here), list(there), path, memo)
@@ -166,12 +168,12 @@ def _contents(here: Any, there: Any, path: str, memo: dict) -> str | None:
         return _sequences(_pandas(here), _pandas(there), path, memo)
     if isinstance(here, pd.Index):
         parts = [[each.dtype, list(each.names), each.tolist()] for each in (here, there)]
-        return _sequences(*parts, f"{path} (index)", memo)
+        return _sequences(parts[0], parts[1], f"{path} (index)", memo)
     if isinstance(here, weakref.ref):
         return first_difference(here(), there(), path, memo)
     if hasattr(here, "to_list") and hasattr(here, "dtype"):
         parts = [[each.dtype, getattr(each, "name", ""), _listed(each)] for each in (here, there)]
-        return _sequences(*parts, path, memo)
+        return _sequences(parts[0], parts[1], path, memo)
     if hasattr(type(here), "collect") and hasattr(type(here), "columns"):
         return f"{path}: {type(here).__name__} cannot be compared before it is collected"
     if hasattr(here, "columns") and hasattr(here, "dtypes"):
@@ -196,13 +198,13 @@ def _arrays(here: np.ndarray, there: np.ndarray, path: str, memo: dict) -> str |
     if layouts[0] != layouts[1]:
         return f"{path}: another layout in memory"
     if notes[0] or notes[1]:
-        found = first_difference(*notes, f"{path}.dtype.metadata", memo)
+        found = first_difference(notes[0], notes[1], f"{path}.dtype.metadata", memo)
         if found is not None:
             return found
     if here.dtype.names:
         # Field by field: the bytes between them are whatever was there.
-        fields = [[each[name] for name in each.dtype.names] for each in (here, there)]
-        return _sequences(*fields, path, memo)
+        fields = [[each[name] for name in here.dtype.names] for each in (here, there)]
+        return _sequences(fields[0], fields[1], path, memo)
     if here.dtype.kind not in _PLAIN_KINDS or here.dtype.hasobject:
         return _sequences(here.ravel().tolist(), there.ravel().tolist(), path, memo)
     if here.tobytes() == there.tobytes():
@@ -250,7 +252,7 @@ def _functions(here: Any, there: Any, path: str, memo: dict) -> str | None:
         [[_cell(cell) for cell in f.__closure__ or ()], f.__defaults__, f.__kwdefaults__, vars(f)]
         for f in (here, there)
     ]
-    return _sequences(*held, f"{path} (closure, defaults, attributes)", memo)
+    return _sequences(held[0], held[1], f"{path} (closure, defaults, attributes)", memo)
 
 
 def _cell(cell: types.CellType) -> Any:
@@ -287,7 +289,7 @@ def _objects(here: Any, there: Any, path: str, memo: dict) -> str | None:
     if isinstance(here, _WITHOUT_VALUE):
         return None
     attributes = [_attributes(each) for each in (here, there)]
-    found = _dotted(*attributes, path, memo)
+    found = _dotted(attributes[0], attributes[1], path, memo)
     if found is not None or (attributes[0] and not _pickles_itself(type(here))):
         return found
     # Classes written in C keep their values out of reach of attributes.

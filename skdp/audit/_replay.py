@@ -9,7 +9,6 @@ change of its exact values. Nothing is estimated from samples.
 from __future__ import annotations
 
 import contextlib
-import html
 import inspect
 import io
 import logging
@@ -19,7 +18,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pandas as pd
 from sklearn.base import clone
 
 from .._pipelines import ledgers
@@ -27,6 +25,7 @@ from .._random import Tape, recording
 from .._validation import as_epsilon
 from ..exceptions import ReplayError
 from ._released import first_difference, independent, raised, released
+from ._result import Result
 from ._tapes import OUTPUTS, Alignment, Diverged, Follower, Recorder
 
 __all__ = ["OUTPUTS", "ReplayResult", "replay"]
@@ -36,13 +35,13 @@ _TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
-class ReplayResult:
+class ReplayResult(Result):
     """Result of replaying a mechanism on a pair of data sets.
 
     Attributes
     ----------
     epsilon : float
-        The privacy loss that was claimed.
+        The claimed privacy loss.
     loss : float
         Largest privacy loss of all runs, in units of epsilon: no output that was tried is more than
         ``exp(loss)`` times as likely on one data set as on the other. Infinite if runs diverged.
@@ -67,6 +66,8 @@ class ReplayResult:
         Name in reports and pictures.
     """
 
+    _good = "certified"
+
     epsilon: float
     loss: float
     by_part: dict[str, float] = field(repr=False)
@@ -82,12 +83,7 @@ class ReplayResult:
     @property
     def passed(self) -> bool:
         """Whether the claim holds on this pair, for the outputs that were tried."""
-        return self.verdict == "certified"
-
-    @property
-    def verdict(self) -> str:
-        """``"certified"`` or ``"convicted"``."""
-        return "convicted" if self.reasons else "certified"
+        return not self.reasons
 
     @property
     def reasons(self) -> list[str]:
@@ -106,20 +102,16 @@ class ReplayResult:
     def _within(self) -> bool:
         return self.loss <= self.epsilon * (1 + _TOLERANCE) + _TOLERANCE
 
-    def to_frame(self) -> pd.DataFrame:
-        """The result as a DataFrame of one row, with the name as index."""
-        return pd.DataFrame(
-            {
-                "epsilon": self.epsilon,
-                "loss": self.loss,
-                "verdict": self.verdict,
-                "n_runs": self.n_runs,
-                "n_calls": self.n_calls,
-                "n_errors": self.n_errors,
-                "reasons": "; ".join(self.reasons),
-            },
-            index=pd.Index([self.name], name="mechanism"),
-        )
+    def _row(self) -> dict[str, Any]:
+        return {
+            "epsilon": self.epsilon,
+            "loss": self.loss,
+            "verdict": self.verdict,
+            "n_runs": self.n_runs,
+            "n_calls": self.n_calls,
+            "n_errors": self.n_errors,
+            "reasons": "; ".join(self.reasons),
+        }
 
     def __str__(self) -> str:
         lines = [
@@ -145,11 +137,6 @@ class ReplayResult:
         from ._plots import plot_replays
 
         return plot_replays([self], ax)
-
-    def _repr_html_(self) -> str:
-        head, *rest = str(self).split("\n")
-        body = "<br>".join(html.escape(line.strip()) for line in rest)
-        return f"<p><b>{html.escape(head)}</b><br>{body}</p>"
 
 
 def replay(
@@ -187,7 +174,7 @@ def replay(
         ``data``.
     epsilon : number, optional
         The claimed privacy loss. Needed for a function; default for an estimator: that of its
-        ``privacy_loss_`` after the fit, the least of all runs.
+        ``privacy_loss_`` after the fit, the smallest of all runs.
     random_state : int, default=0
         Seed of the outputs and of all other random numbers, so that a replay is reproducible.
     name : str, optional
@@ -257,66 +244,94 @@ def replay(
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise ValueError(f"n must be a positive integer, got {n!r}.")
     run = _runner(estimator_factory)
-    claimed = None if epsilon is None else float(as_epsilon(epsilon))
-    worst, parts, declared = -math.inf, {}, {}
-    diverged = differs = None
-    violations: dict[str, None] = {}
-    n_calls = n_errors = 0
-    pair = (data, neighbour)
+    tally = _Tally(epsilon)
     for turn in range(n):
         mode = modes[turn // 2 % len(modes)]
-        first, second = pair if turn % 2 == 0 else pair[::-1]
+        first, second = (data, neighbour) if turn % 2 == 0 else (neighbour, data)
         same = Alignment(first, second)
         seed = int(random_state) * 1_000_003 + turn
         tape = Recorder(seed, mode, same)
         seen = run(independent(first), tape)
         follower = Follower(seed, tape.calls, same)
         other = run(independent(second), follower)
-        n_calls += len(tape.calls)
-        for each in (tape, follower):
-            if each.missed:
-                raise ReplayError(
-                    "Another thread or process drew noise or coins while the run was recorded. Set "
-                    "n_jobs=None everywhere, and replay while nothing else uses skdp."
-                )
-            if each.refused is not None:
-                raise each.refused
-        if follower.diverged is not None or follower.position < len(tape.calls):
-            diverged = diverged or str(follower.diverged or follower.rest())
-            continue
-        n_errors += "error" in seen
-        differs = differs or first_difference(seen, other)
-        loss = getattr(seen.get("result"), "privacy_loss_", None)
-        # A person may move scores as far as all the rows that count.
-        most = getattr(loss, "max_contributions", None) or 1
-        violations.update((text, None) for times, text in follower.excesses if times > most)
-        if follower.loss > worst:
-            worst, parts = follower.loss, follower.by_part()
-        if epsilon is None and loss is not None:
-            claimed = min(claimed or math.inf, float(loss.epsilon))
-        if loss is not None:
-            declared = {part: float(budget) for part, budget in loss.parts.items()}
-    if n_errors == n and differs is None:
-        # Otherwise a misspelt parameter would look like a certificate.
-        kind, text = seen["error"]
-        raise ReplayError(
-            f"Every run ended in {kind.__name__}, so there is nothing to replay: {text}"
-        )
+        _refuse_unrecorded(tape, follower)
+        tally.add(tape, follower, seen, other)
+    tally.refuse_errors_only(n)
+    claimed = tally.claimed
     if claimed is None:
         claimed = _declared(estimator_factory)
     return ReplayResult(
         claimed,
-        worst if diverged is None else math.inf,
-        parts,
-        declared,
-        diverged,
-        differs,
-        tuple(violations),
+        tally.worst if tally.diverged is None else math.inf,
+        tally.parts,
+        tally.declared,
+        tally.diverged,
+        tally.differs,
+        tuple(tally.violations),
         n,
-        n_calls,
-        n_errors,
+        tally.n_calls,
+        tally.n_errors,
         name or _name(estimator_factory),
     )
+
+
+class _Tally:
+    """What has been seen in the pairs of runs so far."""
+
+    def __init__(self, epsilon: Any) -> None:
+        # Without a given claim, the smallest of all runs.
+        self.given = epsilon is not None
+        self.claimed = None if epsilon is None else float(as_epsilon(epsilon))
+        self.worst = -math.inf
+        self.parts: dict[str, float] = {}
+        self.declared: dict[str, float] = {}
+        self.diverged: str | None = None
+        self.differs: str | None = None
+        # A dict keeps each text once, in order.
+        self.violations: dict[str, None] = {}
+        self.n_calls = self.n_errors = 0
+        self._last: Any = None
+
+    def add(self, tape: Recorder, follower: Follower, seen: Any, other: Any) -> None:
+        """Compare two runs: what was recorded and released on each data set."""
+        self._last = seen
+        self.n_calls += len(tape.calls)
+        if follower.diverged is not None or follower.position < len(tape.calls):
+            self.diverged = self.diverged or str(follower.diverged or follower.rest())
+            return
+        self.n_errors += "error" in seen
+        self.differs = self.differs or first_difference(seen, other)
+        loss = getattr(seen.get("result"), "privacy_loss_", None)
+        # A person may move scores as far as all the rows that count.
+        most = getattr(loss, "max_contributions", None) or 1
+        self.violations.update((text, None) for times, text in follower.excesses if times > most)
+        if follower.loss > self.worst:
+            self.worst, self.parts = follower.loss, follower.by_part()
+        if loss is None:
+            return
+        if not self.given:
+            self.claimed = min(self.claimed or math.inf, float(loss.epsilon))
+        self.declared = {part: float(budget) for part, budget in loss.parts.items()}
+
+    def refuse_errors_only(self, n: int) -> None:
+        """Refuse a verdict if every run failed: a misspelt parameter would look certified."""
+        if self.n_errors == n and self.differs is None:
+            kind, text = self._last["error"]
+            raise ReplayError(
+                f"Every run ended in {kind.__name__}, so there is nothing to replay: {text}"
+            )
+
+
+def _refuse_unrecorded(*tapes: Recorder | Follower) -> None:
+    """Refuse runs in which something escaped the recording."""
+    for each in tapes:
+        if each.missed:
+            raise ReplayError(
+                "Another thread or process drew noise or coins while the run was recorded. Set "
+                "n_jobs=None everywhere, and replay while nothing else uses skdp."
+            )
+        if each.refused is not None:
+            raise each.refused
 
 
 def _modes(outputs: str | Sequence[str]) -> list[str]:
@@ -371,36 +386,44 @@ def _runner(factory: Any) -> Callable[[Any, Tape], Any]:
         return estimator.fit(*data) if isinstance(data, tuple) else estimator.fit(data)
 
     def run(data: Any, tape: Tape) -> Any:
-        printed = io.StringIO()
-        logged = _Log()
         made: list[Any] = []
-        with (
-            contextlib.redirect_stdout(printed),
-            contextlib.redirect_stderr(printed),
-            warnings.catch_warnings(record=True) as warned,
-            logged,
-            recording(tape),
-        ):
-            warnings.simplefilter("always")
-            try:
-                result = act(data, made)
-            except ReplayError:
-                raise
-            except Diverged as divergence:
-                return divergence
-            except Exception as error:
-                outcome = {"error": (type(error), str(error)), "raised": raised(error)}
-                # Whoever caught it still has the estimator.
-                outcome["left behind"] = [vars(each) for each in made]
-            else:
-                outcome = released(result)
-        messages = [(each.category, str(each.message)) for each in warned]
-        outcome |= {"printed": printed.getvalue(), "warnings": messages, "logged": logged.lines}
-        # Compared last: what a later run has changed is still there, though not every attribute.
-        outcome["when it was released"] = independent(outcome)
-        return outcome
+        return _recorded(lambda: act(data, made), made, tape)
 
     return run
+
+
+def _recorded(act: Callable[[], Any], made: list[Any], tape: Tape) -> Any:
+    """Everything that a run lets out, or the divergence that ended it.
+
+    ``made`` holds the estimators that the run has made, also if it raises.
+    """
+    printed = io.StringIO()
+    logged = _Log()
+    with (
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
+        warnings.catch_warnings(record=True) as warned,
+        logged,
+        recording(tape),
+    ):
+        warnings.simplefilter("always")
+        try:
+            result = act()
+        except ReplayError:
+            raise
+        except Diverged as divergence:
+            return divergence
+        except Exception as error:
+            outcome = {"error": (type(error), str(error)), "raised": raised(error)}
+            # Whoever caught it still has the estimator.
+            outcome["left behind"] = [vars(each) for each in made]
+        else:
+            outcome = released(result)
+    messages = [(each.category, str(each.message)) for each in warned]
+    outcome |= {"printed": printed.getvalue(), "warnings": messages, "logged": logged.lines}
+    # Compared last: what a later run has changed is still there, though not every attribute.
+    outcome["when it was released"] = independent(outcome)
+    return outcome
 
 
 class _Log(logging.Handler):

@@ -27,6 +27,7 @@ from .._random import (
     sampling_generator,
     seeded_bits,
 )
+from .._types import BoolArray, FloatArray, IntArray
 from ..exceptions import ReplayError
 from ._neighbours import records
 from ._released import first_difference
@@ -115,7 +116,7 @@ class _Entry:
     shape: tuple[int, ...]
     public: tuple[Any, ...]
     site: str
-    values: NDArray[np.int64] | None = None
+    values: IntArray | None = None
     answer: Any = None
 
     @property
@@ -181,24 +182,22 @@ class _Tape(Tape):
             if len(ids) != size:
                 self.refuse(
                     f"{size} coins were drawn for records by position in {entry.site}, but the "
-                    f"data set has {len(ids)} records, so it is not known whose coin is whose."
+                    f"data set has {len(ids)} records, so coins cannot be matched to records."
                 )
-            tokens = [(place.to_bytes(8, "little"),) for place in ids]
+            tokens: list[tuple[bytes, ...]] = [(place.to_bytes(8, "little"),) for place in ids]
         else:
             rows = [np.ascontiguousarray(row).tobytes() for row in records]
             tokens = list(_owned(rows, owners) if owners is not None else _occurrences(rows))
         coins = [_coin(self._seed, turn, *token) for token in tokens]
         return np.array(coins, dtype=np.uint64)
 
-    def record_below(
-        self, bound: int, size: int, records: NDArray[Any] | None = None
-    ) -> NDArray[np.int64]:
+    def record_below(self, bound: int, size: int, records: NDArray[Any] | None = None) -> IntArray:
         words = self.record_words(size, records)
         return (words % np.uint64(bound)).astype(np.int64)
 
 
 def _owned(rows: list[bytes], owners: NDArray[Any]) -> Iterator[tuple[bytes, ...]]:
-    """What tells a record of a person: all that the person has, and the record's place in it."""
+    """What identifies a record of a person: all records of the person, and its place among them."""
     belongings: dict[int, list[bytes]] = defaultdict(list)
     for row, owner in zip(rows, owners.tolist(), strict=True):
         belongings[owner].append(row)
@@ -244,7 +243,7 @@ class Recorder(_Tape):
         self.calls.append(entry)
         return _copied(entry.answer)
 
-    def _noisy(self, values: NDArray[np.int64], rate: Fraction) -> NDArray[np.int64]:
+    def _noisy(self, values: IntArray, rate: Fraction) -> IntArray:
         if self._side_of_noise == "zero":
             return np.zeros_like(values)
         scale = self._factor * max(float(1 / rate), 1.0)
@@ -330,7 +329,7 @@ class Follower(_Tape):
             text = f"{what.format(moved)} in {entry.site}, and {declared} was declared"
             self.excesses.append((moved / declared, text))
 
-    def _follow_stream(self, told: _Entry, entry: _Entry, change: NDArray[np.int64]) -> None:
+    def _follow_stream(self, told: _Entry, entry: _Entry, change: IntArray) -> None:
         _, serial, *_, shift, _, _, monotonic = entry.public
         places = told.answer[0]
         remaining = entry.public[3]
@@ -362,7 +361,7 @@ class Follower(_Tape):
         return dict(parts)
 
 
-def _change(here: NDArray[np.int64], there: NDArray[np.int64]) -> NDArray[Any]:
+def _change(here: IntArray, there: IntArray) -> NDArray[Any]:
     """By how much values change, exactly: as Python integers where 64 bits may not do."""
     extremes = [int(f(each)) for f in (np.min, np.max) for each in (here, there) if each.size]
     if any(abs(each) > 2**60 for each in extremes):
@@ -387,7 +386,7 @@ def _difference_of_public(told: _Entry, entry: _Entry) -> str | None:
 # --- outputs that a tape makes up, from noisy values
 
 
-def _selected(noisy: NDArray[np.int64], public: tuple[Any, ...]) -> NDArray[np.int64]:
+def _selected(noisy: IntArray, public: tuple[Any, ...]) -> IntArray:
     starts = public[2]
     ends = np.append(starts[1:], len(noisy))
     return np.array(
@@ -395,12 +394,12 @@ def _selected(noisy: NDArray[np.int64], public: tuple[Any, ...]) -> NDArray[np.i
     )
 
 
-def _compared(noisy: NDArray[np.int64], public: tuple[Any, ...]) -> Any:
+def _compared(noisy: IntArray, public: tuple[Any, ...]) -> Any:
     places = np.flatnonzero(noisy >= 0)[: public[3]]
     return places.tolist(), noisy[places]
 
 
-_OUTPUTS: dict[str, Callable[[NDArray[np.int64], tuple[Any, ...]], Any]] = {
+_OUTPUTS: dict[str, Callable[[IntArray, tuple[Any, ...]], Any]] = {
     "discrete_laplace": lambda noisy, public: np.clip(noisy, -(2**60), 2**60),
     "threshold": lambda noisy, public: noisy > public[1],
     "selection": _selected,
@@ -412,9 +411,7 @@ _OUTPUTS: dict[str, Callable[[NDArray[np.int64], tuple[Any, ...]], Any]] = {
 # --- what a call costs
 
 
-def _log_side(
-    values: NDArray[np.int64], threshold: int, rate: float, above: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def _log_side(values: IntArray, threshold: int, rate: float, above: BoolArray) -> FloatArray:
     """Log probability of the side of each value + discrete Laplace noise that was answered.
 
     With r = exp(-rate): P(noise > m) is r**(m + 1) / (1 + r) for m >= 0, and the law is symmetric.
@@ -432,8 +429,8 @@ def _log_side(
 class _Comparisons:
     """Answered comparisons of a sparse vector: changes of the margins, and which were positive."""
 
-    change: NDArray[np.int64]
-    positive: NDArray[np.bool_]
+    change: IntArray
+    positive: BoolArray
     public: tuple[Any, ...]
 
 
@@ -455,8 +452,8 @@ def _stream_loss(chunks: list[_Comparisons]) -> float:
 
 
 def _run_loss(
-    change: NDArray[np.float64],
-    positive: NDArray[np.bool_],
+    change: FloatArray,
+    positive: BoolArray,
     threshold_rate: float,
     query_rate: float,
     one_sided: bool,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
+from .._types import IntArray
 from ..exceptions import InsecureSeedWarning
 
 __all__ = ["ConstantOutputError", "Outputs", "Raised", "Trials", "Vocabulary", "constant"]
@@ -68,7 +69,7 @@ class Outputs:
         The outputs as the mechanism gave them, for events that a user defines.
     """
 
-    def __init__(self, structure: NDArray[np.int64], numbers: NDArray[Any], raw: Any) -> None:
+    def __init__(self, structure: IntArray, numbers: NDArray[Any], raw: Any) -> None:
         self.structure = structure
         self.numbers = numbers
         self.raw = raw
@@ -165,7 +166,8 @@ def _structure(output: Any, leaves: list[float]) -> Hashable:
         try:
             leaves.append(float(output))
         except OverflowError:
-            leaves.append(math.inf if output > 0 else -math.inf)
+            large: Any = output
+            leaves.append(math.inf if large > 0 else -math.inf)
         return "number"
     if isinstance(output, np.ndarray):
         if output.dtype.kind in "biuf":

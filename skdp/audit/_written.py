@@ -13,17 +13,18 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
+from .._types import BoolArray, IntArray
 from ._trials import Outputs
 
 __all__ = ["anchors", "recurrences", "written_readings"]
 
-Codes = NDArray[np.int64]
 
 _ROWS = 10_000  # trials of a side that decide which readings join
 _SAMPLE = 128  # numbers of a side from which lattices are learned
@@ -31,7 +32,7 @@ _NUMBERS = 8  # numbers of one output that are looked at in this way
 _LOOKED_UP = 2  # numbers of one output that are compared with all earlier ones
 _KEEP = 6  # readings that join, at most
 _CHANCE = 1e-4  # p-value from which on a reading joins
-_FEW = 512  # so many values have a bin each: nothing is left to see
+_FEW = 512  # up to this many values have a bin each: nothing more can show
 _MODULI = (16, 9, 5, 7, 11, 13)
 _EXACT = 2.0**53  # from here on doubles skip integers
 
@@ -62,16 +63,16 @@ class _Reading:
         self.column = column
         self.name = column.name
 
-    def __call__(self, outputs: Outputs) -> Codes:
+    def __call__(self, outputs: Outputs) -> IntArray:
         return self.codes(self.column(outputs))
 
-    def codes(self, x: NDArray[Any]) -> Codes:
+    def codes(self, x: NDArray[Any]) -> IntArray:
         raise NotImplementedError
 
     def spell(self, code: int) -> str:
         raise NotImplementedError
 
-    def describe(self, codes: Codes) -> str:
+    def describe(self, codes: IntArray) -> str:
         shown = " or ".join(self.spell(int(code)) for code in codes[:3])
         more = f" or one of {len(codes) - 3} more" if len(codes) > 3 else ""
         return f"{self.name} {shown}{more}"
@@ -87,7 +88,7 @@ class _Marks(_Reading):
         self.questions = questions
         self.size = 2 ** len(questions)
 
-    def codes(self, x: NDArray[Any]) -> Codes:
+    def codes(self, x: NDArray[Any]) -> IntArray:
         total = np.zeros(len(x), dtype=np.int64)
         with np.errstate(all="ignore"):
             for i, (_, holds) in enumerate(self.questions):
@@ -111,7 +112,7 @@ class _Residue(_Reading):
         self.modulus = modulus
         self.size = modulus + 1
 
-    def codes(self, x: NDArray[Any]) -> Codes:
+    def codes(self, x: NDArray[Any]) -> IntArray:
         with np.errstate(all="ignore"):
             k, on = _multiples(x, self.pitch)
         rest = np.zeros(len(x), dtype=np.int64)
@@ -132,7 +133,7 @@ class _LowestBit(_Reading):
 
     size = 2200
 
-    def codes(self, x: NDArray[Any]) -> Codes:
+    def codes(self, x: NDArray[Any]) -> IntArray:
         mantissa, exponent = _taken_apart(x)
         place = exponent + _trailing_zeros(mantissa)
         return np.where(mantissa == 0, 0, np.clip(place + 1100, 1, self.size - 1))
@@ -150,7 +151,7 @@ class _LastBits(_Reading):
         self.width = width
         self.size = 2**width
 
-    def codes(self, x: NDArray[Any]) -> Codes:
+    def codes(self, x: NDArray[Any]) -> IntArray:
         mantissa, _ = _taken_apart(x)
         return (mantissa >> self.shift) & (self.size - 1)
 
@@ -172,7 +173,7 @@ class _Seen(_Reading):
         super().__init__(column)
         self.sides = [np.unique(side[np.isfinite(side)]) for side in (here, there)]
 
-    def codes(self, x: NDArray[Any]) -> Codes:
+    def codes(self, x: NDArray[Any]) -> IntArray:
         total = np.zeros(len(x), dtype=np.int64)
         for i, values in enumerate(self.sides):
             if len(values):
@@ -191,7 +192,7 @@ def written_readings(
     numbers: Sequence[float],
     representation: bool,
 ) -> list[Any]:
-    """Readings whose codes differ between the two sides of ``fitting``, most telling first.
+    """Readings whose codes differ between the two sides of ``fitting``, most informative first.
 
     Parameters
     ----------
@@ -235,7 +236,7 @@ def recurrences(ranking: tuple[Outputs, ...], columns: Sequence[Any]) -> list[An
     return readings
 
 
-def _chance(codes: Codes, size: int, bins: Codes, side: Codes) -> float:
+def _chance(codes: IntArray, size: int, bins: IntArray, side: IntArray) -> float:
     """p-value of the chi-squared test that, in each bin, the codes say nothing of the side."""
     width = int(bins.max()) + 1
     cells = ((side * width) + bins) * size + codes
@@ -254,7 +255,7 @@ def _chance(codes: Codes, size: int, bins: Codes, side: Codes) -> float:
 # Lattices
 
 
-def _multiples(x: NDArray[Any], pitch: tuple[int, int]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def _multiples(x: NDArray[Any], pitch: tuple[int, int]) -> tuple[NDArray[Any], BoolArray]:
     """Which multiple of ``p / q`` each number is, and whether it is one, up to rounding."""
     p, q = pitch
     whole = x.dtype.kind in "iu"
@@ -363,8 +364,8 @@ def _of_bits(column: Any, sides: Sequence[NDArray[Any]], numbers: Sequence[float
         if c not in (0.0, 1.0) and math.frexp(c)[0] != 0.5:
             product = f"a double times {c:g}, rounded"
             quotient = f"a double divided by {c:g}, rounded"
-            readings.append(_Marks(column, [(product, lambda x, c=c: x / c * c == x)]))
-            readings.append(_Marks(column, [(quotient, lambda x, c=c: x * c / c == x)]))
+            readings.append(_Marks(column, [(product, partial(_is_product, factor=c))]))
+            readings.append(_Marks(column, [(quotient, partial(_is_quotient, divisor=c))]))
     return readings + _of_laplace(column, sides, numbers)
 
 
@@ -393,17 +394,27 @@ def _of_laplace(column: Any, sides: Sequence[NDArray[Any]], numbers: Sequence[fl
             readings.append(
                 _Marks(
                     column,
-                    [(text, lambda x, a=a, b=b, times=times: _reachable(x, a, b, times))],
+                    [(text, partial(_reachable, location=a, scale=b, times=times))],
                 )
             )
     return readings
+
+
+def _is_product(x: NDArray[Any], factor: float) -> BoolArray:
+    """Whether x is a double times ``factor``, rounded."""
+    return x / factor * factor == x
+
+
+def _is_quotient(x: NDArray[Any], divisor: float) -> BoolArray:
+    """Whether x is a double divided by ``divisor``, rounded."""
+    return x * divisor / divisor == x
 
 
 def _rounded(value: float, digits: int) -> float:
     return float(f"{value:.{digits - 1}e}")
 
 
-def _reachable(x: NDArray[Any], location: float, scale: float, times: bool) -> NDArray[np.bool_]:
+def _reachable(x: NDArray[Any], location: float, scale: float, times: bool) -> BoolArray:
     """Whether ``location`` plus or minus a scaled logarithm of a multiple of 2**-53 rounds to x."""
     x = np.asarray(x, dtype=float)
     distance = np.abs(x - location)
@@ -420,13 +431,13 @@ def _reachable(x: NDArray[Any], location: float, scale: float, times: bool) -> N
 _log = np.vectorize(math.log, otypes=[float])
 
 
-def _taken_apart(x: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _taken_apart(x: NDArray[Any]) -> tuple[IntArray, IntArray]:
     """Integer mantissa of 53 bits, without sign, and exponent; zero for what is not finite."""
     x = np.asarray(x, dtype=float)
     fraction, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
     return np.abs(fraction * _EXACT).astype(np.int64), exponent.astype(np.int64) - 53
 
 
-def _trailing_zeros(mantissa: NDArray[np.int64]) -> NDArray[np.int64]:
+def _trailing_zeros(mantissa: IntArray) -> IntArray:
     lowest = (mantissa & -mantissa).astype(float)
     return np.where(mantissa == 0, 0, np.frexp(lowest)[1] - 1).astype(np.int64)

@@ -16,7 +16,7 @@ through consistency, PVLDB 3 (2010). The iterative algorithm is from "An iterati
 differentially private histogram publication" (CLOUDCOM-ASIA 2013).
 """
 
-from ._blue import Blue, boost, cover_weights, gblue, non_negative, project_to_simplex
+from ._blue import Blue
 from ._budget import (
     LevelPlan,
     Workload,
@@ -31,8 +31,12 @@ from ._budget import (
     uniform_shares,
     workload_variances,
 )
+from ._cover import cover_weights
+from ._gblue import boost, gblue
 from ._measure import Measurement, exact_shares, measure, measured_variances, noise_quantile
-from ._tree import Tree, balanced_tree, level_tree, perfect_tree, with_extra_bin
+from ._non_negative import non_negative, project_to_simplex
+from ._shapes import balanced_tree, level_tree, perfect_tree, with_extra_bin
+from ._tree import Tree
 
 __all__ = [
     "Blue",

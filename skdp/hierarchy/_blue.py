@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ._tree import Family, Floats, Ints, Tree, as_branching, column
+from .._arrays import running_sums
+from .._types import BoolArray, FloatArray, IntArray
+from ._tree import Tree, column
 
-__all__ = ["Blue", "boost", "cover_weights", "gblue", "non_negative", "project_to_simplex"]
+__all__ = ["Blue"]
 
 # Numbers held at once while many queries go through a tree.
 _CHUNK = 1 << 23
@@ -64,7 +65,7 @@ class Blue:
     # children, x and V the final estimate and its variance.
 
     def __init__(self, tree: Tree, variances: ArrayLike) -> None:
-        v = _as_variances(tree, variances)
+        v = as_variances(tree, variances)
         self.tree = tree
         self.noise_variances = v
         self.measured = np.isfinite(v)
@@ -111,7 +112,7 @@ class Blue:
         return Blue, (self.tree, self.noise_variances)
 
     @cached_property
-    def variances(self) -> Floats:
+    def variances(self) -> FloatArray:
         """Exact variance of the estimate of each node; infinite where it is not determined."""
         # V = s (1 - share) + share^2 V_parent. An only infinite child is the parent less its
         # siblings; several infinite children are not determined.
@@ -127,19 +128,19 @@ class Blue:
             variances[reached > 0] = np.inf
         return variances
 
-    def subtree_estimate(self, values: ArrayLike) -> tuple[Floats, Floats]:
+    def subtree_estimate(self, values: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Estimate of each node from its own subtree alone, and its variance.
 
         Returns
         -------
         estimates, variances : ndarray of float64, shape (n_nodes,)
         """
-        y = _as_values(self.tree, self.measured, values)
+        y = as_values(self.tree, self.measured, values)
         z = 1.0 - self._keep
         z *= y
         return self.tree.sum_up(z, gain=self._keep, out=z), self._subtree
 
-    def estimate(self, values: ArrayLike) -> Floats:
+    def estimate(self, values: ArrayLike) -> FloatArray:
         """Consistent estimates of all nodes.
 
         Parameters
@@ -170,7 +171,7 @@ class Blue:
 
     # -- errors of sums of leaves
 
-    def _regression(self, weights: ArrayLike) -> Floats:
+    def _regression(self, weights: ArrayLike) -> FloatArray:
         """Slope of a weighted sum of the leaves below a node on the count of that node.
 
         Given the count of v, the sum over its subtree has mean const + slope_v * count, and what
@@ -189,7 +190,7 @@ class Blue:
         start[tree.leaves] = q
         return tree.sum_up(start, weight=self._share)
 
-    def _spread(self, slope: Floats) -> Floats:
+    def _spread(self, slope: FloatArray) -> FloatArray:
         """slope_u - slope_parent, exactly 0 where infinite siblings agree."""
         difference = slope - slope[self.tree.above]
         infinite = np.flatnonzero(self._infinite)
@@ -200,7 +201,7 @@ class Blue:
             )
         return difference
 
-    def _scaled(self, weights: ArrayLike) -> Floats:
+    def _scaled(self, weights: ArrayLike) -> FloatArray:
         """Independent standardised components of the error of weighted sums of leaves."""
         slope = self._regression(weights)
         parts = self._spread(slope)
@@ -210,7 +211,7 @@ class Blue:
         with np.errstate(invalid="ignore"):
             return np.where(parts == 0, 0.0, parts * column(scale, parts.ndim))
 
-    def query_variance(self, weights: ArrayLike) -> Floats | float:
+    def query_variance(self, weights: ArrayLike) -> FloatArray | float:
         """Exact variance of the estimate of one or more weighted sums of leaves.
 
         Parameters
@@ -227,7 +228,7 @@ class Blue:
         variance = np.einsum("i...,i...->...", parts, parts)
         return float(variance) if variance.ndim == 0 else variance
 
-    def query_covariance(self, weights: ArrayLike) -> Floats:
+    def query_covariance(self, weights: ArrayLike) -> FloatArray:
         """Exact covariance matrix, shape (m, m), of m weighted sums of leaves.
 
         Parameters
@@ -246,7 +247,7 @@ class Blue:
             raise ValueError("The measurements do not determine all of these sums of leaves.")
         return parts.T @ parts
 
-    def noise_weights(self, weights: ArrayLike) -> Floats:
+    def noise_weights(self, weights: ArrayLike) -> FloatArray:
         """Weight of each node's noise in the estimate of weighted sums of leaves.
 
         The estimate is the truth plus ``sum(result * noise)`` over the nodes, so this gives the
@@ -286,7 +287,7 @@ class Blue:
         scale = np.divide(1.0, self.noise_variances, out=np.zeros(tree.n_nodes), where=usable)
         return covariance * column(scale, slope.ndim)
 
-    def range_variances(self, start: ArrayLike, stop: ArrayLike) -> Floats:
+    def range_variances(self, start: ArrayLike, stop: ArrayLike) -> FloatArray:
         """Exact variances of many ranges of bins, each in a time of the order of the height.
 
         Parameters
@@ -321,7 +322,7 @@ class Blue:
         out[some] = walk.variance + self.variances[0] * walk.slope**2
         return out
 
-    def _range_variances_densely(self, a: Floats, b: Floats) -> Floats:
+    def _range_variances_densely(self, a: FloatArray, b: FloatArray) -> FloatArray:
         out = np.empty(len(a))
         step = max(1, _CHUNK // self.tree.n_nodes)
         for i in range(0, len(a), step):
@@ -331,7 +332,7 @@ class Blue:
         return out
 
 
-def _as_variances(tree: Tree, variances: ArrayLike) -> Floats:
+def as_variances(tree: Tree, variances: ArrayLike) -> FloatArray:
     """Noise variances as floats; ValueError if one is negative or NaN, or their number is wrong."""
     v = np.array(variances, dtype=np.float64)
     if v.shape != (tree.n_nodes,):
@@ -348,7 +349,7 @@ def _as_variances(tree: Tree, variances: ArrayLike) -> Floats:
     return v
 
 
-def _as_values(tree: Tree, measured: NDArray[np.bool_], values: ArrayLike) -> Floats:
+def as_values(tree: Tree, measured: BoolArray, values: ArrayLike) -> FloatArray:
     """Values as floats, 0 where nothing was measured; ValueError if one is not finite."""
     y = np.asarray(values, dtype=np.float64)
     if y.shape != (tree.n_nodes,):
@@ -366,7 +367,7 @@ def _as_values(tree: Tree, measured: NDArray[np.bool_], values: ArrayLike) -> Fl
     return y
 
 
-def _combined(C: Floats, v: Floats) -> Floats:
+def _combined(C: FloatArray, v: FloatArray) -> FloatArray:
     """Variance of the best combination of two estimates with variances C and v."""
     s = C + v
     with np.errstate(invalid="ignore"):
@@ -394,22 +395,26 @@ class _RangeWalk:
     """
 
     def __init__(
-        self, tree: Tree, variances: Floats, sums: Floats, left: Ints, slope: Floats
+        self, tree: Tree, variances: FloatArray, sums: FloatArray, left: IntArray, slope: FloatArray
     ) -> None:
         self.tree = tree
         self.s = variances
         self.C = sums
-        self.before = np.concatenate([[0.0], np.cumsum(variances)])
+        self.before = running_sums(variances)
         self.left = left.copy()
         self.slope = slope
         self.variance = np.zeros(len(left))
 
-    def _between(self, start: Ints, stop: Ints) -> Floats:
+    def _between(self, start: IntArray, stop: IntArray) -> FloatArray:
         return np.maximum(self.before[stop] - self.before[start], 0.0)
 
     def _reduce(
-        self, at: Ints, parent: Ints, ends: Sequence[tuple[Ints, Floats]], inside: Floats
-    ) -> Floats:
+        self,
+        at: IntArray,
+        parent: IntArray,
+        ends: Sequence[tuple[IntArray, FloatArray]],
+        inside: FloatArray,
+    ) -> FloatArray:
         """Slope at the parents, after adding the spread among their children."""
         C = self.C[parent]
         outside = C - inside
@@ -424,7 +429,7 @@ class _RangeWalk:
         self.variance[at] += spread
         return mean
 
-    def step(self, level: int, right: Ints, slope: Floats, apart: NDArray[np.bool_]) -> Ints:
+    def step(self, level: int, right: IntArray, slope: FloatArray, apart: BoolArray) -> IntArray:
         """Lift the ends that are on ``level``; returns the new right ends (the rest in place)."""
         tree, right = self.tree, right.copy()
         on_left = tree.depth[self.left] == level
@@ -454,297 +459,3 @@ class _RangeWalk:
         self.left[at] = parent
         apart[at] = False
         return right
-
-
-def gblue(
-    tree: Tree,
-    values: ArrayLike,
-    variances: ArrayLike | None = None,
-    *,
-    tol: float = 1e-6,
-    max_sweeps: int = 100_000,
-) -> tuple[Floats, int]:
-    """Best linear unbiased estimates by the iterative algorithm of the GBLUE paper.
-
-    A sweep corrects every parent and its children, from the bottom to the top, so that they
-    agree; sweeps repeat until no parent differs from the sum of its children by ``tol``. Each
-    correction is a projection, so the limit is the least-squares solution. `Blue.estimate` gives
-    that limit directly; this is the paper's method, extended to unequal variances (a node moves
-    in proportion to its variance) and unmeasured nodes (which are left out and filled in).
-
-    Parameters
-    ----------
-    tree : Tree
-    values : array-like, shape (n_nodes,)
-    variances : array-like, shape (n_nodes,), optional
-        Equal by default, as in the paper.
-    tol : float, default=1e-6
-        In records.
-    max_sweeps : int, default=100_000
-        After these a RuntimeWarning is given and the estimates are returned as they are.
-
-    Returns
-    -------
-    estimates : ndarray of float64, shape (n_nodes,)
-    n_sweeps : int
-
-    Raises
-    ------
-    ValueError
-        As `Blue`, or if ``tol`` is not positive.
-    """
-    if not tol > 0:
-        raise ValueError(f"tol must be positive, got {tol!r}.")
-    v = _as_variances(tree, np.ones(tree.n_nodes) if variances is None else variances)
-    y = _as_values(tree, np.isfinite(v), values)
-    hidden = np.isinf(v) & ~tree.is_leaf
-    kept, short = _without_hidden(tree, hidden)
-    h, n_sweeps = _sweep(short, y[kept], v[kept], bool(hidden[0]), tol, max_sweeps)
-    start = np.zeros(tree.n_nodes)
-    start[kept] = h
-    start[hidden] = 0.0
-    return tree.sum_up(start, gain=hidden.astype(np.float64)), n_sweeps
-
-
-def _without_hidden(tree: Tree, hidden: NDArray[np.bool_]) -> tuple[Ints, Tree]:
-    """The tree without its unmeasured inner nodes (but with the root), and the nodes kept."""
-    if not hidden[1:].any():
-        return np.arange(tree.n_nodes), tree
-    parent, skipped = tree.parent.tolist(), hidden.tolist()
-    for node in range(1, tree.n_nodes):
-        above = parent[node]
-        if above > 0 and skipped[above]:
-            parent[node] = parent[above]
-    keep = ~hidden
-    keep[0] = True
-    nodes = np.flatnonzero(keep)
-    number = np.cumsum(keep) - 1
-    above = np.array(parent, dtype=np.int64)[nodes]
-    above[1:] = number[above[1:]]
-    short = Tree.from_parents(above)
-    return nodes[short.order], short
-
-
-def _sweep(
-    tree: Tree, h: Floats, v: Floats, free_root: bool, tol: float, max_sweeps: int
-) -> tuple[Floats, int]:
-    """Sweeps of local corrections until every family agrees within ``tol``."""
-    if tree.n_nodes == 1:
-        return h, 0
-    total = tree.child_sums(v) + v
-    infinite = np.isinf(v).astype(np.float64)
-    n_infinite = tree.child_sums(infinite)
-    above = tree.parent[1:]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        down = np.where(
-            n_infinite[above] > 0, infinite[1:] / n_infinite[above], v[1:] / total[above]
-        )
-        up = np.where(n_infinite > 0, 0.0, v / total)
-    # Families of exact counts cannot move, nor can a root that was not measured.
-    down, up = np.nan_to_num(down), np.nan_to_num(up)
-    parents = ~tree.is_leaf & (total > 0)
-    if free_root:
-        parents[0] = False
-        down[above == 0] = 0.0
-        up[0] = 0.0
-    h = h.copy()
-    down = np.concatenate([[0.0], down])
-    for n_sweeps in range(max_sweeps + 1):
-        gaps = h - tree.child_sums(h)
-        if not (np.abs(gaps[parents]) >= tol).any():
-            return h, n_sweeps
-        if n_sweeps == max_sweeps:
-            break
-        for family in reversed(tree.families):
-            gap = h[family.parents] - np.add.reduceat(h[family.children], family.starts)
-            h[family.parents] -= up[family.parents] * gap
-            h[family.children] += down[family.children] * np.repeat(gap, family.sizes)
-    warnings.warn(
-        f"GBLUE did not reach the tolerance {tol:g} in {max_sweeps} sweeps; the two-pass method "
-        "(skdp.hierarchy.Blue) is exact.",
-        RuntimeWarning,
-        stacklevel=3,
-    )
-    return h, max_sweeps
-
-
-def boost(values: ArrayLike, branching: int) -> Floats:
-    """Hay et al.'s closed form for a perfect tree with equal variances.
-
-    Parameters
-    ----------
-    values : array-like, shape (n_nodes,)
-        Noisy counts of `perfect_tree(branching, height)`, in level order.
-    branching : int
-
-    Returns
-    -------
-    ndarray of float64, shape (n_nodes,)
-
-    Raises
-    ------
-    ValueError
-        If the number of nodes is not that of a perfect tree.
-    """
-    k = as_branching(branching)
-    y = np.asarray(values, dtype=np.float64)
-    sizes = [1]
-    while sum(sizes) < y.size:
-        sizes.append(sizes[-1] * k)
-    if y.ndim != 1 or sum(sizes) != y.size:
-        raise ValueError(
-            f"A perfect tree of branching {k} cannot have {y.size} nodes (shape {y.shape})."
-        )
-    levels = np.split(y, np.cumsum(sizes)[:-1])
-    z = [levels[-1]]
-    power = float(k)
-    for level in reversed(levels[:-1]):
-        sums = z[0].reshape(-1, k).sum(axis=1)
-        z.insert(0, ((k * power - power) * level + (power - 1) * sums) / (k * power - 1))
-        power *= k
-    x = [z[0]]
-    for below in z[1:]:
-        families = below.reshape(-1, k)
-        x.append((families + ((x[-1] - families.sum(axis=1)) / k)[:, None]).ravel())
-    return np.concatenate(x)
-
-
-def project_to_simplex(values: ArrayLike, total: float) -> Floats:
-    """Nearest point of {x >= 0, sum = total} by least squares; zeros where there is none.
-
-    Parameters
-    ----------
-    values : array-like
-    total : float
-
-    Returns
-    -------
-    ndarray of float64, of the shape of ``values``
-    """
-    v = np.asarray(values, dtype=np.float64)
-    if total <= 0:
-        return np.zeros(v.shape)
-    ordered = np.sort(v, axis=None)[::-1]
-    shift = (np.cumsum(ordered) - total) / np.arange(1, v.size + 1)
-    last = int(np.flatnonzero(ordered > shift)[-1])
-    return np.maximum(v - shift[last], 0.0)
-
-
-def non_negative(blue: Blue, values: ArrayLike) -> Floats:
-    """Consistent estimates without negative counts, from the top down.
-
-    The children of each node are projected onto {x >= 0, sum = parent}, distances weighted by
-    their subtree variances; where nothing is negative this is `Blue.estimate`. Empty regions are
-    recognised high up, where the noise is small against the count, and stay empty below. (One
-    projection of all leaves at once would spread the mass of the true counts over the noise of
-    all empty leaves.)
-
-    Parameters
-    ----------
-    blue : Blue
-    values : array-like, shape (n_nodes,)
-        Noisy counts in level order.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_nodes,)
-    """
-    tree = blue.tree
-    z, s = blue.subtree_estimate(values)
-    positive = s[np.isfinite(s) & (s > 0)]
-    unit = float(positive.max()) if len(positive) else 1.0
-    # Finite stand-ins: exact children hardly move, unmeasured ones take what is left.
-    s = np.clip(s, 1e-9 * unit, 1e9 * unit)
-    out = z.copy()
-    out[0] = max(out[0], 0.0)
-    if tree.is_deep:
-        _fill_deep(tree, out, z.tolist(), s.tolist())
-        return out
-    for family in tree.families:
-        out[family.children] = _project(
-            z[family.children],
-            s[family.children],
-            np.repeat(out[family.parents], family.sizes),
-            family,
-        )
-    return out
-
-
-def _project(z: Floats, s: Floats, totals: Floats, family: Family) -> Floats:
-    """Project each family onto {x >= 0, sum = total}, distances weighted by 1 / s.
-
-    Without the bound x = z + s * shift; children that this makes negative are set to 0 for good
-    and the rest is solved again, which ends after a few rounds.
-    """
-    out = np.empty_like(z)
-    # Rounds after the first look only at the families that changed.
-    left = np.arange(len(z))
-    starts, sizes = family.starts, family.sizes
-    active = np.ones(len(z), dtype=bool)
-    while True:
-        weight = np.where(active, s, 0.0)
-        gap = totals[starts] - np.add.reduceat(np.where(active, z, 0.0), starts)
-        weight_sum = np.add.reduceat(weight, starts)
-        shift = np.divide(gap, weight_sum, out=np.zeros_like(gap), where=weight_sum > 0)
-        moved = np.where(active, z + s * np.repeat(shift, sizes), 0.0)
-        out[left] = np.maximum(moved, 0.0)
-        negative = active & (moved < 0)
-        again = np.logical_or.reduceat(negative, starts)
-        if not again.any():
-            return out
-        rows = np.repeat(again, sizes)
-        z, s, totals, left = z[rows], s[rows], totals[rows], left[rows]
-        active = (active & ~negative)[rows]
-        sizes = sizes[again]
-        starts = np.cumsum(sizes) - sizes
-
-
-def _fill_deep(tree: Tree, out: Floats, z: list[float], s: list[float]) -> None:
-    """The projections of `non_negative` in plain loops."""
-    first, number = tree.first_child.tolist(), tree.n_children.tolist()
-    x = out.tolist()
-    for node in range(tree.n_nodes):
-        active = list(range(first[node], first[node] + number[node]))
-        total = x[node]
-        while active:
-            weight = sum(s[child] for child in active)
-            shift = (total - sum(z[child] for child in active)) / weight
-            rest = []
-            for child in active:
-                x[child] = max(z[child] + s[child] * shift, 0.0)
-                if z[child] + s[child] * shift >= 0:
-                    rest.append(child)
-            if len(rest) == len(active):
-                break
-            active = rest
-    out[:] = x
-
-
-def cover_weights(tree: Tree, measured: NDArray[np.bool_], weights: ArrayLike) -> Floats:
-    """Weights of the measured nodes in an answer without consistency.
-
-    A node is used where all its leaves have the same weight (or nothing below it is measured)
-    and no node above it is used already: for a range, the fewest nodes that make it up.
-
-    Parameters
-    ----------
-    tree : Tree
-    measured : ndarray of bool, shape (n_nodes,)
-    weights : array-like of float, shape (n_leaves,)
-
-    Returns
-    -------
-    ndarray of float64, shape (n_nodes,)
-    """
-    q = np.asarray(weights, dtype=np.float64)
-    edges = tree.lower[tree.leaves]
-    first = np.searchsorted(edges, tree.lower)
-    behind = np.searchsorted(edges, tree.upper)
-    changes = np.concatenate([[0], np.cumsum(q[1:] != q[:-1])])
-    constant = changes[first] == changes[behind - 1]
-    below = tree.sum_up(measured.astype(np.float64)) - measured
-    usable = measured & (constant | (below == 0))
-    taken = usable & (tree.spread_down(usable.astype(np.float64)) == 1)
-    sums = np.concatenate([[0.0], np.cumsum(q * tree.leaf_widths)])
-    mean = (sums[behind] - sums[first]) / (tree.upper - tree.lower)
-    return np.where(taken, np.where(constant, q[first], mean), 0.0)

@@ -17,8 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._arrays import running_sums
+from .._types import FloatArray, IntArray
 from ._blue import Blue
-from ._tree import Floats, Ints, Tree, as_n_bins
+from ._shapes import as_n_bins
+from ._tree import Tree
 
 __all__ = [
     "LevelPlan",
@@ -51,7 +54,7 @@ class Workload:
     Attributes
     ----------
     lengths : tuple of int
-        In bins; each stands for the ranges of this length at all positions.
+        In bins; each means the ranges of this length at all positions.
     weights : tuple of float
         Sum 1.
     power : float
@@ -73,14 +76,14 @@ class Workload:
         object.__setattr__(self, "weights", tuple(float(weight) for weight in self.weights))
         object.__setattr__(self, "power", float(self.power))
 
-    def objective(self, variances: Floats) -> Floats:
+    def objective(self, variances: FloatArray) -> FloatArray:
         """Power mean over the lengths, which are the last axis."""
         weights = np.array(self.weights)
         if self.power == 0:
             return np.exp(np.log(variances) @ weights)
         return (variances**self.power @ weights) ** (1.0 / self.power)
 
-    def positions(self, length: int, n_bins: int, limit: int) -> Ints:
+    def positions(self, length: int, n_bins: int, limit: int) -> IntArray:
         """First bins of up to ``limit`` ranges of a length, spread evenly and not in step."""
         free = n_bins - length + 1
         if self.anchored:
@@ -102,7 +105,7 @@ def as_workload(workload: Any, n_bins: int) -> Workload:
           root mean square of their variances counts.
         - ``"all"``: every range is equally likely; their mean variance counts.
         - ``"quantiles"``: ranges from the first bin to any other.
-        - an integer: ranges of at most so many bins; a sequence: ranges of these lengths. Their
+        - an integer: ranges up to that many bins; a sequence: ranges of these lengths. Their
           mean variance counts.
     n_bins : int
 
@@ -161,7 +164,7 @@ def _spread_lengths(longest: int, limit: int = 64) -> list[int]:
 
 def workload_variances(
     blue: Blue, workload: Workload, *, n_bins: int | None = None, limit: int = 2048
-) -> Floats:
+) -> FloatArray:
     """Mean variance of the ranges of each length of a workload, shape (n_lengths,).
 
     Parameters
@@ -185,7 +188,7 @@ def workload_variances(
 # Shares of a given tree
 
 
-def level_shares(tree: Tree, shares: ArrayLike) -> Floats:
+def level_shares(tree: Tree, shares: ArrayLike) -> FloatArray:
     """Shares of the nodes from those of the levels; leaves get all that is left on their path.
 
     Parameters
@@ -213,18 +216,18 @@ def level_shares(tree: Tree, shares: ArrayLike) -> Floats:
     if not (np.isfinite(s) & (s >= 0)).all() or s.sum() <= 0:
         raise ValueError(f"Shares must be non-negative and not all zero, got {s.tolist()}.")
     s = s / s.sum()
-    left = 1.0 - np.concatenate([[0.0], np.cumsum(s[:-1])])
+    left = 1.0 - running_sums(s[:-1])
     return np.where(
         tree.is_leaf & (tree.depth < tree.n_levels - 1), left[tree.depth], s[tree.depth]
     )
 
 
-def uniform_shares(tree: Tree) -> Floats:
+def uniform_shares(tree: Tree) -> FloatArray:
     """Every level alike, the root included: the budget of Hay et al. and of the GBLUE paper."""
     return level_shares(tree, np.ones(tree.n_levels))
 
 
-def geometric_shares(tree: Tree, ratio: float | None = None) -> Floats:
+def geometric_shares(tree: Tree, ratio: float | None = None) -> FloatArray:
     """Shares that grow by a constant factor from each level to the next.
 
     Parameters
@@ -244,7 +247,7 @@ def geometric_shares(tree: Tree, ratio: float | None = None) -> Floats:
     return level_shares(tree, ratio**exponent)
 
 
-def range_usage(tree: Tree) -> Floats:
+def range_usage(tree: Tree) -> FloatArray:
     """Share of all ranges of bins whose smallest cover contains each node, shape (n_nodes,)."""
     n = tree.n_bins
     holding = (tree.lower + 1.0) * (n - tree.upper + 1.0)
@@ -253,7 +256,7 @@ def range_usage(tree: Tree) -> Floats:
     return usage / (n * (n + 1.0) / 2.0)
 
 
-def cube_root_shares(tree: Tree, costs: ArrayLike) -> Floats:
+def cube_root_shares(tree: Tree, costs: ArrayLike) -> FloatArray:
     """Shares that minimise ``sum of costs / shares**2``: the optimum without consistency.
 
     Parameters
@@ -296,13 +299,13 @@ def cube_root_shares(tree: Tree, costs: ArrayLike) -> Floats:
     return available * taken
 
 
-def share_variances(shares: Floats) -> Floats:
+def share_variances(shares: FloatArray) -> FloatArray:
     """Noise variances at epsilon 1 (continuous Laplace), infinite where the share is 0."""
     with np.errstate(divide="ignore"):
         return 2.0 / shares**2
 
 
-def optimal_shares(tree: Tree, workload: Workload) -> Floats:
+def optimal_shares(tree: Tree, workload: Workload) -> FloatArray:
     """Shares that minimise the closed-form variance of a workload under consistency.
 
     The problem is not convex, and good budgets leave most levels unmeasured. On a tree whose
@@ -344,7 +347,7 @@ def _even_levels(tree: Tree) -> tuple[int, ...] | None:
     return tuple(counts)
 
 
-def _alternate(tree: Tree, workload: Workload) -> Floats:
+def _alternate(tree: Tree, workload: Workload) -> FloatArray:
     # Nodes of like depth and size share their cost: the workload is sampled, and equal budgets
     # share a table of noise.
     width = np.log2(tree.upper - tree.lower).astype(np.int64)
@@ -370,18 +373,18 @@ def _alternate(tree: Tree, workload: Workload) -> Floats:
                 shares = cube_root_shares(tree, _averaged(costs, group))
             candidates += [shares, _pruned(tree, shares)]
 
-    def score(shares: Floats) -> float:
+    def score(shares: FloatArray) -> float:
         blue = Blue(tree, share_variances(shares))
         return float(workload.objective(workload_variances(blue, workload, limit=256)))
 
     return min(candidates, key=score)
 
 
-def _averaged(costs: Floats, group: NDArray[Any]) -> Floats:
+def _averaged(costs: FloatArray, group: NDArray[Any]) -> FloatArray:
     return (np.bincount(group, weights=costs) / np.bincount(group))[group]
 
 
-def _pruned(tree: Tree, shares: Floats) -> Floats:
+def _pruned(tree: Tree, shares: FloatArray) -> FloatArray:
     """Without inner shares below 2%, which the leaves get."""
     kept = np.where(~tree.is_leaf & (shares < 0.02), 0.0, shares)
     used = tree.spread_down(np.where(tree.is_leaf, 0.0, kept))
@@ -403,7 +406,7 @@ class LevelPlan:
     counts: tuple[int, ...]
     shares: tuple[Fraction, ...]
 
-    def variances(self, n_bins: int, workload: Workload) -> Floats:
+    def variances(self, n_bins: int, workload: Workload) -> FloatArray:
         """Closed-form mean variance at epsilon 1 for each length of a workload."""
         shares = np.array([float(share) for share in self.shares])
         energies = _energies(n_bins, np.array(self.counts), workload)
@@ -412,7 +415,7 @@ class LevelPlan:
 
 
 def plan_levels(n_bins: int, workload: Workload) -> LevelPlan:
-    """Levels and shares with the least closed-form variance for a workload.
+    """Levels and shares with the smallest closed-form variance for a workload.
 
     Levels are chosen among 1, 2, 4, ... nodes and the bins themselves, from which
     `level_tree` makes a tree; the root is measured only if that pays. The search is
@@ -431,7 +434,7 @@ def plan_levels(n_bins: int, workload: Workload) -> LevelPlan:
     return _search(n_bins, (*powers, n_bins), workload)
 
 
-def _energies(n_bins: int, counts: NDArray[Any], workload: Workload) -> Floats:
+def _energies(n_bins: int, counts: NDArray[Any], workload: Workload) -> FloatArray:
     """Mean squared length of the projection of a range onto the parts of a level.
 
     For every level (row) and length (column) the mean over positions of the sum over the parts
@@ -450,8 +453,8 @@ def _energies(n_bins: int, counts: NDArray[Any], workload: Workload) -> Floats:
 
 
 def _level_variances(
-    n_bins: int, counts: NDArray[Any], energies: Floats, index: NDArray[Any], shares: Floats
-) -> tuple[Floats, Floats, Floats]:
+    n_bins: int, counts: NDArray[Any], energies: FloatArray, index: NDArray[Any], shares: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Mean variances (plans, lengths) of many plans, and what their gradient needs.
 
     ``index`` (plans, levels) picks rows of ``counts``, coarse to fine, the last one the bins.
@@ -466,8 +469,8 @@ def _level_variances(
 
 
 def _optimise(
-    n_bins: int, counts: NDArray[Any], energies: Floats, index: NDArray[Any], workload: Workload
-) -> tuple[Floats, Floats]:
+    n_bins: int, counts: NDArray[Any], energies: FloatArray, index: NDArray[Any], workload: Workload
+) -> tuple[FloatArray, FloatArray]:
     """Objectives and shares of many plans at once, by a fixed-point iteration.
 
     With independent estimates the variance is ``sum(c / share**2)`` and multiplying the shares by
@@ -499,7 +502,7 @@ def _search(n_bins: int, candidates: tuple[int, ...], workload: Workload) -> Lev
     counts = np.unique(np.array(candidates))
     energies = _energies(n_bins, counts, workload)
     last = len(counts) - 1
-    known: dict[tuple[int, ...], tuple[float, Floats]] = {}
+    known: dict[tuple[int, ...], tuple[float, FloatArray]] = {}
 
     def evaluate(plans: Iterable[tuple[int, ...]]) -> None:
         new = sorted(set(plans) - known.keys())
@@ -538,7 +541,7 @@ def _search(n_bins: int, candidates: tuple[int, ...], workload: Workload) -> Lev
     return _rounded_plan(counts, best, known[best][1])
 
 
-def _rounded_plan(counts: Ints, plan: tuple[int, ...], shares: Floats) -> LevelPlan:
+def _rounded_plan(counts: IntArray, plan: tuple[int, ...], shares: FloatArray) -> LevelPlan:
     """Shares in thousandths, the largest taking the rounding; small levels are dropped."""
     kept = [i for i, x in enumerate(shares) if x >= _LEAST_SHARE or i == len(plan) - 1]
     share = shares[kept] / shares[kept].sum()

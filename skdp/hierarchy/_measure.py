@@ -12,8 +12,9 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from .._random import noise_source
+from .._types import FloatArray, IntArray
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
-from ._tree import Floats, Ints, Tree
+from ._tree import Tree
 
 __all__ = ["Measurement", "exact_shares", "measure", "measured_variances", "noise_quantile"]
 
@@ -25,7 +26,7 @@ _MAX_BUDGETS = 64
 _GAUSSIAN_REACH = 8.0
 
 
-def exact_shares(tree: Tree, shares: ArrayLike) -> Ints:
+def exact_shares(tree: Tree, shares: ArrayLike) -> IntArray:
     """Shares as integers, in units of one millionth; sums along each path are at most 10**6.
 
     More than 64 different shares are rounded down to a grid of 2% steps, because each one needs
@@ -58,7 +59,7 @@ def exact_shares(tree: Tree, shares: ArrayLike) -> Ints:
     if (spent > 1 + 1e-6).any():
         leaf = int(np.argmax(spent))
         raise ValueError(
-            f"The nodes above leaf {leaf} get {spent[leaf]:.6g} times epsilon in all, more than "
+            f"The nodes above leaf {leaf} get {spent[leaf]:.6g} times epsilon in total, more than "
             "1: a record is counted by every one of them. Scale the shares."
         )
     whole = np.floor(s * SHARE_UNIT + 1e-3).astype(np.int64)
@@ -85,11 +86,11 @@ def exact_shares(tree: Tree, shares: ArrayLike) -> Ints:
 class Measurement(NamedTuple):
     """Noisy counts of the nodes and their variances (infinite where nothing was measured)."""
 
-    values: Ints
-    variances: Floats
+    values: IntArray
+    variances: FloatArray
 
 
-def measured_variances(shares: Ints, epsilon: Fraction) -> Floats:
+def measured_variances(shares: IntArray, epsilon: Fraction) -> FloatArray:
     """Exact noise variances for shares in millionths, infinite where the share is 0."""
     variances = np.full(len(shares), np.inf)
     for share in np.unique(shares[shares > 0]).tolist():
@@ -101,7 +102,7 @@ def measured_variances(shares: Ints, epsilon: Fraction) -> Floats:
 def measure(
     tree: Tree,
     bin_counts: ArrayLike,
-    shares: Ints,
+    shares: IntArray,
     epsilon: Fraction,
     *,
     random_state: Any = None,
@@ -114,7 +115,7 @@ def measure(
     bin_counts : array-like of int, shape (n_bins,)
         Exact and private.
     shares : ndarray of int64, shape (n_nodes,)
-        From `exact_shares`: in millionths, at most 10**6 in all on each path.
+        From `exact_shares`: in millionths; they sum to at most 10**6 on each path.
     epsilon : Fraction
         What the whole tree costs.
     random_state : None, int or NoiseSource, default=None
@@ -139,7 +140,7 @@ def measure(
     if shares.shape != (tree.n_nodes,) or shares.dtype.kind not in "iu" or (shares < 0).any():
         raise ValueError("shares must be those of exact_shares: one integer for each node.")
     if (tree.spread_down(shares.astype(np.float64)) > SHARE_UNIT).any():
-        raise ValueError("The shares of some path exceed 1 in all: take those of exact_shares.")
+        raise ValueError("The shares of some path sum to more than 1: use those of exact_shares.")
     counts = tree.node_counts(np.asarray(bin_counts, dtype=np.int64))
     values = np.zeros(tree.n_nodes, dtype=np.int64)
     source = noise_source(random_state)
@@ -209,7 +210,7 @@ def noise_quantile(weights: ArrayLike, variances: ArrayLike, level: float) -> fl
     return std * (x + kernel * float(-ndtri(slack / 2.0)))
 
 
-def _grouped(w: Floats, v: Floats) -> tuple[Floats, Floats, Floats, float]:
+def _grouped(w: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     """Distinct (weight, variance) terms, how often each occurs, and the variance of the rest."""
     if len(w) == 0:
         return w, v, w, 0.0
@@ -232,7 +233,7 @@ def _grouped(w: Floats, v: Floats) -> tuple[Floats, Floats, Floats, float]:
     return np.sqrt(square), variance, times, rest
 
 
-def _reach(w: Floats, v: Floats, times: Floats, alpha: float) -> float:
+def _reach(w: FloatArray, v: FloatArray, times: FloatArray, alpha: float) -> float:
     """A bound that the standardised sum exceeds with probability at most alpha (Chernoff)."""
     if len(w) == 0:
         return 0.0

@@ -1,10 +1,9 @@
-"""Rooted trees over bins as arrays, and the sweeps over them that everything else is made of."""
+"""Rooted trees over bins as arrays, and the two sweeps that all algorithms on them use."""
 
 from __future__ import annotations
 
 import functools
-import numbers
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,10 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import breadth_first_order
 
-__all__ = ["Tree", "balanced_tree", "level_tree", "perfect_tree", "with_extra_bin"]
+from .._arrays import exclusive_cumsum, running_sums
+from .._types import BoolArray, FloatArray, IntArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+__all__ = ["Tree"]
+
 
 # A NumPy call on a level costs about as much as a plain loop over this many nodes.
 _LOOP_WIDTH = 16
@@ -37,8 +37,8 @@ class Tree:
     """A rooted tree over consecutive positions (bins), as arrays in level order.
 
     Use :meth:`from_parents`, :meth:`from_intervals`, `perfect_tree`, `balanced_tree` or
-    `level_tree`; the constructor takes the arrays as they are kept, and checks them. They are
-    copied and cannot be written to.
+    `level_tree`; the constructor takes the arrays as they are stored, and checks them. They are
+    copied and read-only.
 
     Parameters
     ----------
@@ -52,15 +52,15 @@ class Tree:
     Raises
     ------
     ValueError
-        If the nodes are not in level order, or the children of some node do not tile it: what a
-        record costs is counted along one path, which holds only if no two nodes of a level
+        If the nodes are not in level order, or the children of some node do not tile it: the cost
+        of a record is computed along one path, which is correct only if no two nodes of a level
         overlap.
     """
 
-    parent: Ints
-    lower: Ints
-    upper: Ints
-    order: Ints
+    parent: IntArray
+    lower: IntArray
+    upper: IntArray
+    order: IntArray
 
     def __post_init__(self) -> None:
         self._keep()
@@ -79,7 +79,7 @@ class Tree:
             object.__setattr__(self, name, kept)
 
     @classmethod
-    def _bare(cls, parent: Ints) -> Tree:
+    def _bare(cls, parent: IntArray) -> Tree:
         """The shape of a tree whose intervals are not known yet, unchecked."""
         tree: Tree = object.__new__(cls)
         for name in ("parent", "lower", "upper", "order"):
@@ -182,22 +182,22 @@ class Tree:
     # -- derived structure
 
     @cached_property
-    def n_children(self) -> Ints:
+    def n_children(self) -> IntArray:
         """Number of children of each node."""
         return np.bincount(self.parent[1:], minlength=self.n_nodes)
 
     @cached_property
-    def above(self) -> Ints:
+    def above(self) -> IntArray:
         """Parent of each node; the root is its own."""
         return np.maximum(self.parent, 0)
 
     @cached_property
-    def first_child(self) -> Ints:
+    def first_child(self) -> IntArray:
         """First child of each node; for a leaf, where its children would be."""
-        return 1 + np.cumsum(self.n_children) - self.n_children
+        return 1 + exclusive_cumsum(self.n_children)
 
     @cached_property
-    def level_starts(self) -> Ints:
+    def level_starts(self) -> IntArray:
         """First node of each level, and the number of nodes."""
         behind = (self.first_child + self.n_children).tolist()
         starts = [0, 1]
@@ -206,23 +206,23 @@ class Tree:
         return np.array(starts, dtype=np.int64)
 
     @cached_property
-    def depth(self) -> Ints:
+    def depth(self) -> IntArray:
         """Number of edges from the root to each node."""
         return np.repeat(np.arange(self.n_levels), np.diff(self.level_starts))
 
     @cached_property
-    def is_leaf(self) -> NDArray[np.bool_]:
+    def is_leaf(self) -> BoolArray:
         """Whether each node has no children."""
         return self.n_children == 0
 
     @cached_property
-    def leaves(self) -> Ints:
+    def leaves(self) -> IntArray:
         """Nodes of the leaves, from left to right."""
         nodes = np.flatnonzero(self.is_leaf)
         return nodes[np.argsort(self.lower[nodes], kind="stable")]
 
     @cached_property
-    def leaf_widths(self) -> Ints:
+    def leaf_widths(self) -> IntArray:
         """Number of bins in each leaf, from left to right."""
         return self.upper[self.leaves] - self.lower[self.leaves]
 
@@ -250,26 +250,26 @@ class Tree:
             )
         return families
 
-    def _leaf_ranges(self) -> tuple[Ints, Ints]:
+    def _leaf_ranges(self) -> tuple[IntArray, IntArray]:
         """Leaves below each node, as a range of leaf numbers from left to right."""
         width = self.sum_up(self.is_leaf.astype(np.float64))
-        before = np.cumsum(width) - width
+        before = exclusive_cumsum(width)
         # Leaves of earlier siblings; the first child has none.
         shift = before - before[np.minimum(self.first_child[self.parent], self.n_nodes - 1)]
         shift[0] = 0.0
         lower = self.spread_down(shift).astype(np.int64)
         return lower, lower + width.astype(np.int64)
 
-    # -- the two sweeps that everything is made of
+    # -- the two sweeps that all algorithms use
 
     def sum_up(
         self,
-        start: Floats,
-        weight: Floats | None = None,
-        gain: Floats | None = None,
+        start: FloatArray,
+        weight: FloatArray | None = None,
+        gain: FloatArray | None = None,
         *,
-        out: Floats | None = None,
-    ) -> Floats:
+        out: FloatArray | None = None,
+    ) -> FloatArray:
         """Solve ``x[v] = start[v] + gain[v] * sum over children u of weight[u] * x[u]``.
 
         Parameters
@@ -298,7 +298,9 @@ class Tree:
             out[family.parents] += total
         return out
 
-    def _loop_up(self, weight: Floats | None, gain: Floats | None, out: list[float]) -> None:
+    def _loop_up(
+        self, weight: FloatArray | None, gain: FloatArray | None, out: list[float]
+    ) -> None:
         parent = self.parent.tolist()
         factor = np.ones(self.n_nodes) if weight is None else weight.copy()
         if gain is not None:
@@ -307,7 +309,7 @@ class Tree:
         for node in range(self.n_nodes - 1, 0, -1):
             out[parent[node]] += scale[node] * out[node]
 
-    def spread_down(self, start: Floats, weight: Floats | None = None) -> Floats:
+    def spread_down(self, start: FloatArray, weight: FloatArray | None = None) -> FloatArray:
         """Solve ``x[u] = start[u] + weight[u] * x[parent of u]``.
 
         Parameters
@@ -330,7 +332,7 @@ class Tree:
             out[family.children] += above
         return out
 
-    def _loop_down(self, weight: Floats | None, out: list[float]) -> None:
+    def _loop_down(self, weight: FloatArray | None, out: list[float]) -> None:
         parent = self.parent.tolist()
         if weight is None:
             for node in range(1, self.n_nodes):
@@ -342,10 +344,10 @@ class Tree:
 
     def fold_up(
         self,
-        start: Floats,
-        combine: Callable[[Any, Floats], Floats],
+        start: FloatArray,
+        combine: Callable[[Any, FloatArray], FloatArray],
         combine_one: Callable[[int, float], float],
-    ) -> Floats:
+    ) -> FloatArray:
         """Replace the start of every parent by a function of the sum over its children.
 
         Parameters
@@ -375,7 +377,7 @@ class Tree:
             out[family.parents] = combine(family.parents, sums)
         return out
 
-    def child_sums(self, values: Floats) -> Floats:
+    def child_sums(self, values: FloatArray) -> FloatArray:
         """Sum over the children of each node, shape (n_nodes,); 0 at leaves."""
         sums = np.bincount(self.parent[1:], weights=values[1:], minlength=self.n_nodes)
         return sums.astype(np.float64, copy=False)
@@ -388,10 +390,10 @@ class Tree:
                 f"bin_counts must have one entry for each of the {self.n_bins} bins, got shape "
                 f"{counts.shape}."
             )
-        before = np.concatenate([np.zeros(1, dtype=counts.dtype), np.cumsum(counts)])
+        before = running_sums(counts)
         return before[self.upper] - before[self.lower]
 
-    def leaf_weights(self, bin_weights: ArrayLike) -> Floats:
+    def leaf_weights(self, bin_weights: ArrayLike) -> FloatArray:
         """Mean of weights over the bins of each leaf; shape (n_leaves,) or (n_leaves, m)."""
         weights = np.asarray(bin_weights, dtype=np.float64)
         if len(weights) != self.n_bins:
@@ -403,7 +405,7 @@ class Tree:
         sums = np.add.reduceat(weights, self.lower[self.leaves], axis=0)
         return sums / column(self.leaf_widths, weights.ndim)
 
-    def overlaps(self, start: NDArray[Any], stop: NDArray[Any]) -> Floats:
+    def overlaps(self, start: NDArray[Any], stop: NDArray[Any]) -> FloatArray:
         """Share of each leaf that each range of bins covers, shape (n_leaves, m)."""
         low = self.lower[self.leaves][:, None]
         high = self.upper[self.leaves][:, None]
@@ -411,8 +413,8 @@ class Tree:
         return np.maximum(covered, 0.0) / (high - low)
 
 
-def _check_tree(parent: Ints, lower: Ints, upper: Ints, order: Ints) -> None:
-    """Refuse arrays that are no tree of tiles in level order, by one look at each node."""
+def _check_tree(parent: IntArray, lower: IntArray, upper: IntArray, order: IntArray) -> None:
+    """Raise ValueError unless the arrays are a tree of tiles in level order; linear time."""
     n = len(parent)
     if n == 0 or not n == len(lower) == len(upper) == len(order):
         raise ValueError(
@@ -420,7 +422,7 @@ def _check_tree(parent: Ints, lower: Ints, upper: Ints, order: Ints) -> None:
             f"{n}, {len(lower)}, {len(upper)} and {len(order)}."
         )
 
-    def refuse(bad: NDArray[np.bool_], rule: str) -> None:
+    def refuse(bad: BoolArray, rule: str) -> None:
         if bad.any():
             node = int(np.argmax(bad))
             raise ValueError(
@@ -452,7 +454,7 @@ def column(values: NDArray[Any], ndim: int) -> NDArray[Any]:
     return values if ndim == 1 else values[:, None]
 
 
-def _by_column(out: Floats, loop: Any) -> Floats:
+def _by_column(out: FloatArray, loop: Any) -> FloatArray:
     """Run a loop over nodes in place, for each column of a matrix."""
     columns = out[:, None] if out.ndim == 1 else out
     for j in range(columns.shape[1]):
@@ -462,7 +464,7 @@ def _by_column(out: Floats, loop: Any) -> Floats:
     return out
 
 
-def _level_order(parent: Ints) -> NDArray[Any]:
+def _level_order(parent: IntArray) -> NDArray[Any]:
     """Nodes breadth first, siblings in their order; ValueError if it is not a tree."""
     n = len(parent)
     roots = np.flatnonzero(parent == -1)
@@ -475,8 +477,7 @@ def _level_order(parent: Ints) -> NDArray[Any]:
         bad = int(np.flatnonzero((parent < -1) | (parent >= n))[0])
         raise ValueError(f"Node {bad} has the parent {parent[bad]}, which is not in 0..{n - 1}.")
     child = np.argsort(parent, kind="stable")[1:]
-    pointers = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(np.bincount(parent[child], minlength=n), out=pointers[1:])
+    pointers = running_sums(np.bincount(parent[child], minlength=n))
     graph = csr_matrix((np.ones(n - 1), child, pointers), shape=(n, n))
     order = breadth_first_order(graph, int(roots[0]), return_predecessors=False)
     if len(order) != n:
@@ -490,7 +491,7 @@ def _level_order(parent: Ints) -> NDArray[Any]:
     return order.astype(np.int64)
 
 
-def _nest(low: Ints, high: Ints, order: Ints) -> Ints:
+def _nest(low: IntArray, high: IntArray, order: IntArray) -> IntArray:
     """Smallest containing interval of each interval, given them sorted outer first."""
     parent = np.full(len(low), -1, dtype=np.int64)
     starts, stops = low.tolist(), high.tolist()
@@ -539,143 +540,10 @@ def _nest(low: Ints, high: Ints, order: Ints) -> Ints:
     return parent
 
 
-def _siblings_in_order(parent: Ints, low: Ints) -> Ints:
+def _siblings_in_order(parent: IntArray, low: IntArray) -> IntArray:
     """Renumber the nodes by their lower end, so that siblings come from left to right."""
     order = np.argsort(low, kind="stable")
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     above = parent[order]
     return np.where(above >= 0, rank[above], -1)
-
-
-def _stack(parents: list[Ints], lowers: list[Ints], uppers: list[Ints]) -> Tree:
-    """Tree from its levels; parents are numbered within their level."""
-    starts = np.cumsum([0] + [len(level) for level in lowers])
-    above = [np.array([-1])]
-    above += [parents[i] + starts[i - 1] for i in range(1, len(lowers))]
-    n = int(starts[-1])
-    return Tree(np.concatenate(above), np.concatenate(lowers), np.concatenate(uppers), np.arange(n))
-
-
-def perfect_tree(branching: int, height: int) -> Tree:
-    """Perfect tree: ``height`` levels below the root, ``branching**height`` leaves.
-
-    Raises
-    ------
-    ValueError
-        If ``branching < 2`` or ``height < 0``.
-    """
-    k = as_branching(branching)
-    if height < 0:
-        raise ValueError(f"height must not be negative, got {height}.")
-    parents, lowers, uppers = [], [], []
-    for level in range(height + 1):
-        nodes = np.arange(k**level, dtype=np.int64)
-        parents.append(nodes // k)
-        lowers.append(nodes * k ** (height - level))
-        uppers.append((nodes + 1) * k ** (height - level))
-    return _stack(parents, lowers, uppers)
-
-
-def balanced_tree(n_bins: int, branching: int) -> Tree:
-    """Near-balanced tree over any number of bins (the k-range tree of the GBLUE paper).
-
-    A node of more than ``branching`` bins has ``branching`` children whose sizes differ by at
-    most one; a smaller node has one child for each bin.
-
-    Raises
-    ------
-    ValueError
-        If ``n_bins < 1`` or ``branching < 2``.
-    """
-    k = as_branching(branching)
-    lower, upper = np.zeros(1, dtype=np.int64), np.array([as_n_bins(n_bins)], dtype=np.int64)
-    parents, lowers, uppers = [np.zeros(1, dtype=np.int64)], [lower], [upper]
-    while True:
-        size = upper - lower
-        parts = np.where(size > 1, np.minimum(size, k), 0)
-        parent = np.repeat(np.arange(len(size)), parts)
-        if not len(parent):
-            return _stack(parents, lowers, uppers)
-        rank = np.arange(len(parent)) - np.repeat(np.cumsum(parts) - parts, parts)
-        begin, size, parts = lower[parent], size[parent], parts[parent]
-        lower, upper = begin + rank * size // parts, begin + (rank + 1) * size // parts
-        parents.append(parent)
-        lowers.append(lower)
-        uppers.append(upper)
-
-
-def level_tree(n_bins: int, counts: Sequence[int]) -> Tree:
-    """Tree with a given number of near-equal nodes on each level.
-
-    Parameters
-    ----------
-    n_bins : int
-    counts : sequence of int
-        Numbers of nodes, increasing, each dividing the next; the last is always ``n_bins``
-        (appended if missing), which the others need not divide. A root is put on top.
-
-    Raises
-    ------
-    ValueError
-        If the counts do not nest.
-    """
-    n = as_n_bins(n_bins)
-    levels = sorted({1, n, *(int(count) for count in counts)})
-    inner = levels[:-1]
-    if (
-        levels[0] < 1
-        or levels[-1] > n
-        or any(b % a for a, b in zip(inner, inner[1:], strict=False))
-    ):
-        raise ValueError(
-            f"counts must lie in 1..{n} and each divide the next (the number of bins excepted), "
-            f"got {list(counts)}."
-        )
-    parents, lowers, uppers = [], [], []
-    above = np.zeros(1, dtype=np.int64)
-    for count in levels:
-        edges = np.arange(count + 1, dtype=np.int64) * n // count
-        parents.append(np.searchsorted(above, edges[:-1], side="right") - 1)
-        lowers.append(edges[:-1])
-        uppers.append(edges[1:])
-        above = edges[:-1]
-    return _stack(parents, lowers, uppers)
-
-
-def with_extra_bin(tree: Tree, shares: Floats) -> tuple[Tree, Floats]:
-    """Append one bin that belongs to no range (missing values): a leaf below the root.
-
-    Parameters
-    ----------
-    tree : Tree
-    shares : ndarray of float64, shape (n_nodes,)
-        Share of epsilon of each node; the new leaf gets all that the root leaves.
-
-    Returns
-    -------
-    tree : Tree
-    shares : ndarray of float64
-    """
-    n = tree.n_bins
-    if tree.n_nodes == 1:
-        both = Tree.from_intervals([(0, n + 1), (0, n), (n, n + 1)])
-        return both, np.array([0.0, shares[0], 1.0])
-    at = int(tree.level_starts[2])
-    parent = np.insert(tree.parent + (tree.parent >= at), at, 0)
-    upper = np.insert(tree.upper, at, n + 1)
-    upper[0] = n + 1
-    longer = Tree(parent, np.insert(tree.lower, at, n), upper, np.arange(tree.n_nodes + 1))
-    return longer, np.insert(shares, at, 1.0 - shares[0])
-
-
-def as_branching(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 2:
-        raise ValueError(f"branching must be an integer of at least 2, got {value!r}.")
-    return int(value)
-
-
-def as_n_bins(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-        raise ValueError(f"n_bins must be a positive integer, got {value!r}.")
-    return int(value)

@@ -1,7 +1,7 @@
 """UG and M-estimator grids: how finely to cut a coded domain, and the noisy count of every cell.
 
 The rules are those of the uniform grid (UG, Qardaji, Yang, Li), of its extension to d dimensions
-(Su) and of Lei's M-estimators.
+(EUG, Su) and of Lei's M-estimators; Identity counts every cell of the domain.
 
 Privacy (neighbours add or remove one record): how fine the grid is depends on public facts and on
 a noisy total alone, so it is post-processing. A record lies in one grid cell, hence noise of

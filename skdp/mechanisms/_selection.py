@@ -14,14 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._random import Call, NoiseSource, Tape, noise_source
+from .._types import IntArray
 from .._validation import as_epsilon, as_integer, check_choice
-from ._noise import LIMIT, _as_integers, _rate, geometric
+from ._inversion import LIMIT, noise_rate
+from ._noise import as_integers, geometric
 
 __all__ = ["exponential", "noisy_max", "permute_and_flip", "top_k"]
 
 
 def _as_scores(scores: ArrayLike) -> NDArray[np.integer]:
-    array = _as_integers(
+    array = as_integers(
         scores,
         "scores",
         "Quantise them by a public grid: np.floor(scores / grid).astype(np.int64), and give "
@@ -45,11 +47,11 @@ def _as_range(score_range: Any) -> int:
     )
 
 
-def _deficits(scores: NDArray[np.integer], best: Any) -> NDArray[np.int64]:
+def _deficits(scores: NDArray[np.integer], best: Any) -> IntArray:
     """How far each score is below ``best``, exactly.
 
     Differences of 64-bit integers wrap around in unsigned arithmetic to the right value. Noise
-    never reaches 2**62, so whatever is further behind than that loses either way.
+    never reaches 2**62, so a score further behind than that loses in any case.
     """
     gaps = np.asarray(best).astype(np.uint64) - scores.astype(np.uint64)
     return np.minimum(gaps, np.uint64(LIMIT + 1)).astype(np.int64)
@@ -79,7 +81,7 @@ def noisy_max(
         candidate is selected in each. Each selection costs ``epsilon``; if a record can change
         the scores of one segment only, all together cost ``epsilon``.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None draws from the operating system. An int is for experiments only: no guarantee.
 
     Returns
     -------
@@ -132,23 +134,23 @@ def _recorded(
     scores: NDArray[np.integer],
     epsilon: Any,
     width: int,
-    starts: NDArray[np.int64] | None = None,
-) -> NDArray[np.int64]:
+    starts: IntArray | None = None,
+) -> IntArray:
     """Let the tape choose: one candidate in each segment."""
     first = np.zeros(1, dtype=np.int64) if starts is None else starts
-    call = Call("selection", _exact(scores), _rate(epsilon, width), (width, first))
-    winners: NDArray[np.int64] = tape.answer(call)
+    call = Call("selection", _exact(scores), noise_rate(epsilon, width), (width, first))
+    winners: IntArray = tape.answer(call)
     return winners
 
 
-def _exact(scores: NDArray[np.integer]) -> NDArray[np.int64]:
+def _exact(scores: NDArray[np.integer]) -> IntArray:
     # Unsigned scores beyond the signed range are all lowered by 2**63: only differences matter.
     if int(scores.max()) > np.iinfo(np.int64).max:
         return (scores ^ np.uint64(2**63)).view(np.int64)
     return scores.astype(np.int64)
 
 
-def _as_starts(starts: ArrayLike, size: int) -> NDArray[np.int64]:
+def _as_starts(starts: ArrayLike, size: int) -> IntArray:
     array = np.asarray(starts)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
         raise ValueError("starts must be a one-dimensional array of integers, not empty.")
@@ -169,7 +171,7 @@ def top_k(
     *,
     method: str = "one-shot",
     random_state: Any = None,
-) -> NDArray[np.int64]:
+) -> IntArray:
     """Select k candidates with high scores, in order.
 
     Parameters
@@ -187,7 +189,7 @@ def top_k(
         `exponential` mechanism at epsilon / k among those that are left. "peeling" is what the
         literature compares with; it is slower and errs more.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None draws from the operating system. An int is for experiments only: no guarantee.
 
     Returns
     -------
@@ -221,8 +223,8 @@ def top_k(
         return _peel(array, count, epsilon, width, noise_source(random_state))
     source = noise_source(random_state)
     if isinstance(source, Tape):
-        call = Call("top_k", _exact(array), _rate(epsilon, count * width), (width, count))
-        chosen: NDArray[np.int64] = source.answer(call)
+        call = Call("top_k", _exact(array), noise_rate(epsilon, count * width), (width, count))
+        chosen: IntArray = source.answer(call)
         return chosen
     noise = geometric(array.size, epsilon, count * width, random_state=source)
     # Sorting the negated values stably leaves equal ones in order of index.
@@ -232,7 +234,7 @@ def top_k(
 
 def _peel(
     scores: NDArray[np.integer], k: int, epsilon: Any, width: int, source: NoiseSource
-) -> NDArray[np.int64]:
+) -> IntArray:
     # Privacy. k selections in sequence, each by the exponential mechanism at epsilon / k among
     # public candidates: those that the earlier, released selections left over.
     share = as_epsilon(epsilon) / k
@@ -259,7 +261,7 @@ def permute_and_flip(
     score_range : int
         The range R, as in `noisy_max`; the coefficient is epsilon / R.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None draws from the operating system. An int is for experiments only: no guarantee.
 
     Returns
     -------
@@ -313,7 +315,7 @@ def exponential(
     score_range : int
         The range R, as in `noisy_max`; P(i) is proportional to exp(epsilon / R * score_i).
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None draws from the operating system. An int is for experiments only: no guarantee.
 
     Returns
     -------

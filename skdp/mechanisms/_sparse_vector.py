@@ -1,7 +1,11 @@
-"""Sparse vector: which of many queries are above a threshold, paying only for those that are.
+"""Sparse vector: find the queries above a threshold, and pay only for those.
 
-All of it happens on integers: integer answers as they are, others on a declared lattice, each
-answer rounded to it by itself. The noise is drawn exactly.
+In the names of Lyu, Su and Li: SVT-S is `SparseVector`, SVT-DPBook its ``variant="dwork-roth"``
+(fresh threshold noise after each answer), and SVT with retraversal (SVT-ReTr)
+`sparse_vector_top_k`.
+
+Everything is computed on integers: integer answers as they are, real answers on a declared lattice,
+each rounded separately. The noise is drawn exactly.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._random import Call, Tape, noise_source, process_mark
+from .._types import BoolArray, IntArray
 from .._validation import (
     as_epsilon,
     as_fraction,
@@ -26,10 +31,10 @@ from .._validation import (
     split_epsilon,
 )
 from ..accounting import PrivacyLoss, charge
+from ._inversion import as_sensitivity, noise_rate
+from ._lattice import REACH, as_answers, as_held, as_lattice, round_to_lattice
 from ._noise import (
-    _as_integers,
-    _as_sensitivity,
-    _rate,
+    as_integers,
     discrete_laplace,
     discrete_laplace_variance,
     geometric,
@@ -38,21 +43,14 @@ from ._noise import (
 
 __all__ = ["SparseVector", "sparse_vector_top_k"]
 
-# Integer answers and thresholds are clamped to +-_REACH: beyond it, noise of any admitted scale
-# decides as for the limit itself, and sums with noise (below 2**62) fit into 64 bits.
-_REACH = 2**60
-# Answers on a lattice are clamped to so many steps: doubles still hold halves of a step there.
-_LATTICE_REACH = 2**51
-# Up to here the error of one floating-point division cannot hide a whole step.
-_LATTICE_SURE = 2**46
 _CHUNK = 2**16
 
 
 class SparseVector:
-    """Tell which queries of a stream are above a threshold; negative answers are free.
+    """Find the queries of a stream that are above a threshold; negative answers are free.
 
     The whole epsilon is spent when the object is made. It then answers any number of queries,
-    chosen in the light of earlier answers if need be, until ``cutoff`` of them were positive.
+    possibly chosen after earlier answers, until ``cutoff`` of them were positive.
 
     Parameters
     ----------
@@ -68,7 +66,7 @@ class SparseVector:
         answer: a sum of floats can change by more than its terms, a sum of integers cannot.
     monotonic : bool, default=False
         One record moves all queries in the same direction, as it does all counts. The noise of
-        a query is then half as wide. It is the caller's promise: a stream that breaks it cannot
+        a query is then half as wide. This is not checked: a stream that breaks it cannot
         be detected, and costs up to twice the part "comparisons" of epsilon.
     lattice : number, default=None
         None: answers are integers. A number: answers are real, and each is rounded to the nearest
@@ -81,9 +79,9 @@ class SparseVector:
         Part of epsilon, at least 0 and below 1, for noisy answers of the positive queries.
     expected_queries : int, default=None
         Public guess of the length of the stream. The threshold is then raised, where it is too
-        low for the noise, until so many queries with true answers of ``quiet_level`` would give
-        cutoff / 2 positives on average. It costs nothing, protects no less if it is wrong, and
-        keeps the positives from being used up by noise.
+        low for the noise, until this many queries with true answers of ``quiet_level`` would give
+        cutoff / 2 positives on average. It costs nothing, and privacy does not depend on it. It
+        prevents noise from using up the positives.
     quiet_level : number, default=0
         Public guess of the answer of most queries, for ``expected_queries``.
     variant : {"standard", "dwork-roth"}, default="standard"
@@ -94,7 +92,7 @@ class SparseVector:
     ledger : PrivacyLedger, default=None
         Charged with epsilon when the object is made.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None draws from the operating system. An int is for experiments only: no guarantee.
 
     Attributes
     ----------
@@ -188,63 +186,20 @@ class SparseVector:
     ) -> None:
         exact = as_epsilon(epsilon)
         self._cutoff = as_integer(
-            cutoff,
-            "cutoff",
-            1,
-            meaning="it is the number of positive answers that epsilon pays for.",
+            cutoff, "cutoff", 1, meaning="it is how many positive answers epsilon pays for."
         )
         if not isinstance(monotonic, (bool, np.bool_)):
             raise TypeError(f"monotonic must be True or False, got {monotonic!r}.")
         check_choice(variant, "variant", ("standard", "dwork-roth"))
         check_choice(noise, "noise", ("one-sided", "two-sided"))
-        self._lattice = None if lattice is None else _as_lattice(lattice)
-        if self._lattice is None:
-            shift = _as_sensitivity(sensitivity)
-        else:
-            # As binary numbers, so that .3 on a lattice of .1 is what the computer holds.
-            reach = _exact(sensitivity, "sensitivity")
-            if reach <= 0:
-                raise ValueError(f"sensitivity must be positive, got {sensitivity!r}.")
-            shift = Fraction(math.ceil(reach / self._lattice))
-        width = (1 if monotonic else 2) * self._cutoff
-        share = as_fraction(answer_share, "answer_share")
-        if not 0 <= share < 1:
-            raise ValueError(
-                f"answer_share must be at least 0 and below 1, got {answer_share!r}: it is the "
-                "part of epsilon for noisy answers."
-            )
-        if ratio is None:
-            odds = Fraction(1) if variant == "dwork-roth" else _optimal_ratio(width)
-        else:
-            odds = as_fraction(ratio, "ratio")
-            if odds <= 0:
-                raise ValueError(f"ratio must be positive, got {ratio!r}.")
-        parts = split_epsilon(
-            exact,
-            {
-                "threshold": (1 - share) / (1 + odds),
-                "comparisons": (1 - share) * odds / (1 + odds),
-                "answers": share,
-            },
-        )
-        refreshing = variant == "dwork-roth"
-        self._shift, self._monotonic = shift, bool(monotonic)
-        self._threshold_noise = (
-            parts["threshold"],
-            shift * (self._cutoff if refreshing else 1),
-        )
-        self._query_noise = (parts["comparisons"], shift * width)
-        self._answer_noise = (parts["answers"], shift * self._cutoff) if share else None
-        # Noise too wide to be drawn is refused here, before anything is spent.
-        for each in (self._threshold_noise, self._query_noise, self._answer_noise):
-            if each is not None:
-                geometric_variance(*each)
-        self._refreshing = refreshing
+        self._lattice = None if lattice is None else as_lattice(lattice)
+        self._monotonic = bool(monotonic)
+        self._refreshing = variant == "dwork-roth"
         self._one_sided = noise == "one-sided"
-        self._offset = 0
-        if self._one_sided:
-            # The mean of the difference, to a whole step: public, like any change of threshold.
-            self._offset = round(_mean(*self._query_noise) - _mean(*self._threshold_noise))
+        self._shift = self._as_shift(sensitivity)
+        width = (1 if monotonic else 2) * self._cutoff
+        parts = self._divide(exact, _as_share(answer_share), ratio, width)
+        self._scale_noise(parts, width)
         least = None
         if expected_queries is not None:
             count = as_integer(expected_queries, "expected_queries", 1, meaning="it is a length.")
@@ -263,6 +218,52 @@ class SparseVector:
         self._serial = self._source.serial() if isinstance(self._source, Tape) else 0
         self._noisy = self._draw_threshold()
 
+    # Public choices, made before anything is spent
+
+    def _as_shift(self, sensitivity: Any) -> Fraction:
+        """Sensitivity in lattice steps."""
+        if self._lattice is None:
+            return as_sensitivity(sensitivity)
+        # As binary numbers, so that 0.3 on a lattice of 0.1 is what the computer holds.
+        reach = as_held(sensitivity, "sensitivity")
+        if reach <= 0:
+            raise ValueError(f"sensitivity must be positive, got {sensitivity!r}.")
+        return Fraction(math.ceil(reach / self._lattice))
+
+    def _divide(
+        self, epsilon: Fraction, share: Fraction, ratio: Any, width: int
+    ) -> dict[str, Fraction]:
+        """Epsilon of the threshold, of the comparisons, and of the noisy answers."""
+        if ratio is None:
+            odds = Fraction(1) if self._refreshing else _optimal_ratio(width)
+        else:
+            odds = as_fraction(ratio, "ratio")
+            if odds <= 0:
+                raise ValueError(f"ratio must be positive, got {ratio!r}.")
+        shares = {
+            "threshold": (1 - share) / (1 + odds),
+            "comparisons": (1 - share) * odds / (1 + odds),
+            "answers": share,
+        }
+        return split_epsilon(epsilon, shares)
+
+    def _scale_noise(self, parts: dict[str, Fraction], width: int) -> None:
+        """Set epsilon and sensitivity of each kind of noise, and the offset of the comparisons.
+
+        Noise too wide to be drawn is refused here, before anything is spent.
+        """
+        shift, cutoff = self._shift, self._cutoff
+        self._threshold_noise = (parts["threshold"], shift * (cutoff if self._refreshing else 1))
+        self._query_noise = (parts["comparisons"], shift * width)
+        self._answer_noise = (parts["answers"], shift * cutoff) if "answers" in parts else None
+        for each in (self._threshold_noise, self._query_noise, self._answer_noise):
+            if each is not None:
+                geometric_variance(*each)
+        self._offset = 0
+        if self._one_sided:
+            # The mean of the difference, to a whole step: public, like any change of threshold.
+            self._offset = round(_mean(*self._query_noise) - _mean(*self._threshold_noise))
+
     def query(self, value: Any) -> bool:
         """Answer one query.
 
@@ -270,7 +271,7 @@ class SparseVector:
         ----------
         value : int, or number where a ``lattice`` is declared
             Its true answer. Beyond +-2**60 (on a lattice: 2**51 steps) it is clamped. NaN counts
-            as lower than everything: an error would tell that the answer is missing.
+            as lower than everything: an error would reveal that the answer is missing.
 
         Returns
         -------
@@ -288,7 +289,7 @@ class SparseVector:
         """
         return bool(self.query_many([value])[0])
 
-    def query_many(self, values: ArrayLike) -> NDArray[np.bool_]:
+    def query_many(self, values: ArrayLike) -> BoolArray:
         """Answer queries one after the other, as `query` would, in vectorised steps.
 
         Parameters
@@ -299,7 +300,7 @@ class SparseVector:
         Returns
         -------
         ndarray of bool, shape (m,)
-            The answers. It ends with the last positive one that was left: m < n says that the
+            The answers. It ends with the last positive answer available: if m < n, the
             queries from place m on were not answered.
 
         Raises
@@ -308,7 +309,7 @@ class SparseVector:
             As in `query`; for the thresholds, if there are fewer than queries. Nothing has been
             answered then.
         """
-        array = _as_array(values)
+        array = as_answers(values)
         if array.ndim != 1:
             raise ValueError(
                 f"query_many takes a one-dimensional array of answers, got shape {array.shape}."
@@ -324,14 +325,14 @@ class SparseVector:
                     f"answered, so there are none left for {len(steps)} more. Give one threshold "
                     "for each query, or a single one for all."
                 )
-            answered: list[NDArray[np.bool_]] = []
+            answered: list[BoolArray] = []
             begin = 0
             while begin < len(steps) and self.remaining:
                 answered.append(self._answer_chunk(steps[begin : begin + _CHUNK]))
                 begin += _CHUNK
         return np.concatenate(answered)
 
-    def _answer_chunk(self, steps: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _answer_chunk(self, steps: IntArray) -> BoolArray:
         thresholds = self._thresholds
         if thresholds.ndim:
             thresholds = thresholds[self._count : self._count + len(steps)]
@@ -347,7 +348,7 @@ class SparseVector:
                 steps[places], *self._answer_noise, random_state=self._source
             ).tolist()
         # Comparisons are made at thresholds that may have been raised; gaps are not.
-        shown = np.clip(gaps + self._lift(places), -_REACH, _REACH).tolist()
+        shown = np.clip(gaps + self._lift(places), -REACH, REACH).tolist()
         self._found += [
             (self._count + place, gap, answer)
             for place, gap, answer in zip(places, shown, extra, strict=True)
@@ -358,13 +359,13 @@ class SparseVector:
             _, self._gap, self._answer = self._found[-1]
         return out
 
-    def _compare(self, noisy: NDArray[np.int64]) -> tuple[list[int], NDArray[np.int64]]:
+    def _compare(self, noisy: IntArray) -> tuple[list[int], IntArray]:
         """Places of the positives among answers less thresholds, and their noisy gaps."""
         if isinstance(self._source, Tape):
             kind = (self._shift, self._one_sided, self._refreshing, self._monotonic)
-            rates = (_rate(*self._threshold_noise), _rate(*self._query_noise))
+            rates = (noise_rate(*self._threshold_noise), noise_rate(*self._query_noise))
             call = Call("stream", noisy, rates[1], (self._serial, rates[0], self.remaining, *kind))
-            forced: tuple[list[int], NDArray[np.int64]] = self._source.answer(call)
+            forced: tuple[list[int], IntArray] = self._source.answer(call)
             return forced
         current = noise_source(self._source)
         if isinstance(current, Tape):
@@ -401,7 +402,7 @@ class SparseVector:
             return self._raised[[self._count + place for place in places]]
         return self._raised
 
-    def _draw(self, size: int, noise: tuple[Fraction, Fraction]) -> NDArray[np.int64]:
+    def _draw(self, size: int, noise: tuple[Fraction, Fraction]) -> IntArray:
         if self._one_sided:
             return geometric(size, *noise, random_state=self._source)
         zeros = np.zeros(size, dtype=np.int64)
@@ -423,29 +424,29 @@ class SparseVector:
 
     # Answers and thresholds in lattice steps
 
-    def _quantise(self, array: NDArray[Any]) -> NDArray[np.int64]:
+    def _quantise(self, array: NDArray[Any]) -> IntArray:
         if self._lattice is None:
-            integers = _as_integers(
+            integers = as_integers(
                 array,
                 "answers",
                 "Integer noise takes integer queries. For real ones declare lattice=, a small "
                 "part of the sensitivity.",
             )
             if integers.dtype.kind == "u":
-                return np.minimum(integers, _REACH).astype(np.int64)
-            return np.clip(integers.astype(np.int64), -_REACH, _REACH)
+                return np.minimum(integers, REACH).astype(np.int64)
+            return np.clip(integers.astype(np.int64), -REACH, REACH)
         if array.dtype.kind not in "iuf" or (array.dtype.kind == "f" and array.dtype.itemsize > 8):
             raise TypeError(
                 f"answers must be integers or floats of at most 64 bits, got {array.dtype}."
             )
-        return _round_to_lattice(array, self._lattice)
+        return round_to_lattice(array, self._lattice)
 
     def _steps(self, value: Fraction) -> int:
         """A public level in steps, upward: no lattice point lies between the two."""
         steps = math.ceil(value / (self._lattice or 1))
-        return max(-_REACH, min(steps, _REACH))
+        return max(-REACH, min(steps, REACH))
 
-    def _as_thresholds(self, threshold: Any, least: int | None) -> NDArray[np.int64]:
+    def _as_thresholds(self, threshold: Any, least: int | None) -> IntArray:
         if isinstance(threshold, numbers.Real):
             wanted = np.array(self._steps(as_fraction(threshold, "threshold")))
         else:
@@ -465,7 +466,7 @@ class SparseVector:
                 levels = array.astype(np.float64) / float(self._lattice or 1)
                 # A multiple of the lattice stays one: the quotient may be a last digit too high.
                 levels = np.ceil(levels - np.abs(levels) * 2.0**-50)
-                wanted = np.clip(levels, -_REACH, _REACH).astype(np.int64)
+                wanted = np.clip(levels, -REACH, REACH).astype(np.int64)
             else:
                 wanted = self._quantise(array)
         used = wanted if least is None else np.maximum(wanted, least)
@@ -513,7 +514,7 @@ class SparseVector:
         return self._unit(self._answer)
 
     @property
-    def positives(self) -> NDArray[np.int64]:
+    def positives(self) -> IntArray:
         """Places in the stream of all positive answers so far."""
         return np.array([place for place, _, _ in self._found], dtype=np.int64)
 
@@ -564,7 +565,7 @@ def sparse_vector_top_k(
     max_passes: int = 1000,
     random_state: Any = None,
     **options: Any,
-) -> NDArray[np.int64]:
+) -> IntArray:
     """Select up to k large values by a sparse vector that goes over the list again and again.
 
     Parameters
@@ -581,12 +582,12 @@ def sparse_vector_top_k(
     sensitivity, monotonic
         As in `SparseVector`.
     raise_by : number, default=0
-        Raises the threshold by so many standard deviations of the comparison. A high threshold
-        lets few wrong ones in, and what is missed now may be found in a later pass.
+        Raises the threshold by this many standard deviations of the comparison. A high threshold
+        gives few false positives, and what is missed now may be found in a later pass.
     max_passes : int, default=1000
         Public limit; fewer than k are returned if it is reached.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments and protects nobody.
+        None draws from the operating system. An int is for experiments only: no guarantee.
     **options
         Further parameters of `SparseVector`: ``lattice``, ``ratio``, ``variant``, ``noise``,
         ``ledger``.
@@ -636,7 +637,7 @@ def sparse_vector_top_k(
     trial = SparseVector(epsilon, 0, k, **{**keywords, "ledger": None})
     if lift:
         level += lift * as_fraction(trial.comparison_std, "raise_by")
-    array = _as_array(values)
+    array = as_answers(values)
     if array.ndim != 1:
         raise ValueError(f"values must be one-dimensional, got shape {array.shape}.")
     source = noise_source(random_state)
@@ -644,7 +645,7 @@ def sparse_vector_top_k(
     trial._quantise(array[:1])
     vector = SparseVector(epsilon, level, k, **keywords, random_state=source)
     left = np.arange(array.size)
-    found: list[NDArray[np.int64]] = []
+    found: list[IntArray] = []
     for _ in range(passes):
         if not (vector.remaining and left.size):
             break
@@ -652,23 +653,6 @@ def sparse_vector_top_k(
         found.append(left[above])
         left = np.delete(left, above)
     return np.concatenate([np.zeros(0, dtype=np.int64), *found])
-
-
-def _as_array(values: ArrayLike) -> NDArray[Any]:
-    """Answers as an array; Python integers of any size keep their type.
-
-    NumPy makes floats or objects of integers beyond 64 bits, so that the type of a whole list
-    would depend on one value.
-    """
-    if isinstance(values, np.ndarray):
-        return values
-    array = np.asarray(values)
-    if array.dtype.kind not in "fO" or array.ndim != 1:
-        return array
-    listed: list[Any] = list(values)  # type: ignore[arg-type]
-    if not all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in listed):
-        return array
-    return np.array([max(-_REACH, min(int(v), _REACH)) for v in listed], dtype=np.int64)
 
 
 def _scale(epsilon: Fraction, sensitivity: Fraction) -> float:
@@ -686,41 +670,11 @@ def _optimal_ratio(width: int) -> Fraction:
     return Fraction(round(width ** (2 / 3) * 2**20), 2**20)
 
 
-def _exact(value: Any, name: str) -> Fraction:
-    """A number as the computer holds it, not as it is written."""
-    rounded = as_fraction(value, name)
-    return Fraction(value) if isinstance(value, float) else rounded
-
-
-def _as_lattice(lattice: Any) -> Fraction:
-    step = _exact(lattice, "lattice")
-    if not Fraction(1, 10**280) <= step <= 10**280:
+def _as_share(answer_share: Any) -> Fraction:
+    share = as_fraction(answer_share, "answer_share")
+    if not 0 <= share < 1:
         raise ValueError(
-            f"lattice must be positive and within 1e-280 and 1e280, got {lattice!r}: it is the "
-            "step to which real answers are rounded."
+            f"answer_share must be at least 0 and below 1, got {answer_share!r}: it is the "
+            "part of epsilon for noisy answers."
         )
-    return step
-
-
-def _round_to_lattice(array: NDArray[Any], step: Fraction) -> NDArray[np.int64]:
-    """Nearest multiple of ``step``, halves upward, exactly: floor(value / step + 1/2).
-
-    Exact, so that values at most m steps apart get codes at most m apart; a plain floating-point
-    quotient may add one.
-    """
-    if array.dtype.kind in "iu":
-        array = np.clip(array, 0 if array.dtype.kind == "u" else -(2**53), 2**53)
-    values = array.astype(np.float64)
-    values[np.isnan(values)] = -np.inf
-    with np.errstate(over="ignore"):
-        quotients = np.clip(values / float(step), -2.0 * _LATTICE_REACH, 2.0 * _LATTICE_REACH)
-    below = np.floor(quotients)
-    fractions = quotients - below
-    codes = below.astype(np.int64) + (fractions >= 0.5)
-    # Step and quotient are each rounded once; what is close to a half is settled exactly.
-    size = np.abs(quotients)
-    doubt = np.abs(fractions - 0.5) <= size * 2.0**-50
-    doubt |= (size > _LATTICE_SURE) & (size < 1.5 * _LATTICE_REACH)
-    for i in np.flatnonzero(doubt & (size < 1.5 * _LATTICE_REACH)):
-        codes[i] = math.floor(Fraction(float(values[i])) / step + Fraction(1, 2))
-    return np.clip(codes, -_LATTICE_REACH, _LATTICE_REACH)
+    return share

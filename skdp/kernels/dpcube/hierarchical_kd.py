@@ -1,4 +1,4 @@
-"""The hierarchical kd-tree of the DPCube paper: every level is measured, and decides the cuts."""
+"""Hierarchical kd-tree, of the DPCube paper: every level is measured, and decides the cuts."""
 
 from __future__ import annotations
 
@@ -135,12 +135,8 @@ def hierarchical_kdtree(
         width = medians(noisy.astype(np.float64), slots.side)
         number = np.stack([width, slots.side - width], axis=1).ravel()
         # The same counts, added up on either side of the cut, measure both parts.
-        node = sums.add(
-            np.repeat(node, 2),
-            np.add.reduceat(noisy, exclusive_cumsum(number)),
-            number,
-            levels[depth],
-        )
+        halves = np.add.reduceat(noisy, exclusive_cumsum(number))
+        node = sums.add(np.repeat(node, 2), halves, number, levels[depth])
         blocks = blocks.halved(axis, slots.begin + width, table.codes, table.counts)
     lower, upper, measured = (np.concatenate(part) for part in zip(*finished, strict=True))
     return KDTreeRelease(lower, upper, sums.estimates(), measured, epsilon)

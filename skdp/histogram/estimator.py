@@ -4,61 +4,43 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from . import hierarchy
-from ._base import PrivateEstimator, match_rows, warn_of_emptiness
-from ._random import sampling_generator
-from ._validation import as_level, as_sample_size, check_choice, is_word
-from .domain import Categorical, Domain, Numeric, Taxonomy
-from .exceptions import DomainError
-from .hierarchy import Blue, Tree
-from .release import QueryResult, parse
-from .rows import build_frame, count_rows
+from .. import hierarchy
+from .._arrays import running_sums
+from .._base import PrivateEstimator, match_rows, warn_of_emptiness
+from .._random import sampling_generator
+from .._validation import as_level, as_sample_size
+from ..domain import Categorical, Numeric
+from ..exceptions import DomainError
+from ..hierarchy import Blue
+from ..release import QueryResult, parse
+from ..rows import build_frame, count_rows
+from .design import Plan, budget_parts, cover_variances, level_table, sum_variance
+from .inputs import as_list, as_table, declared_attribute, only_attribute, position_of
 
 __all__ = ["RangeTreeHistogram"]
 
-# Positions closer than this (in bins) to an edge are on the edge, as in `skdp.queries`.
-_EDGE = 1e-9
 # A histogram with more bins is drawn in groups of bins.
 _MAX_BARS = 512
-# More bars than this get a band instead of a line each.
-_MAX_WHISKERS = 60
-_BAND = {"color": "black", "alpha": 0.35, "linewidth": 0}
-# Branching of the tree where a budget is prescribed but no tree: near the best of all uniform ones.
-_DEFAULT_BRANCHING = 16
-# Power mean that "lengths" are planned for if counts are not negative: found by trial on the five
-# histograms of benchmarks/trees.py, between the mean (1) and the geometric mean (0).
-_NON_NEGATIVE_POWER = 0.25
-
-
-class _Design(NamedTuple):
-    """What will be measured: public, known before a value is read."""
-
-    tree: Tree
-    # Code of the attribute at each position of the tree.
-    codes: np.ndarray
-    # Share of epsilon of each node, in millionths.
-    shares: np.ndarray
 
 
 class RangeTreeHistogram(PrivateEstimator):
     """Private histogram of one attribute, accurate for ranges of all lengths.
 
-    Besides the bins, sums of consecutive bins are counted with noise, in a tree; the counts are
-    then made consistent by weighted least squares. A long range is read from few large nodes
-    instead of many small ones, and every node gains from its relatives. Which levels to count and
-    how to divide epsilon among them is chosen by the closed-form variance before anything is read.
+    Besides the bins, groups of consecutive bins are counted with noise, in a tree. The counts are
+    then made consistent by weighted least squares. A long range is the sum of a few large nodes
+    instead of many small ones, and consistency makes every node more accurate. The levels to count
+    and their shares of epsilon minimise the closed-form variance, before any data is read.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        All of one ``fit``.
+        Privacy budget spent by one call of ``fit``.
     domain : Domain, Numeric or Categorical, default=None
         Public values of the one attribute. One of ``domain`` and ``bounds`` is required.
     bounds : (float, float), default=None
@@ -82,7 +64,7 @@ class RangeTreeHistogram(PrivateEstimator):
     workload : {"lengths", "all", "quantiles"}, int or sequence of int, default="lengths"
         Ranges that "auto" plans for. "lengths": 1, 2, 4, 8, ... bins, none neglected; "all":
         every range alike; "quantiles": ranges from the first bin on; an integer: ranges of at
-        most so many bins; a sequence: ranges of these lengths.
+        most that many bins; a sequence: ranges of these lengths.
     consistency : {"blue", "iterative"} or None, default="blue"
         "blue" is exact weighted least squares in two passes, "iterative" the algorithm of the
         GBLUE paper (the same up to its tolerance of 1e-6 records, and slower), None answers
@@ -92,11 +74,11 @@ class RangeTreeHistogram(PrivateEstimator):
         Much more accurate where many bins are empty; no longer unbiased. "auto" then plans
         "lengths" with more weight on short ranges, because the bound helps long ranges most.
     max_contributions : int, default=None
-        How many rows of each person count at most, drawn in secret; epsilon is then that of the
-        person. Needs ``unit``. None: epsilon is that of one row.
+        Keep at most this many rows of each person, chosen secretly; epsilon then protects the
+        person. Needs ``unit``. None: epsilon protects one row.
     unit : str, default=None
-        Column of the data, not of the domain, that tells whose a row is. Rows without a value in
-        it are skipped.
+        Column of the data, not of the domain, that identifies the person a row belongs to. Rows
+        without a value in it are skipped.
     ledger : PrivacyLedger, default=None
         Charged before any value is read.
     random_state : int or None, default=None
@@ -129,8 +111,8 @@ class RangeTreeHistogram(PrivateEstimator):
     *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain,
     tree, budget. *Released*: one noisy count for each measured node. *Cost*: a record is counted
     by the nodes of one path from the root to a leaf, whose shares sum to epsilon at most. The
-    paper spends the same epsilon on every level, the root included, needs many sweeps, and
-    proves convergence incompletely; the limit is the same.
+    paper spends the same epsilon on every level, including the root, needs many sweeps, and its
+    proof of convergence is incomplete; the limit is the same.
 
     References
     ----------
@@ -210,10 +192,10 @@ class RangeTreeHistogram(PrivateEstimator):
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
         rows, domain = match_rows(
-            _as_table(X), None, self._declared(), None, lazy=True, unit=self._unit()
+            as_table(X), None, self._declared(), None, lazy=True, unit=self._unit()
         )
-        design = self._design(_only(domain))
-        parts = _parts(design, self._record_epsilon())
+        design = self._plan().design_of(only_attribute(domain))
+        parts = budget_parts(design, self._record_epsilon())
         loss, source = self._spend(parts)
 
         counts = count_rows(rows, domain, self._contributions(loss, source, rows, domain)).dense()
@@ -227,7 +209,7 @@ class RangeTreeHistogram(PrivateEstimator):
         blue = Blue(design.tree, noisy.variances)
         estimates = self._estimate(blue, noisy.values)
 
-        self._remember_columns(_as_table(X), rows)
+        self._remember_columns(as_table(X), rows)
         self._library = rows.library
         self.domain_ = domain
         self.tree_ = design.tree
@@ -280,93 +262,15 @@ class RangeTreeHistogram(PrivateEstimator):
             raise ValueError(f"bounds must be a pair (low, high), got {self.bounds!r}.") from None
         return Numeric(low, high, self.bins)
 
-    def _design(self, attribute: Any) -> _Design:
-        """Tree and budget, from public facts alone."""
-        check_choice(self.consistency, "consistency", ("blue", "iterative", None))
-        if not isinstance(self.non_negative, bool | np.bool_):
-            raise TypeError(f"non_negative must be True or False, got {self.non_negative!r}.")
-        if self.non_negative and self.consistency is None:
-            raise ValueError(
-                "non_negative=True divides each count among the children, so it needs "
-                "consistency='blue' or 'iterative'."
-            )
-        tree, codes = self._tree(attribute)
-        shares = self._shares(tree)
-        if attribute.nullable:
-            tree, shares = hierarchy.with_extra_bin(tree, shares)
-            codes = np.append(codes, attribute.n_values)
-        millionths = hierarchy.exact_shares(tree, shares)
-        if self.consistency is None and (millionths[tree.leaves] == 0).any():
-            raise ValueError(
-                "Without consistency every bin is answered from its own count, so the leaves "
-                "need a share of epsilon."
-            )
-        return _Design(tree, codes, millionths)
-
-    def _tree(self, attribute: Any) -> tuple[Tree, np.ndarray]:
-        """Tree over the values of the attribute, and the code at each of its positions."""
-        n = attribute.n_values
-        codes = np.arange(n)
-        given = self.tree
-        if given is None and isinstance(attribute, Categorical):
-            given = attribute.taxonomy
-        if given is not None and not is_word(self.branching, "auto"):
-            raise ValueError(
-                f"branching={self.branching!r} makes a tree, but there is one already: give tree "
-                "(or a taxonomy) or branching."
-            )
-        if isinstance(given, Taxonomy):
-            if isinstance(attribute, Categorical):
-                # Its leaves are the categories, in an order of their own.
-                given, codes = Categorical(attribute.categories, taxonomy=given).hierarchy()
-            tree = Tree.from_parents(given.parents)
-        elif given is not None:
-            tree = _own(given) if isinstance(given, Tree) else Tree.from_intervals(given)
-        elif isinstance(attribute, Categorical) and not attribute.ordered:
-            tree = hierarchy.level_tree(n, [n])
-        elif not is_word(self.branching, "auto"):
-            tree = hierarchy.balanced_tree(n, self.branching)
-        elif is_word(self.budget, "auto"):
-            tree = hierarchy.level_tree(n, hierarchy.plan_levels(n, self._workload(n)).counts)
-        else:
-            tree = hierarchy.balanced_tree(n, _DEFAULT_BRANCHING)
-        if (np.sort(codes) != np.arange(n)).any():
-            raise ValueError("The leaves of the taxonomy must be the categories, each once.")
-        if tree.n_bins != n:
-            raise ValueError(
-                f"The tree has {tree.n_bins} bins, but the attribute has {n} values (without the "
-                "missing cell, which is added)."
-            )
-        return tree, codes
-
-    def _shares(self, tree: Tree) -> np.ndarray:
-        budget = self.budget
-        if isinstance(budget, str):
-            if budget == "auto":
-                return hierarchy.optimal_shares(tree, self._workload(tree.n_bins))
-            if budget == "uniform":
-                return hierarchy.uniform_shares(tree)
-            if budget == "geometric":
-                return hierarchy.geometric_shares(tree)
-            if budget == "cube-root":
-                return hierarchy.cube_root_shares(tree, hierarchy.range_usage(tree))
-        else:
-            shares = np.asarray(budget, dtype=np.float64)
-            if shares.shape == (tree.n_levels,):
-                return hierarchy.level_shares(tree, shares)
-            if shares.shape == (tree.n_nodes,):
-                return shares
-        raise ValueError(
-            "budget must be 'auto', 'uniform', 'geometric', 'cube-root', or hold one share for "
-            f"each of the {tree.n_levels} levels or {tree.n_nodes} nodes of the tree, got "
-            f"{budget!r}."
+    def _plan(self) -> Plan:
+        return Plan(
+            self.tree,
+            self.branching,
+            self.budget,
+            self.workload,
+            self.consistency,
+            self.non_negative,
         )
-
-    def _workload(self, n_bins: int) -> hierarchy.Workload:
-        workload = hierarchy.as_workload(self.workload, n_bins)
-        if self.non_negative and is_word(self.workload, "lengths"):
-            return hierarchy.Workload(workload.lengths, workload.weights, _NON_NEGATIVE_POWER)
-        return workload
 
     def plan(self, by: str = "length") -> pd.DataFrame:
         """Expected error, or the division of epsilon, before anything is spent or read.
@@ -391,19 +295,19 @@ class RangeTreeHistogram(PrivateEstimator):
         DomainError, ValueError
             As ``fit``.
         """
-        attribute = _only_declared(self._declared())
+        attribute = declared_attribute(self._declared())
         epsilon = self._record_epsilon()
-        design = self._design(attribute)
+        design = self._plan().design_of(attribute)
         if by == "level":
-            return _level_table(design, epsilon)
+            return level_table(design, epsilon)
         if by != "length":
             raise ValueError(f"by must be 'length' or 'level', got {by!r}.")
         n = attribute.n_values
-        workload = self._workload(n)
+        workload = self._plan().workload_of(n)
         variances = hierarchy.measured_variances(design.shares, epsilon)
         blue = Blue(design.tree, variances)
         if self.consistency is None:
-            means = _cover_variances(blue, workload, n)
+            means = cover_variances(blue, workload, n)
         else:
             means = hierarchy.workload_variances(blue, workload, n_bins=n)
         lengths = np.minimum(workload.lengths, n)
@@ -416,7 +320,7 @@ class RangeTreeHistogram(PrivateEstimator):
             }
         )
 
-    # -- questions
+    # -- queries
 
     def count(
         self, query: Any = None, *, return_interval: bool = False, level: float = 0.95
@@ -450,10 +354,10 @@ class RangeTreeHistogram(PrivateEstimator):
         level = as_level(level)
         if not return_interval and self._has_shortcut(query):
             start, stop = self._positions(query)
-            running = np.concatenate([[0.0], np.cumsum(self._bin_counts())])
+            running = running_sums(self._bin_counts())
             at = np.arange(len(running))
             return np.interp(stop, at, running) - np.interp(start, at, running)
-        queries, several = _listed(query)
+        queries, several = as_list(query)
         if return_interval:
             results = [self._answer(self._leaf_weights(q), level) for q in queries]
             return results if several else results[0]
@@ -477,7 +381,7 @@ class RangeTreeHistogram(PrivateEstimator):
         check_is_fitted(self)
         if self._has_shortcut(query):
             return np.sqrt(self.blue_.range_variances(*self._positions(query)))
-        queries, several = _listed(query)
+        queries, several = as_list(query)
         errors = [self._std(self._leaf_weights(q)) for q in queries]
         return np.array(errors, dtype=np.float64) if several else errors[0]
 
@@ -551,7 +455,7 @@ class RangeTreeHistogram(PrivateEstimator):
             codes = [attribute.index_of(value) + 1 for value in given.ravel().tolist()]
             position = np.array(codes, dtype=np.float64).reshape(given.shape)
         else:
-            position = _position(attribute, np.asarray(x, dtype=np.float64), closed=True)
+            position = position_of(attribute, np.asarray(x, dtype=np.float64), closed=True)
         share = np.interp(position, np.arange(len(running)), running / running[-1])
         return share if np.ndim(x) else float(share)
 
@@ -566,7 +470,7 @@ class RangeTreeHistogram(PrivateEstimator):
             missing cell, if any, is the last row.
         """
         check_is_fitted(self)
-        attribute = _only(self.domain_)
+        attribute = only_attribute(self.domain_)
         missing = [None] * attribute.nullable
         columns: dict[str, Any]
         if isinstance(attribute, Numeric):
@@ -620,7 +524,7 @@ class RangeTreeHistogram(PrivateEstimator):
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
         level : float, default=0.95
-            Confidence of the band, for each bar by itself. Bars of many bins (there are at most
+            Confidence of the band, for each bar separately. Bars of many bins (there are at most
             512) have the exact error of their sum.
 
         Returns
@@ -632,11 +536,11 @@ class RangeTreeHistogram(PrivateEstimator):
         ImportError
             If matplotlib is missing.
         """
-        from .plotting import PlotAxis, plot_view
+        from ..plotting import PlotAxis, plot_intervals, plot_view
 
         check_is_fitted(self)
         level = as_level(level)
-        attribute = _only(self.domain_)
+        attribute = only_attribute(self.domain_)
         numeric = isinstance(attribute, Numeric)
         n = attribute.n_values
         at = np.arange(0, n, -(-n // _MAX_BARS) if numeric else 1)
@@ -653,12 +557,7 @@ class RangeTreeHistogram(PrivateEstimator):
         low = counts - half
         if self.non_negative:
             low = np.maximum(low, 0.0)
-        if len(at) > _MAX_WHISKERS:
-            bars = slice(0, len(where) - 1)
-            ax.stairs((counts + half)[bars], borders, baseline=low[bars], fill=True, **_BAND)
-        else:
-            middles = _middles(borders, attribute.nullable, numeric)
-            ax.vlines(middles, low, counts + half, color="black", linewidth=1.0)
+        plot_intervals(ax, axis, low, counts + half)
         return ax
 
     # -- parts of the answers
@@ -685,7 +584,7 @@ class RangeTreeHistogram(PrivateEstimator):
 
     def _std(self, leaf_weights: np.ndarray) -> float:
         if self.consistency is None:
-            return math.sqrt(_sum_variance(self._node_weights(leaf_weights), self.blue_))
+            return math.sqrt(sum_variance(self._node_weights(leaf_weights), self.blue_))
         return math.sqrt(self.blue_.query_variance(leaf_weights))
 
     def _answer(self, leaf_weights: np.ndarray, level: float) -> QueryResult:
@@ -708,7 +607,7 @@ class RangeTreeHistogram(PrivateEstimator):
                 "the interval cut at 0 and widened to hold the value"
             )
         if ((leaf_weights > 0) & (leaf_weights < 1)).any():
-            guarantee += "; what is covered in part counts in proportion, which is taken as true"
+            guarantee += "; a partly covered bin counts in proportion, which is assumed exact"
         return QueryResult(value, std, low, high, guarantee + ".")
 
     def _has_shortcut(self, query: Any) -> bool:
@@ -733,8 +632,8 @@ class RangeTreeHistogram(PrivateEstimator):
             raise ValueError(
                 f"The range from {low:g} to {high:g} is reversed. Write the lower end first."
             )
-        start = _position(attribute, ends[:, 0], closed=False)
-        stop = _position(attribute, ends[:, 1], closed=True)
+        start = position_of(attribute, ends[:, 0], closed=False)
+        stop = position_of(attribute, ends[:, 1], closed=True)
         return start, np.maximum(stop, start)
 
     def _bin_counts(self, *, positive: bool = False) -> np.ndarray:
@@ -772,7 +671,7 @@ class RangeTreeHistogram(PrivateEstimator):
             )
         else:
             std = np.sqrt(self.blue_.range_variances(edges[:-1], edges[1:]))
-        # The law of one bar in the middle stands for all: they differ in scale, hardly in shape.
+        # One bar in the middle gives the shape for all: they differ mainly in scale.
         middle = (len(edges) - 1) // 2
         weights = np.zeros(len(self.codes_))
         weights[edges[middle] : edges[middle + 1]] = 1.0
@@ -782,7 +681,7 @@ class RangeTreeHistogram(PrivateEstimator):
         return std * (reference / self._std(weights))
 
     def _ordered(self, what: str) -> Any:
-        attribute = _only(self.domain_)
+        attribute = only_attribute(self.domain_)
         if isinstance(attribute, Categorical) and not attribute.ordered:
             raise ValueError(
                 f"The categories of {self.domain_.names[0]!r} have no order, so there are no "
@@ -792,129 +691,8 @@ class RangeTreeHistogram(PrivateEstimator):
 
     def _running(self) -> np.ndarray:
         """Running sums of the non-negative estimates over the codes, the missing cell left out."""
-        attribute = _only(self.domain_)
+        attribute = only_attribute(self.domain_)
         counts = self._by_code(self._bin_counts(positive=True))[: attribute.n_values]
         if not counts.sum() > 0:
             counts = np.ones(len(counts))
-        return np.concatenate([[0.0], np.cumsum(counts)])
-
-
-def _own(tree: Tree) -> Tree:
-    """A checked copy of a tree, without what is derived from it: nobody else has hold of it."""
-    return Tree(tree.parent, tree.lower, tree.upper, tree.order)
-
-
-def _as_table(X: Any) -> Any:
-    """One column as a table; everything else as it is."""
-    if hasattr(X, "to_frame") and not hasattr(X, "columns"):
-        return X.to_frame()
-    if isinstance(X, np.ndarray) and X.ndim == 1:
-        return X[:, None]
-    if isinstance(X, list | tuple) and X and not any(np.ndim(value) for value in X):
-        return [[value] for value in X]
-    return X
-
-
-def _only(domain: Domain) -> Any:
-    if len(domain.names) != 1:
-        raise DomainError(
-            f"A RangeTreeHistogram has one attribute, but there are {len(domain.names)}: "
-            f"{list(domain.names)[:8]}. Select a column, and declare its domain alone."
-        )
-    return domain.attributes[0]
-
-
-def _only_declared(declared: Any) -> Any:
-    """The attribute, before there are rows to name it."""
-    if isinstance(declared, Domain):
-        return _only(declared)
-    if isinstance(declared, Numeric | Categorical):
-        return declared
-    if isinstance(declared, list | tuple) and len(declared) == 1:
-        return declared[0]
-    raise TypeError(
-        f"domain must be a Domain of one column, a Numeric or a Categorical, got {declared!r}."
-    )
-
-
-def _listed(query: Any) -> tuple[list[Any], bool]:
-    """The queries, and whether there may be several: a list, or an array of ranges."""
-    if isinstance(query, np.ndarray):
-        return [tuple(ends) for ends in query.tolist()], True
-    return (query, True) if isinstance(query, list) else ([query], False)
-
-
-def _position(attribute: Numeric, values: np.ndarray, *, closed: bool) -> np.ndarray:
-    """Values as positions in bins, clipped; ``closed`` counts an integer itself as passed."""
-    if np.isnan(values).any():
-        raise ValueError("NaN is no end of a range; use an infinity for an open end.")
-    if attribute.integer:
-        values = np.floor(values) + 1 if closed else np.ceil(values)
-    position = np.interp(values, attribute.edges, np.arange(attribute.n_values + 1))
-    nearest = np.round(position)
-    return np.where(np.abs(position - nearest) < _EDGE, nearest, position)
-
-
-def _sum_variance(weights: np.ndarray, blue: Blue) -> float:
-    used = weights != 0
-    return float(weights[used] ** 2 @ blue.noise_variances[used])
-
-
-def _cover_variances(blue: Blue, workload: hierarchy.Workload, n_bins: int) -> np.ndarray:
-    """Mean variances without consistency, over some positions for each length."""
-    limit = int(np.clip(1_000_000 // blue.tree.n_nodes, 2, 64))
-    means = []
-    for length in np.minimum(workload.lengths, n_bins).tolist():
-        start = workload.positions(length, n_bins, limit)
-        weights = blue.tree.overlaps(start, start + length)
-        covers = [hierarchy.cover_weights(blue.tree, blue.measured, column) for column in weights.T]
-        means.append(np.mean([_sum_variance(cover, blue) for cover in covers]))
-    return np.array(means)
-
-
-def _level_budgets(design: _Design) -> list[np.ndarray]:
-    """Different shares on each level, apart from those of leaves above the last level."""
-    tree = design.tree
-    early = tree.is_leaf & (tree.depth < tree.n_levels - 1)
-    return [
-        np.unique(design.shares[(tree.depth == depth) & ~early]) for depth in range(tree.n_levels)
-    ]
-
-
-def _parts(design: _Design, epsilon: Fraction) -> dict[str, Fraction]:
-    """Epsilon by level where each level has one budget, else in one piece."""
-    budgets = _level_budgets(design)
-    if all(len(shares) == 1 for shares in budgets):
-        sizes = np.diff(design.tree.level_starts)
-        millionths = {
-            f"level {level} ({size} node{'s' if size > 1 else ''})": int(shares[0])
-            for level, (size, shares) in enumerate(zip(sizes, budgets, strict=True))
-            if shares[0]
-        }
-        if sum(millionths.values()) == 10**6:
-            return {name: epsilon * Fraction(k, 10**6) for name, k in millionths.items()}
-    return {"tree": epsilon}
-
-
-def _level_table(design: _Design, epsilon: Fraction) -> pd.DataFrame:
-    tree = design.tree
-    largest = [shares.max() if len(shares) else 0 for shares in _level_budgets(design)]
-    with np.errstate(invalid="ignore"):
-        std = np.sqrt(hierarchy.measured_variances(np.array(largest), epsilon))
-    return pd.DataFrame(
-        {
-            "level": np.arange(tree.n_levels),
-            "nodes": np.diff(tree.level_starts),
-            "epsilon": [float(epsilon * Fraction(int(k), 10**6)) for k in largest],
-            "noise_std": std,
-        }
-    )
-
-
-def _middles(borders: np.ndarray, missing: bool, numeric: bool) -> np.ndarray:
-    """Where the bars of `plot_view` stand."""
-    middles = (borders[:-1] + borders[1:]) / 2
-    if not missing:
-        return middles
-    strip = max((borders[-1] - borders[0]) / 20, 0.0 if numeric else borders[1] - borders[0])
-    return np.append(middles, borders[-1] + strip / 2)
+        return running_sums(counts)

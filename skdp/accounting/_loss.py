@@ -1,0 +1,273 @@
+"""The privacy loss of one release: an exact epsilon with named parts."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+from .._validation import as_epsilon, as_fraction
+
+__all__ = ["PrivacyLoss"]
+
+NEIGHBOURS = "add or remove one record"
+
+
+def neighbours(max_contributions: int | None = None) -> str:
+    """What a guarantee protects: one record, or one person with a bound on the records."""
+    if max_contributions is None:
+        return NEIGHBOURS
+    return f"add or remove one person ({at_most(max_contributions)})"
+
+
+def at_most(max_contributions: int) -> str:
+    return f"at most {max_contributions} record{'s' * (max_contributions > 1)} of each"
+
+
+def exact_text(value: Fraction) -> str:
+    """Write a decimal if one with at most 6 significant digits is exact, else a fraction."""
+    decimal = f"{float(value):.6g}"
+    return decimal if Fraction(decimal) == value else str(value)
+
+
+def short_text(value: Fraction) -> str:
+    """Short text for display; ``~`` marks rounded numbers."""
+    exact = exact_text(value)
+    return exact if len(exact) <= 12 else f"~{float(value):.6g}"
+
+
+def parts_text(parts: Mapping[str, Fraction]) -> str:
+    return ", ".join(f"{name}={short_text(value)}" for name, value in parts.items())
+
+
+class PrivacyLoss:
+    """The epsilon of one release, exact, with named parts that add up to it.
+
+    Parameters
+    ----------
+    epsilon : number or Fraction
+        Positive. Read as the decimal that was written: 0.1 is 1/10.
+    parts : mapping of str to number, default=None
+        What epsilon is spent on, in order; non-negative, with sum exactly ``epsilon``. None
+        stands for one part, ``{"total": epsilon}``.
+    seeded : bool, default=False
+        The noise comes from a seed: an experiment, without any guarantee.
+    max_contributions : int, default=None
+        Largest number of records of each person that count; epsilon then protects the person.
+        None: epsilon protects one record.
+
+    Attributes
+    ----------
+    epsilon : Fraction
+    parts : read-only mapping of str to Fraction
+    seeded : bool
+    max_contributions : int or None
+    neighbours : str
+        What the guarantee protects: the presence of one record, or of one person.
+    of_record : PrivacyLoss
+        Loss of one record, which scales the noise: the loss over ``max_contributions``.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is not positive and finite, or the parts do not sum to it.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> loss = PrivacyLoss(0.3, {"cuts": Fraction(2, 10), "counts": Fraction(1, 10)})
+    >>> loss + PrivacyLoss(0.1, {"counts": 0.1})
+    PrivacyLoss(epsilon=0.4, parts: cuts=0.2, counts=0.2)
+    """
+
+    __slots__ = ("_epsilon", "_max_contributions", "_parts", "_seeded")
+
+    _epsilon: Fraction
+    _parts: Mapping[str, Fraction]
+    _seeded: bool
+    _max_contributions: int | None
+
+    def __init__(
+        self,
+        epsilon: Any,
+        parts: Mapping[str, Any] | None = None,
+        *,
+        seeded: bool = False,
+        max_contributions: int | None = None,
+    ) -> None:
+        total = as_epsilon(epsilon)
+        if max_contributions is not None and not (
+            isinstance(max_contributions, int) and max_contributions >= 1
+        ):
+            raise ValueError(
+                f"max_contributions must be None or at least 1, got {max_contributions!r}."
+            )
+        if parts is None:
+            exact = {"total": total}
+        else:
+            exact = {
+                str(name): as_fraction(value, f"part {name!r}") for name, value in parts.items()
+            }
+            if any(value < 0 for value in exact.values()):
+                raise ValueError(f"No part may be negative, got {parts_text(exact)}.")
+            found = sum(exact.values(), Fraction(0))
+            if found != total:
+                given = ", ".join(f"{name}={exact_text(value)}" for name, value in exact.items())
+                raise ValueError(
+                    f"The parts must sum to epsilon={exact_text(total)} exactly, but "
+                    f"{given or 'no part at all'} sums to {exact_text(found)}. "
+                    "Divide epsilon as a Fraction, or give decimals that add up."
+                )
+        object.__setattr__(self, "_epsilon", total)
+        object.__setattr__(self, "_parts", MappingProxyType(exact))
+        object.__setattr__(self, "_seeded", bool(seeded))
+        object.__setattr__(self, "_max_contributions", max_contributions)
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The whole loss."""
+        return self._epsilon
+
+    @property
+    def parts(self) -> Mapping[str, Fraction]:
+        """Named parts of the loss."""
+        return self._parts
+
+    @property
+    def seeded(self) -> bool:
+        """Whether a seed drew the noise, which voids the guarantee."""
+        return self._seeded
+
+    @property
+    def max_contributions(self) -> int | None:
+        """Largest number of records of each person that count; None if the unit is the record."""
+        return self._max_contributions
+
+    @property
+    def neighbours(self) -> str:
+        """What the guarantee protects."""
+        return neighbours(self._max_contributions)
+
+    @property
+    def of_record(self) -> PrivacyLoss:
+        """The loss of one record."""
+        most = self._max_contributions
+        if most is None:
+            return self
+        parts = {name: value / most for name, value in self._parts.items()}
+        return PrivacyLoss(self._epsilon / most, parts, seeded=self._seeded)
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"PrivacyLoss is frozen: {name!r} cannot be set.")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"PrivacyLoss is frozen: {name!r} cannot be deleted.")
+
+    # A plain state rather than __reduce__ with a function: skops restores nothing else.
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "epsilon": self._epsilon,
+            "parts": dict(self._parts),
+            "seeded": self._seeded,
+            "max_contributions": self._max_contributions,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Checked like what a caller gives.
+        self.__init__(**state)  # type: ignore[misc]
+
+    def __copy__(self) -> PrivacyLoss:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PrivacyLoss:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PrivacyLoss):
+            return NotImplemented
+        return (
+            self._epsilon == other._epsilon
+            and dict(self._parts) == dict(other._parts)
+            and self._seeded == other._seeded
+            and self._max_contributions == other._max_contributions
+        )
+
+    def __hash__(self) -> int:
+        parts = frozenset(self._parts.items())
+        return hash((self._epsilon, parts, self._seeded, self._max_contributions))
+
+    def __add__(self, other: object) -> PrivacyLoss:
+        """Sequential composition: both releases read the same records."""
+        if not isinstance(other, PrivacyLoss):
+            return NotImplemented
+        most = self._max_contributions
+        if (most is None) != (other._max_contributions is None):
+            raise ValueError(
+                "The loss of a record and that of a person do not add up. Bound the contributions "
+                "of both releases, or of none."
+            )
+        parts = dict(self._parts)
+        for name, value in other._parts.items():
+            parts[name] = parts.get(name, Fraction(0)) + value
+        return PrivacyLoss(
+            self._epsilon + other._epsilon,
+            parts,
+            seeded=self._seeded or other._seeded,
+            max_contributions=most and max(most, other._max_contributions or 1),
+        )
+
+    def __mul__(self, times: object) -> PrivacyLoss:
+        """The loss of ``times`` such releases, a positive integer."""
+        if isinstance(times, bool) or not isinstance(times, int):
+            return NotImplemented
+        if times < 1:
+            raise ValueError(f"A loss can be repeated 1, 2, ... times, got {times}.")
+        parts = {name: value * times for name, value in self._parts.items()}
+        return PrivacyLoss(
+            self._epsilon * times,
+            parts,
+            seeded=self._seeded,
+            max_contributions=self._max_contributions,
+        )
+
+    __rmul__ = __mul__
+
+    def __float__(self) -> float:
+        return float(self._epsilon)
+
+    def __repr__(self) -> str:
+        text = f"epsilon={short_text(self._epsilon)}"
+        if list(self._parts) != ["total"]:
+            text += f", parts: {parts_text(self._parts)}"
+        if self._max_contributions is not None:
+            text += f", unit: person ({at_most(self._max_contributions)})"
+        if self._seeded:
+            text += ", seeded: no guarantee"
+        return f"PrivacyLoss({text})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td style='text-align:left'>{html.escape(name)}</td><td>{short_text(value)}</td>"
+            f"<td>{float(value / self._epsilon):.0%}</td></tr>"
+            for name, value in self._parts.items()
+        )
+        seeded = " &middot; <b>seeded: no guarantee</b>" if self._seeded else ""
+        return (
+            f"<div><b>Privacy loss &epsilon; = {short_text(self._epsilon)}</b> &middot; "
+            f"neighbours: {self.neighbours}{seeded}"
+            f"<table><thead><tr><th style='text-align:left'>part</th><th>&epsilon;</th>"
+            f"<th>share</th></tr></thead><tbody>{rows}</tbody></table></div>"
+        )
+
+
+# Pickles of earlier versions call it.
+def loss_from_state(
+    epsilon: Fraction,
+    parts: dict[str, Fraction],
+    seeded: bool,
+    max_contributions: int | None = None,
+) -> PrivacyLoss:
+    return PrivacyLoss(epsilon, parts, seeded=seeded, max_contributions=max_contributions)

@@ -1,0 +1,164 @@
+"""The stores of a ledger that are not files: detached, in memory, and prepaid."""
+
+from __future__ import annotations
+
+import os
+import threading
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NoReturn
+
+from .._random import process_mark
+from ..exceptions import LedgerError
+from ._entries import Entry, refuse_other_unit, within
+from ._file_store import FileStore
+
+
+class DetachedStore:
+    """Replaces a ledger in a pickle: it has the name and cannot be charged."""
+
+    path = None
+
+    def __init__(self, name: str | None) -> None:
+        self.name = name
+
+    def _refuse(self) -> NoReturn:
+        named = "" if self.name is None else f" {self.name!r}"
+        raise LedgerError(
+            f"The ledger{named} of this estimator is not here: pickles (files, or estimators sent "
+            "to worker processes) contain no ledger that lives in memory, and pickles of fitted "
+            "estimators contain none at all. Nothing was spent. Attach the real one, "
+            "est.set_params(ledger=...). "
+            "For worker processes (n_jobs=2) give the ledger a file, "
+            "PrivacyLedger(epsilon, path=...), which all processes can charge, and send them "
+            "clone(est), which is not fitted; or use threads, or n_jobs=1."
+        )
+
+    @property
+    def total(self) -> Fraction | None:
+        self._refuse()
+
+    def charge(self, entry: Entry) -> None:
+        self._refuse()
+
+    def spent(self) -> Fraction:
+        self._refuse()
+
+    def entries(self) -> tuple[Entry, ...]:
+        self._refuse()
+
+
+class MemoryStore:
+    """Charges in the memory of one process."""
+
+    path = None
+
+    def __init__(self, total: Fraction | None, name: str | None) -> None:
+        self.total = total
+        self.name = name
+        # Not the process id alone, which a later process may get again.
+        self._process = process_mark()
+        self._lock = threading.Lock()
+        # Replaced as a whole under the lock, so that readers need no lock: after a fork the
+        # copied lock may be held by a thread that does not exist in the child.
+        self._state: tuple[Fraction, tuple[Entry, ...]] = (Fraction(0), ())
+
+    def charge(self, entry: Entry) -> None:
+        if process_mark() != self._process:
+            raise LedgerError(
+                f"This ledger lives in the memory of process {self._process[0]}; process "
+                f"{os.getpid()} "
+                "has only a copy of it, and what it spends would be lost. Nothing was spent. "
+                "Give the ledger a file, PrivacyLedger(epsilon, path=...), which all processes "
+                "can charge, or run in threads."
+            )
+        with self._lock:
+            spent, entries = self._state
+            # One entry is enough: all have the same unit.
+            if any(other.unit != entry.unit for other in entries[:1]):
+                refuse_other_unit(entry)
+            after = within(self.total, spent, entry.loss.epsilon)
+            self._state = (after, (*entries, entry))
+
+    def spent(self) -> Fraction:
+        return self._state[0]
+
+    def entries(self) -> tuple[Entry, ...]:
+        return self._state[1]
+
+
+class PrepaidStore:
+    """Accepts charges that ``store`` has already been charged with, up to ``left``.
+
+    Anything beyond that is charged to ``store``, so that a search whose fits cost more than it
+    planned for still pays for them.
+    """
+
+    def __init__(self, store: Store, left: Fraction) -> None:
+        self.store = store
+        self._left = left
+        self._lock = threading.Lock()
+        self._process = process_mark()
+
+    def charge(self, entry: Entry) -> None:
+        with self._lock:
+            if entry.loss.epsilon <= self._left:
+                self._left -= entry.loss.epsilon
+                return
+        self.store.charge(entry)
+
+    def exhaust(self) -> None:
+        with self._lock:
+            self._left = Fraction(0)
+
+    @property
+    def base(self) -> Store:
+        """The store that is charged in the end."""
+        return base_of(self.store)
+
+    @property
+    def name(self) -> str | None:
+        return self.store.name
+
+    @property
+    def path(self) -> Path | None:
+        return self.store.path
+
+    @property
+    def total(self) -> Fraction | None:
+        return self.store.total
+
+    def spent(self) -> Fraction:
+        return self.store.spent()
+
+    def entries(self) -> tuple[Entry, ...]:
+        return self.store.entries()
+
+    def __getstate__(self) -> dict[str, Any]:
+        store = for_travel(self.store)
+        return {"store": store, "_left": self._left, "_process": self._process}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+        if self._process == process_mark():
+            # A copy that went to a worker process for a fit of the search, and came back with
+            # what was fitted: the search cannot settle it.
+            self._left = Fraction(0)
+
+
+def base_of(store: Store) -> Store:
+    return store.base if isinstance(store, PrepaidStore) else store
+
+
+def for_travel(store: Store) -> Store:
+    """What is pickled of a store: all of a file store, and only the name of a memory store.
+
+    A copy of a memory store would not see what the original spends, and each could spend the whole
+    budget. It refuses when it is charged and not when it is pickled, because joblib hides errors
+    raised while pickling behind one of its own.
+    """
+    return DetachedStore(store.name) if isinstance(store, MemoryStore) else store
+
+
+Store = DetachedStore | MemoryStore | PrepaidStore | FileStore

@@ -1,0 +1,466 @@
+"""Audit cases of the estimators and of the private scores, on data sets of a few records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.tree import DecisionTreeClassifier
+
+from ..classification import (
+    DiffGenTransformer,
+    PrivPfCClassifier,
+    PrivPfCTransformer,
+    ProjectedHistogramTransformer,
+)
+from ..cluster import DPKMeans
+from ..compose import PrivateClassifier
+from ..datacube import DataCube
+from ..domain import Categorical, Domain, Numeric
+from ..histogram import RangeTreeHistogram
+from ..model_selection import (
+    PrivateGridSearchCV,
+    private_accuracy,
+    private_confusion_matrix,
+    private_mse,
+)
+from ..preprocessing import PrivateQuantileClipper, PrivateStandardScaler
+from ..selection import DPTopKSelector
+from ..synthesis import (
+    GridSynthesizer,
+    HDPViewSynthesizer,
+    KDTreeSynthesizer,
+    PairViewSynthesizer,
+    PrivTreeSynthesizer,
+)
+from ._cases import AuditCase, audited, synopsis_features
+
+# Estimators on data sets of a few records, where one record changes most.
+
+_LINE = Domain({"x": Numeric(0, 4, bins=4)})
+_PLANE_COLUMNS: dict[str, Numeric | Categorical] = {
+    "x": Numeric(0, 3, bins=3),
+    "s": Categorical(["a", "b"]),
+}
+_PLANE = Domain(_PLANE_COLUMNS)
+_LABEL = Categorical([0, 1])
+_LINE_ROWS = pd.DataFrame({"x": [0.5, 0.5, 0.5, 2.5]})
+_PLANE_ROWS = pd.DataFrame({"x": [0.5, 0.5, 0.5, 2.5], "s": ["a", "a", "b", "b"]})
+
+
+def line_case(estimator: Any, **trials: Any) -> AuditCase:
+    """Case of a synthesizer on one column of four cells."""
+    options = {"features": synopsis_features}
+    return AuditCase(estimator, _LINE_ROWS, _LINE_ROWS.iloc[:-1], options=options, **trials)
+
+
+def plane_case(estimator: Any, **trials: Any) -> AuditCase:
+    """Case of a synthesizer on two columns of three and two cells."""
+    options = {"features": synopsis_features}
+    return AuditCase(estimator, _PLANE_ROWS, _PLANE_ROWS.iloc[:-1], options=options, **trials)
+
+
+@audited("HDPViewSynthesizer")
+def _() -> AuditCase:
+    return line_case(HDPViewSynthesizer(1.0, domain=_LINE))
+
+
+@audited("HDPViewSynthesizer, two columns")
+def _() -> AuditCase:
+    return plane_case(HDPViewSynthesizer(1.0, domain=_PLANE))
+
+
+@audited("PrivTreeSynthesizer")
+def _() -> AuditCase:
+    return line_case(PrivTreeSynthesizer(1.0, domain=_LINE))
+
+
+@audited("PrivTreeSynthesizer, two columns")
+def _() -> AuditCase:
+    return plane_case(PrivTreeSynthesizer(1.0, domain=_PLANE))
+
+
+@audited("KDTreeSynthesizer")
+def _() -> AuditCase:
+    return line_case(KDTreeSynthesizer(1.0, domain=_LINE, xi0=2, xi1=1))
+
+
+@audited("KDTreeSynthesizer, cells")
+def _() -> AuditCase:
+    return line_case(KDTreeSynthesizer(1.0, domain=_LINE, strategy="cell"))
+
+
+@audited("KDTreeSynthesizer, hierarchical")
+def _() -> AuditCase:
+    return plane_case(KDTreeSynthesizer(1.0, domain=_PLANE, strategy="hierarchical"))
+
+
+@audited("GridSynthesizer")
+def _() -> AuditCase:
+    return line_case(GridSynthesizer(1.0, domain=_LINE, rule="uniform"))
+
+
+@audited("GridSynthesizer, cells")
+def _() -> AuditCase:
+    return line_case(GridSynthesizer(1.0, domain=_LINE, rule="identity"))
+
+
+# One person with many more rows than are kept, of two kinds.
+_PERSONS = pd.DataFrame(
+    {"x": [0.5, 2.5, *[0.5] * 6, *[2.5] * 6], "who": ["ann", "bea", *["cyd"] * 12]}
+)
+
+
+def _one_person_less(dataset: pd.DataFrame, neighbour: pd.DataFrame) -> bool:
+    """Whether the neighbour is the data set without all rows of one person."""
+    gone = set(dataset["who"]) - set(neighbour["who"])
+    return len(gone) == 1 and dataset[~dataset["who"].isin(gone)].equals(neighbour)
+
+
+def _person_case(estimator: Any, **trials: Any) -> AuditCase:
+    """Case of a synthesizer on one column, whose unit of privacy is the person."""
+    estimator = estimator.set_params(max_contributions=3, unit="who")
+    options = {"features": synopsis_features, "relation": _one_person_less}
+    return AuditCase(estimator, _PERSONS, _PERSONS.iloc[:2], options=options, **trials)
+
+
+@audited("GridSynthesizer, persons")
+def _() -> AuditCase:
+    return _person_case(GridSynthesizer(1.0, domain=_LINE, rule="identity"))
+
+
+@audited("PairViewSynthesizer, persons")
+def _() -> AuditCase:
+    estimator = PairViewSynthesizer(1.0, domain=_LINE, error_share=0)
+    return _person_case(estimator, n_trials=20_000)
+
+
+def _node_features(histogram: Any) -> Any:
+    """All noisy counts of a histogram, without the estimates computed from them."""
+    return "", histogram.noisy_counts_
+
+
+def _histogram_case(**parameters: Any) -> AuditCase:
+    histogram = RangeTreeHistogram(1.0, domain=_LINE, **parameters)
+    options = {"features": _node_features}
+    return AuditCase(histogram, _LINE_ROWS, _LINE_ROWS.iloc[:-1], options=options)
+
+
+@audited("RangeTreeHistogram")
+def _() -> AuditCase:
+    return _histogram_case()
+
+
+@audited("RangeTreeHistogram, every level")
+def _() -> AuditCase:
+    # A record is in several nodes: only their counts together show what it costs.
+    return _histogram_case(branching=2, budget="uniform")
+
+
+@audited("PrivateStandardScaler")
+def _() -> AuditCase:
+    def features(scaler: Any) -> Any:
+        return np.array([scaler.mean_[0], scaler.scale_[0]])
+
+    return AuditCase(
+        PrivateStandardScaler(1.0, bounds=(0, 4)),
+        _LINE_ROWS,
+        _LINE_ROWS.iloc[:-1],
+        options={"features": features},
+    )
+
+
+@audited("PrivateQuantileClipper")
+def _() -> AuditCase:
+    def features(clipper: Any) -> Any:
+        return np.array([clipper.lower_[0], clipper.upper_[0]])
+
+    return AuditCase(
+        PrivateQuantileClipper(1.0, bounds=(0, 4), quantiles=(0.25, 0.75)),
+        _LINE_ROWS,
+        _LINE_ROWS.iloc[:-1],
+        options={"features": features},
+    )
+
+
+def _grid_features(release: Any) -> Any:
+    """The grid as a label, and all noisy counts of its cells."""
+    return str(release.grid_), release.noisy_counts_.ravel()
+
+
+def _grid_case(estimator: Any, **options: Any) -> AuditCase:
+    # Enough records for grids of several cells to be candidates. The last record is removed; its
+    # label is rare in its cell.
+    rows = pd.DataFrame({"x": [0.5] * 15 + [2.5] * 15, "s": ["a"] * 14 + ["b"] * 15 + ["a"]})
+    features = {"features": _grid_features}
+    return AuditCase(
+        estimator(1.0, domain=_PLANE, target="s", **options),
+        rows,
+        rows.iloc[:-1],
+        options=features,
+    )
+
+
+@audited("PrivPfCTransformer")
+def _() -> AuditCase:
+    return _grid_case(PrivPfCTransformer)
+
+
+@audited("PrivPfCTransformer, as in the paper")
+def _() -> AuditCase:
+    return _grid_case(PrivPfCTransformer, selection="paper")
+
+
+@audited("PrivPfCClassifier")
+def _() -> AuditCase:
+    return _grid_case(PrivPfCClassifier)
+
+
+@audited("DiffGenTransformer")
+def _() -> AuditCase:
+    return _grid_case(DiffGenTransformer, n_specializations=2)
+
+
+@audited("ProjectedHistogramTransformer")
+def _() -> AuditCase:
+    return _grid_case(ProjectedHistogramTransformer, n_attributes=1)
+
+
+@audited("DPTopKSelector")
+def _() -> AuditCase:
+    # One column is right and one constant; without the last record the lead is smaller.
+    rows = pd.DataFrame({"u": [0] * 4 + [1] * 4, "v": 0, "y": [0] * 4 + [1] * 4})
+    domain = Domain({name: Numeric(0, 1, integer=True) for name in "uv"} | {"y": _LABEL})
+    estimator = DPTopKSelector(1, 1.0, domain=domain, target="y")
+    options = {"features": lambda fitted: (tuple(fitted.selected_), *fitted.label_counts_)}
+    return AuditCase(estimator, rows, rows.iloc[:-1], options=options)
+
+
+def _cube_features(cube: DataCube) -> Any:
+    """Everything that a cube has measured."""
+    return "", np.concatenate([table.ravel() for table in cube.sources_.values()])
+
+
+@audited("DataCube")
+def _() -> AuditCase:
+    # Two sources: the record in one cell of each shifts both, and both budgets must count.
+    cube = DataCube(1.0, domain=_LINE, strategy={"x": 1, (): 1})
+    options = {"features": _cube_features}
+    return AuditCase(cube, _LINE_ROWS, _LINE_ROWS.iloc[:-1], options=options)
+
+
+@audited("DataCube, sums")
+def _() -> AuditCase:
+    cube = DataCube(1.0, domain=_PLANE, strategy="base", measure="sum", value="x", resolution=1)
+    # A record that contributes as much as any may.
+    rows = pd.DataFrame({"x": [1.0, 3.0], "s": ["a", "b"]})
+    options = {"features": _cube_features}
+    return AuditCase(cube, rows, rows.iloc[:-1], options=options)
+
+
+@audited("PairViewSynthesizer")
+def _() -> AuditCase:
+    # The published error comes from 2,000 random queries, which take long.
+    return line_case(PairViewSynthesizer(1.0, domain=_LINE), n_trials=2_000, quick_trials=300)
+
+
+@audited("PairViewSynthesizer, one column")
+def _() -> AuditCase:
+    return line_case(PairViewSynthesizer(1.0, domain=_LINE, error_share=0), n_trials=30_000)
+
+
+@audited("PairViewSynthesizer, two columns")
+def _() -> AuditCase:
+    return plane_case(PairViewSynthesizer(1.0, domain=_PLANE, error_share=0), n_trials=10_000)
+
+
+@audited("PairViewSynthesizer, choice of pairs")
+def _() -> AuditCase:
+    # Pairs are chosen where there is something to tell apart.
+    domain = _PLANE.with_attribute("z", Numeric(0, 1, integer=True))
+    rows = pd.concat([_PLANE_ROWS.assign(z=[0, 0, 1, 1])] * 600, ignore_index=True)
+    estimator = PairViewSynthesizer(1.0, domain=domain, error_share=0)
+    return AuditCase(estimator, rows, rows.iloc[:-1], options={"features": synopsis_features})
+
+
+@audited("PairViewSynthesizer, target")
+def _() -> AuditCase:
+    estimator = PairViewSynthesizer(1.0, domain=_PLANE, target="s", error_share=0)
+    return AuditCase(
+        estimator,
+        (_PLANE_ROWS[["x"]], _PLANE_ROWS["s"]),
+        (_PLANE_ROWS[["x"]].iloc[:-1], _PLANE_ROWS["s"].iloc[:-1]),
+        options={"features": synopsis_features},
+    )
+
+
+def _centroid_features(estimator: Any) -> Any:
+    """Centroids, their noisy counts, and the noisy grid, as far as there are any."""
+    counts, synopsis = estimator.cluster_counts_, estimator.synopsis_
+    return (
+        estimator.cluster_centers_.ravel(),
+        counts,
+        None if synopsis is None else synopsis_features(estimator),
+    )
+
+
+def _k_means_case(algorithm: str, **parameters: Any) -> AuditCase:
+    # The record that is removed is alone in its cluster.
+    rows = np.array([[-0.5]] * 4 + [[0.75]])
+    estimator = DPKMeans(2, 1.0, bounds=(-1, 1), algorithm=algorithm, **parameters)
+    options = {"features": _centroid_features}
+    return AuditCase(estimator, rows, rows[:-1], options=options)
+
+
+_STARTS = [[-0.5], [0.5]]
+
+
+@audited("DPKMeans")
+def _() -> AuditCase:
+    return _k_means_case("auto", n_init=2)
+
+
+@audited("DPKMeans, a grid and a round")
+def _() -> AuditCase:
+    # A round follows where many records are expected; the number declared need not be true.
+    return _k_means_case("auto", n_init=2, n_samples=200)
+
+
+@audited("DPKMeans, a tree and a round")
+def _() -> AuditCase:
+    # Nearly every release has other boxes, so only what is computed from them is compared.
+    def released(estimator: Any) -> Any:
+        return np.append(estimator.cluster_centers_.ravel(), estimator.cluster_counts_)
+
+    case = _k_means_case("auto", n_init=2, n_samples=2_000)
+    return replace(case, options={"features": released})
+
+
+@audited("DPKMeans, choice of k")
+def _() -> AuditCase:
+    case = _k_means_case("auto", n_init=2)
+    return replace(case, mechanism=case.mechanism.set_params(n_clusters=[2, 3]))
+
+
+@audited("DPKMeans, lloyd")
+def _() -> AuditCase:
+    return _k_means_case("lloyd", init=_STARTS, n_rounds=2)
+
+
+@audited("DPKMeans, lloyd-improved")
+def _() -> AuditCase:
+    return _k_means_case("lloyd-improved", init=_STARTS)
+
+
+@audited("DPKMeans, uniform-grid")
+def _() -> AuditCase:
+    return _k_means_case("uniform-grid", n_init=2)
+
+
+@audited("DPKMeans, m-estimator")
+def _() -> AuditCase:
+    return _k_means_case("m-estimator", n_init=2)
+
+
+@audited("DPKMeans, extended-grid")
+def _() -> AuditCase:
+    return _k_means_case("extended-grid", n_init=2)
+
+
+@audited("DPKMeans, hybrid")
+def _() -> AuditCase:
+    return _k_means_case("hybrid", n_init=2)
+
+
+@audited("DPKMeans, sample-aggregate")
+def _() -> AuditCase:
+    return _k_means_case("sample-aggregate")
+
+
+@audited("DPKMeans, genetic")
+def _() -> AuditCase:
+    return replace(_k_means_case("genetic"), n_trials=3_000)
+
+
+@audited("PrivateClassifier")
+def _() -> AuditCase:
+    def probabilities(estimator: Any) -> Any:
+        return estimator.predict_proba(pd.DataFrame({"x": [0.5, 1.5, 2.5]})).ravel()
+
+    release = HDPViewSynthesizer(1.0, domain=_PLANE, target="s")
+    return AuditCase(
+        PrivateClassifier(DecisionTreeClassifier(max_depth=2), release),
+        (_PLANE_ROWS[["x"]], _PLANE_ROWS["s"]),
+        (_PLANE_ROWS[["x"]].iloc[:-1], _PLANE_ROWS["s"].iloc[:-1]),
+        1.0,
+        n_trials=4_000,
+        options={"features": probabilities},
+    )
+
+
+@audited("PrivateGridSearchCV")
+def _() -> AuditCase:
+    # The candidates predict one label each, as soon as the release knows both: what remains is
+    # the choice between them.
+    search = PrivateGridSearchCV(
+        PrivateClassifier(
+            DecisionTreeClassifier(max_depth=1),
+            HDPViewSynthesizer(0.2, domain=_PLANE, target="s"),
+        ),
+        {"estimator__class_weight": [{"a": 1e9, "b": 1}, {"a": 1, "b": 1e9}]},
+        epsilon=1.0,
+    )
+    rows = pd.DataFrame({"x": [1.5] * 78})
+    labels = pd.Series(["a"] * 37 + ["b"] * 41)
+    return AuditCase(
+        search,
+        (rows, labels),
+        (rows[:-1], labels[:-1]),
+        1.2,
+        n_trials=1_500,
+        quick_trials=300,
+        options={"features": lambda search: search.best_index_},
+    )
+
+
+def _score_case(score: Callable[..., Any]) -> AuditCase:
+    # The record that is removed was predicted wrongly, by the whole range.
+    truth, guess = np.array([0, 1, 0, 1, 0]), np.array([0, 1, 0, 1, 1])
+    return AuditCase(
+        lambda data: score(*data),
+        (truth, guess),
+        (truth[:-1], guess[:-1]),
+        1.0,
+        n_trials=20_000,
+        quick_trials=2_000,
+    )
+
+
+@audited("private_accuracy")
+def _() -> AuditCase:
+    def score(truth: Any, guess: Any) -> Any:
+        result = private_accuracy(truth, guess, epsilon=1.0)
+        return np.array([result.value, result.lower, result.upper])
+
+    return _score_case(score)
+
+
+@audited("private_confusion_matrix")
+def _() -> AuditCase:
+    def score(truth: Any, guess: Any) -> Any:
+        table = private_confusion_matrix(truth, guess, labels=[0, 1], epsilon=1.0)
+        return table.to_numpy().ravel()
+
+    return _score_case(score)
+
+
+@audited("private_mse")
+def _() -> AuditCase:
+    def score(truth: Any, guess: Any) -> Any:
+        result = private_mse(truth, guess, bounds=(0, 1), epsilon=1.0)
+        return np.array([result.value, result.lower, result.upper])
+
+    return _score_case(score)

@@ -1,0 +1,5 @@
+"""A private histogram of one attribute."""
+
+from .estimator import RangeTreeHistogram
+
+__all__ = ["RangeTreeHistogram"]

@@ -1,0 +1,196 @@
+"""What a histogram will measure: the tree and the budget, from public facts alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from .. import hierarchy
+from .._validation import check_choice, is_word
+from ..domain import Categorical, Taxonomy
+from ..hierarchy import Blue, Tree
+
+# Default branching when a budget but no tree is given: near the best of all uniform trees.
+_DEFAULT_BRANCHING = 16
+# Power mean for planning "lengths" if counts are not negative: found by trial on the five
+# histograms of benchmarks/trees.py, between the mean (1) and the geometric mean (0).
+_NON_NEGATIVE_POWER = 0.25
+
+
+class Design(NamedTuple):
+    """Tree and budget: public, and known before a value is read."""
+
+    tree: Tree
+    # Code of the attribute at each position of the tree.
+    codes: np.ndarray
+    # Share of epsilon of each node, in millionths.
+    shares: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The parameters of `RangeTreeHistogram` that decide what is measured."""
+
+    tree: Any
+    branching: Any
+    budget: Any
+    workload: Any
+    consistency: Any
+    non_negative: Any
+
+    def design_of(self, attribute: Any) -> Design:
+        """Tree and budget, from public facts alone."""
+        check_choice(self.consistency, "consistency", ("blue", "iterative", None))
+        if not isinstance(self.non_negative, bool | np.bool_):
+            raise TypeError(f"non_negative must be True or False, got {self.non_negative!r}.")
+        if self.non_negative and self.consistency is None:
+            raise ValueError(
+                "non_negative=True divides each count among the children, so it needs "
+                "consistency='blue' or 'iterative'."
+            )
+        tree, codes = self.tree_of(attribute)
+        shares = self.shares_of(tree)
+        if attribute.nullable:
+            tree, shares = hierarchy.with_extra_bin(tree, shares)
+            codes = np.append(codes, attribute.n_values)
+        millionths = hierarchy.exact_shares(tree, shares)
+        if self.consistency is None and (millionths[tree.leaves] == 0).any():
+            raise ValueError(
+                "Without consistency every bin is answered from its own count, so the leaves "
+                "need a share of epsilon."
+            )
+        return Design(tree, codes, millionths)
+
+    def tree_of(self, attribute: Any) -> tuple[Tree, np.ndarray]:
+        """Tree over the values of the attribute, and the code at each of its positions."""
+        n = attribute.n_values
+        codes = np.arange(n)
+        given = self.tree
+        if given is None and isinstance(attribute, Categorical):
+            given = attribute.taxonomy
+        if given is not None and not is_word(self.branching, "auto"):
+            raise ValueError(
+                f"branching={self.branching!r} makes a tree, but there is one already: give tree "
+                "(or a taxonomy) or branching."
+            )
+        if isinstance(given, Taxonomy):
+            if isinstance(attribute, Categorical):
+                # Its leaves are the categories, in an order of their own.
+                given, codes = Categorical(attribute.categories, taxonomy=given).hierarchy()
+            tree = Tree.from_parents(given.parents)
+        elif given is not None:
+            tree = own_tree(given) if isinstance(given, Tree) else Tree.from_intervals(given)
+        elif isinstance(attribute, Categorical) and not attribute.ordered:
+            tree = hierarchy.level_tree(n, [n])
+        elif not is_word(self.branching, "auto"):
+            tree = hierarchy.balanced_tree(n, self.branching)
+        elif is_word(self.budget, "auto"):
+            tree = hierarchy.level_tree(n, hierarchy.plan_levels(n, self.workload_of(n)).counts)
+        else:
+            tree = hierarchy.balanced_tree(n, _DEFAULT_BRANCHING)
+        if (np.sort(codes) != np.arange(n)).any():
+            raise ValueError("The leaves of the taxonomy must be the categories, each once.")
+        if tree.n_bins != n:
+            raise ValueError(
+                f"The tree has {tree.n_bins} bins, but the attribute has {n} values (without the "
+                "missing cell, which is added)."
+            )
+        return tree, codes
+
+    def shares_of(self, tree: Tree) -> np.ndarray:
+        """Share of epsilon of each node, as the budget says."""
+        budget = self.budget
+        if isinstance(budget, str):
+            if budget == "auto":
+                return hierarchy.optimal_shares(tree, self.workload_of(tree.n_bins))
+            if budget == "uniform":
+                return hierarchy.uniform_shares(tree)
+            if budget == "geometric":
+                return hierarchy.geometric_shares(tree)
+            if budget == "cube-root":
+                return hierarchy.cube_root_shares(tree, hierarchy.range_usage(tree))
+        else:
+            shares = np.asarray(budget, dtype=np.float64)
+            if shares.shape == (tree.n_levels,):
+                return hierarchy.level_shares(tree, shares)
+            if shares.shape == (tree.n_nodes,):
+                return shares
+        raise ValueError(
+            "budget must be 'auto', 'uniform', 'geometric', 'cube-root', or hold one share for "
+            f"each of the {tree.n_levels} levels or {tree.n_nodes} nodes of the tree, got "
+            f"{budget!r}."
+        )
+
+    def workload_of(self, n_bins: int) -> hierarchy.Workload:
+        """The ranges that "auto" plans for."""
+        workload = hierarchy.as_workload(self.workload, n_bins)
+        if self.non_negative and is_word(self.workload, "lengths"):
+            return hierarchy.Workload(workload.lengths, workload.weights, _NON_NEGATIVE_POWER)
+        return workload
+
+
+def own_tree(tree: Tree) -> Tree:
+    """A checked copy of a tree, without cached results, which the caller cannot change."""
+    return Tree(tree.parent, tree.lower, tree.upper, tree.order)
+
+
+def sum_variance(weights: np.ndarray, blue: Blue) -> float:
+    """Noise variance of a weighted sum of the noisy counts."""
+    used = weights != 0
+    return float(weights[used] ** 2 @ blue.noise_variances[used])
+
+
+def cover_variances(blue: Blue, workload: hierarchy.Workload, n_bins: int) -> np.ndarray:
+    """Mean variances without consistency, over some positions for each length."""
+    limit = int(np.clip(1_000_000 // blue.tree.n_nodes, 2, 64))
+    means = []
+    for length in np.minimum(workload.lengths, n_bins).tolist():
+        start = workload.positions(length, n_bins, limit)
+        weights = blue.tree.overlaps(start, start + length)
+        covers = [hierarchy.cover_weights(blue.tree, blue.measured, column) for column in weights.T]
+        means.append(np.mean([sum_variance(cover, blue) for cover in covers]))
+    return np.array(means)
+
+
+def _level_budgets(design: Design) -> list[np.ndarray]:
+    """Different shares on each level, apart from those of leaves above the last level."""
+    tree = design.tree
+    early = tree.is_leaf & (tree.depth < tree.n_levels - 1)
+    return [
+        np.unique(design.shares[(tree.depth == depth) & ~early]) for depth in range(tree.n_levels)
+    ]
+
+
+def budget_parts(design: Design, epsilon: Fraction) -> dict[str, Fraction]:
+    """Epsilon by level where each level has one budget, else in one piece."""
+    budgets = _level_budgets(design)
+    if all(len(shares) == 1 for shares in budgets):
+        sizes = np.diff(design.tree.level_starts)
+        millionths = {
+            f"level {level} ({size} node{'s' if size > 1 else ''})": int(shares[0])
+            for level, (size, shares) in enumerate(zip(sizes, budgets, strict=True))
+            if shares[0]
+        }
+        if sum(millionths.values()) == 10**6:
+            return {name: epsilon * Fraction(k, 10**6) for name, k in millionths.items()}
+    return {"tree": epsilon}
+
+
+def level_table(design: Design, epsilon: Fraction) -> pd.DataFrame:
+    """Nodes, epsilon and noise of each level of the tree."""
+    tree = design.tree
+    largest = [shares.max() if len(shares) else 0 for shares in _level_budgets(design)]
+    with np.errstate(invalid="ignore"):
+        std = np.sqrt(hierarchy.measured_variances(np.array(largest), epsilon))
+    return pd.DataFrame(
+        {
+            "level": np.arange(tree.n_levels),
+            "nodes": np.diff(tree.level_starts),
+            "epsilon": [float(epsilon * Fraction(int(k), 10**6)) for k in largest],
+            "noise_std": std,
+        }
+    )

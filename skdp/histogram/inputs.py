@@ -1,0 +1,65 @@
+"""Reading the column, the domain and the queries of a histogram."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..domain import Categorical, Domain, Numeric
+from ..exceptions import DomainError
+
+# Positions closer than this (in bins) to an edge are on the edge, as in `skdp.queries`.
+_EDGE = 1e-9
+
+
+def as_table(X: Any) -> Any:
+    """One column as a table; everything else as it is."""
+    if hasattr(X, "to_frame") and not hasattr(X, "columns"):
+        return X.to_frame()
+    if isinstance(X, np.ndarray) and X.ndim == 1:
+        return X[:, None]
+    if isinstance(X, list | tuple) and X and not any(np.ndim(value) for value in X):
+        return [[value] for value in X]
+    return X
+
+
+def only_attribute(domain: Domain) -> Any:
+    """The attribute of a domain that must have just one."""
+    if len(domain.names) != 1:
+        raise DomainError(
+            f"A RangeTreeHistogram has one attribute, but there are {len(domain.names)}: "
+            f"{list(domain.names)[:8]}. Select a column, and declare its domain alone."
+        )
+    return domain.attributes[0]
+
+
+def declared_attribute(declared: Any) -> Any:
+    """The attribute, before there are rows to name it."""
+    if isinstance(declared, Domain):
+        return only_attribute(declared)
+    if isinstance(declared, Numeric | Categorical):
+        return declared
+    if isinstance(declared, list | tuple) and len(declared) == 1:
+        return declared[0]
+    raise TypeError(
+        f"domain must be a Domain of one column, a Numeric or a Categorical, got {declared!r}."
+    )
+
+
+def as_list(query: Any) -> tuple[list[Any], bool]:
+    """The queries, and whether there may be several: a list, or an array of ranges."""
+    if isinstance(query, np.ndarray):
+        return [tuple(ends) for ends in query.tolist()], True
+    return (query, True) if isinstance(query, list) else ([query], False)
+
+
+def position_of(attribute: Numeric, values: np.ndarray, *, closed: bool) -> np.ndarray:
+    """Values as positions in bins, clipped; ``closed`` counts an integer itself as passed."""
+    if np.isnan(values).any():
+        raise ValueError("NaN cannot be an end of a range; use an infinity for an open end.")
+    if attribute.integer:
+        values = np.floor(values) + 1 if closed else np.ceil(values)
+    position = np.interp(values, attribute.edges, np.arange(attribute.n_values + 1))
+    nearest = np.round(position)
+    return np.where(np.abs(position - nearest) < _EDGE, nearest, position)
