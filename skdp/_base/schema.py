@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._names import free_name
 from .._types import FloatArray
 from ..domain import Attribute, Categorical, Domain
 from ..exceptions import DomainError
@@ -92,9 +93,7 @@ def declare_label(
             "domain has a column for it, classes= where it has none."
         )
     domain = full_domain(domain, rows)
-    label = "target"
-    while label in domain.names:
-        label += "_"
+    label = free_name("target", domain.names)
     attribute = classes if isinstance(classes, Attribute) else Categorical(list(classes))
     return domain.with_attribute(label, attribute), label
 
