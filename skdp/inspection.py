@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import pandas as pd
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
-from ._pipelines import has_secret_folds, n_folds, walk
+from ._pipelines import Step, has_secret_folds, n_folds, total_price, walk
 from .accounting import neighbours
 from .model_selection import PrivateKFold
 
@@ -24,11 +26,11 @@ _COLOURS = {
 }
 
 
-def _number(epsilon):
+def _number(epsilon: Fraction | None) -> str:
     return "unknown" if epsilon is None else f"{float(epsilon):.6g}"
 
 
-def _contributions(estimator):
+def _contributions(estimator: Any) -> int | None:
     """Bound on the rows of a person that an estimator protects; None if it protects records."""
     loss = getattr(estimator, "privacy_loss_", None)
     return getattr(estimator, "max_contributions", getattr(loss, "max_contributions", None))
@@ -56,12 +58,10 @@ class PrivacyReport:
         Further remarks.
     """
 
-    def __init__(self, name, steps, cv):
+    def __init__(self, name: str, steps: list[Step], cv: Any) -> None:
         self.name = name
         self.steps = steps
-        prices = [step.epsilon for step in steps]
-        known = all(price is not None for price in prices)
-        self.epsilon = sum(prices, Fraction(0)) if known else None
+        self.epsilon = total_price(step.epsilon for step in steps)
         self.reasons = [
             f"{step.name or step.kind} ({step.kind}) {step.why}"
             + (f" Remedy: {step.remedy}" if step.remedy else "")
@@ -71,8 +71,8 @@ class PrivacyReport:
         if not any(step.verdict == "private" for step in steps) and not self.reasons:
             self.reasons = ["No step is private: whatever is learned here is not protected."]
         self.private = not self.reasons
-        self.notes = []
-        self.cv_epsilon = None
+        self.notes: list[str] = []
+        self.cv_epsilon: Fraction | None = None
         if cv is not None:
             self._price_folds(cv)
         units = {_contributions(step.estimator) for step in steps if step.verdict == "private"}
@@ -94,7 +94,7 @@ class PrivacyReport:
                 "A private step has no ledger: nothing keeps count of what it spends."
             )
 
-    def _price_folds(self, cv):
+    def _price_folds(self, cv: Any) -> None:
         k = n_folds(cv)
         if k is None:
             self.notes.append(
@@ -135,7 +135,7 @@ class PrivacyReport:
             "error_score='raise'."
         )
 
-    def to_frame(self):
+    def to_frame(self) -> pd.DataFrame:
         """All steps.
 
         Returns
@@ -162,15 +162,15 @@ class PrivacyReport:
         )
 
     @property
-    def _verdict(self):
+    def _verdict(self) -> str:
         return "private" if self.private else "NOT private"
 
-    def _totals(self):
+    def _totals(self) -> Iterator[str]:
         yield f"one fit spends epsilon = {_number(self.epsilon)}"
         if self.cv_epsilon is not None:
             yield f"cross-validation spends epsilon = {_number(self.cv_epsilon)}"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lines = [f"{self.name} is {self._verdict}; {', '.join(self._totals())}"]
         for step in self.steps:
             times = f" in {step.n_fits:,} fits" if step.n_fits != 1 else ""
@@ -184,7 +184,7 @@ class PrivacyReport:
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         rows = "".join(
             "<tr>"
             "<td style='text-align:left'>"
@@ -211,7 +211,7 @@ class PrivacyReport:
         )
 
 
-def privacy_report(estimator, cv=None):
+def privacy_report(estimator: Any, cv: Any = None) -> PrivacyReport:
     """List the steps of a composed estimator: what each reads, spends and reveals.
 
     Pipelines (also imbalanced-learn's), column transformers, feature unions, grid and random
@@ -272,7 +272,7 @@ def privacy_report(estimator, cv=None):
     return report
 
 
-def assert_private(estimator, cv=None):
+def assert_private(estimator: Any, cv: Any = None) -> None:
     """Raise unless every step of ``estimator`` keeps the guarantee.
 
     Parameters
