@@ -362,7 +362,7 @@ def test_training_rows_of_a_huge_release_are_as_many_as_fit(monkeypatch):
     histogram = skdp.RangeTreeHistogram(5.0, domain=domain.select(["a"]), random_state=0).fit(X)
     assert len(grid.fit_resample(X, y)[0]) == 50
     for refusing in (synthesizer, grid, histogram):
-        with pytest.raises(ValueError, match="Say how many rows"):
+        with pytest.raises(ValueError, match="Give the number of rows"):
             refusing.sample()
         assert len(refusing.sample(70)) == 70
 
