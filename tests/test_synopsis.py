@@ -1055,8 +1055,21 @@ def test_boxes_and_counts_in_place_of_a_model_are_deprecated():
     new = Synopsis(domain, BoxModel(boxes, [5, 7], domain.shape, KnownNoise(1)), mechanism="made")
     assert old.count("x < 3", return_interval=True) == new.count("x < 3", return_interval=True)
     assert repr(old) == repr(new)
+    with pytest.warns(FutureWarning, match="BoxModel"):
+        named = Synopsis(domain=domain, boxes=boxes, counts=[5, 7], noise_epsilon=1)
+    assert named.model.to_arrays()[0] == new.model.to_arrays()[0]
     with pytest.raises(TypeError, match="counts"):
         Synopsis(domain, new.model, [5, 7])
+    with pytest.raises(TypeError, match="needs a model"):
+        Synopsis(domain)
+    with pytest.raises(TypeError, match="boxes"):
+        Synopsis(domain, new.model, boxes=boxes)
+
+
+def test_intervals_and_keywords_in_place_of_them_exclude_each_other():
+    boxes = Boxes([[0], [5]], [[5], [10]])
+    with pytest.raises(TypeError, match="noise_epsilon"):
+        BoxModel(boxes, [5, 7], (10,), KnownNoise(1), noise_epsilon=2)
 
 
 @pytest.mark.parametrize(

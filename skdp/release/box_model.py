@@ -65,7 +65,9 @@ class BoxModel:
         self.boxes = boxes
         self.shape = tuple(int(size) for size in shape)
         self.counts = checked_counts(counts, len(boxes))
-        self.intervals = intervals or intervals_from_keywords(**keywords)
+        if intervals is not None and keywords:
+            raise TypeError(f"Give intervals or keywords in place of them, not both: {[*keywords]}.")
+        self.intervals = intervals_from_keywords(**keywords) if intervals is None else intervals
         self.intervals.check(len(boxes))
         self._sides: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 

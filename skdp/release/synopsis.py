@@ -138,13 +138,18 @@ class Synopsis:
     def __init__(
         self,
         domain: Domain,
-        model: Model | Boxes,
+        model: Model | Boxes | None = None,
         counts: Any = None,
         *,
         privacy_loss: PrivacyLoss | None = None,
         mechanism: str = "",
         **keywords: Any,
     ) -> None:
+        if model is None:
+            # The name that the parameter had when it took boxes only.
+            model = keywords.pop("boxes", None)
+        if model is None:
+            raise TypeError("A Synopsis needs a model: Synopsis(domain, model, ...).")
         if isinstance(model, Boxes):
             warnings.warn(
                 "Synopsis(domain, boxes, counts, ...) is deprecated. Use Synopsis(domain, "
