@@ -30,11 +30,14 @@ from skdp._random import noise_source
 from skdp.audit import AUDITS
 from skdp.kernels.kmeans import tree as kmeans_tree
 from skdp.kernels.kmeans.rows import noisy_round
+from skdp.rows import Column
 
 ROWS = people(300)
 # Private attributes that hold public facts only.
 PUBLIC_INTERNALS = {"_columns", "_library"}
 MOST_EXPECTED_FAILURES = 8
+# Ways that simulate or search for their sources, before any value is read.
+LONG = {"DataCube, optimized", "DataCube, l1", "DataCube, linf"}
 
 
 def case_of(estimator):
@@ -259,15 +262,20 @@ def test_clones_share_the_ledger_and_each_fit_is_charged(case):
         fit(clone(twin))
 
 
-def test_over_budget_raises_before_a_value_is_read(case, monkeypatch):
+@pytest.mark.parametrize(
+    ("case", "changes"),
+    [pytest.param(case, changes, id=label) for case, changes, label in ways() if label not in LONG],
+)
+def test_over_budget_raises_before_a_value_is_read(case, changes, monkeypatch):
     def read(*args, **kwargs):
         raise AssertionError("a value was read")
 
-    monkeypatch.setattr(skdp.Domain, "encode_columns", read)
+    for reader in ("numbers", "factorize", "identities", "objects", "values"):
+        monkeypatch.setattr(Column, reader, read)
     ledger = skdp.PrivacyLedger(0.5)
-    estimator = case.make(epsilon=1, ledger=ledger)
+    estimator = case.make(**changes, epsilon=1, ledger=ledger)
     with pytest.raises(skdp.BudgetExceededError) as caught:
-        fit(estimator)
+        case.fit(estimator, ROWS)
     assert (caught.value.asked, caught.value.remaining) == (1, Fraction(1, 2))
     assert ledger.spent == 0
     assert fitted_attributes(estimator) == set()
@@ -325,7 +333,6 @@ STRUCTURE = re.compile(
 # A model of one class holds only that label, with certainty.
 CERTAIN = re.compile(r"models\[\d\]\.density\.(marginals|grouped)\[3\]")
 # Each fit takes seconds of planning or linear programs; the measurement is the same elsewhere.
-LONG = {"DataCube, optimized", "DataCube, l1", "DataCube, linf"}
 N_RELEASES = 20
 
 
