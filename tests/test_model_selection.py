@@ -375,6 +375,7 @@ def test_search_keeps_nothing_private_and_marks_seeds():
         (DecisionTreeClassifier(), {"max_depth": [1]}, "is not private"),
         (model(), {"estimator__depth": [1]}, "Invalid parameter"),
         (model(epsilon=-1), {"estimator__max_depth": [1]}, "refuse"),
+        (model(), [], "no candidates"),
     ],
 )
 def test_search_refuses(estimator, grid, message):

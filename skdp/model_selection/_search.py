@@ -160,6 +160,8 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         check_metric(self.metric, self.bounds)
         choice = as_epsilon(self.epsilon)
         candidates, variants = self._candidates()
+        if not candidates:
+            raise ValueError(f"param_grid={self.param_grid!r} has no candidates: give it some.")
         shared = self._shares_a_release()
         # Each is looked at: what is trained on one release may bring along what others learned.
         prices = [price_of_fit(variant) for variant in variants][: 1 if shared else None]
