@@ -66,7 +66,7 @@ class BoxModel:
         self.shape = tuple(int(size) for size in shape)
         self.counts = checked_counts(counts, len(boxes))
         if intervals is not None and keywords:
-            raise TypeError(f"Give intervals or keywords in place of them, not both: {[*keywords]}.")
+            raise TypeError(f"Give intervals, or keywords in place of them: got {[*keywords]} too.")
         self.intervals = intervals_from_keywords(**keywords) if intervals is None else intervals
         self.intervals.check(len(boxes))
         self._sides: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
