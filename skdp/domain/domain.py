@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._random import sampling_generator
+from .._types import CodeArray
 from ..exceptions import DomainError, PrivacyLeakWarning
 from .attribute import Attribute
 from .categorical import Categorical
@@ -305,7 +306,7 @@ class Domain:
             )
         return frame
 
-    def encode(self, data: Any, *, on_invalid: str = "skip") -> NDArray[np.int32]:
+    def encode(self, data: Any, *, on_invalid: str = "skip") -> CodeArray:
         """Codes of all records.
 
         Parameters
@@ -338,7 +339,7 @@ class Domain:
                 )
         return self.encode_columns(frame)
 
-    def encode_columns(self, frame: Rows) -> NDArray[np.int32]:
+    def encode_columns(self, frame: Rows) -> CodeArray:
         """Codes of all records of a frame whose schema was checked; never raises.
 
         Parameters

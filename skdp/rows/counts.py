@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._types import BoolArray, CodeArray, IntArray
 from .packing import KEY_LIMIT, pack, unpack
 
 __all__ = ["CountTable", "Counts", "ProjectedCounts"]
@@ -43,8 +44,8 @@ class CountTable:
         Number of codes of each of the d attributes.
     """
 
-    codes: NDArray[np.int32]
-    counts: NDArray[np.int64]
+    codes: CodeArray
+    counts: IntArray
     shape: tuple[int, ...]
 
     def __post_init__(self) -> None:
@@ -96,7 +97,7 @@ class CountTable:
             )
         if not np.issubdtype(rows.dtype, np.integer) and rows.size:
             raise ValueError(f"codes must be integers, got {rows.dtype}.")
-        keep: NDArray[np.bool_] | None = None
+        keep: BoolArray | None = None
         if weights is not None:
             if len(weights) and weights.min() < 0:
                 raise ValueError("counts must not be negative.")
@@ -168,7 +169,7 @@ class CountTable:
 
     def regrouped(
         self, axes: Sequence[int], groups: Sequence[NDArray[np.integer] | None]
-    ) -> NDArray[np.int64]:
+    ) -> IntArray:
         """Exact counts of all cells of groups of codes, as `dense` gives those of codes.
 
         Parameters
@@ -187,7 +188,7 @@ class CountTable:
         stacked = np.stack(columns, axis=1)
         return CountTable.from_codes(stacked, sizes, self.counts).dense()
 
-    def dense(self, axes: Sequence[int] | None = None) -> NDArray[np.int64]:
+    def dense(self, axes: Sequence[int] | None = None) -> IntArray:
         """Exact counts of all cells, as an array with one axis per attribute.
 
         Parameters
@@ -256,13 +257,13 @@ class ProjectedCounts:
         """As :meth:`CountTable.project`."""
         return self._ask(tuple(int(axis) for axis in axes))
 
-    def dense(self, axes: Sequence[int] | None = None) -> NDArray[np.int64]:
+    def dense(self, axes: Sequence[int] | None = None) -> IntArray:
         """As :meth:`CountTable.dense`."""
         return self.project(range(len(self.shape)) if axes is None else axes).dense()
 
     def regrouped(
         self, axes: Sequence[int], groups: Sequence[NDArray[np.integer] | None]
-    ) -> NDArray[np.int64]:
+    ) -> IntArray:
         """As :meth:`CountTable.regrouped`."""
         return self.project(axes).regrouped(range(len(axes)), groups)
 
@@ -290,9 +291,7 @@ class ProjectedCounts:
 Counts = CountTable | ProjectedCounts
 
 
-def _count_keys(
-    key: NDArray[np.int64], cells: int, weights: NDArray[np.int64] | None
-) -> NDArray[np.int64]:
+def _count_keys(key: IntArray, cells: int, weights: IntArray | None) -> IntArray:
     """Total weight at each of ``cells`` positions, in integers."""
     if weights is None:
         return np.bincount(key, minlength=cells).astype(np.int64, copy=False)
@@ -304,9 +303,7 @@ def _count_keys(
     return total
 
 
-def _unique(
-    key: NDArray[np.int64], cells: int, weights: NDArray[np.int64] | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _unique(key: IntArray, cells: int, weights: IntArray | None) -> tuple[IntArray, IntArray]:
     """Sorted distinct keys and their total weights."""
     if not len(key):
         return key, np.zeros(0, dtype=np.int64)
@@ -324,7 +321,7 @@ def _unique(
     return ordered[starts], np.add.reduceat(weights[order], starts)
 
 
-def _starts(ordered: NDArray[np.int64]) -> NDArray[np.intp]:
+def _starts(ordered: IntArray) -> NDArray[np.intp]:
     """Positions where a new value begins in a sorted array that is not empty."""
     return np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
 
@@ -333,15 +330,15 @@ def _group(
     columns: Sequence[NDArray],
     n: int,
     sizes: Sequence[int],
-    weights: NDArray[np.int64] | None,
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    weights: IntArray | None,
+) -> tuple[CodeArray, IntArray]:
     """Distinct rows in lexicographic order and their total weights.
 
     As many columns as fit are packed into one int64 key. Where more columns follow, the key is
     replaced by its rank among the keys present: ranks keep the order and are below n, so there is
     room for the next columns. A stage remembers its distinct keys to turn ranks back into codes.
     """
-    stages: list[tuple[list[int], NDArray[np.int64]]] = []
+    stages: list[tuple[list[int], IntArray]] = []
     key = np.zeros(n, dtype=np.int64)
     cells = 1
     members: list[int] = []
