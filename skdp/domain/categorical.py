@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from .._arrays import run_starts
 from .._types import CodeArray, IntArray
 from ..exceptions import DomainError
 from .attribute import MISSING_LABEL, Attribute, Level, halvings
@@ -257,7 +258,7 @@ class Categorical(Attribute):
 
     def _joined(self, groups: IntArray) -> list[str]:
         """Label of each group of consecutive categories."""
-        starts = np.flatnonzero(np.diff(groups, prepend=-1)).tolist()
+        starts = run_starts(groups).tolist()
         texts = []
         for start, stop in zip(starts, [*starts[1:], self.n_values], strict=True):
             first, last = self.categories[start], self.categories[stop - 1]

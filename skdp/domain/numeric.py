@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from .._arrays import run_starts
 from .._types import CodeArray, FloatArray, IntArray
 from ..exceptions import DomainError
 from .attribute import MISSING_LABEL, Attribute, Level, halvings
@@ -254,7 +255,7 @@ class Numeric(Attribute):
 
     def _spans(self, groups: IntArray) -> tuple[IntArray, list[str]]:
         """Groups of consecutive bins with their labels."""
-        starts = np.flatnonzero(np.diff(groups, prepend=-1))
+        starts = run_starts(groups)
         stops = np.append(starts[1:], self.bins)
         if self._one_each:
             values = (int(self.lower) + starts, int(self.lower) + stops - 1)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._arrays import integer_sums, run_starts
 from .._types import BoolArray, CodeArray, IntArray
 from .packing import KEY_LIMIT, pack, unpack
 
@@ -214,7 +215,7 @@ class CountTable:
             sizes,
             np.zeros(len(self.counts), dtype=np.int64),
         )
-        return _count_keys(key, cells, self.counts).reshape(sizes)
+        return integer_sums(key, cells, self.counts).reshape(sizes)
 
     def _axes(self, axes: Sequence[int]) -> list[int]:
         kept = [int(axis) for axis in axes]
@@ -291,39 +292,22 @@ class ProjectedCounts:
 Counts = CountTable | ProjectedCounts
 
 
-def _count_keys(key: IntArray, cells: int, weights: IntArray | None) -> IntArray:
-    """Total weight at each of ``cells`` positions, in integers."""
-    if weights is None:
-        return np.bincount(key, minlength=cells).astype(np.int64, copy=False)
-    if int(weights.sum()) < 2**53:
-        # Counts are not negative, so no partial sum is larger, and all are exact in float64.
-        return np.bincount(key, weights=weights, minlength=cells).astype(np.int64)
-    total = np.zeros(cells, dtype=np.int64)
-    np.add.at(total, key, weights)
-    return total
-
-
 def _unique(key: IntArray, cells: int, weights: IntArray | None) -> tuple[IntArray, IntArray]:
     """Sorted distinct keys and their total weights."""
     if not len(key):
         return key, np.zeros(0, dtype=np.int64)
     if cells <= max(_DENSE_CELLS, 2 * len(key)):
-        total = _count_keys(key, cells, weights)
+        total = integer_sums(key, cells, weights)
         present = np.flatnonzero(total)
         return present, total[present]
     if weights is None:
         ordered = np.sort(key)
-        starts = _starts(ordered)
+        starts = run_starts(ordered)
         return ordered[starts], np.diff(starts, append=len(ordered))
     order = np.argsort(key, kind="stable")
     ordered = key[order]
-    starts = _starts(ordered)
+    starts = run_starts(ordered)
     return ordered[starts], np.add.reduceat(weights[order], starts)
-
-
-def _starts(ordered: IntArray) -> NDArray[np.intp]:
-    """Positions where a new value begins in a sorted array that is not empty."""
-    return np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
 
 
 def _group(

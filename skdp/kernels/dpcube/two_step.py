@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays import integer_sums
 from ..._random import noise_source
 from ..._types import FloatArray, IntArray
 from ..._validation import dyadic_floor, split_epsilon
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...rows import CountTable
-from ..splitting import Blocks, Slots, group_sums, medians, renumbered
+from ..splitting import Blocks, Slots, medians, renumbered
 from .release import KDTreeRelease
 
 __all__ = ["kd_boxes", "two_step_kdtree", "two_step_parts"]
@@ -94,7 +95,7 @@ def two_step_kdtree(
         noise_correction=noise_correction,
     )
     row = np.ravel_multi_index(tuple(table.codes.T), table.shape)
-    exact = group_sums(box[row], table.counts, len(lower))
+    exact = integer_sums(box[row], len(lower), table.counts)
     # Privacy. Released: the count of every box. The boxes were computed from the noisy cells
     # alone and are disjoint: one record changes one count by 1, the part "boxes".
     again = discrete_laplace(exact, parts["boxes"], random_state=noise)
