@@ -13,6 +13,7 @@ is recording, every source is the tape.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
 import tempfile
@@ -492,12 +493,7 @@ def _entropy(count: int) -> NDArray[np.uint64]:
 
 
 def _count(size: Size) -> int:
-    if not isinstance(size, tuple):
-        return size
-    count = 1
-    for length in size:
-        count *= length
-    return count
+    return math.prod(size) if isinstance(size, tuple) else size
 
 
 def _caller_level() -> int:

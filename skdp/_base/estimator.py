@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from collections.abc import Mapping
 from fractions import Fraction
@@ -14,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from .._random import NoiseSource, noise_source
-from .._validation import as_epsilon, split_epsilon
+from .._validation import as_epsilon, as_integer, split_epsilon
 from ..accounting import PrivacyLoss, charge
 from ..domain import Domain
 from ..rows import MOST_AT_ONCE, Contributions, Frame, LazyRows, as_frame, select_columns
@@ -82,11 +81,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
                 f"max_contributions={most!r} and unit={unit!r} belong together: how many rows of "
                 "each person to keep, and the column that identifies the person. Give both or none."
             )
-        if isinstance(most, bool) or not isinstance(most, numbers.Integral):
-            raise TypeError(f"max_contributions must be an integer, got {most!r}.")
-        if most < 1:
-            raise ValueError(f"max_contributions must be at least 1, got {most!r}.")
-        return int(most)
+        return as_integer(most, "max_contributions", 1)
 
     def _warn_of_size(self, rows: Frame | LazyRows, domain: Domain) -> None:
         """Warn of the memory that a table of all distinct rows needs, by the domain alone.

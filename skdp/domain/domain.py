@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from .._random import sampling_generator
 from .._types import CodeArray
+from .._validation import check_choice
 from ..exceptions import DomainError, PrivacyLeakWarning
 from .attribute import Attribute
 from .categorical import Categorical
@@ -327,8 +328,7 @@ class Domain:
             For errors of the schema, see :meth:`check_schema`; for values only with
             ``on_invalid="raise"``.
         """
-        if on_invalid not in ("skip", "raise"):
-            raise ValueError(f"on_invalid must be 'skip' or 'raise', got {on_invalid!r}.")
+        check_choice(on_invalid, "on_invalid", ("skip", "raise"))
         frame = self.check_schema(data)
         if on_invalid == "raise":
             report = self._report(frame)

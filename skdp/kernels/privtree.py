@@ -22,7 +22,6 @@ Decompositions. SIGMOD 2016.
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -34,7 +33,7 @@ import numpy as np
 from .._arrays import exclusive_cumsum
 from .._random import NoiseSource, noise_source
 from .._types import IntArray
-from .._validation import check_choice, split_epsilon
+from .._validation import as_integer, check_choice, split_epsilon
 from ..mechanisms import above_threshold, discrete_laplace
 from ..rows import CountTable
 from .splitting import Blocks
@@ -180,9 +179,7 @@ def privtree_parameters(
     divisible = sum(int(size) > 1 for size in shape)
     if n_split is None:
         n_split = min(divisible, _DEFAULT_SPLIT)
-    elif isinstance(n_split, bool) or not isinstance(n_split, numbers.Integral):
-        raise TypeError(f"split_attributes must be an integer or None, got {n_split!r}.")
-    elif not 1 <= n_split <= _MOST_SPLIT:
+    elif not 1 <= as_integer(n_split, "split_attributes") <= _MOST_SPLIT:
         raise ValueError(
             f"split_attributes must lie between 1 and {_MOST_SPLIT}, got {n_split}: a box is "
             f"divided into 2**split_attributes parts, and every part costs a test and a count, "

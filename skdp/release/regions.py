@@ -19,13 +19,20 @@ _EDGE = 1e-9
 
 
 @dataclass(frozen=True)
-class _Continuous:
-    """An interval [low, high] of a continuous attribute, and its missing cell or not."""
+class _Numbers:
+    """Numbers of an attribute, and its missing cell or not."""
 
     attribute: Numeric
     low: float
     high: float
     missing: bool
+
+    def _with_missing(self, weights: np.ndarray) -> np.ndarray:
+        return np.append(weights, float(self.missing)) if self.attribute.nullable else weights
+
+
+class _Continuous(_Numbers):
+    """An interval [low, high] of a continuous attribute."""
 
     def intersect(self, other: _Continuous) -> _Continuous:
         return _Continuous(
@@ -60,18 +67,13 @@ class _Continuous:
         middle = lower + (begin + end) / 2 * ((upper - lower) / self.attribute.bins)
         return self._with_missing(np.clip(end - begin, 0.0, 1.0) * middle)
 
-    def _with_missing(self, weights: np.ndarray) -> np.ndarray:
-        return np.append(weights, float(self.missing)) if self.attribute.nullable else weights
-
 
 @dataclass(frozen=True)
-class _Integer:
+class _Integer(_Numbers):
     """Integers from low to high, among ``only`` (if given), except ``never``."""
 
-    attribute: Numeric
     low: int
     high: int
-    missing: bool
     only: frozenset[int] | None = None
     never: frozenset[int] = frozenset()
 
@@ -119,9 +121,6 @@ class _Integer:
     def moment(self) -> np.ndarray:
         _, total, size = self._counts()
         return self._with_missing(total / size)
-
-    def _with_missing(self, weights: np.ndarray) -> np.ndarray:
-        return np.append(weights, float(self.missing)) if self.attribute.nullable else weights
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import html
 import json
 import math
-import numbers
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ import pandas as pd
 
 from .._names import free_name
 from .._random import sampling_generator
-from .._validation import as_sample_size
+from .._validation import as_level, as_sample_size
 from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..mechanisms import discrete_laplace_variance
@@ -279,7 +278,7 @@ class Synopsis:
             queries, single = _listed(query)
             answers = _answer(self.model, (parse(one, self.domain) for one in queries))
             return float(answers[0]) if single else answers
-        level = _check_level(level)
+        level = as_level(level)
         queries, single = _listed(query)
         results = []
         for one in queries:
@@ -680,12 +679,3 @@ def _answer(model: Model, queries: Iterable[Weights]) -> np.ndarray:
             waiting, held = [], 0
     answers.append(model.answer(waiting))
     return np.concatenate(answers)
-
-
-def _check_level(level: Any) -> float:
-    if isinstance(level, bool) or not isinstance(level, numbers.Real):
-        raise TypeError(f"level must be a number, got {level!r}.")
-    number = float(level)
-    if not 0 < number < 1:
-        raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
-    return number

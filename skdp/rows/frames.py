@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
+from ..domain.values import some
 from ..exceptions import DomainError
 from .columns import COLUMN_MAKERS, Column, numpy_column, numpy_kind, object_array
 
@@ -142,13 +143,6 @@ class Frame:
 
     def __repr__(self) -> str:
         return f"Frame({self.library}, columns={self.kinds})"
-
-
-def _quote(names: Iterable[str], limit: int = 8) -> str:
-    """Names for a message, cut after a few."""
-    shown = [repr(name) for name in names]
-    more = len(shown) - limit
-    return ", ".join(shown[:limit]) + (f" and {more} more" if more > 0 else "")
 
 
 def _library(frame: Any) -> str:
@@ -403,7 +397,7 @@ def check_unique(names: Iterable[Any]) -> None:
     repeated = [name for name, count in counts.items() if count > 1]
     if repeated:
         raise DomainError(
-            f"Column names must be unique, but {_quote(repeated)} occur more than once. Rename or "
+            f"Column names must be unique, but {some(repeated)} occur more than once. Rename or "
             "drop the repeated columns."
         )
 
