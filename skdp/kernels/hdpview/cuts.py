@@ -17,13 +17,14 @@ from ..._random import NoiseSource
 from ..._types import CodeArray, IntArray
 from ...mechanisms import noisy_max
 from ..splitting import Blocks, inner_cuts
+from ..stop_test import GRID
 from .errors import (
     capped_product,
     cells_of,
     error_steps,
     sums_above,
 )
-from .parameters import GRID, SENSITIVITY
+from .parameters import SENSITIVITY
 
 __all__ = ["SCORES", "choose_cuts"]
 
