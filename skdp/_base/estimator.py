@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._random import NoiseSource, noise_source
 from .._validation import as_epsilon, as_integer, split_epsilon
@@ -141,6 +141,25 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         elif self._unit() is not None:
             X = select_columns(X, [name for name in as_frame(X).names if name != self._unit()])
         validate_data(self, X, skip_check_array=True)
+
+    def _feature_names(self) -> list[str]:
+        """Names of the columns that were fitted: x0, x1, ... for arrays."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            names = [f"x{position}" for position in range(self.n_features_in_)]
+        return [str(name) for name in names]
+
+    def _rows_as_fitted(self, X: Any) -> Frame:
+        """Rows that are given to a fitted estimator, with the columns that were fitted."""
+        check_is_fitted(self)
+        rows = as_frame(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        if len(rows.names) != self.n_features_in_:
+            raise ValueError(
+                f"X has {len(rows.names)} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        return rows
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -343,9 +343,7 @@ class Synopsis:
         """
         queries, single = _listed(query)
         sums, counts = self._moments(column, queries)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            means = np.where(counts > 0, sums / counts, np.nan)
-        means = np.clip(means, *self._reach(column))
+        means = self._means(column, sums, counts)
         return float(means[0]) if single else means
 
     def aggregate(
@@ -426,12 +424,16 @@ class Synopsis:
             axis = self.domain.index(column)
             results["count"] = counts = _answer(self.model, groups(present))
             results["sum"] = sums = _answer(self.model, groups({**present, axis: moment}))
-            with np.errstate(divide="ignore", invalid="ignore"):
-                means = np.where(counts > 0, sums / counts, np.nan)
-            results["mean"] = np.clip(means, *self._reach(column))
+            results["mean"] = self._means(column, sums, counts)
         for title, values in results.items():
             columns[free_name(title, names)] = values
         return pd.DataFrame(columns)
+
+    def _means(self, column: str, sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Means, brought into the range that the column can have; nan where nobody is counted."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = np.where(counts > 0, sums / counts, np.nan)
+        return np.clip(means, *self._reach(column))
 
     def _reach(self, column: str) -> tuple[float, float]:
         """Smallest and largest value that a mean of the column can have."""

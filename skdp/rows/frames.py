@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
+from .._types import FloatArray
 from ..domain.values import some
 from ..exceptions import DomainError
 from .columns import COLUMN_MAKERS, Column, numpy_column, numpy_kind, object_array
@@ -80,6 +81,10 @@ class Frame:
     def dtypes(self) -> dict[str, str]:
         """The library's name of each column's type, for messages."""
         return {name: c.dtype for name, c in zip(self.names, self._columns, strict=True)}
+
+    def numbers(self) -> FloatArray:
+        """All columns as numbers, side by side; NaN where there is none."""
+        return np.column_stack([column.numbers() for column in self._columns])
 
     def column(self, name: str) -> Column:
         """One column by name.
