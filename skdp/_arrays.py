@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ._types import IntArray
+from ._types import FloatArray, IntArray
 
-__all__ = ["exclusive_cumsum", "integer_sums", "run_starts", "running_sums"]
+__all__ = ["exclusive_cumsum", "integer_sums", "run_starts", "running_sums", "snapped"]
 
 Number = TypeVar("Number", bound=np.number)
+
+# Positions closer than this (in bins) to an edge are on the edge: 0.3 is meant as the edge that
+# float arithmetic puts at 0.30000000000000004.
+_EDGE = 1e-9
 
 
 def exclusive_cumsum(values: NDArray[Number], axis: int | None = None) -> NDArray[Number]:
@@ -100,3 +104,16 @@ def run_starts(values: NDArray[Any]) -> IntArray:
     if changes.ndim > 1:
         changes = changes.any(axis=1)
     return np.flatnonzero(np.concatenate([[True], changes]))
+
+
+def snapped(positions: ArrayLike) -> FloatArray:
+    """Positions in bins, those that are all but at an edge moved onto it.
+
+    Examples
+    --------
+    >>> snapped([0.1 + 0.2, 2.9999999999, 3.5]).tolist()
+    [0.30000000000000004, 3.0, 3.5]
+    """
+    values = np.asarray(positions, dtype=np.float64)
+    nearest = np.round(values)
+    return np.where(np.abs(values - nearest) < _EDGE, nearest, values)

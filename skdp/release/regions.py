@@ -11,11 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import snapped
 from ..domain import Categorical, Domain, Numeric
-
-# Positions closer than this (in bins) to an edge are on the edge: 0.3 is meant as the edge that
-# float arithmetic puts at 0.30000000000000004.
-_EDGE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -48,10 +45,8 @@ class _Continuous(_Numbers):
     def _covered(self) -> tuple[np.ndarray, np.ndarray]:
         """Covered part of every bin, in bin units from the lower bound."""
         lower, upper, bins = self.attribute.lower, self.attribute.upper, self.attribute.bins
-        start, stop = (
-            _snap((min(max(end, lower), upper) - lower) / (upper - lower) * bins)
-            for end in (self.low, self.high)
-        )
+        ends = [min(max(end, lower), upper) for end in (self.low, self.high)]
+        start, stop = snapped([(end - lower) / (upper - lower) * bins for end in ends]).tolist()
         if self.high < lower or self.low > upper:  # outside: covers nothing
             start, stop = 0.0, 0.0
         left = np.arange(bins, dtype=np.float64)
@@ -157,11 +152,6 @@ class _Categories:
 
 
 Region = _Continuous | _Integer | _Categories
-
-
-def _snap(position: float) -> float:
-    nearest = round(position)
-    return float(nearest) if abs(position - nearest) < _EDGE else position
 
 
 def axis_of(column: Any, domain: Domain) -> int:
