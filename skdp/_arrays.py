@@ -1,15 +1,21 @@
-"""Small array helpers that several layers use."""
+"""Small helpers for arrays that several packages use: sums of pieces, sums of groups, runs."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["exclusive_cumsum", "running_sums"]
+from ._types import FloatArray, IntArray
+
+__all__ = ["exclusive_cumsum", "integer_sums", "run_starts", "running_sums", "snapped"]
 
 Number = TypeVar("Number", bound=np.number)
+
+# Positions closer than this (in bins) to an edge are on the edge: 0.3 is meant as the edge that
+# float arithmetic puts at 0.30000000000000004.
+_EDGE = 1e-9
 
 
 def exclusive_cumsum(values: NDArray[Number], axis: int | None = None) -> NDArray[Number]:
@@ -54,3 +60,60 @@ def running_sums(values: NDArray[Number]) -> NDArray[Number]:
     """
     sums = np.cumsum(values)
     return np.concatenate([np.zeros(1, dtype=sums.dtype), sums])
+
+
+def integer_sums(group: NDArray[Any], size: int, weights: NDArray[Any] | None = None) -> IntArray:
+    """Sum of the whole numbers of each group, exactly.
+
+    Parameters
+    ----------
+    group : ndarray of int, shape (n,)
+        Group of each number, from 0 to ``size - 1``.
+    size : int
+        Number of groups.
+    weights : ndarray of int, shape (n,), default=None
+        The numbers; None counts.
+
+    Returns
+    -------
+    ndarray of int64, shape (size,)
+
+    Examples
+    --------
+    >>> integer_sums(np.array([0, 2, 2]), 3, np.array([5, 1, -4])).tolist()
+    [5, 0, -3]
+    """
+    if weights is None or int(np.abs(weights).sum()) < 2**53:
+        # No partial sum is larger, so all are exact in the floats of bincount.
+        sums = np.bincount(group, weights=weights, minlength=size)
+        return sums.astype(np.int64, copy=False)
+    total = np.zeros(size, dtype=np.int64)
+    np.add.at(total, group, weights)
+    return total
+
+
+def run_starts(values: NDArray[Any]) -> IntArray:
+    """Where runs of equal numbers, or of equal rows, begin; there is at least one.
+
+    Examples
+    --------
+    >>> run_starts(np.array([4, 4, 7, 7, 7, 4]))
+    array([0, 2, 5])
+    """
+    changes = values[1:] != values[:-1]
+    if changes.ndim > 1:
+        changes = changes.any(axis=1)
+    return np.flatnonzero(np.concatenate([[True], changes]))
+
+
+def snapped(positions: ArrayLike) -> FloatArray:
+    """Positions in bins, those that are all but at an edge moved onto it.
+
+    Examples
+    --------
+    >>> snapped([0.1 + 0.2, 2.9999999999, 3.5]).tolist()
+    [0.30000000000000004, 3.0, 3.5]
+    """
+    values = np.asarray(positions, dtype=np.float64)
+    nearest = np.round(values)
+    return np.where(np.abs(values - nearest) < _EDGE, nearest, values)

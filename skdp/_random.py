@@ -13,6 +13,7 @@ is recording, every source is the tape.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
 import tempfile
@@ -425,22 +426,17 @@ def noise_source(random_state: Any = None) -> NoiseSource:
             "noise: its state can be computed from its output. Use random_state=None for the "
             "operating system's entropy, or an int in an experiment on public data."
         )
-    if isinstance(random_state, (bool, np.bool_)) or not isinstance(
-        random_state, (int, np.integer)
-    ):
-        raise TypeError(
-            "random_state must be None (the operating system's entropy) or an int (for "
-            f"experiments on public data), got {type(random_state).__name__}."
-        )
-    if random_state < 0:
-        raise ValueError("random_state must not be negative. Use None, or an int of at least 0.")
+    seed = _as_seed(
+        random_state,
+        "None (the operating system's entropy) or an int (for experiments on public data)",
+    )
     warnings.warn(
         "The noise comes from a seed: anyone who knows or guesses it can remove the noise, so "
         "this release has no privacy guarantee. Use random_state=None for real data.",
         InsecureSeedWarning,
         stacklevel=_caller_level(),
     )
-    return _SeededSource(int(random_state))
+    return _SeededSource(seed)
 
 
 def sampling_generator(random_state: Any = None) -> np.random.Generator:
@@ -474,16 +470,19 @@ def sampling_generator(random_state: Any = None) -> np.random.Generator:
         return np.random.default_rng()
     if isinstance(random_state, NoiseSource):
         return np.random.default_rng([int(word) for word in random_state.words(4)])
+    seed = _as_seed(random_state, "None, an int or a numpy.random.Generator for sampling")
+    return np.random.default_rng(seed)
+
+
+def _as_seed(random_state: Any, allowed: str) -> int:
+    """A seed that is an int and not negative."""
     if isinstance(random_state, (bool, np.bool_)) or not isinstance(
         random_state, (int, np.integer)
     ):
-        raise TypeError(
-            "random_state must be None, an int or a numpy.random.Generator for sampling, got "
-            f"{type(random_state).__name__}."
-        )
+        raise TypeError(f"random_state must be {allowed}, got {type(random_state).__name__}.")
     if random_state < 0:
         raise ValueError("random_state must not be negative. Use None, or an int of at least 0.")
-    return np.random.default_rng(int(random_state))
+    return int(random_state)
 
 
 def _entropy(count: int) -> NDArray[np.uint64]:
@@ -492,12 +491,7 @@ def _entropy(count: int) -> NDArray[np.uint64]:
 
 
 def _count(size: Size) -> int:
-    if not isinstance(size, tuple):
-        return size
-    count = 1
-    for length in size:
-        count *= length
-    return count
+    return math.prod(size) if isinstance(size, tuple) else size
 
 
 def _caller_level() -> int:

@@ -8,14 +8,18 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 __all__ = [
     "MOST_VALUES_DRAWN",
     "as_epsilon",
     "as_fraction",
     "as_integer",
     "as_level",
+    "as_number",
     "as_sample_size",
     "check_choice",
+    "check_flag",
     "dyadic_floor",
     "is_word",
     "split_epsilon",
@@ -23,6 +27,23 @@ __all__ = [
 
 # Most values (rows times columns) drawn by default, without a given number of rows: 2 to 10 GB.
 MOST_VALUES_DRAWN = 500_000_000
+
+
+def as_number(value: Any, name: str) -> float:
+    """Read a real number; it may be infinite.
+
+    Raises
+    ------
+    TypeError
+        If ``value`` is not a real number (strings and booleans are not).
+    """
+    _check_number(value, name)
+    return float(value)
+
+
+def _check_number(value: Any, name: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
 
 
 def as_fraction(value: Any, name: str) -> Fraction:
@@ -38,8 +59,7 @@ def as_fraction(value: Any, name: str) -> Fraction:
     ValueError
         If it is not finite.
     """
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
+    _check_number(value, name)
     if isinstance(value, numbers.Rational):
         return Fraction(int(value.numerator), int(value.denominator))
     number = float(value)
@@ -118,6 +138,18 @@ def check_choice(value: Any, name: str, allowed: Iterable[str | None]) -> None:
         raise ValueError(f"{name} must be {listed}, got {value!r}.")
 
 
+def check_flag(value: Any, name: str) -> None:
+    """Check that a parameter is a truth value.
+
+    Raises
+    ------
+    TypeError
+        If it is anything else; numbers are not.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}.")
+
+
 def as_level(level: Any, name: str = "level") -> float:
     """Read a confidence level.
 
@@ -128,9 +160,7 @@ def as_level(level: Any, name: str = "level") -> float:
     ValueError
         If it does not lie strictly between 0 and 1.
     """
-    if isinstance(level, bool) or not isinstance(level, numbers.Real):
-        raise TypeError(f"{name} must be a number, got {level!r} of type {type(level).__name__}.")
-    number = float(level)
+    number = as_number(level, name)
     if not 0.0 < number < 1.0:
         raise ValueError(f"{name} must be between 0 and 1, for example 0.95, got {level!r}.")
     return number

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ._base import (
     PrivateEstimator,
@@ -70,7 +70,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
           (N epsilon / 10)^(2d / (2 + d)) cells (UGkM, MkM, EUGkM), at most 2^18.
         - "hybrid": "extended-grid", then one round of "lloyd-improved" if less error is expected
           with it (Hybrid).
-        - "sample-aggregate": the mean of the centroids of N^0.4 random blocks of rows (SAG, GkM).
+        - "sample-aggregate": the mean of the centroids of N^0.4 random blocks of rows (GkM).
         - "genetic": selection, crossover and mutation of sets of centroids (PGkM); takes minutes
           on a million rows.
     n_init : int, default=30
@@ -290,12 +290,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     def _matrix(self, X):
         """Rows as floats, clipped to the bounds of float64; NaN where missing."""
-        check_is_fitted(self)
-        rows = as_frame(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
-        _refuse_other_width(self, len(rows.names))
-        values = np.column_stack([rows.column(name).numbers() for name in rows.names])
-        return np.clip(values, -1e150, 1e150)
+        return np.clip(self._rows_as_fitted(X).numbers(), -1e150, 1e150)
 
     def predict(self, X):
         """Index of the nearest centroid of every row.
@@ -375,7 +370,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         matplotlib Axes
         """
         check_is_fitted(self)
-        names = self._names()
+        names = self._feature_names()
         columns = list(names[:2]) if columns is None else list(columns)
         if len(columns) != 2 or not set(columns) <= set(names):
             raise ValueError(f"plot needs two of the features {names}, got {columns!r}.")
@@ -408,12 +403,6 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
         return plot_validity(self.validity_, ax=ax)
 
-    def _names(self):
-        given = getattr(self, "feature_names_in_", None)
-        if given is not None:
-            return [str(name) for name in given]
-        return [f"x{j}" for j in range(self.n_features_in_)]
-
 
 def _points(rows, domain, contributions):
     """Codes of the rows without a missing value, in memory or in their engine."""
@@ -422,14 +411,6 @@ def _points(rows, domain, contributions):
         return codes
     complete = (codes >= 0).all(axis=1)
     return codes if complete.all() else codes[complete]
-
-
-def _refuse_other_width(estimator, n_features):
-    if n_features != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {n_features} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input."
-        )
 
 
 def _coded(names, low, high):

@@ -9,6 +9,7 @@ import numpy as np
 
 __all__ = [
     "PlotAxis",
+    "axes_or_new",
     "plot_centroids",
     "plot_distances",
     "plot_intervals",
@@ -47,7 +48,16 @@ class PlotAxis(NamedTuple):
     missing: bool
 
 
-def _pyplot() -> Any:
+def axes_or_new(ax: Any, size: tuple[float, float] | None = None) -> Any:
+    """The axes that were given, or those of a new figure of a width and a height in inches.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is missing.
+    """
+    if ax is not None:
+        return ax
     try:
         from matplotlib import pyplot
     except ImportError as error:
@@ -55,7 +65,7 @@ def _pyplot() -> Any:
             "Plotting needs matplotlib, which cannot be imported. Install it with "
             "pip install 'skdp[plot]'."
         ) from error
-    return pyplot
+    return pyplot.subplots(figsize=size, layout="constrained")[1]
 
 
 def plot_view(
@@ -92,14 +102,12 @@ def plot_view(
     ValueError
         If there are more than 5,000 rectangles to outline.
     """
-    pyplot = _pyplot()
     if blocks is not None and len(blocks) > _MAX_BLOCKS:
         raise ValueError(
             f"There are {len(blocks):,} different blocks on these columns, too many to outline "
             f"(at most {_MAX_BLOCKS:,}). Draw them with blocks=False."
         )
-    if ax is None:
-        _, ax = pyplot.subplots(layout="constrained")
+    ax = axes_or_new(ax)
     borders = [_with_missing(axis) for axis in axes]
     if len(axes) == 1:
         _bars(ax, table, axes[0], borders[0])
@@ -155,9 +163,8 @@ def plot_centroids(centers: np.ndarray, names: Sequence[str], *, ax: Any = None)
     ImportError
         If matplotlib is missing.
     """
-    pyplot = _pyplot()
     if ax is None:
-        _, ax = pyplot.subplots(layout="constrained")
+        ax = axes_or_new(None)
         ax.set_xlabel(names[0])
         ax.set_ylabel(names[1])
     ax.scatter(*centers.T, s=140, color="white", edgecolor="black", linewidth=1.0, zorder=3)
@@ -187,9 +194,7 @@ def plot_validity(validity: Mapping[int, float], *, ax: Any = None) -> Any:
     ImportError
         If matplotlib is missing.
     """
-    pyplot = _pyplot()
-    if ax is None:
-        _, ax = pyplot.subplots(layout="constrained")
+    ax = axes_or_new(ax)
     known = {k: value for k, value in sorted(validity.items()) if np.isfinite(value)}
     ax.plot(list(known), list(known.values()), marker="o", color=_COLOUR)
     if known:
@@ -224,10 +229,8 @@ def plot_distances(matrix: np.ndarray, names: Sequence[str], *, title: str, ax: 
     ImportError
         If matplotlib is missing.
     """
-    pyplot = _pyplot()
-    if ax is None:
-        side = min(3.5 + 0.25 * len(names), 14.0)
-        _, ax = pyplot.subplots(figsize=(side + 1, side), layout="constrained")
+    side = min(3.5 + 0.25 * len(names), 14.0)
+    ax = axes_or_new(ax, (side + 1, side))
     image = ax.imshow(matrix, cmap="viridis_r", vmin=0, vmax=max(np.nanmax(matrix), 1e-3))
     ax.set_xticks(range(len(names)), names, rotation=90)
     ax.set_yticks(range(len(names)), names)
@@ -368,16 +371,14 @@ def plot_lattice(
     ImportError
         If matplotlib is missing.
     """
-    pyplot = _pyplot()
-    from matplotlib.colors import LogNorm, Normalize
-
     nodes = sorted({*errors, *shares}, key=lambda node: (len(node), [names.index(n) for n in node]))
     rows = {order: [node for node in nodes if len(node) == order] for order in map(len, nodes)}
     widest = max(map(len, rows.values()))
     named = len(nodes) <= _MAX_NAMED
-    if ax is None:
-        size = (max(6.0, 1.25 * widest), 1.3 * len(rows) + 0.8) if named else (9.0, 6.0)
-        _, ax = pyplot.subplots(figsize=size, layout="constrained")
+    size = (max(6.0, 1.25 * widest), 1.3 * len(rows) + 0.8) if named else (9.0, 6.0)
+    ax = axes_or_new(ax, size)
+    from matplotlib.colors import LogNorm, Normalize
+
     place = {
         node: ((i - (len(row) - 1) / 2) * widest / len(row), order)
         for order, row in rows.items()

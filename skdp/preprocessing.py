@@ -35,21 +35,6 @@ class _ColumnTransformerBase(OneToOneFeatureMixin, TransformerMixin, PrivateEsti
         rows, domain = match_rows(rows, None, Domain(ranges), None)
         return rows, domain, low, high
 
-    def _values(self, X):
-        check_is_fitted(self)
-        rows = as_frame(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
-        if len(rows.names) != self.n_features_in_:
-            raise ValueError(
-                f"X has {len(rows.names)} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input."
-            )
-        return _matrix(rows)
-
-
-def _matrix(rows):
-    return np.column_stack([rows.column(name).numbers() for name in rows.names])
-
 
 class PrivateStandardScaler(_ColumnTransformerBase):
     """Standardize columns by means and standard deviations that are released with noise.
@@ -173,7 +158,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         """
         # A huge value becomes infinite, without a warning that would reveal it.
         with np.errstate(over="ignore"):
-            return (self._values(X) - self.mean_) / self.scale_
+            return (self._rows_as_fitted(X).numbers() - self.mean_) / self.scale_
 
     def inverse_transform(self, X):
         """Undo `transform`.
@@ -188,7 +173,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         """
         check_is_fitted(self)
         with np.errstate(over="ignore"):
-            return _matrix(as_frame(X)) * self.scale_ + self.mean_
+            return as_frame(X).numbers() * self.scale_ + self.mean_
 
 
 class PrivateQuantileClipper(_ColumnTransformerBase):
@@ -316,7 +301,7 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         ndarray of shape (n_rows, n_features)
             Missing values stay missing.
         """
-        return np.clip(self._values(X), self.lower_, self.upper_)
+        return np.clip(self._rows_as_fitted(X).numbers(), self.lower_, self.upper_)
 
     def make_domain(self, bins=None):
         """Declare the released range: a domain for a release of the same columns.
@@ -331,13 +316,10 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         Domain
         """
         check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            names = [f"x{j}" for j in range(self.n_features_in_)]
         return Domain(
             {
                 name: Numeric(float(a), float(b), bins=bins)
-                for name, a, b in zip(names, self.lower_, self.upper_, strict=True)
+                for name, a, b in zip(self._feature_names(), self.lower_, self.upper_, strict=True)
             }
         )
 

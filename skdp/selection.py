@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._base import PrivateEstimator, declare_label, match_rows, warn_of_emptiness
+from ._base import PrivateEstimator, declare_label, match_rows, require_y, warn_of_emptiness
 from ._random import NoiseSource, noise_source
 from ._types import BoolArray, CodeArray, IntArray
 from ._validation import as_epsilon, as_fraction, as_integer, split_epsilon
@@ -159,11 +159,8 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
             If the ledger cannot pay; no value has been read.
         """
         frame = as_frame(X)
-        if y is None and self.target is None:
-            raise ValueError(
-                "This DPTopKSelector estimator requires y to be passed, but the target y is None. "
-                "Or name a column of X in target=."
-            )
+        if self.target is None:
+            require_y(self, y, ": give y, or name a column of X in target=")
         declared, target = declare_label(self.domain, frame, self.target, self.classes)
         rows, domain = match_rows(X, y, declared, target)
         if target is None:

@@ -7,6 +7,7 @@ the package that defines it does not import, even indirectly, the one for rows a
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -273,6 +274,23 @@ def test_contributing_shows_the_list():
     rows = [f"| `{layer['module']}` | {layer['about']} |" for layer in LAYERS]
     # To be pasted where the list has changed.
     assert "\n".join(rows) in text
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*/__init__.py")), ids=str)
+def test_a_package_says_what_each_of_its_modules_is_for(path):
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    inside = {each.stem for each in path.parent.glob("*.py")} - {"__init__"}
+    inside |= {each.parent.name for each in path.parent.glob("*/__init__.py")}
+    assert not [name for name in inside if f"`{name}`" not in text]
+
+
+def test_contributing_says_where_tests_are():
+    text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(?:tests/)?(test_\w+)(?:\.py)?`", text))
+    tests = {path.stem for path in Path(__file__).parent.glob("test_*.py")}
+    assert not named - tests
+    modules = {f"test_{path.stem.strip('_')}" for path in PACKAGE.rglob("*")}
+    assert not tests - named - modules
 
 
 def test_imports_go_downward():

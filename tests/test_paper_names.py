@@ -121,6 +121,13 @@ def owner_of(parameter, place, linked):
     raise AssertionError(f"nothing in the row has a parameter {parameter}")
 
 
+def places(cell):
+    """Where a cell says that kernels are: [(their names, file below skdp)]."""
+    assert re.fullmatch(r"((``\w+``,? )+in ``[\w/]+\.py``(; |$))*", cell), cell
+    parts = [part.split(" in ") for part in cell.split("; ") if part]
+    return [(re.findall(r"\w+", names), file.strip("`")) for names, file in parts]
+
+
 @functools.cache
 def definitions():
     """{name of a function or class: modules of the package that define it}."""
@@ -154,8 +161,10 @@ def test_what_a_row_names_exists(row):
             assert value in inspect.getdoc(owner), f"{owner.__name__}({name}={value})"
         elif value:
             ast.literal_eval(value)
-    for kernel in re.findall(r"``(\w+)``", kernels):
-        assert kernel in definitions(), f"skdp defines no {kernel}"
+    for names, file in places(kernels):
+        for kernel in names:
+            here = definitions().get(kernel, ())
+            assert PACKAGE / file in here, f"skdp/{file} defines no {kernel}"
     check_place(section)
 
 
@@ -206,7 +215,8 @@ def test_the_module_of_an_algorithm_gives_its_name_in_the_paper(name):
 
 
 def test_what_does_not_exist_is_found():
-    row = ["X", ":class:`~skdp.DPKMeans`, ``algorithm={}``", "``lloyd``", ":doc:`glossary`"]
+    kernel = "``lloyd`` in ``kernels/kmeans/dplloyd.py``"
+    row = ["X", ":class:`~skdp.DPKMeans`, ``algorithm={}``", kernel, ":doc:`glossary`"]
 
     def changed(place, cell):
         return [*row[:place], cell, *row[place + 1 :]]
@@ -215,7 +225,9 @@ def test_what_does_not_exist_is_found():
     for broken in (
         changed(1, row[1].format('"no-such"')),
         changed(1, ":class:`~skdp.DPKMeans`, ``strategy=``"),
-        changed(2, "``no_such_kernel``"),
+        changed(2, "``lloyd``"),
+        changed(2, "``no_such_kernel`` in ``kernels/kmeans/dplloyd.py``"),
+        changed(2, "``lloyd`` in ``kernels/kmeans/auto.py``"),
         changed(3, ":doc:`no_such_page`"),
         changed(3, ":ref:`no-such-label`"),
     ):

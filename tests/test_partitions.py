@@ -199,6 +199,12 @@ def privtree_by_recursion(cells, public, lower, upper, halvings, depth):
     return boxes
 
 
+@pytest.mark.parametrize(("shape", "n_split"), [((8,) * 4, 4), ((8, 1, 8), 2), ((8,) * 9, 6)])
+def test_privtree_halves_all_columns_but_at_most_six(shape, n_split):
+    parts = privtree_parts(Fraction(1), shape)
+    assert privtree_parameters(parts, shape).n_split == n_split
+
+
 @settings(max_examples=80)
 @given(cells=dense_tables(), n_split=st.integers(1, 4), epsilon=st.sampled_from([1, 8, 100]))
 def test_privtree_without_noise_equals_the_recursion(cells, n_split, epsilon):

@@ -1,4 +1,13 @@
-"""What every private estimator does in the same way: schema, charge, noise source, publication."""
+"""What every private estimator does in the same way: schema, charge, noise source, publication.
+
+=============  =====================================================================================
+``estimator``  `PrivateEstimator`: parts of the budget, charge, source of noise, bound per person
+``schema``     rows and labels matched with the declared domain, by names and types
+``published``  what a fitted estimator takes along when it is copied or stored
+``seeds``      seeds of noise, which copies and files must not contain
+``shown``      what notebooks show above an estimator: what a fit spends
+=============  =====================================================================================
+"""
 
 from .estimator import PrivateEstimator, warn_of_emptiness
 from .published import Published, _Kept, for_travel  # noqa: F401 (pickles name _Kept)

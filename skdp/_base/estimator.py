@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from collections.abc import Mapping
 from fractions import Fraction
@@ -11,10 +10,10 @@ from typing import Any
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._random import NoiseSource, noise_source
-from .._validation import as_epsilon, split_epsilon
+from .._validation import as_epsilon, as_integer, split_epsilon
 from ..accounting import PrivacyLoss, charge
 from ..domain import Domain
 from ..rows import MOST_AT_ONCE, Contributions, Frame, LazyRows, as_frame, select_columns
@@ -82,11 +81,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
                 f"max_contributions={most!r} and unit={unit!r} belong together: how many rows of "
                 "each person to keep, and the column that identifies the person. Give both or none."
             )
-        if isinstance(most, bool) or not isinstance(most, numbers.Integral):
-            raise TypeError(f"max_contributions must be an integer, got {most!r}.")
-        if most < 1:
-            raise ValueError(f"max_contributions must be at least 1, got {most!r}.")
-        return int(most)
+        return as_integer(most, "max_contributions", 1)
 
     def _warn_of_size(self, rows: Frame | LazyRows, domain: Domain) -> None:
         """Warn of the memory that a table of all distinct rows needs, by the domain alone.
@@ -146,6 +141,25 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         elif self._unit() is not None:
             X = select_columns(X, [name for name in as_frame(X).names if name != self._unit()])
         validate_data(self, X, skip_check_array=True)
+
+    def _feature_names(self) -> list[str]:
+        """Names of the columns that were fitted: x0, x1, ... for arrays."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            names = [f"x{position}" for position in range(self.n_features_in_)]
+        return [str(name) for name in names]
+
+    def _rows_as_fitted(self, X: Any) -> Frame:
+        """Rows that are given to a fitted estimator, with the columns that were fitted."""
+        check_is_fitted(self)
+        rows = as_frame(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        if len(rows.names) != self.n_features_in_:
+            raise ValueError(
+                f"X has {len(rows.names)} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        return rows
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

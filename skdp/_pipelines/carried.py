@@ -24,6 +24,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from .._validation import is_word
 from .functions import finds, is_reader, named_objects
 from .origin import TRUSTED, call_name, is_held, is_library, is_pure, library, replaced
 
@@ -166,15 +167,11 @@ def _in_estimator(estimator: Any, paid: _Paid, seen: _Seen) -> Iterator[str]:
     if params.get("warm_start") and _is_fitted(estimator):
         yield f"what {call_name(kind)} learned before, since warm_start goes on from it"
     # Libraries fit clones of what they hold, unless they are told that it was fitted.
-    cloned = ours and not params.get("prefit") and not _is_text(params.get("cv"), "prefit")
+    cloned = ours and not params.get("prefit") and not is_word(params.get("cv"), "prefit")
     yield from _carried(list(params.values()), paid, seen, cloned=cloned)
     if not ours:
         more = [value for name, value in vars(estimator).items() if not name.endswith("_")]
         yield from _carried(more, paid, seen)
-
-
-def _is_text(value: object, text: str) -> bool:
-    return isinstance(value, str) and value == text
 
 
 def _is_fitted(estimator: Any) -> bool:

@@ -2,6 +2,15 @@
 
 Losses are exact fractions and compose sequentially (they add up): every release reads the same
 people, whichever columns it uses.
+
+===============  ===================================================================================
+``_loss``        `PrivacyLoss`: an exact epsilon with named parts
+``_entries``     one charge, and the rules for the next one
+``_ledger``      `PrivacyLedger`: budget and charges of one data set
+``_stores``      charges in memory, prepaid, or without a ledger
+``_file_store``  charges in an SQLite file
+``_views``       charges as a table, as HTML, as a picture
+===============  ===================================================================================
 """
 
 from ..exceptions import LedgerError

@@ -1,4 +1,27 @@
-"""Audits and replays: the privacy loss of a mechanism by experiment, enumeration or replay."""
+"""Audits and replays: the privacy loss of a mechanism by experiment, enumeration or replay.
+
+=====================  =============================================================================
+``_audit``             `audit`: lower bounds of epsilon from many runs of a mechanism
+``_trials``            the runs, and outputs of any kind as codes and numbers
+``_readings``          maps from outputs to codes, among which events are chosen
+``_written``           readings of how a number is written: divisibility, bits
+``_fitting``           readings that are fitted to a first part of the runs
+``_events``            the event whose probability differs most
+``_bounds``            confidence bounds
+``_neighbours``        pairs of neighbours, checked and searched for
+``_replay``            `replay`: the exact loss of one run on two data sets
+``_tapes``             what answers mechanisms in a replay and counts the loss
+``_released``          what a run has released, and where two runs differ
+``_enumerate``         exact laws of outputs on tiny domains
+``_cases``             the table of cases of the audit of this library
+``_cases_estimators``  cases of estimators and private scores
+``_cases_mechanisms``  cases of mechanisms
+``_library``           audits or replays all cases
+``_result``            what results have in common
+``_report``            results as files
+``_plots``             results as pictures
+=====================  =============================================================================
+"""
 
 from ..exceptions import ReplayError
 from ._audit import AuditResult, assert_epsilon, audit, reachable_epsilon

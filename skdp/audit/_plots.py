@@ -18,22 +18,11 @@ _SHADES = ("#31688e", "#7fb3d5", "#1f4e6b", "#a9cce3", "#5499c7", "#d4e6f1")
 _PASSED, _CONVICTED, _FAINT = "#31688e", "#c1272d", "#d9d9d9"
 
 
-def _axes_for_plot(ax: Any, size: tuple[float, float]) -> Any:
-    if ax is not None:
-        return ax
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError(
-            "Plotting needs matplotlib, which cannot be imported. Install it with "
-            "pip install 'skdp[plot]'."
-        ) from error
-    return pyplot.subplots(figsize=size, layout="constrained")[1]
-
-
 def plot_result(result: AuditResult, ax: Any = None) -> Any:
     """Frequencies of the event with their confidence bounds, and what the claim allows."""
-    ax = _axes_for_plot(ax, (5.0, 4.0))
+    from ..plotting import axes_or_new
+
+    ax = axes_or_new(ax, (5.0, 4.0))
     table = result.table
     colour = _PASSED if result.passed else _CONVICTED
     n = table["trials"].iloc[0]
@@ -80,7 +69,9 @@ def plot_audits(results: Sequence[AuditResult], ax: Any = None) -> Any:
         many trials could have come.
     """
     results = list(results)
-    ax = _axes_for_plot(ax, (8.0, 1.2 + 0.32 * len(results)))
+    from ..plotting import axes_or_new
+
+    ax = axes_or_new(ax, (8.0, 1.2 + 0.32 * len(results)))
     left, right = 0.05, 30.0
     for place, result in enumerate(results):
         colour = _PASSED if result.passed else _CONVICTED
@@ -120,7 +111,9 @@ def plot_replays(results: Sequence[ReplayResult], ax: Any = None) -> Any:
         finite loss: the calls or the release differed between the two data sets.
     """
     results = list(results)
-    ax = _axes_for_plot(ax, (8.0, 1.2 + 0.36 * len(results)))
+    from ..plotting import axes_or_new
+
+    ax = axes_or_new(ax, (8.0, 1.2 + 0.36 * len(results)))
     right = max(1.6, *(1.15 * r.loss / r.epsilon for r in results if np.isfinite(r.loss)), 0.0)
     for place, result in enumerate(results):
         if result.differs is not None or not np.isfinite(result.loss):

@@ -12,6 +12,7 @@ from .._base import (
     PrivateEstimator,
     declare_label,
     match_rows,
+    require_y,
     warn_of_emptiness,
     without_unit,
 )
@@ -123,11 +124,8 @@ class GridRelease(PrivateEstimator):
                 "No column is declared as the label: name a column of the domain in target=, or "
                 "give the list of classes=."
             )
-        if y is None and self.classes is not None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None: "
-                "classes= declares a label that X has no column for."
-            )
+        if self.classes is not None:
+            require_y(self, y, ": classes= declares a label that X has no column for")
         rows, domain = match_rows(read, y, domain, target, lazy=True, unit=unit)
         return rows, domain, target
 

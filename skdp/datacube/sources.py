@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .._validation import as_fraction
+from .._validation import as_fraction, as_number
 from ..kernels import cuboids
 from .names import as_names, mask_of, names_of
 
@@ -120,9 +120,7 @@ def cuboid_weights(weights, domain, lattice, strategy, objective):
         place = lattice.position.get(mask_of(domain, as_names(key)))
         if place is None or not lattice.published[place]:
             raise ValueError(f"weights names the cuboid {key!r}, which is not published.")
-        if isinstance(weight, bool) or not isinstance(weight, numbers.Real):
-            raise TypeError(f"The weight of {key!r} must be a number, got {weight!r}.")
-        vector[place] = float(weight)
+        vector[place] = as_number(weight, f"The weight of {key!r}")
         if not 0 <= vector[place] < math.inf:
             raise ValueError(f"The weight of {key!r} must not be negative, got {weight!r}.")
     if not vector[lattice.published].any():

@@ -6,15 +6,13 @@ import math
 
 import numpy as np
 
+from .._arrays import integer_sums
 from ..domain import Numeric
 from ..exceptions import DomainError
 from ..kernels import cuboids
 from ..mechanisms._noise import BoundedGrid
 
 __all__ = ["contributions_of", "sum_cells", "value_grid"]
-
-# Sums of integers below this are exact in float64.
-_EXACT = 2**53
 
 
 def value_grid(domain, measure, value, resolution):
@@ -62,7 +60,6 @@ def sum_cells(codes, contributions, plan):
     """
     represented = (codes >= 0).all(axis=1)
     codes, contributions = codes[represented], contributions[represented]
-    small = int(np.abs(contributions).sum()) < _EXACT
     tables = {}
     for mask in plan._masks:
         axes = list(cuboids.dimensions_of(mask))
@@ -70,11 +67,5 @@ def sum_cells(codes, contributions, plan):
         cell = np.zeros(len(codes), dtype=np.int64)
         if axes:
             cell = np.ravel_multi_index(tuple(codes[:, axes].T), shape)
-        n_cells = math.prod(shape)
-        if small:
-            table = np.bincount(cell, weights=contributions, minlength=n_cells).astype(np.int64)
-        else:
-            table = np.zeros(n_cells, dtype=np.int64)
-            np.add.at(table, cell, contributions)
-        tables[mask] = table.reshape(shape)
+        tables[mask] = integer_sums(cell, math.prod(shape), contributions).reshape(shape)
     return tables

@@ -16,7 +16,7 @@ import pandas as pd
 
 from .._names import free_name
 from .._types import FloatArray
-from .._validation import as_integer
+from .._validation import as_integer, check_choice
 from ..domain import Numeric
 from .names import check_names, titles
 
@@ -48,8 +48,8 @@ def tidy_table(plan, tables, names, weights=None, levels=None):
 
 def cross_table(plan, tables, down, across, weights, values):
     """One cuboid with some dimensions down and the others across."""
-    if values not in (None, plan._measure, "std_error"):
-        raise ValueError(f"values must be {plan._measure!r} or 'std_error', got {values!r}.")
+    if values is not None:
+        check_choice(values, "values", (plan._measure, "std_error"))
     both = [name for name in down if name in across]
     if both:
         raise ValueError(f"{both} are in index and in columns. Name each dimension once.")

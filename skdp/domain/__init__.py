@@ -6,6 +6,18 @@ clipped, an unknown category becomes ``other`` if declared, a missing value the 
 there is one, and a record that cannot be represented otherwise gets the code -1 and is skipped.
 Each record is treated by itself, because an exception that depends on a value would answer a
 membership question for free. Only the schema (columns and declared types) is checked with errors.
+
+===============  ===================================================================================
+``domain``       `Domain`: columns and their order
+``attribute``    what both kinds of columns share: codes, labels, levels
+``numeric``      `Numeric`: a range, cut into bins
+``categorical``  `Categorical`: a list of categories
+``taxonomy``     `Taxonomy`: nested groups of categories
+``values``       numbers, categories and flags as they are declared
+``inference``    columns read from data: not private
+``report``       what a domain would do to the records of a frame
+``reading``      how a domain gets at rows, without importing `skdp.rows`
+===============  ===================================================================================
 """
 
 from .attribute import Attribute, Level

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .._types import CodeArray, IntArray
 from .reading import Column, LazyColumn
 from .taxonomy import Taxonomy
 
@@ -29,7 +30,7 @@ class Level(NamedTuple):
         One label per group.
     """
 
-    groups: NDArray[np.int64]
+    groups: IntArray
     labels: list[str]
 
 
@@ -69,7 +70,7 @@ class Attribute:
         """Number of codes; the missing cell, if ``nullable``, is the last."""
         return self.n_values + self.nullable
 
-    def encode(self, column: Column) -> NDArray[np.int32]:
+    def encode(self, column: Column) -> CodeArray:
         """Code of each value; -1 where there is none. Never raises.
 
         Parameters
@@ -103,7 +104,7 @@ class Attribute:
         """Text for each code, for printing."""
         raise NotImplementedError
 
-    def hierarchy(self) -> tuple[Taxonomy, NDArray[np.int64]]:
+    def hierarchy(self) -> tuple[Taxonomy, IntArray]:
         """Tree over the values, and the code of each of its leaves, in the order of the leaves.
 
         Without a declared taxonomy: the dyadic tree for numbers and ordered categories, a root
@@ -174,7 +175,7 @@ class Attribute:
 
     def _families(
         self, limit: int, against_rest: bool
-    ) -> Iterator[list[tuple[NDArray[np.int64], list[str]]]]:
+    ) -> Iterator[list[tuple[IntArray, list[str]]]]:
         """Groups of the values, without the missing cell, and their labels, family by family."""
         raise NotImplementedError
 
@@ -206,7 +207,7 @@ class Attribute:
             object.__setattr__(self, name, value)
 
 
-def halvings(codes: NDArray[np.int64], n: int, limit: int) -> Iterator[NDArray[np.int64]]:
+def halvings(codes: IntArray, n: int, limit: int) -> Iterator[IntArray]:
     """Halves, quarters, ... of ``n`` codes, as equal as possible; finally each code alone."""
     parts = 2
     while parts < n and parts <= limit:

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .._arrays import run_starts
+from .._types import CodeArray, IntArray
 from ..exceptions import DomainError
 from .attribute import MISSING_LABEL, Attribute, Level, halvings
 from .reading import Column, LazyColumn
@@ -164,7 +166,7 @@ class Categorical(Attribute):
             # Unhashable values equal no category.
             return None
 
-    def _table(self, uniques: Sequence[Any], unknown: int) -> NDArray[np.int32]:
+    def _table(self, uniques: Sequence[Any], unknown: int) -> CodeArray:
         """Code of each distinct value, and of a missing one at the end."""
         missing = self.n_values if self.nullable else -1
         table = np.full(len(uniques) + 1, missing, dtype=np.int32)
@@ -181,7 +183,7 @@ class Categorical(Attribute):
         """Code of a value that is not declared."""
         return -1 if self.other is None else self._index[self.other]
 
-    def encode(self, column: Column) -> NDArray[np.int32]:  # noqa: D102
+    def encode(self, column: Column) -> CodeArray:  # noqa: D102
         codes, uniques = column.factorize()
         return self._table(uniques, self._unknown)[codes]
 
@@ -223,7 +225,7 @@ class Categorical(Attribute):
     def labels(self) -> list[str]:  # noqa: D102
         return [str(value) for value in self.categories] + [MISSING_LABEL] * self.nullable
 
-    def hierarchy(self) -> tuple[Taxonomy, NDArray[np.int64]]:  # noqa: D102
+    def hierarchy(self) -> tuple[Taxonomy, IntArray]:  # noqa: D102
         if self.taxonomy is not None:
             leaf_codes = [self._index[leaf] for leaf in self.taxonomy.leaves]
             return self.taxonomy, np.array(leaf_codes, dtype=np.int64)
@@ -235,7 +237,7 @@ class Categorical(Attribute):
 
     def _families(
         self, limit: int, against_rest: bool
-    ) -> Iterator[list[tuple[NDArray[np.int64], list[str]]]]:
+    ) -> Iterator[list[tuple[IntArray, list[str]]]]:
         if self.taxonomy is not None:
             levels = self.levels()[1:]
             if self.nullable:
@@ -254,9 +256,9 @@ class Categorical(Attribute):
             for code, category in enumerate(self.categories):
                 yield [((codes != code).astype(np.int64), [str(category), "all others"])]
 
-    def _joined(self, groups: NDArray[np.int64]) -> list[str]:
+    def _joined(self, groups: IntArray) -> list[str]:
         """Label of each group of consecutive categories."""
-        starts = np.flatnonzero(np.diff(groups, prepend=-1)).tolist()
+        starts = run_starts(groups).tolist()
         texts = []
         for start, stop in zip(starts, [*starts[1:], self.n_values], strict=True):
             first, last = self.categories[start], self.categories[stop - 1]

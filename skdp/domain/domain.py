@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._random import sampling_generator
+from .._types import CodeArray
+from .._validation import check_choice
 from ..exceptions import DomainError, PrivacyLeakWarning
 from .attribute import Attribute
 from .categorical import Categorical
@@ -305,7 +307,7 @@ class Domain:
             )
         return frame
 
-    def encode(self, data: Any, *, on_invalid: str = "skip") -> NDArray[np.int32]:
+    def encode(self, data: Any, *, on_invalid: str = "skip") -> CodeArray:
         """Codes of all records.
 
         Parameters
@@ -326,8 +328,7 @@ class Domain:
             For errors of the schema, see :meth:`check_schema`; for values only with
             ``on_invalid="raise"``.
         """
-        if on_invalid not in ("skip", "raise"):
-            raise ValueError(f"on_invalid must be 'skip' or 'raise', got {on_invalid!r}.")
+        check_choice(on_invalid, "on_invalid", ("skip", "raise"))
         frame = self.check_schema(data)
         if on_invalid == "raise":
             report = self._report(frame)
@@ -338,7 +339,7 @@ class Domain:
                 )
         return self.encode_columns(frame)
 
-    def encode_columns(self, frame: Rows) -> NDArray[np.int32]:
+    def encode_columns(self, frame: Rows) -> CodeArray:
         """Codes of all records of a frame whose schema was checked; never raises.
 
         Parameters

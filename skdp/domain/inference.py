@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import FloatArray
 from ..exceptions import DomainError
 from .categorical import Categorical
 from .numeric import Numeric
@@ -39,7 +39,7 @@ def infer_attribute(column: Column, name: str, bins: int) -> Numeric | Categoric
     return Categorical(categories, nullable=missing)
 
 
-def _infer_numeric(values: NDArray[np.float64], name: str, bins: int) -> Numeric:
+def _infer_numeric(values: FloatArray, name: str, bins: int) -> Numeric:
     present = values[np.isfinite(values)]
     missing = bool(np.isnan(values).any())
     if not len(present):

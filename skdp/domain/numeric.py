@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from .._arrays import run_starts
+from .._types import CodeArray, FloatArray, IntArray
 from ..exceptions import DomainError
 from .attribute import MISSING_LABEL, Attribute, Level, halvings
 from .reading import Column, LazyColumn
@@ -122,12 +124,12 @@ class Numeric(Attribute):
         return edges
 
     @property
-    def centers(self) -> NDArray[np.float64]:
+    def centers(self) -> FloatArray:
         """Middle of each bin; for an integer attribute the mean of its integers."""
         edges = self.edges.astype(np.float64)
         return edges[:-1] + (np.diff(edges) - self.integer) / 2
 
-    def _first_integer(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _first_integer(self, positions: IntArray) -> IntArray:
         """Smallest integer in each bin: the formula solved for x, in exact arithmetic."""
         if self._one_each:
             return int(self.lower) + positions
@@ -136,7 +138,7 @@ class Numeric(Attribute):
         # The last bin is closed: it ends after `upper`.
         return np.where(positions == self.bins, int(self.upper) + 1, first)
 
-    def encode(self, column: Column) -> NDArray[np.int32]:  # noqa: D102
+    def encode(self, column: Column) -> CodeArray:  # noqa: D102
         return self._encode(column.numbers())
 
     def expression(self, column: LazyColumn) -> Any:  # noqa: D102
@@ -145,7 +147,7 @@ class Numeric(Attribute):
             float(self.lower), float(self.upper), self.bins, integer=self.integer, missing=missing
         )
 
-    def _encode(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
+    def _encode(self, values: FloatArray) -> CodeArray:
         # Clipping first changes no code and keeps infinities out of the arithmetic.
         x = np.clip(values, self.lower, self.upper)
         missing = np.isnan(x)
@@ -209,12 +211,12 @@ class Numeric(Attribute):
         closed = stop == self.bins and not self.integer
         return f"[{digits(low)}, {digits(high)}{']' if closed else ')'}"
 
-    def hierarchy(self) -> tuple[Taxonomy, NDArray[np.int64]]:  # noqa: D102
+    def hierarchy(self) -> tuple[Taxonomy, IntArray]:  # noqa: D102
         return Taxonomy.dyadic(self), np.arange(self.bins)
 
     def _families(
         self, limit: int, against_rest: bool
-    ) -> Iterator[list[tuple[NDArray[np.int64], list[str]]]]:
+    ) -> Iterator[list[tuple[IntArray, list[str]]]]:
         codes = np.arange(self.bins, dtype=np.int64)
         yield [self._spans(groups) for groups in halvings(codes, self.bins, limit)]
         if self.bins < _LOG_BINS or not (self.upper >= 0 and self.lower <= self.upper / 100):
@@ -251,9 +253,9 @@ class Numeric(Attribute):
             return Level(np.append(groups, n_parts), [*texts, MISSING_LABEL])
         return Level(groups, texts)
 
-    def _spans(self, groups: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str]]:
+    def _spans(self, groups: IntArray) -> tuple[IntArray, list[str]]:
         """Groups of consecutive bins with their labels."""
-        starts = np.flatnonzero(np.diff(groups, prepend=-1))
+        starts = run_starts(groups)
         stops = np.append(starts[1:], self.bins)
         if self._one_each:
             values = (int(self.lower) + starts, int(self.lower) + stops - 1)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .._types import IntArray
 from ..exceptions import DomainError
 from .values import Category, as_int, plain_category, with_types
 
@@ -235,7 +236,7 @@ class Taxonomy:
         """Number of leaves."""
         return len(self.leaves)
 
-    def cut(self, level: int) -> NDArray[np.int64]:
+    def cut(self, level: int) -> IntArray:
         """Nodes of one level, from left to right: a partition of the leaves.
 
         Parameters
@@ -250,7 +251,7 @@ class Taxonomy:
         nodes = np.flatnonzero((self.depths == level) | (is_leaf & (self.depths < level)))
         return nodes[np.argsort(self.first[nodes])]
 
-    def groups(self, level: int) -> NDArray[np.int64]:
+    def groups(self, level: int) -> IntArray:
         """Position in ``cut(level)`` of the node above each leaf, in the order of ``leaves``."""
         nodes = self.cut(level)
         return np.repeat(np.arange(len(nodes)), self.last[nodes] - self.first[nodes])

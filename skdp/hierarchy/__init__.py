@@ -9,6 +9,17 @@ Everything here works on arrays in *level order*: the root is node 0, each level
 block, and the children of a node are consecutive. Wide trees are processed a level at a time;
 trees with about as many levels as nodes (chains) by plain loops. Nothing is recursive.
 
+=================  =================================================================================
+``_tree``          `Tree`: nodes as arrays, sums up and down
+``_shapes``        perfect, balanced and other regular trees
+``_budget``        workloads, and the share of epsilon of each node
+``_measure``       noisy counts of all nodes; quantiles of sums of noise
+``_blue``          `Blue`: the best linear unbiased estimate (weighted least squares)
+``_gblue``         GBLUE (iterative) and Boost (closed form, perfect trees)
+``_non_negative``  consistent counts that are not negative
+``_cover``         answers without consistency: the fewest nodes of a query
+=================  =================================================================================
+
 References
 ----------
 M. Hay, V. Rastogi, G. Miklau, D. Suciu: Boosting the accuracy of differentially private histograms

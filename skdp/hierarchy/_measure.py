@@ -13,6 +13,7 @@ from scipy.special import ndtri
 
 from .._random import noise_source
 from .._types import FloatArray, IntArray
+from .._validation import as_level
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ._tree import Tree
 
@@ -173,8 +174,7 @@ def noise_quantile(weights: ArrayLike, variances: ArrayLike, level: float) -> fl
     float
         x such that the sum lies in [-x, x] with probability at least ``level``.
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, got {level!r}.")
+    level = as_level(level)
     w, v = np.abs(np.asarray(weights, dtype=np.float64)), np.asarray(variances, dtype=np.float64)
     used = (w > 0) & (v > 0) & np.isfinite(v)
     w, v = w[used], v[used]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from .. import hierarchy
-from .._validation import check_choice, is_word
+from .._validation import check_choice, check_flag, is_word
 from ..domain import Categorical, Taxonomy
 from ..hierarchy import Blue, Tree
 
@@ -45,8 +45,7 @@ class Plan:
     def design_of(self, attribute: Any) -> Design:
         """Tree and budget, from public facts alone."""
         check_choice(self.consistency, "consistency", ("blue", "iterative", None))
-        if not isinstance(self.non_negative, bool | np.bool_):
-            raise TypeError(f"non_negative must be True or False, got {self.non_negative!r}.")
+        check_flag(self.non_negative, "non_negative")
         if self.non_negative and self.consistency is None:
             raise ValueError(
                 "non_negative=True divides each count among the children, so it needs "

@@ -14,7 +14,7 @@ from .. import hierarchy
 from .._arrays import running_sums
 from .._base import PrivateEstimator, match_rows, warn_of_emptiness
 from .._random import sampling_generator
-from .._validation import as_level, as_sample_size
+from .._validation import as_level, as_sample_size, check_choice
 from ..domain import Categorical, Numeric
 from ..exceptions import DomainError
 from ..hierarchy import Blue
@@ -298,10 +298,9 @@ class RangeTreeHistogram(PrivateEstimator):
         attribute = declared_attribute(self._declared())
         epsilon = self._record_epsilon()
         design = self._plan().design_of(attribute)
+        check_choice(by, "by", ("length", "level"))
         if by == "level":
             return level_table(design, epsilon)
-        if by != "length":
-            raise ValueError(f"by must be 'length' or 'level', got {by!r}.")
         n = attribute.n_values
         workload = self._plan().workload_of(n)
         variances = hierarchy.measured_variances(design.shares, epsilon)

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import snapped
 from ..domain import Categorical, Domain, Numeric
 from ..exceptions import DomainError
-
-# Positions closer than this (in bins) to an edge are on the edge, as in `skdp.queries`.
-_EDGE = 1e-9
 
 
 def as_table(X: Any) -> Any:
@@ -60,6 +58,4 @@ def position_of(attribute: Numeric, values: np.ndarray, *, closed: bool) -> np.n
         raise ValueError("NaN cannot be an end of a range; use an infinity for an open end.")
     if attribute.integer:
         values = np.floor(values) + 1 if closed else np.ceil(values)
-    position = np.interp(values, attribute.edges, np.arange(attribute.n_values + 1))
-    nearest = np.round(position)
-    return np.where(np.abs(position - nearest) < _EDGE, nearest, position)
+    return snapped(np.interp(values, attribute.edges, np.arange(attribute.n_values + 1)))

@@ -1,1 +1,20 @@
-"""Algorithms on counts, one a module: they know no estimator."""
+"""Algorithms on counts, one a module: they know no estimator.
+
+==============  ====================================================================================
+``hdpview``     HDPView
+``privtree``    PrivTree
+``dpcube``      DPCube, the hierarchical kd-tree, usefulness
+``grid``        UG, EUG, Identity: grids of equal width over any columns
+``pairviews``   single columns and selected pairs
+``cuboids``     data cubes: All, Base, BMax, PMost, consistency
+``privpfc``     PrivPfC
+``diffgen``     DiffGen
+``projection``  PPH: projected histograms
+``kmeans``      DPLloyd, UGkM, EUGkM, Hybrid, GkM, PGkM
+``stop_test``   the stop test of PrivTree and HDPView, and what it loses
+``splitting``   boxes that are divided, level by level
+==============  ====================================================================================
+
+GBLUE, Boost and least squares on trees are in `skdp.hierarchy`, sparse vectors in
+`skdp.mechanisms`.
+"""

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import integer_sums
 from .._types import IntArray
 from ..mechanisms import discrete_laplace
 from ..rows import CountTable
-from .splitting import group_sums
 
 __all__ = [
     "GRID_RULES",
@@ -131,5 +131,5 @@ def measure_grid(
     for axis, (edge, side) in enumerate(zip(_edges(table.shape, sides), sides, strict=True)):
         place = np.searchsorted(edge, table.codes[:, axis], side="right") - 1
         cell = cell * side + place
-    exact = group_sums(cell, table.counts, math.prod(sides))
+    exact = integer_sums(cell, math.prod(sides), table.counts)
     return discrete_laplace(exact, epsilon, random_state=random_state)

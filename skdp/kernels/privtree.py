@@ -22,7 +22,6 @@ Decompositions. SIGMOD 2016.
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -34,11 +33,11 @@ import numpy as np
 from .._arrays import exclusive_cumsum
 from .._random import NoiseSource, noise_source
 from .._types import IntArray
-from .._validation import check_choice, split_epsilon
+from .._validation import as_integer, check_choice, split_epsilon
 from ..mechanisms import above_threshold, discrete_laplace
 from ..rows import CountTable
 from .splitting import Blocks
-from .stop_test import certified_test, quiet_floor
+from .stop_test import GRID, InRecords, certified_test, quiet_floor
 
 __all__ = [
     "PrivTreeParameters",
@@ -48,8 +47,6 @@ __all__ = [
     "privtree_parts",
 ]
 
-# The noise of a test is a multiple of 1/_GRID records: one record moves a count by _GRID steps.
-_GRID = 4
 # A box is divided into at most 2**_MOST_SPLIT parts: all of them are tested, empty ones too.
 _MOST_SPLIT = 10
 # The paper halves all attributes. On the tables of the benchmark the error falls up to about this
@@ -58,7 +55,7 @@ _DEFAULT_SPLIT = 6
 
 
 @dataclass(frozen=True)
-class PrivTreeParameters:
+class PrivTreeParameters(InRecords):
     """What `privtree` takes from the budget and the domain; all of it is public.
 
     Attributes
@@ -78,21 +75,6 @@ class PrivTreeParameters:
     delta_steps: int
     floor_steps: int
     loss: float
-
-    @property
-    def lam(self) -> float:
-        """Scale of the noise of a test, in records."""
-        return float(1 / (self.rate * _GRID))
-
-    @property
-    def delta(self) -> float:
-        """Bias for each level, in records."""
-        return self.delta_steps / _GRID
-
-    @property
-    def floor(self) -> float:
-        """Smallest biased number, in records."""
-        return self.floor_steps / _GRID
 
 
 class PrivTreeRelease(NamedTuple):
@@ -180,9 +162,7 @@ def privtree_parameters(
     divisible = sum(int(size) > 1 for size in shape)
     if n_split is None:
         n_split = min(divisible, _DEFAULT_SPLIT)
-    elif isinstance(n_split, bool) or not isinstance(n_split, numbers.Integral):
-        raise TypeError(f"split_attributes must be an integer or None, got {n_split!r}.")
-    elif not 1 <= n_split <= _MOST_SPLIT:
+    elif not 1 <= as_integer(n_split, "split_attributes") <= _MOST_SPLIT:
         raise ValueError(
             f"split_attributes must lie between 1 and {_MOST_SPLIT}, got {n_split}: a box is "
             f"divided into 2**split_attributes parts, and every part costs a test and a count, "
@@ -190,7 +170,7 @@ def privtree_parameters(
         )
     n_split = min(int(n_split), divisible)
     if n_split == 0:
-        return PrivTreeParameters(0, Fraction(1), _GRID, 0, 0.0)
+        return PrivTreeParameters(0, Fraction(1), GRID, 0, 0.0)
     return _certified_parameters(parts["tree"], n_split, calibration)
 
 
@@ -203,14 +183,14 @@ def _certified_parameters(epsilon: Fraction, n_split: int, calibration: str) -> 
         delta = math.ceil(math.log(fanout) / rate)
         if calibration == "paper":
             return delta, -delta
-        return max(delta, _GRID), quiet_floor(rate, fanout)
+        return max(delta, GRID), quiet_floor(rate, fanout)
 
     # The stop alone can lose the sensitivity times the rate; the published noise, which is
     # (2 fanout - 1) / (fanout - 1) times larger, is taken as the least under "paper".
-    most = epsilon / _GRID
+    most = epsilon / GRID
     if calibration == "paper":
         most *= Fraction(fanout - 1, 2 * fanout - 1)
-    return PrivTreeParameters(n_split, *certified_test(epsilon, most, test, _GRID))
+    return PrivTreeParameters(n_split, *certified_test(epsilon, most, test, GRID))
 
 
 def privtree(
@@ -270,7 +250,7 @@ def _decompose(
         # tests on the path is within the part "tree". A box of one cell is final by its public
         # shape, untested.
         tested = np.flatnonzero((blocks.sides > 1).any(axis=1))
-        biased = _GRID * blocks.total[tested] - depth * parameters.delta_steps
+        biased = GRID * blocks.total[tested] - depth * parameters.delta_steps
         biased = np.maximum(biased, parameters.floor_steps)
         above = above_threshold(biased, parameters.rate, 0, random_state=noise)
         split = tested[above]

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import run_starts
 from .._random import noise_source
 from .._types import IntArray
 from .._validation import split_epsilon
 from ..domain import Attribute, Level, Numeric
 from ..mechanisms import noisy_max
 from ..rows import CountTable
-from .splitting import run_starts
 
 __all__ = ["UNIT", "confusion_score", "projected_histogram", "projection_parts"]
 

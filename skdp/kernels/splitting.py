@@ -1,4 +1,4 @@
-"""What several kernels share: sums over segments, and boxes of codes that are divided.
+"""What several kernels share: boxes of codes that are divided, and the cuts between their codes.
 
 HDPView, PrivTree and the kd-trees of DPCube divide boxes level by level. All boxes of one level
 are treated at once: what they hold lies in one long array, one box after the other, so that a few
@@ -14,29 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import exclusive_cumsum, running_sums
+from .._arrays import exclusive_cumsum, integer_sums, running_sums
 from .._types import CodeArray, FloatArray, IntArray
 
 __all__ = [
     "Blocks",
     "Slots",
-    "group_sums",
     "inner_cuts",
     "medians",
     "renumbered",
-    "run_starts",
 ]
-
-
-def run_starts(rows: NDArray[Any]) -> IntArray:
-    """Where runs of equal rows begin."""
-    return np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
-
-
-def group_sums(group: IntArray, values: NDArray[Any], n_groups: int) -> IntArray:
-    """Sum of the whole numbers of each group."""
-    # Sums of integers below 2**53 are exact in the floats of bincount.
-    return np.bincount(group, weights=values, minlength=n_groups).astype(np.int64)
 
 
 def renumbered(kept: IntArray, size: int) -> IntArray:
@@ -82,7 +69,7 @@ class Blocks:
         cls, lower: IntArray, upper: IntArray, row: IntArray, block: IntArray, counts: IntArray
     ) -> Blocks:
         """Boxes with the totals of their rows."""
-        return cls(lower, upper, group_sums(block, counts[row], len(lower)), row, block)
+        return cls(lower, upper, integer_sums(block, len(lower), counts[row]), row, block)
 
     def __len__(self) -> int:
         return len(self.lower)
@@ -146,7 +133,7 @@ class Slots:
 
     def sums(self, values: NDArray[Any]) -> IntArray:
         """Sum of the values of the rows of each slot."""
-        return group_sums(self.of_row, values, int(self.side.sum()))
+        return integer_sums(self.of_row, int(self.side.sum()), values)
 
 
 def inner_cuts(side: IntArray) -> tuple[IntArray, IntArray]:

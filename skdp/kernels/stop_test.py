@@ -19,14 +19,18 @@ from .._types import FloatArray, IntArray
 from .._validation import dyadic_floor
 
 __all__ = [
+    "GRID",
+    "InRecords",
     "StopTest",
-    "certified_rate",
     "certified_test",
     "converge_loss",
     "quiet_floor",
     "split_gain",
 ]
 
+# The numbers that are tested are rounded to multiples of 1/GRID records: a public step, small
+# against the noise.
+GRID = 4
 # Noise of this rate is never seen. Of much more the loss cannot be certified: exp(-rate) is then
 # zero in floats, and the loss not a number.
 _NO_NOISE = Fraction(512)
@@ -116,7 +120,7 @@ def converge_loss(rate: float, sensitivity: int, delta: int, floor: int) -> floa
     return worst * (1 + 1e-9)
 
 
-def certified_rate(
+def _certified_rate(
     epsilon: Fraction,
     most: Fraction,
     test: Callable[[float], tuple[int, int]],
@@ -173,14 +177,37 @@ class StopTest(NamedTuple):
     loss: float
 
 
+class InRecords:
+    """Noise and bounds of a test in records, for parameters that count them in grid steps."""
+
+    rate: Fraction
+    delta_steps: int
+    floor_steps: int
+
+    @property
+    def lam(self) -> float:
+        """Scale of the noise of a test."""
+        return float(1 / (self.rate * GRID))
+
+    @property
+    def delta(self) -> float:
+        """Bias for each level."""
+        return self.delta_steps / GRID
+
+    @property
+    def floor(self) -> float:
+        """Smallest biased number."""
+        return self.floor_steps / GRID
+
+
 def certified_test(
     epsilon: Fraction,
     most: Fraction,
     test: Callable[[float], tuple[int, int]],
     sensitivity: int,
 ) -> StopTest:
-    """The test with the least noise that loses at most epsilon; parameters as `certified_rate`."""
-    rate = certified_rate(epsilon, most, test, sensitivity)
+    """The test with the least noise that loses at most epsilon; parameters as `_certified_rate`."""
+    rate = _certified_rate(epsilon, most, test, sensitivity)
     delta, floor = test(float(rate))
     return StopTest(rate, delta, floor, converge_loss(float(rate), sensitivity, delta, floor))
 

@@ -3,6 +3,15 @@
 The building blocks of every release. They know sensitivity and epsilon, never frames, columns or
 estimators, and charge nothing: accounting is the caller's. Only `SparseVector`, which lives as long
 as its stream, takes a ledger.
+
+==================  ================================================================================
+``_noise``          discrete Laplace, geometric noise, threshold tests, `bounded_sum`
+``_selection``      noisy maximum, permute-and-flip, exponential mechanism, `top_k`
+``_sparse_vector``  `SparseVector`, and SVT with retraversal (`sparse_vector_top_k`)
+``_inversion``      the exact sampler of all noise
+``_lattice``        answers as integers
+``_bounded_grid``   the integers on which `bounded_sum` adds real numbers
+==================  ================================================================================
 """
 
 from ._noise import (

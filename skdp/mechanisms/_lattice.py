@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from .._types import IntArray
 from .._validation import as_fraction
 
-# Integer answers and thresholds are clamped to +-REACH: beyond it, noise of any admitted scale
-# decides as for the limit itself, and sums with noise (below 2**62) fit into 64 bits.
+# Values, noisy values, answers and thresholds are clamped to +-REACH: beyond it, noise of any
+# admitted scale decides as for the limit itself, and sums with noise (below 2**62) fit into 64
+# bits.
 REACH = 2**60
 # Answers on a lattice are clamped to this many steps, where doubles still hold half steps.
 LATTICE_REACH = 2**51

@@ -17,6 +17,7 @@ from .._types import BoolArray, IntArray
 from .._validation import as_fraction
 from ._bounded_grid import BoundedGrid
 from ._inversion import decimal_context, draw_noise, noise_rate
+from ._lattice import REACH
 
 __all__ = [
     "above_threshold",
@@ -28,8 +29,6 @@ __all__ = [
     "geometric_variance",
 ]
 
-# Values and noisy values are clamped to +-REACH. Noise at its limit carries any value beyond.
-REACH = 2**60
 # Variances are at least this, for weights by precision: far below one record squared, and far
 # enough above the smallest float for products and quotients.
 _LEAST_VARIANCE = 1e-12

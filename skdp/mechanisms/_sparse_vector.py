@@ -27,6 +27,7 @@ from .._validation import (
     as_fraction,
     as_integer,
     check_choice,
+    check_flag,
     dyadic_floor,
     split_epsilon,
 )
@@ -188,8 +189,7 @@ class SparseVector:
         self._cutoff = as_integer(
             cutoff, "cutoff", 1, meaning="it is how many positive answers epsilon pays for."
         )
-        if not isinstance(monotonic, (bool, np.bool_)):
-            raise TypeError(f"monotonic must be True or False, got {monotonic!r}.")
+        check_flag(monotonic, "monotonic")
         check_choice(variant, "variant", ("standard", "dwork-roth"))
         check_choice(noise, "noise", ("one-sided", "two-sided"))
         self._lattice = None if lattice is None else as_lattice(lattice)

@@ -1,4 +1,15 @@
-"""Splitting, scoring and choosing, so that no exact number about a record leaves."""
+"""Splitting, scoring and choosing, so that no exact number about a record leaves.
+
+==============  ====================================================================================
+``_folds``      `PrivateKFold`: folds that are drawn and kept secret
+``_scores``     `private_accuracy`, `private_confusion_matrix`, `private_mse`
+``_scorer``     `make_private_scorer`, for searches of scikit-learn
+``_cross_val``  `private_cross_val_score`
+``_search``     `PrivateGridSearchCV`
+``_budget``     what searches and cross-validation cost; one ledger for all fits
+``_guard``      predicts and compares true rows one by one, without errors
+==============  ====================================================================================
+"""
 
 from ._cross_val import private_cross_val_score
 from ._folds import PrivateKFold

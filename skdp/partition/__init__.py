@@ -1,1 +1,1 @@
-"""The former place of `skdp.kernels`, kept for pickles that name `skdp.partition.kdtree`."""
+"""The former place of `skdp.kernels`; `kdtree` is kept for pickles that name it."""

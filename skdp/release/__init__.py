@@ -1,6 +1,26 @@
 """Releases: models of the released numbers, queries, intervals, and the object that holds them.
 
 Everything here is post-processing. The package can reach neither rows nor exact counts.
+
+================  ==================================================================================
+``synopsis``      `Synopsis`: queries, synthetic rows, files
+``model``         what a synopsis asks of a model
+``boxes``         a partition of the domain
+``box_model``     model: noisy counts over boxes
+``intervals``     intervals of answers over boxes
+``noise``         quantiles of sums of noise
+``tree_density``  attributes joined by views of pairs
+``tree_model``    model: released views of attributes and pairs
+``error_bars``    error bars of tree models
+``mixture``       model: a tree model for each class of a label
+``coupling``      tables with given margins
+``queries``       from a dict or a string to weights of codes
+``query_text``    queries written as text
+``regions``       the part of one attribute that a condition covers
+``labels``        codes and ranges of codes in words
+``arrays``        read-only copies of arrays
+``files``         a zip archive of JSON and plain arrays
+================  ==================================================================================
 """
 
 from .box_model import BoxModel

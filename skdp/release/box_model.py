@@ -22,7 +22,7 @@ from .intervals import (
     intervals_from_keywords,
 )
 from .labels import range_label
-from .model import Weights
+from .model import Weights, by_attributes
 from .noise import range_extreme
 
 __all__ = ["BoxModel"]
@@ -131,10 +131,7 @@ class BoxModel:
         """Sum of the expected counts under the weights, one float for each query."""
         counts = self.counts.astype(np.float64)
         answers = np.empty(len(queries))
-        by_axes: dict[tuple[int, ...], list[int]] = {}
-        for position, weights in enumerate(queries):
-            by_axes.setdefault(tuple(sorted(weights)), []).append(position)
-        for axes, members in by_axes.items():
+        for axes, members in by_attributes(queries).items():
             table = self._projected(axes, counts)
             rows = len(self.boxes) if table is None else max(len(table), 1)
             step = max(1, _CHUNK // max([rows, *(self.shape[axis] for axis in axes)]))

@@ -11,9 +11,17 @@ import pandas as pd
 from ..domain import Domain
 from .intervals import Error
 
-__all__ = ["Model"]
+__all__ = ["Model", "Weights", "by_attributes"]
 
 Weights = Mapping[int, np.ndarray]
+
+
+def by_attributes(queries: Sequence[Weights]) -> dict[tuple[int, ...], list[int]]:
+    """Positions of the queries that constrain the same attributes, by these attributes."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for position, weights in enumerate(queries):
+        groups.setdefault(tuple(sorted(weights)), []).append(position)
+    return groups
 
 
 class Model(Protocol):

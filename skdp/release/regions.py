@@ -11,21 +11,25 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import snapped
 from ..domain import Categorical, Domain, Numeric
-
-# Positions closer than this (in bins) to an edge are on the edge: 0.3 is meant as the edge that
-# float arithmetic puts at 0.30000000000000004.
-_EDGE = 1e-9
 
 
 @dataclass(frozen=True)
-class _Continuous:
-    """An interval [low, high] of a continuous attribute, and its missing cell or not."""
+class _Numbers:
+    """Numbers of an attribute, and its missing cell or not."""
 
     attribute: Numeric
     low: float
     high: float
     missing: bool
+
+    def _with_missing(self, weights: np.ndarray) -> np.ndarray:
+        return np.append(weights, float(self.missing)) if self.attribute.nullable else weights
+
+
+class _Continuous(_Numbers):
+    """An interval [low, high] of a continuous attribute."""
 
     def intersect(self, other: _Continuous) -> _Continuous:
         return _Continuous(
@@ -41,10 +45,8 @@ class _Continuous:
     def _covered(self) -> tuple[np.ndarray, np.ndarray]:
         """Covered part of every bin, in bin units from the lower bound."""
         lower, upper, bins = self.attribute.lower, self.attribute.upper, self.attribute.bins
-        start, stop = (
-            _snap((min(max(end, lower), upper) - lower) / (upper - lower) * bins)
-            for end in (self.low, self.high)
-        )
+        ends = [min(max(end, lower), upper) for end in (self.low, self.high)]
+        start, stop = snapped([(end - lower) / (upper - lower) * bins for end in ends]).tolist()
         if self.high < lower or self.low > upper:  # outside: covers nothing
             start, stop = 0.0, 0.0
         left = np.arange(bins, dtype=np.float64)
@@ -60,18 +62,13 @@ class _Continuous:
         middle = lower + (begin + end) / 2 * ((upper - lower) / self.attribute.bins)
         return self._with_missing(np.clip(end - begin, 0.0, 1.0) * middle)
 
-    def _with_missing(self, weights: np.ndarray) -> np.ndarray:
-        return np.append(weights, float(self.missing)) if self.attribute.nullable else weights
-
 
 @dataclass(frozen=True)
-class _Integer:
+class _Integer(_Numbers):
     """Integers from low to high, among ``only`` (if given), except ``never``."""
 
-    attribute: Numeric
     low: int
     high: int
-    missing: bool
     only: frozenset[int] | None = None
     never: frozenset[int] = frozenset()
 
@@ -120,9 +117,6 @@ class _Integer:
         _, total, size = self._counts()
         return self._with_missing(total / size)
 
-    def _with_missing(self, weights: np.ndarray) -> np.ndarray:
-        return np.append(weights, float(self.missing)) if self.attribute.nullable else weights
-
 
 @dataclass(frozen=True)
 class _Categories:
@@ -158,11 +152,6 @@ class _Categories:
 
 
 Region = _Continuous | _Integer | _Categories
-
-
-def _snap(position: float) -> float:
-    nearest = round(position)
-    return float(nearest) if abs(position - nearest) < _EDGE else position
 
 
 def axis_of(column: Any, domain: Domain) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import html
 import json
 import math
-import numbers
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ import pandas as pd
 
 from .._names import free_name
 from .._random import sampling_generator
-from .._validation import as_sample_size
+from .._validation import as_level, as_sample_size
 from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..mechanisms import discrete_laplace_variance
@@ -284,7 +283,7 @@ class Synopsis:
             queries, single = _listed(query)
             answers = _answer(self.model, (parse(one, self.domain) for one in queries))
             return float(answers[0]) if single else answers
-        level = _check_level(level)
+        level = as_level(level)
         queries, single = _listed(query)
         results = []
         for one in queries:
@@ -349,9 +348,7 @@ class Synopsis:
         """
         queries, single = _listed(query)
         sums, counts = self._moments(column, queries)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            means = np.where(counts > 0, sums / counts, np.nan)
-        means = np.clip(means, *self._reach(column))
+        means = self._means(column, sums, counts)
         return float(means[0]) if single else means
 
     def aggregate(
@@ -432,12 +429,16 @@ class Synopsis:
             axis = self.domain.index(column)
             results["count"] = counts = _answer(self.model, groups(present))
             results["sum"] = sums = _answer(self.model, groups({**present, axis: moment}))
-            with np.errstate(divide="ignore", invalid="ignore"):
-                means = np.where(counts > 0, sums / counts, np.nan)
-            results["mean"] = np.clip(means, *self._reach(column))
+            results["mean"] = self._means(column, sums, counts)
         for title, values in results.items():
             columns[free_name(title, names)] = values
         return pd.DataFrame(columns)
+
+    def _means(self, column: str, sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Means, brought into the range that the column can have; nan where nobody is counted."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = np.where(counts > 0, sums / counts, np.nan)
+        return np.clip(means, *self._reach(column))
 
     def _reach(self, column: str) -> tuple[float, float]:
         """Smallest and largest value that a mean of the column can have."""
@@ -685,12 +686,3 @@ def _answer(model: Model, queries: Iterable[Weights]) -> np.ndarray:
             waiting, held = [], 0
     answers.append(model.answer(waiting))
     return np.concatenate(answers)
-
-
-def _check_level(level: Any) -> float:
-    if isinstance(level, bool) or not isinstance(level, numbers.Real):
-        raise TypeError(f"level must be a number, got {level!r}.")
-    number = float(level)
-    if not 0 < number < 1:
-        raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
-    return number

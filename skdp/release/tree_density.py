@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from .._arrays import running_sums
 from .._types import CodeArray, FloatArray, IntArray
 from .coupling import group_sums
 
@@ -229,7 +230,7 @@ class TreeDensity:
         order = np.argsort(groups, kind="stable")
         mass = self.marginals[axis]
         inside = np.where(self.grouped[axis][groups] > 0, mass, 1.0)[order]
-        reach = np.concatenate([[0.0], np.cumsum(inside)])
+        reach = running_sums(inside)
         first = np.searchsorted(groups[order], np.arange(self.sizes[axis] + 1))
         low, high = reach[first[drawn]], reach[first[drawn + 1]]
         position = np.searchsorted(reach, low + u * (high - low), side="right") - 1

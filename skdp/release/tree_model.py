@@ -19,7 +19,7 @@ from ..domain import Domain
 from .error_bars import ErrorBars, interval_from_bars
 from .files import TupleKeys
 from .intervals import Error
-from .model import Weights
+from .model import Weights, by_attributes
 from .tree_density import PairTable, TreeDensity, inverse
 
 __all__ = ["TreeModel"]
@@ -114,10 +114,7 @@ class TreeModel(TupleKeys):
     def answer(self, queries: Sequence[Weights]) -> FloatArray:
         """Expected counts under the weights, one for each query."""
         answers = np.empty(len(queries))
-        by_axes: dict[tuple[int, ...], list[int]] = {}
-        for position, weights in enumerate(queries):
-            by_axes.setdefault(tuple(sorted(weights)), []).append(position)
-        for axes, members in by_axes.items():
+        for axes, members in by_attributes(queries).items():
             widest = max([1, *(self.shape[axis] for axis in axes)])
             step = max(1, _CHUNK // widest)
             for first in range(0, len(members), step):

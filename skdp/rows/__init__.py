@@ -4,6 +4,19 @@ From a table to counts a row passes each module once: :mod:`~skdp.rows.frames` o
 :mod:`~skdp.rows.lazy` reads the container, the domain codes each column, and
 :mod:`~skdp.rows.coding` keeps a few rows of each person and counts the distinct coded rows.
 Everything here is private; nothing here is ever an attribute of an estimator.
+
+===============  ===================================================================================
+``frames``       `Frame`: a table in memory, of any library
+``columns``      one column of NumPy, pandas, Polars or PyArrow
+``tables``       makes and cuts tables of the user's library
+``lazy``         `LazyRows`: a table in an engine
+``expressions``  codes as expressions of an engine
+``coded``        rows of codes that stay in an engine
+``bounds``       a few rows of each person, chosen by an engine
+``coding``       codes each record, keeps a few rows of each person, counts
+``packing``      rows of codes as integers
+``counts``       `CountTable`: distinct coded rows and their numbers
+===============  ===================================================================================
 """
 
 from typing import Any

@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from .._types import CodeArray, IntArray
 from ..domain import Domain
 from ..exceptions import EngineError
 from .expressions import part_of
@@ -44,7 +45,7 @@ class CodedRows:
 
     shape: tuple[int, ...]
 
-    def count(self, axes: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    def count(self, axes: Sequence[int]) -> tuple[CodeArray, IntArray]:
         """Distinct rows of the attributes ``axes``, and how many rows each stands for.
 
         Parameters
@@ -63,7 +64,7 @@ class CodedRows:
         )
         return packing.codes(keys), counts
 
-    def cells(self, sides: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def cells(self, sides: Sequence[int]) -> tuple[IntArray, IntArray]:
         """Occupied cells of a grid of parts of equal width, and how many rows are in each.
 
         Parameters
@@ -81,7 +82,7 @@ class CodedRows:
         order = np.argsort(cells, kind="stable")
         return cells[order], counts[order]
 
-    def parts(self, sides: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    def parts(self, sides: Sequence[int]) -> tuple[CodeArray, IntArray]:
         """Distinct rows of parts of the attributes, and how many rows each stands for.
 
         Parameters
@@ -98,15 +99,13 @@ class CodedRows:
         packing, keys, counts = self._tally_parts(sides)
         return packing.codes(keys), counts
 
-    def _tally_parts(
-        self, sides: Sequence[int]
-    ) -> tuple[Packing, list[NDArray[np.int64]], NDArray[np.int64]]:
+    def _tally_parts(self, sides: Sequence[int]) -> tuple[Packing, list[IntArray], IntArray]:
         """Distinct rows of parts, packed, and their counts."""
         packing = Packing(sides)
         *keys, counts = self._tally(functools.partial(_keys_of_parts, packing, self.shape, sides))
         return packing, keys, counts
 
-    def sums_by_label(self, terms: LabelledSums) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def sums_by_label(self, terms: LabelledSums) -> tuple[IntArray, IntArray]:
         """Rows of each label, and sums of their terms: exact integers.
 
         Parameters
@@ -120,7 +119,7 @@ class CodedRows:
         """
         raise NotImplementedError
 
-    def _tally(self, keys: Keys) -> list[NDArray[np.int64]]:
+    def _tally(self, keys: Keys) -> list[IntArray]:
         """Distinct keys of the rows, a column each, and last their counts.
 
         ``keys`` gets the columns of codes, arrays or expressions, and a zero of the same kind.
@@ -141,7 +140,7 @@ class LabelledSums(Protocol):
     def n_labels(self) -> int:
         """Labels are 0, 1, ..., below this."""
 
-    def of_codes(self, codes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def of_codes(self, codes: CodeArray) -> tuple[IntArray, IntArray]:
         """Rows of each label, (k,), and sums of their terms, (k, d), for rows in memory."""
 
     def of_frame(self, frame: Any, names: Sequence[str], skipped: Any, engine: str) -> Any:
@@ -188,7 +187,7 @@ class EngineCodes(CodedRows):
     def _skipped(self) -> Any:
         return functools.reduce(operator.or_, (nw.col(name) < 0 for name in self._names))
 
-    def _tally(self, keys: Keys) -> list[NDArray[np.int64]]:
+    def _tally(self, keys: Keys) -> list[IntArray]:
         # The rows to be skipped become one more group, which saves a filter.
         named = {
             f"key{number}": nw.when(self._skipped).then(nw.lit(-1)).otherwise(key)
@@ -200,7 +199,7 @@ class EngineCodes(CodedRows):
 
     def sums_by_label(  # noqa: D102
         self, terms: LabelledSums
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ) -> tuple[IntArray, IntArray]:
         k, names = terms.n_labels, self._names
         found = self._group(
             lambda **key: terms.of_frame(self._frame, names, self._skipped, self._engine),
@@ -240,7 +239,7 @@ class PartitionedCodes(CodedRows):
         self._domain = domain
         self.shape = domain.shape
 
-    def _tally(self, keys: Keys) -> list[NDArray[np.int64]]:
+    def _tally(self, keys: Keys) -> list[IntArray]:
         zero = np.zeros(0, dtype=np.int64)
         empty = keys([zero] * len(self.shape), zero)
         names = [f"key{number}" for number in range(len(empty))]
@@ -250,7 +249,7 @@ class PartitionedCodes(CodedRows):
 
     def sums_by_label(  # noqa: D102
         self, terms: LabelledSums
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ) -> tuple[IntArray, IntArray]:
         zero = np.zeros(0, dtype=np.int64)
         names = [f"sum{axis}" for axis in range(len(self.shape))]
         meta = pd.DataFrame(dict.fromkeys(["label", "count", *names], zero))
@@ -274,7 +273,7 @@ class PartitionedCodes(CodedRows):
         )
 
 
-def _represented(part: pd.DataFrame, domain: Domain) -> NDArray[np.int32]:
+def _represented(part: pd.DataFrame, domain: Domain) -> CodeArray:
     codes = domain.encode_columns(as_frame(part))
     return codes[(codes >= 0).all(axis=1)]
 

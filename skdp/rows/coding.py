@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._random import NoiseSource
+from .._types import CodeArray
 from ..domain import Domain
 from .coded import CodedRows
 from .counts import Counts, CountTable, ProjectedCounts
@@ -114,7 +114,7 @@ class Contributions:
 
 def code_rows(
     rows: Frame | LazyRows, domain: Domain, contributions: Contributions | None = None
-) -> NDArray[np.int32] | CodedRows:
+) -> CodeArray | CodedRows:
     """Code the rows that the domain can represent, and keep a few of each person.
 
     Parameters

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from .._types import BoolArray, FloatArray
 from ..domain.values import is_missing
 
 __all__ = ["Column", "narwhals_kind", "object_array", "type_name"]
@@ -74,7 +75,7 @@ class Column:
     def __len__(self) -> int:
         return len(self.data)
 
-    def numbers(self) -> NDArray[np.float64]:
+    def numbers(self) -> FloatArray:
         """Values as float64, NaN where missing or not a number. Never raises or warns.
 
         Only columns of kind "numeric" and "boolean" are converted as a whole; in other columns
@@ -140,7 +141,7 @@ class Column:
         """Values as Python objects, exact; a missing one is what its library has for it."""
         return list(self._objects())
 
-    def values(self) -> tuple[NDArray, NDArray[np.bool_]]:
+    def values(self) -> tuple[NDArray, BoolArray]:
         """Values as a NumPy array, and a mask of the missing ones.
 
         Numeric and boolean columns without gaps keep their type where NumPy has it, those with
@@ -159,7 +160,7 @@ class Column:
             table[position] = value
         return table[codes], codes < 0
 
-    def _floats(self) -> NDArray[np.float64]:
+    def _floats(self) -> FloatArray:
         raise NotImplementedError
 
     def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
@@ -206,7 +207,7 @@ def _array_factorize(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[An
 
 
 class _NumpyColumn(Column):
-    def _floats(self) -> NDArray[np.float64]:
+    def _floats(self) -> FloatArray:
         if isinstance(self.data, np.ma.MaskedArray):
             return np.ma.filled(self.data.astype(np.float64), np.nan)
         return self.data.astype(np.float64)
@@ -228,7 +229,7 @@ class _NumpyColumn(Column):
 
 
 class _PandasColumn(Column):
-    def _floats(self) -> NDArray[np.float64]:
+    def _floats(self) -> FloatArray:
         if isinstance(self.data.dtype, pd.CategoricalDtype):
             raise TypeError("by dictionary")
         if isinstance(self.data.dtype, np.dtype):
@@ -253,7 +254,7 @@ class _PandasColumn(Column):
 
 
 class _PolarsColumn(Column):
-    def _floats(self) -> NDArray[np.float64]:
+    def _floats(self) -> FloatArray:
         series = nw.from_native(self.data, series_only=True)
         if self.dtype.startswith("Decimal"):
             # A cast of older versions rounds twice; text is read to the nearest float.
@@ -281,7 +282,7 @@ class _PolarsColumn(Column):
 
 
 class _ArrowColumn(Column):
-    def _floats(self) -> NDArray[np.float64]:
+    def _floats(self) -> FloatArray:
         if self.dtype.startswith("dictionary"):
             raise TypeError("by dictionary")
         if self.dtype.startswith("decimal"):

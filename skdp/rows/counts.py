@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._arrays import integer_sums, run_starts
+from .._types import BoolArray, CodeArray, IntArray
 from .packing import KEY_LIMIT, pack, unpack
 
 __all__ = ["CountTable", "Counts", "ProjectedCounts"]
@@ -43,8 +45,8 @@ class CountTable:
         Number of codes of each of the d attributes.
     """
 
-    codes: NDArray[np.int32]
-    counts: NDArray[np.int64]
+    codes: CodeArray
+    counts: IntArray
     shape: tuple[int, ...]
 
     def __post_init__(self) -> None:
@@ -96,7 +98,7 @@ class CountTable:
             )
         if not np.issubdtype(rows.dtype, np.integer) and rows.size:
             raise ValueError(f"codes must be integers, got {rows.dtype}.")
-        keep: NDArray[np.bool_] | None = None
+        keep: BoolArray | None = None
         if weights is not None:
             if len(weights) and weights.min() < 0:
                 raise ValueError("counts must not be negative.")
@@ -168,7 +170,7 @@ class CountTable:
 
     def regrouped(
         self, axes: Sequence[int], groups: Sequence[NDArray[np.integer] | None]
-    ) -> NDArray[np.int64]:
+    ) -> IntArray:
         """Exact counts of all cells of groups of codes, as `dense` gives those of codes.
 
         Parameters
@@ -187,7 +189,7 @@ class CountTable:
         stacked = np.stack(columns, axis=1)
         return CountTable.from_codes(stacked, sizes, self.counts).dense()
 
-    def dense(self, axes: Sequence[int] | None = None) -> NDArray[np.int64]:
+    def dense(self, axes: Sequence[int] | None = None) -> IntArray:
         """Exact counts of all cells, as an array with one axis per attribute.
 
         Parameters
@@ -213,7 +215,7 @@ class CountTable:
             sizes,
             np.zeros(len(self.counts), dtype=np.int64),
         )
-        return _count_keys(key, cells, self.counts).reshape(sizes)
+        return integer_sums(key, cells, self.counts).reshape(sizes)
 
     def _axes(self, axes: Sequence[int]) -> list[int]:
         kept = [int(axis) for axis in axes]
@@ -256,13 +258,13 @@ class ProjectedCounts:
         """As :meth:`CountTable.project`."""
         return self._ask(tuple(int(axis) for axis in axes))
 
-    def dense(self, axes: Sequence[int] | None = None) -> NDArray[np.int64]:
+    def dense(self, axes: Sequence[int] | None = None) -> IntArray:
         """As :meth:`CountTable.dense`."""
         return self.project(range(len(self.shape)) if axes is None else axes).dense()
 
     def regrouped(
         self, axes: Sequence[int], groups: Sequence[NDArray[np.integer] | None]
-    ) -> NDArray[np.int64]:
+    ) -> IntArray:
         """As :meth:`CountTable.regrouped`."""
         return self.project(axes).regrouped(range(len(axes)), groups)
 
@@ -290,58 +292,37 @@ class ProjectedCounts:
 Counts = CountTable | ProjectedCounts
 
 
-def _count_keys(
-    key: NDArray[np.int64], cells: int, weights: NDArray[np.int64] | None
-) -> NDArray[np.int64]:
-    """Total weight at each of ``cells`` positions, in integers."""
-    if weights is None:
-        return np.bincount(key, minlength=cells).astype(np.int64, copy=False)
-    if int(weights.sum()) < 2**53:
-        # Counts are not negative, so no partial sum is larger, and all are exact in float64.
-        return np.bincount(key, weights=weights, minlength=cells).astype(np.int64)
-    total = np.zeros(cells, dtype=np.int64)
-    np.add.at(total, key, weights)
-    return total
-
-
-def _unique(
-    key: NDArray[np.int64], cells: int, weights: NDArray[np.int64] | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _unique(key: IntArray, cells: int, weights: IntArray | None) -> tuple[IntArray, IntArray]:
     """Sorted distinct keys and their total weights."""
     if not len(key):
         return key, np.zeros(0, dtype=np.int64)
     if cells <= max(_DENSE_CELLS, 2 * len(key)):
-        total = _count_keys(key, cells, weights)
+        total = integer_sums(key, cells, weights)
         present = np.flatnonzero(total)
         return present, total[present]
     if weights is None:
         ordered = np.sort(key)
-        starts = _starts(ordered)
+        starts = run_starts(ordered)
         return ordered[starts], np.diff(starts, append=len(ordered))
     order = np.argsort(key, kind="stable")
     ordered = key[order]
-    starts = _starts(ordered)
+    starts = run_starts(ordered)
     return ordered[starts], np.add.reduceat(weights[order], starts)
-
-
-def _starts(ordered: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Positions where a new value begins in a sorted array that is not empty."""
-    return np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
 
 
 def _group(
     columns: Sequence[NDArray],
     n: int,
     sizes: Sequence[int],
-    weights: NDArray[np.int64] | None,
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    weights: IntArray | None,
+) -> tuple[CodeArray, IntArray]:
     """Distinct rows in lexicographic order and their total weights.
 
     As many columns as fit are packed into one int64 key. Where more columns follow, the key is
     replaced by its rank among the keys present: ranks keep the order and are below n, so there is
     room for the next columns. A stage remembers its distinct keys to turn ranks back into codes.
     """
-    stages: list[tuple[list[int], NDArray[np.int64]]] = []
+    stages: list[tuple[list[int], IntArray]] = []
     key = np.zeros(n, dtype=np.int64)
     cells = 1
     members: list[int] = []

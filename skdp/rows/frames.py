@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
+from .._types import FloatArray
+from ..domain.values import some
 from ..exceptions import DomainError
 from .columns import COLUMN_MAKERS, Column, numpy_column, numpy_kind, object_array
 
@@ -79,6 +81,10 @@ class Frame:
     def dtypes(self) -> dict[str, str]:
         """The library's name of each column's type, for messages."""
         return {name: c.dtype for name, c in zip(self.names, self._columns, strict=True)}
+
+    def numbers(self) -> FloatArray:
+        """All columns as numbers, side by side; NaN where there is none."""
+        return np.column_stack([column.numbers() for column in self._columns])
 
     def column(self, name: str) -> Column:
         """One column by name.
@@ -142,13 +148,6 @@ class Frame:
 
     def __repr__(self) -> str:
         return f"Frame({self.library}, columns={self.kinds})"
-
-
-def _quote(names: Iterable[str], limit: int = 8) -> str:
-    """Names for a message, cut after a few."""
-    shown = [repr(name) for name in names]
-    more = len(shown) - limit
-    return ", ".join(shown[:limit]) + (f" and {more} more" if more > 0 else "")
 
 
 def _library(frame: Any) -> str:
@@ -403,7 +402,7 @@ def check_unique(names: Iterable[Any]) -> None:
     repeated = [name for name, count in counts.items() if count > 1]
     if repeated:
         raise DomainError(
-            f"Column names must be unique, but {_quote(repeated)} occur more than once. Rename or "
+            f"Column names must be unique, but {some(repeated)} occur more than once. Rename or "
             "drop the repeated columns."
         )
 

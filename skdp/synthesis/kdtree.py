@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import numbers
 
-from .._validation import check_choice, split_epsilon
+from .._validation import as_number, check_choice, split_epsilon
 from ..kernels.dpcube import (
     hierarchical_kdtree,
     hierarchical_parts,
@@ -181,7 +180,5 @@ def _check_threshold(name, value):
     """Raise if a bound on the sum or the unevenness of a box is no finite number or negative."""
     if value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} must be a number or None, got {value!r}.")
-    if not 0 <= float(value) < math.inf:
+    if not 0 <= as_number(value, name) < math.inf:
         raise ValueError(f"{name} must be finite and not negative, got {value!r}.")

@@ -5,6 +5,7 @@
 * `hierarchical_kd`: grow a kd-tree on the records, a level at a time: the noisy counts of the
   values of one attribute say where a box is halved. This is the baseline of the paper.
 * `usefulness`: how far off counts over noisy cells can be.
+* `release`: what either kd-tree releases.
 
 In both trees each box is measured more than once. The measurements form a tree of sums, and the
 counts returned are estimated from all of them, by the best linear unbiased estimate on that tree.

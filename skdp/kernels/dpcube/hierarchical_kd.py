@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from ..._arrays import exclusive_cumsum
 from ..._random import noise_source
 from ..._types import FloatArray, IntArray
-from ..._validation import split_epsilon
+from ..._validation import as_integer, split_epsilon
 from ...hierarchy import Blue, Tree
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...rows import CountTable
@@ -60,8 +59,7 @@ def hierarchical_parts(
     fitting = (_MOST_VALUES // longest).bit_length()
     if height is None:
         height = max(min(_DEFAULT_LEVELS, useful, fitting), 1)
-    elif isinstance(height, bool) or not isinstance(height, numbers.Integral):
-        raise TypeError(f"height must be an integer or None, got {height!r}.")
+    height = as_integer(height, "height", meaning="None takes as many levels as are useful.")
     if not 1 <= height <= _MOST_LEVELS:
         raise ValueError(
             f"height must lie between 1 and {_MOST_LEVELS}, got {height}: every level takes its "

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from ..._arrays import integer_sums
 from ..._random import noise_source
 from ..._types import FloatArray, IntArray
-from ..._validation import dyadic_floor, split_epsilon
+from ..._validation import as_number, dyadic_floor, split_epsilon
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...rows import CountTable
-from ..splitting import Blocks, Slots, group_sums, medians, renumbered
+from ..splitting import Blocks, Slots, medians, renumbered
 from .release import KDTreeRelease
 
 __all__ = ["kd_boxes", "two_step_kdtree", "two_step_parts"]
@@ -44,9 +44,7 @@ def two_step_parts(epsilon: Fraction, cell_share: float = 0.5) -> dict[str, Frac
     TypeError, ValueError
         If the share is no number in (0, 1).
     """
-    if isinstance(cell_share, bool) or not isinstance(cell_share, numbers.Real):
-        raise TypeError(f"cell_share must be a number, got {cell_share!r}.")
-    if not 0 < float(cell_share) < 1:
+    if not 0 < as_number(cell_share, "cell_share") < 1:
         raise ValueError(
             f"cell_share must lie between 0 and 1, got {cell_share!r}: both the cells and the "
             "boxes of the tree need a part of epsilon. strategy='cell' counts the cells alone."
@@ -94,7 +92,7 @@ def two_step_kdtree(
         noise_correction=noise_correction,
     )
     row = np.ravel_multi_index(tuple(table.codes.T), table.shape)
-    exact = group_sums(box[row], table.counts, len(lower))
+    exact = integer_sums(box[row], len(lower), table.counts)
     # Privacy. Released: the count of every box. The boxes were computed from the noisy cells
     # alone and are disjoint: one record changes one count by 1, the part "boxes".
     again = discrete_laplace(exact, parts["boxes"], random_state=noise)

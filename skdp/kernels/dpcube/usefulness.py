@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable
 from typing import NamedTuple
 
 from scipy.optimize import minimize_scalar
 
-from ..._validation import as_epsilon, as_integer, dyadic_floor
+from ..._validation import as_epsilon, as_integer, as_number, dyadic_floor
 from ...mechanisms import discrete_laplace_quantile
 
 __all__ = ["Usefulness", "usefulness"]
@@ -94,9 +93,7 @@ def usefulness(
 def _check(n_cells: int, delta: float, n_queries: int) -> None:
     as_integer(n_cells, "n_cells", 1)
     as_integer(n_queries, "n_queries", 1)
-    if isinstance(delta, bool) or not isinstance(delta, numbers.Real):
-        raise TypeError(f"delta must be a number, got {delta!r}.")
-    if not 0 < delta < 1:
+    if not 0 < as_number(delta, "delta") < 1:
         raise ValueError(f"delta must lie between 0 and 1, got {delta!r}.")
 
 

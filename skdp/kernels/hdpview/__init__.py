@@ -1,4 +1,12 @@
-"""HDPView: recursive bisection of a table by aggregation error."""
+"""HDPView: recursive bisection of a table by aggregation error.
+
+==============  ====================================================================================
+``bisection``   `hdpview`: blocks of all levels, from the whole table to the counts
+``parameters``  the parts of the budget, calibrations
+``errors``      aggregation errors, in exact integers
+``cuts``        scores of cuts, and the private choice
+==============  ====================================================================================
+"""
 
 from .bisection import HDPViewRelease, hdpview
 from .parameters import (

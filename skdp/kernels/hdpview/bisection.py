@@ -32,13 +32,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._arrays import exclusive_cumsum
+from ..._arrays import exclusive_cumsum, integer_sums
 from ..._random import NoiseSource, noise_source
 from ..._types import IntArray
 from ...mechanisms import above_threshold, discrete_laplace
 from ...release import LeafErrorBound
 from ...rows import CountTable
-from ..splitting import Blocks, group_sums
+from ..splitting import Blocks
 from .cuts import choose_cuts
 from .errors import cells_of, error_steps
 from .parameters import Calibration, HDPViewParameters, hdpview_parameters
@@ -185,7 +185,7 @@ def _errors(blocks: Blocks, cells: IntArray, counts: IntArray) -> IntArray:
     x = counts[blocks.row]
     heavy = x > (blocks.total // cells)[blocks.block]
     return error_steps(
-        group_sums(blocks.block[heavy], x[heavy], len(blocks)),
+        integer_sums(blocks.block[heavy], len(blocks), x[heavy]),
         np.bincount(blocks.block[heavy], minlength=len(blocks)),
         blocks.total,
         cells,

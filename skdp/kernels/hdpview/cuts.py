@@ -12,18 +12,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._arrays import exclusive_cumsum, running_sums
+from ..._arrays import exclusive_cumsum, integer_sums, running_sums
 from ..._random import NoiseSource
 from ..._types import CodeArray, IntArray
 from ...mechanisms import noisy_max
-from ..splitting import Blocks, group_sums, inner_cuts
+from ..splitting import Blocks, inner_cuts
+from ..stop_test import GRID
 from .errors import (
     capped_product,
     cells_of,
     error_steps,
     sums_above,
 )
-from .parameters import GRID, SENSITIVITY
+from .parameters import SENSITIVITY
 
 __all__ = ["SCORES", "choose_cuts"]
 
@@ -59,7 +60,7 @@ def _imbalance(blocks: Blocks, columns: Sequence[CodeArray], counts: IntArray) -
     x = counts[blocks.row]
     for axis, column in enumerate(columns):
         cuts = _cuts(blocks, axis, column)
-        sums = running_sums(group_sums(cuts.slot, x, cuts.n_slots))
+        sums = running_sums(integer_sums(cuts.slot, cuts.n_slots, x))
         in_left = sums[cuts.begin + cuts.left] - sums[cuts.begin]
         side = cuts.end - cuts.begin
         # S n_left / n = S left / side, in whole records and a rest of part / side; products of
@@ -122,7 +123,7 @@ class _Parts:
     def __init__(self, cuts: _Cuts, block: IntArray, x: IntArray, slice_cells: IntArray) -> None:
         self._cuts, self._block, self._x = cuts, block, x
         self._slice_cells = slice_cells
-        self._sums = running_sums(group_sums(cuts.slot, x, cuts.n_slots))
+        self._sums = running_sums(integer_sums(cuts.slot, cuts.n_slots, x))
         self._rows = running_sums(np.bincount(cuts.slot, minlength=cuts.n_slots))
 
     def errors(self, low: IntArray, high: IntArray) -> IntArray:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..._arrays import running_sums
 from ..._types import IntArray
-from .parameters import GRID
+from ..stop_test import GRID
 
 __all__ = [
     "MANY_CELLS",

@@ -11,20 +11,17 @@ from functools import lru_cache
 import numpy as np
 
 from ..._validation import check_choice, split_epsilon
-from ..stop_test import StopTest, certified_test, quiet_floor, split_gain
+from ..stop_test import GRID, InRecords, StopTest, certified_test, quiet_floor, split_gain
 
 __all__ = [
     "CALIBRATIONS",
     "Calibration",
-    "GRID",
     "HDPViewParameters",
     "SENSITIVITY",
     "hdpview_parameters",
     "hdpview_parts",
 ]
 
-# Errors and scores are rounded to multiples of 1/GRID records: a public step, small against noise.
-GRID = 4
 # One record moves an aggregation error by less than 2, hence its rounding by at most this.
 SENSITIVITY = 2 * GRID
 # Largest domain that may be divided down to single cells.
@@ -74,7 +71,7 @@ CALIBRATIONS = {
 
 
 @dataclass(frozen=True)
-class HDPViewParameters:
+class HDPViewParameters(InRecords):
     """What `hdpview` takes from the budget and the domain; all of it is public.
 
     Attributes
@@ -109,24 +106,9 @@ class HDPViewParameters:
         return 1 / GRID
 
     @property
-    def lam(self) -> float:
-        """Scale of the converge noise, in records."""
-        return float(1 / (self.rate * GRID))
-
-    @property
-    def delta(self) -> float:
-        """Bias for each level, in records."""
-        return self.delta_steps / GRID
-
-    @property
     def theta(self) -> float:
         """Threshold of the biased error, in records."""
         return self.theta_steps / GRID
-
-    @property
-    def floor(self) -> float:
-        """Smallest biased error, in records."""
-        return self.floor_steps / GRID
 
 
 def hdpview_parts(

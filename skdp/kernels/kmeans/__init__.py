@@ -5,7 +5,7 @@ module              algorithm, by the names of the papers
 ==================  ==============================================================
 `dplloyd`           DPLloyd and DPLloyd-Impr: Lloyd's algorithm, every round noisy
 `eugkm`             UGkM, MkM and EUGkM: k-means on a noisy grid; Hybrid
-`sample_aggregate`  SAG (GkM): sample and aggregate, after GUPT
+`sample_aggregate`  GkM: sample and aggregate, after GUPT
 `privgene`          PGkM: the genetic algorithm of PrivGene
 `auto`              the default: noisy grid or tree, then rounds of residuals
 `algorithms`        the list of all, with the parts of their budgets

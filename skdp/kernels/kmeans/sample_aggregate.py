@@ -1,4 +1,4 @@
-"""SAG (GkM): sample and aggregate, after GUPT (Mohan and others)."""
+"""GkM: sample and aggregate, after GUPT (Mohan and others)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._arrays import running_sums
+from ..._arrays import integer_sums, running_sums
 from ..._random import NoiseSource
 from ..._types import BoolArray, CodeArray, FloatArray, IntArray
 from ...hierarchy import project_to_simplex
@@ -84,7 +84,7 @@ class Binned:
         counts = self.counts
         if counts is not None and rows is not None:
             counts = counts[rows]
-        return np.bincount(labels, weights=counts, minlength=size).astype(np.int64)
+        return integer_sums(labels, size, counts)
 
 
 @dataclass(frozen=True)

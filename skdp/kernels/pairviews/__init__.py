@@ -10,6 +10,7 @@ From `fit` to the model, by file:
 
 ==============  ====================================================================
 `measure`       the whole in named steps: `pair_views`
+`attributes`    what is known of an attribute: released or public
 `budget`        how epsilon is divided between the steps
 `single`        one-way marginals
 `choice`        scores of pairs, and which pairs are measured

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._arrays import running_sums
+from ..._arrays import run_starts, running_sums
 from ..._types import CodeArray, IntArray
 from ...rows import Counts, CountTable, ProjectedCounts
-from ..splitting import run_starts
 from .options import Options
 from .quality import Quality
 
