@@ -43,7 +43,7 @@ class PrivacyReport:
     ----------
     steps : list of Step
         In the order in which a ``fit`` runs them, each with ``name``, ``kind``, ``reads``,
-        ``verdict``, ``why``, ``remedy``, ``epsilon`` (Fraction or None where it cannot be told)
+        ``verdict``, ``why``, ``remedy``, ``epsilon`` (Fraction or None where it is not known)
         and ``n_fits``.
     private : bool
         Whether at least one step is private and no other step breaks the guarantee.
@@ -69,7 +69,7 @@ class PrivacyReport:
             if not step.sound
         ]
         if not any(step.verdict == "private" for step in steps) and not self.reasons:
-            self.reasons = ["No step is private: whatever is learned here is not protected."]
+            self.reasons = ["No step is private: nothing that is learned here is protected."]
         self.private = not self.reasons
         self.notes: list[str] = []
         self.cv_epsilon: Fraction | None = None
@@ -90,9 +90,7 @@ class PrivacyReport:
             for step in steps
             if step.verdict == "private"
         ):
-            self.notes.append(
-                "A private step has no ledger: nothing keeps count of what it spends."
-            )
+            self.notes.append("A private step has no ledger: what it spends is not recorded.")
 
     def _price_folds(self, cv: Any) -> None:
         k = n_folds(cv)

@@ -1,4 +1,4 @@
-"""What every private estimator does in the same way: schema, charge, noise source, publication."""
+"""What all private estimators share: schema check, charge, noise source, published state."""
 
 from .estimator import PrivateEstimator, warn_of_emptiness
 from .published import Published, _Kept, for_travel  # noqa: F401 (pickles name _Kept)

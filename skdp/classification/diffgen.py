@@ -12,8 +12,8 @@ __all__ = ["DiffGenTransformer"]
 class DiffGenTransformer(GridTransformer):
     """Publish data for classification by private top-down specialisation (DiffGen).
 
-    Starting from one cell, ``n_specializations`` times a node of a predictor's taxonomy is selected
-    privately and replaced by its children. The counts of the resulting grid are released.
+    Starting from one cell, a node of a predictor's taxonomy is selected privately and replaced by
+    its children, ``n_specializations`` times. The counts of the resulting grid are released.
 
     Parameters
     ----------

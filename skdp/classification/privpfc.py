@@ -1,4 +1,4 @@
-"""PrivPfC: one grid, selected among many candidates for the noise that its counts will get."""
+"""PrivPfC: one grid, selected among many for how well it classifies under noise."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
     """Publish data for classification: one privately selected grid with noisy counts (PrivPfC).
 
     A grid groups the values of a few predictors (halves, quarters, levels of a taxonomy) and
-    ignores the others. From up to ``max_grids`` candidates a single private selection takes one
+    ignores the others. A single private selection among up to ``max_grids`` candidates takes one
     whose histogram classifies well *with the noise that its counts will have*. Then the counts of
     all cells and labels are released. Classifiers trained on them are post-processing.
 
@@ -199,7 +199,7 @@ class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
     In each cell of the grid of :class:`PrivPfCTransformer` it predicts the label with the largest
     noisy count. In cells with few records noise would decide; therefore pseudo-counts are added
     that follow an additive (logistic) model trained on the same release, of about the size of the
-    noise. With ``selection="paper"`` the counts decide alone.
+    noise. With ``selection="paper"`` the counts alone decide.
 
     Parameters
     ----------

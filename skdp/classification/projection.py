@@ -13,9 +13,9 @@ __all__ = ["ProjectedHistogramTransformer"]
 class ProjectedHistogramTransformer(GridTransformer):
     """Publish data for classification by projecting on few predictors (PPH).
 
-    Predictors are selected privately one after the other: each time the one that, with those
-    already selected, best separates records of different labels. The histogram over the selected
-    predictors is released, with categories as they are and numbers in equal bins.
+    Predictors are selected privately, one after the other: each time the one that best separates
+    records of different labels when combined with those already selected. The histogram over the
+    selected predictors is released, with categories as they are and numbers in equal bins.
 
     Parameters
     ----------
@@ -66,10 +66,10 @@ class ProjectedHistogramTransformer(GridTransformer):
     -----
     *Neighbours* add or remove one record. *Public*: domain, parameters. *Released*: the noisy
     number of records, the predictors, noisy counts. *Cost*: the selections share "grid" evenly;
-    "total" and "counts" are composed with it. In the paper's score, the number of pairs of records
-    that a projection does not separate, one record changes up to as many pairs as there are
-    records, and that number is itself private. Here the pairs of a cell are counted relative to
-    its size; that score changes by less than 1.
+    "total" and "counts" are composed with it. The paper's score is the number of pairs of records
+    that a projection does not separate. One record changes it by up to the number of records, which
+    is itself private. Here the pairs of a cell are counted relative to its size; that score changes
+    by less than 1.
 
     References
     ----------
@@ -90,7 +90,7 @@ class ProjectedHistogramTransformer(GridTransformer):
     (4, 2)
     """
 
-    # Every predictor takes part in every score.
+    # Every score uses all predictors.
     _projects = False
 
     def __init__(

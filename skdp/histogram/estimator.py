@@ -53,8 +53,8 @@ class RangeTreeHistogram(PrivateEstimator):
         attribute uses its taxonomy, if it has one, and anything else a tree made by
         ``branching``.
     branching : "auto" or int, default="auto"
-        Children of a node. "auto" measures the levels that pay (for 4,096 bins: 16, 256 and
-        4,096 nodes); an integer makes the near-balanced tree of the GBLUE paper.
+        Children of a node. "auto" measures only the levels that reduce the error (for 4,096 bins:
+        16, 256 and 4,096 nodes); an integer makes the near-balanced tree of the GBLUE paper.
     budget : {"auto", "uniform", "geometric", "cube-root"} or array-like, default="auto"
         How epsilon is divided among the nodes of a path. "auto" minimises the variance of the
         consistent answers to ``workload`` (a level may get nothing); "uniform" treats all levels
@@ -62,9 +62,9 @@ class RangeTreeHistogram(PrivateEstimator):
         "cube-root" is optimal for random ranges without consistency. An array holds one share
         for each level (scaled to sum 1) or for each node of the tree.
     workload : {"lengths", "all", "quantiles"}, int or sequence of int, default="lengths"
-        Ranges that "auto" plans for. "lengths": 1, 2, 4, 8, ... bins, none neglected; "all":
-        every range alike; "quantiles": ranges from the first bin on; an integer: ranges of at
-        most that many bins; a sequence: ranges of these lengths.
+        Ranges that "auto" plans for. "lengths": 1, 2, 4, 8, ... bins, in balance; "all": all
+        ranges, equally weighted; "quantiles": ranges from the first bin on; an integer: ranges of
+        at most that many bins; a sequence: ranges of these lengths.
     consistency : {"blue", "iterative"} or None, default="blue"
         "blue" is exact weighted least squares in two passes, "iterative" the algorithm of the
         GBLUE paper (the same up to its tolerance of 1e-6 records, and slower), None answers
@@ -96,7 +96,7 @@ class RangeTreeHistogram(PrivateEstimator):
     noisy_counts_ : ndarray of int64, shape (n_nodes,)
         The release itself, in the order of ``tree_``; 0 where nothing was measured.
     node_counts_ : ndarray of float64, shape (n_nodes,)
-        Estimates for all nodes, made consistent as asked for.
+        Estimates for all nodes, made consistent as ``consistency`` says.
     blue_ : skdp.hierarchy.Blue
         Noise variances, and from them the exact error of every estimate: ``blue_.variances``,
         ``blue_.query_covariance``.
@@ -284,7 +284,7 @@ class RangeTreeHistogram(PrivateEstimator):
         DataFrame
             For "length" one row for each length of the workload: ``length`` in bins,
             ``std_error`` of a count of such a range (root mean square over all positions), and
-            ``plain_std_error``, what it would be if all of epsilon went to the bins. Errors are
+            ``plain_std_error``, the same if all of epsilon were spent on the bins. Errors are
             those of the unbiased estimate; ``non_negative`` usually makes them smaller.
 
             For "level" one row for each level of the tree: ``level``, ``nodes``, ``epsilon`` of
@@ -439,13 +439,13 @@ class RangeTreeHistogram(PrivateEstimator):
         Returns
         -------
         float or ndarray of float64
-            Between 0 and 1 and never falling, from the non-negative estimates; missing values
-            are left out.
+            Between 0 and 1 and non-decreasing, from the non-negative estimates; missing values are
+            left out.
 
         Raises
         ------
         ValueError
-            If a value is not a number (or no category), or the values have no order.
+            If a value is not a number (or not a category), or the values have no order.
         """
         check_is_fitted(self)
         attribute = self._ordered("a distribution function")

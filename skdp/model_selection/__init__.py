@@ -1,4 +1,4 @@
-"""Splitting, scoring and choosing, so that no exact number about a record leaves."""
+"""Private splitting, scoring and model choice: no exact number about a record is released."""
 
 from ._cross_val import private_cross_val_score
 from ._folds import PrivateKFold

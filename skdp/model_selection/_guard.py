@@ -1,6 +1,6 @@
-"""What is done to true rows in a guard: they are predicted and compared, one by one.
+"""Predicting and comparing true rows one by one, with every error and warning caught.
 
-No error and no warning leaves, because either would depend on a value.
+Neither may get out, because either would depend on a value.
 """
 
 from __future__ import annotations
@@ -119,14 +119,14 @@ def _answers(model: Any, take: Take, table: IntArray) -> Labels | None:
         try:
             answers = as_labels(model.predict(take(table)))
             return object_array(answers.tolist()) if len(answers) == len(table) else None
-        except Exception:  # its text may hold values, and that it was raised depends on them
+        except Exception:  # its text may hold values, and whether it is raised depends on them
             return None
 
 
 def check_model(model: Any, X: Any) -> None:
     """Refuse, by names and shapes alone, a model that could predict no row of ``X``."""
     if not hasattr(model, "predict"):
-        raise TypeError(f"{type(model).__name__} has no predict, so that nothing can be scored.")
+        raise TypeError(f"{type(model).__name__} has no predict method, so nothing can be scored.")
     if type(model).__module__.partition(".")[0] in ("skdp", "sklearn"):
         check_is_fitted(model)
     given = column_names(X)

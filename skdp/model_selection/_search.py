@@ -45,8 +45,8 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     """Search a grid of candidates and release the winner of one noisy maximum.
 
     Every candidate is fitted. The numbers of true rows that they predict correctly (or the sums of
-    their squared errors) are compared with noise, and only the winner is released. The choice
-    costs ``epsilon`` in all, however many candidates there are.
+    their squared errors) are compared with noise, and only the winner is released. The choice costs
+    ``epsilon`` in total, however many candidates there are.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     bounds : (low, high), default=None
         Public range of the target; needed for "mse".
     ledger : PrivacyLedger, default=None
-        Default the one in the estimator, or in ``param_grid``; there may be only one. It is charged
-        once, for the whole search, before a value is read. The winner keeps it: fitting
+        By default the one in the estimator, or in ``param_grid``; there may be only one. It is
+        charged once, for the whole search, before a value is read. The winner keeps it: fitting
         ``best_estimator_`` again is charged.
     random_state : None or int, default=None
         None: the operating system's entropy. An int is for experiments: it gives no protection.
@@ -87,9 +87,9 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
 
     Notes
     -----
-    No score is released; if you need one, score the winner with `private_accuracy`. True rows are
-    predicted in the guard that `make_private_scorer` describes, under the same assumption: a row
-    that a candidate cannot predict counts as wrong.
+    No score is released; if you need one, score the winner with `private_accuracy`. Errors and
+    warnings of ``predict`` on true rows are caught, as `make_private_scorer` describes, under the
+    same assumption: a row that a candidate cannot predict counts as wrong.
 
     Candidates are first trained on a few rows drawn from the public domain, before anything is
     charged. A candidate that still cannot be trained on its release is left out, with a warning.
@@ -161,7 +161,8 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         choice = as_epsilon(self.epsilon)
         candidates, variants = self._candidates()
         shared = self._shares_a_release()
-        # Each is looked at: what is trained on one release may bring along what others learned.
+        # Every candidate is checked: one that is trained on a release may carry what others
+        # learned.
         prices = [price_of_fit(variant) for variant in variants][: 1 if shared else None]
         book = one_ledger([self.estimator, *variants], self.ledger)
         as_frame(X)
@@ -285,7 +286,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The declared labels, of the winner."""
+        """The winner's declared labels."""
         return self.best_estimator_.classes_
 
     def _was_seeded(self) -> bool:
@@ -334,7 +335,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     def _hide_seeds(self, grid: Any) -> Any:
         """The grid itself, or one with `Seed` for seeds of noise: those of the models are harmless.
 
-        A grid that needs no change stays the same object, as clone() demands of parameters.
+        A grid that needs no change stays the same object, because clone() requires it.
         """
         if isinstance(grid, list):
             hidden = [self._hide_seeds(part) for part in grid]

@@ -20,7 +20,7 @@ _EDGE = 1e-9
 
 @dataclass(frozen=True)
 class _Continuous:
-    """An interval [low, high] of a continuous attribute, and its missing cell or not."""
+    """An interval [low, high] of a continuous attribute, with or without its missing cell."""
 
     attribute: Numeric
     low: float

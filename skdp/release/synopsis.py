@@ -96,8 +96,8 @@ class Synopsis:
     model : Model
         The released numbers: a `BoxModel`, `TreeModel` or `MixtureModel`.
     counts : array-like, default=None
-        Deprecated with all keywords that are not listed here: for a `Boxes` as ``model``, what
-        `BoxModel` takes.
+        Deprecated, like all keywords that are not listed here: arguments of `BoxModel`, where
+        ``model`` is a `Boxes`.
 
         .. deprecated:: 0.2
             Use ``Synopsis(domain, BoxModel(boxes, counts, domain.shape, ...))``.
@@ -115,8 +115,8 @@ class Synopsis:
 
     Notes
     -----
-    Nothing is clamped: noise may make a count negative, and adding up many counts is unbiased
-    only because of that.
+    Answers are not clamped: noise may make a count negative. Sums of many counts are unbiased only
+    for this reason.
 
     Examples
     --------
@@ -190,12 +190,12 @@ class Synopsis:
         Raises
         ------
         ValueError
-            If the release does not say how its total was measured.
+            If the release does not record how its total was measured.
         """
         if isinstance(self.model, BoxModel):
             return math.sqrt(float(self.model.noise_variances().sum()))
         if self.privacy_loss is None or "total" not in self.privacy_loss.parts:
-            raise ValueError("The noise of the total is not known: this release does not say it.")
+            raise ValueError("The noise of the total is not known: it was not recorded.")
         n_counts = len(self.model.models) if isinstance(self.model, MixtureModel) else 1
         budget = self.privacy_loss.of_record.parts["total"]
         return math.sqrt(n_counts * discrete_laplace_variance(budget))
@@ -245,7 +245,7 @@ class Synopsis:
     def count(
         self, query: Any = None, *, return_interval: bool = False, level: float = 0.95
     ) -> Any:
-        """Estimate how many records meet a query.
+        """Estimate how many records satisfy a query.
 
         Parameters
         ----------
@@ -266,14 +266,15 @@ class Synopsis:
         Raises
         ------
         ValueError
-            If a query cannot be understood, or the release says nothing about its noise and an
-            interval is asked for.
+            If a query cannot be understood, or an interval is asked for and the release does not
+            describe its noise.
 
         Notes
         -----
-        An interval covers the noise, by its exact law, and, if the release has bounds on it, the
-        uneven spread of the records inside boxes that the query cuts; ``guarantee`` says which.
-        It takes from a millisecond up to half a second, growing with the number of boxes cut.
+        An interval covers the noise, by its exact distribution, and, if the release has bounds on
+        it, the uneven spread of the records inside boxes that the query cuts; ``guarantee`` says
+        which. It takes from a millisecond up to half a second, growing with the number of boxes
+        cut.
         """
         if not return_interval:
             queries, single = _listed(query)
@@ -298,7 +299,7 @@ class Synopsis:
         return results[0] if single else results
 
     def sum(self, column: str, query: Any = None) -> Any:
-        """Estimate the sum of a numeric column over the records that meet a query.
+        """Estimate the sum of a numeric column over the records that satisfy a query.
 
         Parameters
         ----------
@@ -323,7 +324,7 @@ class Synopsis:
         return float(sums[0]) if single else sums
 
     def mean(self, column: str, query: Any = None) -> Any:
-        """Estimate the mean of a numeric column over the records that meet a query.
+        """Estimate the mean of a numeric column over the records that satisfy a query.
 
         Parameters
         ----------
@@ -334,8 +335,8 @@ class Synopsis:
         Returns
         -------
         float, or ndarray of float64 for a list
-            `sum` divided by the number of records whose value is not missing, brought into the
-            range that the column can have; nan where that number is not positive.
+            `sum` divided by the number of records whose value is not missing, clipped to the range
+            of the column; nan where that number is not positive.
 
         Raises
         ------
@@ -361,7 +362,7 @@ class Synopsis:
         column : str, default=None
             A `Numeric`, or a `Categorical` whose categories are numbers.
         query : dict, str or None, default=None
-            Which records are meant.
+            Conditions on the records to include.
 
         Returns
         -------
@@ -461,7 +462,7 @@ class Synopsis:
         n_samples : int, default=None
             None stands for the estimated number of records, at least 0.
         random_state : None, int or numpy.random.Generator, default=None
-            Sampling from a release is free: an int here is harmless.
+            Seed of the draw. It is safe to set: sampling from a release is free.
 
         Raises
         ------
@@ -604,10 +605,9 @@ class Synopsis:
         ``seeded``, ``mechanism``, ``model`` with its kind and facts) and of one ``NAME.npy``
         array for each array of the model (NumPy's format, numbers only; for boxes ``lower``,
         ``upper``, ``counts``, perhaps ``measured``; for views of pairs ``marginals``,
-        ``tables``, and where they are needed ``groups``, ``rows``, ``row_weights``, with the
-        number of the part behind where there are several). It never holds a seed. Equal
-        releases give equal
-        bytes.
+        ``tables``, and where they are needed ``groups``, ``rows``, ``row_weights``; if there are
+        several parts, names end with the number of the part). It never holds a seed. Equal releases
+        give equal bytes.
         """
         facts, arrays = self.model.to_arrays()
         loss = self.privacy_loss
@@ -668,7 +668,7 @@ def _listed(query: Any) -> tuple[list[Any], bool]:
 
 
 def _answer(model: Model, queries: Iterable[Weights]) -> np.ndarray:
-    """Answers to many queries; only so many weights are held at a time."""
+    """Answers to many queries; a limited number of weights is held at a time."""
     answers: list[np.ndarray] = []
     waiting: list[Weights] = []
     held = 0

@@ -1,4 +1,4 @@
-"""UG and related rules: every column in parts of equal width, a noisy count in each box."""
+"""UG and related rules: every column cut into equal parts, and a noisy count of each box."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOTAL_SHARE = 0.02
 
 
 class GridSynthesizer(Synthesizer):
-    """Private counts over a grid: every column in parts of equal width.
+    """Private counts over a grid: every column is cut into parts of equal width.
 
     Parameters
     ----------

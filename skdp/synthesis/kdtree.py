@@ -178,7 +178,7 @@ class KDTreeSynthesizer(Synthesizer):
 
 
 def _check_threshold(name, value):
-    """Raise if a bound on the sum or the unevenness of a box is no finite number or negative."""
+    """Raise if a bound on the sum or the unevenness of a box is not finite, or is negative."""
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, numbers.Real):

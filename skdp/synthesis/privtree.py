@@ -10,9 +10,9 @@ __all__ = ["PrivTreeSynthesizer"]
 
 
 class PrivTreeSynthesizer(Synthesizer):
-    """Private boxes that are halved where many records are (PrivTree).
+    """Private boxes that are halved where there are many records (PrivTree).
 
-    Starting from the whole domain, a box is divided while its noisy number of records, less a bias
+    Starting from the whole domain, a box is divided while its noisy number of records, minus a bias
     that grows with the depth, is positive. A box is halved in the middle along some columns, which
     take turns. Each final box gets a noisy count. It works best on two or three dense columns.
 
