@@ -324,8 +324,8 @@ def _release(options):
         estimator = _METHODS[options.method](epsilon, domain=domain, target=options.target)
         if options.ledger and options.budget is None and not Path(options.ledger).exists():
             raise ValueError(
-                f"There is no ledger file {options.ledger!r}. To start one, give its total budget "
-                "in total: --budget EPSILON."
+                f"There is no ledger file {options.ledger!r}. To start one, give its total "
+                "budget: --budget EPSILON."
             )
         # A trial fit without records: its errors contain no value, so they are shown in full. It
         # warns that its release is nearly empty, which says nothing about the file.

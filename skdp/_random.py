@@ -77,7 +77,7 @@ class NoiseSource:
     ----------
     seeded : bool
         False: words come from the operating system. True: they come from a seed, and noise made
-        from them protects no one.
+        from them gives no protection.
 
     Notes
     -----

@@ -21,7 +21,7 @@ __all__ = [
     "split_epsilon",
 ]
 
-# Most values (rows times columns) drawn if no number of rows is given: 2 to 10 GB.
+# Largest number of values (rows times columns) drawn by default: 2 to 10 GB.
 MOST_VALUES_DRAWN = 500_000_000
 
 

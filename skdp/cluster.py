@@ -70,7 +70,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
           (N epsilon / 10)^(2d / (2 + d)) cells (UGkM, MkM, EUGkM), at most 2^18.
         - "hybrid": "extended-grid", then one round of "lloyd-improved" if less error is expected
           with it (Hybrid).
-        - "sample-aggregate": the mean of the centroids of N^0.4 random blocks of rows (SAG, GkM).
+        - "sample-aggregate": the mean of the centroids of N^0.4 random blocks of rows (GkM).
         - "genetic": selection, crossover and mutation of sets of centroids (PGkM); takes minutes
           on a million rows.
     n_init : int, default=30

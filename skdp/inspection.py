@@ -16,7 +16,7 @@ from .model_selection import PrivateKFold
 
 __all__ = ["PrivacyReport", "assert_private", "privacy_report"]
 
-# Colour-blind readers can distinguish them too, and the verdict is always in words as well.
+# Colour-blind people can distinguish them too, and the verdict is always given in words as well.
 _COLOURS = {
     "private": "#009E73",
     "post-processing": "#0072B2",

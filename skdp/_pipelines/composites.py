@@ -164,7 +164,7 @@ def _feature_union(union: FeatureUnion, name: str, rows: Rows) -> Result:
     return steps, replace(behind, range=Range())
 
 
-# --- composites that hand on predictions, of which no range is known
+# --- composites that pass on predictions, whose range is not known
 
 
 @visits(FrozenEstimator)

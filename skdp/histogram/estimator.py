@@ -62,9 +62,9 @@ class RangeTreeHistogram(PrivateEstimator):
         "cube-root" is optimal for random ranges without consistency. An array holds one share
         for each level (scaled to sum 1) or for each node of the tree.
     workload : {"lengths", "all", "quantiles"}, int or sequence of int, default="lengths"
-        Ranges that "auto" plans for. "lengths": 1, 2, 4, 8, ... bins, in balance; "all": all
-        ranges, equally weighted; "quantiles": ranges from the first bin on; an integer: ranges of
-        at most that many bins; a sequence: ranges of these lengths.
+        Ranges that "auto" plans for. "lengths": 1, 2, 4, 8, ... bins, all of equal importance;
+        "all": all ranges, equally likely; "quantiles": ranges from the first bin on; an integer:
+        ranges of at most that many bins; a sequence: ranges of these lengths.
     consistency : {"blue", "iterative"} or None, default="blue"
         "blue" is exact weighted least squares in two passes, "iterative" the algorithm of the
         GBLUE paper (the same up to its tolerance of 1e-6 records, and slower), None answers

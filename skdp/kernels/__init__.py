@@ -1,1 +1,1 @@
-"""Algorithms on counts, one a module: they know no estimator."""
+"""Algorithms on counts, one per module, independent of the estimators."""

@@ -1,6 +1,6 @@
 """Files of releases, without pickle: a zip archive of one JSON text and of plain arrays.
 
-Also the state of objects that skops, a file format of others, can store.
+Also the state of objects, in a form that skops can store.
 """
 
 from __future__ import annotations

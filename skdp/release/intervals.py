@@ -130,7 +130,7 @@ class Intervals:
 
     @property
     def noise(self) -> _NoiseLaw:
-        """The law of the noise.
+        """The distribution of the noise.
 
         Raises
         ------
@@ -145,7 +145,7 @@ class Intervals:
         return self.law
 
     def check(self, n_boxes: int) -> None:
-        """Raise ValueError if this does not fit so many boxes."""
+        """Raise ValueError if this does not fit the number of boxes."""
         if self.law is not None:
             self.law.check(n_boxes)
 
@@ -171,7 +171,7 @@ class Intervals:
 
 
 class KnownNoise(Intervals):
-    """The noise alone, by its exact law: ``sum(w_i c_i)`` and a quantile of ``sum(w_i z_i)``."""
+    """The noise alone, exactly: ``sum(w_i c_i)`` and a quantile of ``sum(w_i z_i)``."""
 
 
 class GaussianNoise(Intervals):
@@ -190,7 +190,7 @@ class GaussianNoise(Intervals):
         self.variance = frozen(variance, np.float64)
 
     def check(self, n_boxes: int) -> None:
-        """Raise ValueError if this does not fit so many boxes."""
+        """Raise ValueError if this does not fit the number of boxes."""
         valid = np.isfinite(self.variance) & (self.variance >= 0)
         if self.variance.shape != (n_boxes,) or not valid.all():
             raise ValueError(
@@ -311,7 +311,7 @@ class BoundedSpread(Intervals):
         self.leaf_errors = leaf_errors
 
     def check(self, n_boxes: int) -> None:
-        """Raise ValueError if this does not fit so many boxes."""
+        """Raise ValueError if this does not fit the number of boxes."""
         super().check(n_boxes)
         if len(self.leaf_errors.depth) != n_boxes:
             raise ValueError(
@@ -372,7 +372,7 @@ class AnySpread(Intervals):
         self.measured = None if measured is None else np.asarray(measured)
 
     def check(self, n_boxes: int) -> None:
-        """Raise ValueError if this does not fit so many boxes."""
+        """Raise ValueError if this does not fit the number of boxes."""
         super().check(n_boxes)
         if self.measured is not None:
             self.measured = checked_counts(self.measured, n_boxes)

@@ -32,7 +32,7 @@ _CHUNK = 1 << 21
 _DENSE_CELLS = 1 << 20
 
 
-# Most cells of released views that `to_frame` lists.
+# Largest number of cells of released views that `to_frame` lists.
 _MAX_LISTED = 5_000_000
 
 

@@ -126,8 +126,8 @@ class Column:
         Values that are neither text nor numbers nor dates, whose equality may be unreliable, count
         as missing.
         """
-        # Objects one by one, not by distinct values: complex(1) equals 1 but identifies no person, and
-        # whether a person is recognised may not depend on which of the two comes first.
+        # Objects one by one, not by distinct values: complex(1) equals 1 but identifies no person,
+        # and whether a person is recognised may not depend on which of the two comes first.
         codes, uniques = (
             _list_factorize(self._objects()) if self.kind == "object" else self.factorize()
         )

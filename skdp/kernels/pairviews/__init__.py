@@ -9,7 +9,7 @@ All private steps are in this package, on integers: exact counts, integer scores
 From `fit` to the model, by file:
 
 ==============  ====================================================================
-`measure`       the whole in named steps: `pair_views`
+`measure`       the whole measurement in named steps: `pair_views`
 `budget`        how epsilon is divided between the steps
 `single`        one-way marginals
 `choice`        scores of pairs, and which pairs are measured
