@@ -65,8 +65,10 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         Public range of the columns, numbers or arrays with one number for each. Required. Values
         outside are clipped while the means are learned.
     ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged before any value is read.
     random_state : None or int, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Attributes
     ----------
@@ -208,8 +210,10 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
     quantiles : (lower, upper), default=(0.01, 0.99)
         The two quantiles, rounded to three decimals.
     ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged before any value is read.
     random_state : None or int, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Attributes
     ----------

@@ -59,10 +59,10 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
     classes : sequence, default=None
         Shorthand for a categorical label that the domain lacks.
     ledger : PrivacyLedger, default=None
-        Charged before any value is read.
+        Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
-        None draws from the operating system. An int is for experiments only: the release is
-        then marked "seeded: no guarantee".
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: the release is then marked "seeded: no guarantee".
 
     Attributes
     ----------
@@ -318,9 +318,10 @@ def most_frequent_items(
         Part of epsilon for noisy counts of the items found, if counts are not free. 0 gives no
         counts.
     ledger : PrivacyLedger, default=None
-        Charged before any value is read.
+        Privacy budget of the data set, charged before any value is read.
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------

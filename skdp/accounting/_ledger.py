@@ -210,7 +210,7 @@ class PrivacyLedger:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None draws on a new figure.
+            Where to draw; a new figure by default.
 
         Returns
         -------

@@ -110,10 +110,10 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
-        Charged before any value is read.
+        Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
-        None draws from the operating system. An int is for experiments only: the release is
-        then marked "seeded: no guarantee".
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: the release is then marked "seeded: no guarantee".
 
     Attributes
     ----------

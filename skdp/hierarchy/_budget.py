@@ -223,7 +223,7 @@ def level_shares(tree: Tree, shares: ArrayLike) -> FloatArray:
 
 
 def uniform_shares(tree: Tree) -> FloatArray:
-    """Equal shares on all levels, with the root: the budget of Hay et al. and of the GBLUE paper."""
+    """Equal shares on all levels, with the root: the budget of Hay et al. and the GBLUE paper."""
     return level_shares(tree, np.ones(tree.n_levels))
 
 

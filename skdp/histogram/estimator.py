@@ -80,10 +80,10 @@ class RangeTreeHistogram(PrivateEstimator):
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
-        Charged before any value is read.
+        Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
-        None draws from the operating system. An int is for experiments only: the release is
-        then marked "seeded: no guarantee".
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: the release is then marked "seeded: no guarantee".
 
     Attributes
     ----------
@@ -336,7 +336,7 @@ class RangeTreeHistogram(PrivateEstimator):
             A list holds several queries, an array the ends of m ranges. Ranges are clipped to
             the domain; a bin that a range covers in part counts in proportion.
         return_interval : bool, default=False
-            Give a `QueryResult` with the exact standard error and an interval.
+            Whether to return a `QueryResult` with the exact standard error and an interval.
         level : float, default=0.95
             Confidence of the interval, for a query fixed before looking at the release.
 
@@ -495,10 +495,10 @@ class RangeTreeHistogram(PrivateEstimator):
         Parameters
         ----------
         n_samples : int, default=None
-            None draws max(0, round(estimated total)) records; more than 500 million are drawn
-            only where the number is given.
+            Number of rows. None draws max(0, round(estimated total)) records; more than 500 million
+            are drawn only if the number is given.
         random_state : int, numpy.random.Generator or None, default=None
-            Seeding the draw is harmless: it is post-processing of the release.
+            Seed of the draw. It is safe to set: drawing is post-processing of the release.
 
         Returns
         -------

@@ -237,7 +237,8 @@ def privtree(
         "paper": the published noise (2b - 1) / (b - 1) / epsilon for b parts of a box. "tight": the
         least noise for which the exact worst case of the tests on a path stays within the part.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments: it gives no privacy.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------

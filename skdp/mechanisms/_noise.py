@@ -58,7 +58,8 @@ def discrete_laplace(
     sensitivity : int or Fraction, default=1
         Largest sum of absolute changes over all ``values`` when one record is added or removed.
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------
@@ -139,7 +140,8 @@ def above_threshold(
     sensitivity : int or Fraction, default=1
         Largest change of a value when one record is added or removed.
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------
@@ -187,7 +189,8 @@ def geometric(
     sensitivity : int or Fraction, default=1
         Largest shift that the noise must hide at ``epsilon``.
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------
@@ -359,7 +362,8 @@ def bounded_sum(
         the largest power of two that is at most ``max(abs(lower), abs(upper)) / 2**20``: fine
         compared with the noise, and integers within bounds below 2**20 are kept exactly.
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------

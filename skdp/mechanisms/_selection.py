@@ -81,7 +81,8 @@ def noisy_max(
         candidate is selected in each. Each selection costs ``epsilon``; if a record can change
         the scores of one segment only, all together cost ``epsilon``.
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------
@@ -189,7 +190,8 @@ def top_k(
         `exponential` mechanism at epsilon / k among the remaining candidates. "peeling" is the
         usual baseline in the literature; it is slower and less accurate.
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------
@@ -261,7 +263,8 @@ def permute_and_flip(
     score_range : int
         The range R, as in `noisy_max`; the coefficient is epsilon / R.
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------
@@ -315,7 +318,8 @@ def exponential(
     score_range : int
         The range R, as in `noisy_max`; P(i) is proportional to exp(epsilon / R * score_i).
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------

@@ -91,9 +91,10 @@ class SparseVector:
         One-sided geometric noise, or two-sided discrete Laplace noise of twice its variance, as in
         the literature.
     ledger : PrivacyLedger, default=None
-        Charged with epsilon when the object is made.
+        Privacy budget of the data set, charged with epsilon when the object is made.
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Attributes
     ----------
@@ -589,7 +590,8 @@ def sparse_vector_top_k(
     max_passes : int, default=1000
         Public limit; fewer than k are returned if it is reached.
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
     **options
         Further parameters of `SparseVector`: ``lattice``, ``ratio``, ``variant``, ``noise``,
         ``ledger``.

@@ -57,11 +57,11 @@ def private_cross_val_score(
     level : float, default=0.95
         Probability that the interval covers the exact score.
     ledger : PrivacyLedger, default=None
-        By default the one in the estimator. It is charged once, for everything, before a value is
-        read.
+        Privacy budget of the data set; by default the ledger in the estimator. It is charged once,
+        for everything, before a value is read.
     random_state : None or int, default=None
-        Seed of the score's noise. None: the operating system's entropy. An int is for experiments:
-        it gives no protection.
+        Seed of the noise of the score. None: the operating system's random source. An int is for
+        experiments only: no guarantee.
 
     Returns
     -------

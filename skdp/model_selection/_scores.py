@@ -118,9 +118,10 @@ def private_accuracy(
     level : float, default=0.95
         Probability that the interval covers the exact accuracy.
     ledger : PrivacyLedger, default=None
-        Charged before a label is read.
+        Privacy budget of the data set, charged before a label is read.
     random_state : None or int, default=None
-        None: the operating system's entropy. An int is for experiments: it gives no protection.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------
@@ -213,8 +214,9 @@ def private_confusion_matrix(
     labels : array-like of shape (n_labels,)
         The public list of labels.
     epsilon : number or Fraction
-    ledger : PrivacyLedger, default=None
-    random_state : None or int, default=None
+        Privacy parameter of the matrix.
+    ledger, random_state
+        As in `private_accuracy`.
 
     Returns
     -------
@@ -281,8 +283,9 @@ def private_mse(
         Privacy parameter of the score. A tenth goes to the number of rows, the rest to the sum of
         squares.
     level : float, default=0.95
-    ledger : PrivacyLedger, default=None
-    random_state : None or int, default=None
+        Probability that the interval covers the exact value.
+    ledger, random_state
+        As in `private_accuracy`.
 
     Returns
     -------

@@ -63,11 +63,12 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     bounds : (low, high), default=None
         Public range of the target; needed for "mse".
     ledger : PrivacyLedger, default=None
-        By default the one in the estimator, or in ``param_grid``; there may be only one. It is
-        charged once, for the whole search, before a value is read. The winner keeps it: fitting
-        ``best_estimator_`` again is charged.
+        Privacy budget of the data set; by default the ledger in the estimator or in ``param_grid``,
+        where there may be only one. It is charged once, for the whole search, before a value is
+        read. The winner keeps it: fitting ``best_estimator_`` again is charged.
     random_state : None or int, default=None
-        None: the operating system's entropy. An int is for experiments: it gives no protection.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
     verbose : int, default=0
         Whether to print progress to standard output.
 

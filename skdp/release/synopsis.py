@@ -252,7 +252,8 @@ class Synopsis:
         query : dict, str, None, or a list of these, default=None
             See :func:`skdp.release.parse`. None asks for all records.
         return_interval : bool, default=False
-            Give a `QueryResult` with the noise's standard deviation and an interval.
+            Whether to return a `QueryResult` with the standard deviation of the noise and an
+            interval.
         level : float, default=0.95
             Confidence of the interval, for a query fixed before looking at the release. If you
             pick m queries after looking, ask for ``1 - (1 - level) / m``.
@@ -460,7 +461,7 @@ class Synopsis:
         Parameters
         ----------
         n_samples : int, default=None
-            None stands for the estimated number of records, at least 0.
+            Number of rows. None: the estimated number of records, at least 0.
         random_state : None, int or numpy.random.Generator, default=None
             Seed of the draw. It is safe to set: sampling from a release is free.
 
@@ -485,8 +486,8 @@ class Synopsis:
         Parameters
         ----------
         n_samples : int, default=None
-            None stands for the estimated number of records, at least 0; it is refused where
-            that makes more than 500 million values (rows times columns).
+            Number of rows. None: the estimated number of records, at least 0; ValueError if that
+            makes more than 500 million values (rows times columns).
         random_state : None, int or numpy.random.Generator, default=None
 
         Returns

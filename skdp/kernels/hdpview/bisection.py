@@ -108,7 +108,8 @@ def hdpview(
         aggregation error, twice the records, and only the imbalance distinguishes them; it also has
         half the range, and needs no pass over the cells.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments: it gives no privacy.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------
