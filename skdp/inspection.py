@@ -105,7 +105,7 @@ class PrivacyReport:
         ):
             self.cv_epsilon = None if self.epsilon is None else k * self.epsilon
             self.notes.append(
-                f"The rows of a person lie in any of the {k} folds: all {k} fits read the person."
+                f"The rows of a person lie in any of the {k} folds: all {k} fits use them."
             )
         elif has_secret_folds(cv):
             self.cv_epsilon = None if self.epsilon is None else (k - 1) * self.epsilon
@@ -117,14 +117,14 @@ class PrivacyReport:
         else:
             self.cv_epsilon = None if self.epsilon is None else k * self.epsilon
             self.notes.append(
-                f"{k} folds are {k} fits. The sum holds fold by fold only: "
+                f"{k} folds cost {k} fits. The sum does not bound the loss of all folds together: "
                 + (
                     "the folds come from a seed, and anyone who knows it knows the fold of "
-                    "every record. PrivateKFold without random_state costs one fit less and holds "
-                    "for all."
+                    "every record. PrivateKFold without random_state costs one fit less and bounds "
+                    "all folds together."
                     if isinstance(cv, PrivateKFold)
-                    else "one record more moves others between folds. PrivateKFold costs one fit "
-                    "less and holds for all."
+                    else "adding one record moves others between folds. PrivateKFold costs one fit "
+                    "less and bounds all folds together."
                 )
             )
         self.notes.append(

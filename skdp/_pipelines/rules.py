@@ -291,8 +291,8 @@ def _kernel(sampler: RBFSampler, given: Range) -> Range | Refusal:
 
 
 # Transformers of scikit-learn that, under some parameters, learn nothing from the rows. All take
-# for granted what any estimator does: a table with at least a row, dense, whose columns of numbers
-# are of a numeric type.
+# for granted what any estimator does: a table with at least one row, dense, whose columns of
+# numbers are of a numeric type.
 _RULES: dict[type, Callable[[Any, Range], Range | Refusal]] = {
     Binarizer: _binarizer,
     FeatureHasher: _hashing,

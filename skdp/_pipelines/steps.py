@@ -41,7 +41,7 @@ class Range:
 
     @property
     def bounded(self) -> bool:
-        """Whether no number is infinite, nor so large that a few products of it overflow."""
+        """Whether all numbers are finite, and small enough that a few products do not overflow."""
         return max(abs(self.low), abs(self.high)) <= 1e30
 
     @property

@@ -113,7 +113,7 @@ class AuditResult(Result):
         return (
             f"{self.name}: {self.verdict}. epsilon >= {self.epsilon_lower_bound:.4g} at "
             f"{100 * self.confidence:.6g}% confidence, {self.epsilon:g} claimed "
-            f"({self.n_trials:,} trials a side, at most {self.reachable:.3g} reachable).\n"
+            f"({self.n_trials:,} trials per side, at most {self.reachable:.3g} reachable).\n"
             f"  event: {self.event} ({self.event.direction})\n"
             f"  seen {self.counts[0]:,} times on the dataset and {self.counts[1]:,} times on the "
             f"neighbour in {self.n_trials - self.n_trials // 2:,} trials each"
@@ -411,7 +411,7 @@ def _check_sizes(n_trials: int, confidence: float, epsilon: float) -> float:
     if n_trials < 16 or reachable <= epsilon:
         raise ValueError(
             f"n_trials={n_trials} is too small to say anything: at confidence {confidence:g} the "
-            f"largest bound that {n_trials} trials a side can give, to a mechanism whose outputs "
+            f"largest bound that {n_trials} trials per side can give, to a mechanism whose outputs "
             f"always differ, is {max(reachable, 0):.3g}, and the claim is epsilon={epsilon:g}. At "
             f"least {_needed(epsilon, confidence):,} trials are needed to convict even that one, "
             "and far more for a subtle error."

@@ -84,7 +84,7 @@ def run_library(
         if verbose:
             print(
                 f"  {result.verdict}: epsilon >= {result.epsilon_lower_bound:.4g}, "
-                f"{result.epsilon:g} claimed ({result.n_trials:,} trials a side, "
+                f"{result.epsilon:g} claimed ({result.n_trials:,} trials per side, "
                 f"{result.seconds:.0f} s)",
                 file=sys.stderr,
             )

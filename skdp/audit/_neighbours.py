@@ -315,7 +315,7 @@ def find_neighbours(
     n_trials, confidence : int, float
         Those of the audit that follows: its size decides how rare an event may be.
     n_pilot : int, default=40_000
-        Trials a side and pair in the first round. The best quarter of the pairs (at least three)
+        Trials per side and pair in the first round. The best quarter of the pairs (at least three)
         goes on to a round of four times as many trials, and so on up to `n_trials`.
     features, vectorised, sensitivity, n_jobs, verbose
         As in `audit`.

@@ -220,7 +220,7 @@ class LeafErrorBound:
     A box that stopped at its test number n (counted over the whole run, 1, 2, ...) has, with
     probability at least 1 - mu for all boxes together, an aggregation error of at most
     ``theta + depth * delta + lam * log(n (n + 1) / (2 mu))``: the tests use fresh noise, and the
-    failure probabilities mu / (n (n + 1)) sum to mu. Nothing private goes into the bound but the
+    failure probabilities mu / (n (n + 1)) sum to mu. The bound uses nothing private, only the
     released shape of the tree.
 
     Parameters

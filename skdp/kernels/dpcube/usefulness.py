@@ -83,7 +83,7 @@ def usefulness(
     _check(n_cells, delta, n_queries)
     exact = as_epsilon(epsilon)
     rate = float(dyadic_floor(exact))
-    # A union bound over the cells, as published but for this noise, is better for few cells.
+    # A union bound over the cells, as published but with this noise, is better for few cells.
     apart = n_cells * discrete_laplace_quantile(1 - delta / n_cells, exact)
     every = min(_chernoff(_log_moment_of_positive_part, n_cells, rate, delta / 2), float(apart))
     single = _chernoff(_log_moment, n_cells, rate, delta / (2 * n_queries))
