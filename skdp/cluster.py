@@ -45,8 +45,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     difference to its centroid, clipped to a length that is typical of the boxes, and noise is added
     to the sums.
 
-    Distances are Euclidean in the units of ``X``, as for `sklearn.cluster.KMeans`: bring features
-    of different units to comparable scales first, by public numbers.
+    Distances are Euclidean in the units of ``X``, as for `sklearn.cluster.KMeans`: first rescale
+    features with different units to comparable ranges, with public factors.
 
     Parameters
     ----------
@@ -68,13 +68,13 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         - "uniform-grid", "m-estimator", "extended-grid": k-means with ``n_init`` starts on a noisy
           grid of N epsilon / 10, (N / sqrt(log N))^(2d / (2 + d)) or
           (N epsilon / 10)^(2d / (2 + d)) cells (UGkM, MkM, EUGkM), at most 2^18.
-        - "hybrid": "extended-grid", then one round of "lloyd-improved" if less error is expected
-          with it (Hybrid).
+        - "hybrid": "extended-grid", then one round of "lloyd-improved" if that is expected to
+          reduce the error (Hybrid).
         - "sample-aggregate": the mean of the centroids of N^0.4 random blocks of rows (GkM).
         - "genetic": selection, crossover and mutation of sets of centroids (PGkM); takes minutes
-          on a million rows.
+          for a million rows.
     n_init : int, default=30
-        Number of starts on the grid or tree. More cost time, but no privacy.
+        Number of starts on the grid or tree. More starts cost time, but no privacy.
     init : array-like of shape (n_clusters, n_features), default=None
         Public starting centroids in place of drawn ones. Never take them from the data.
     n_rounds : int, default=5

@@ -37,12 +37,12 @@ _DENSE = 2**22
 class DPTopKSelector(SelectorMixin, PrivateEstimator):
     """Select the k most informative features for a target, privately.
 
-    Every feature is scored separately, on the cells of its public domain. For classes the score
-    is the weighted number of records that are right if every cell votes for one class; a record
-    counts in inverse proportion to the size of its class, so that a rare class matters. For a
-    numeric target it is the sum over cells of the distance between the cell's total and what the
-    overall mean would give. The score that an uninformative feature with as many cells would get
-    by chance is subtracted.
+    Every feature is scored separately, on the cells of its public domain. For classes the score is
+    the weighted number of correct predictions if every cell predicts one class; a record counts in
+    inverse proportion to the size of its class, so that a rare class matters. For a numeric target
+    it is the sum over cells of the distance between the cell's total and the total that the overall
+    mean implies. The score that an uninformative feature with as many cells would get by chance is
+    subtracted.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
         Public range or categories of every column, required. One attribute is used for all
         columns of an array.
     target : str, default=None
-        Column of the domain that the features should predict; ``fit(X, y)`` puts y there.
+        Column of the domain that the features should predict; it takes the y of ``fit(X, y)``.
         A Categorical is a class, a Numeric a number.
     classes : sequence, default=None
         Shorthand for a categorical label that the domain lacks.
@@ -218,7 +218,7 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
 
 
 class _ByClass:
-    """Weighted number of records that are right if every cell votes."""
+    """Weighted number of correct predictions if every cell predicts one class."""
 
     def __init__(self, label: Any, noisy: IntArray) -> None:
         n = label.n_values
@@ -232,7 +232,7 @@ class _ByClass:
         self.total = total
         q = counts / total
         variance = float(np.sum(self.weights[:n] ** 2 * q * (1 - q)))
-        # With two classes the deviations are opposite: half of their distance is gained.
+        # With two classes the deviations are opposite, so the gain is half of their distance.
         self.spread = math.sqrt(variance / 2 if n == 2 else variance)
 
     def of(self, codes: CodeArray, size: int, labels: CodeArray) -> int:
@@ -250,7 +250,7 @@ class _ByClass:
 
 
 class _ByNumber:
-    """Sum over the cells of the distance of the cell's total from what the mean would give."""
+    """Sum over the cells of the distance between the cell's total and that of the overall mean."""
 
     def __init__(self, label: Numeric, noisy: IntArray) -> None:
         n = label.n_values
@@ -295,7 +295,7 @@ def most_frequent_items(
     ledger: Any = None,
     random_state: Any = None,
 ) -> pd.DataFrame:
-    """Find the k items that most persons have, privately.
+    """Find the k most frequent items privately, counting each item once per person.
 
     Parameters
     ----------

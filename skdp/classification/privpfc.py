@@ -94,7 +94,8 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
         The public list of labels, where the domain has no column for the label. Giving both this
         and ``target`` is an error.
     max_grids : int, default=10_000
-        Largest number of candidates of one selection. The grid of one cell is always a candidate.
+        Largest number of candidates of one selection. The grid with a single cell is always a
+        candidate.
     selection : {"auto", "paper"}, default="auto"
         "auto" draws candidates regardless of the order of columns, selects by a noisy maximum
         with the exact range of an integer quality, and with enough data selects again among the

@@ -44,8 +44,8 @@ class DataCube(PrivateEstimator, TupleKeys):
         Columns of the domain that span the cube, at most 12 unless ``max_order`` is small. By
         default all except ``value``. Other columns are not read.
     max_order : int, default=None
-        Publish cuboids of at most this many dimensions; by default all. A small value makes cubes
-        possible whose table over all dimensions does not fit into memory.
+        Publish cuboids of at most this many dimensions; by default all. A small value allows cubes
+        whose table over all dimensions does not fit into memory.
     strategy : {"bmax", "pmost", "all", "base", "optimized"}, CubePlan or mapping, default="bmax"
         How the sources are chosen. "all" measures every published cuboid, "base" the table over
         all dimensions. "bmax" finds a few sources with equal budgets that keep the largest (or
@@ -74,7 +74,7 @@ class DataCube(PrivateEstimator, TupleKeys):
         Bound on the cell variance, for ``strategy="pmost"`` only.
     weights : mapping of tuple of str to float, default=None
         Weight of each cuboid for ``objective="mean"`` and for "pmost"; 1 for those not named. The
-        weights change the plan; every cuboid is published all the same.
+        weights change the plan only; every cuboid is still published.
     max_contributions : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``unit``. None: epsilon protects one row.

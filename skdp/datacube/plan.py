@@ -29,8 +29,8 @@ _MAX_SIMULATIONS = 100
 class CubePlan(TupleKeys):
     """What a `DataCube` measures and how accurate each cuboid will be: public, free, reusable.
 
-    Made by :meth:`DataCube.plan`. As ``strategy=`` of another cube over the same dimensions it is
-    used as it is, whatever the epsilon of that cube.
+    Made by :meth:`DataCube.plan`. Pass it as ``strategy=`` to another cube over the same dimensions
+    to use it unchanged, at any epsilon.
 
     Attributes
     ----------

@@ -32,10 +32,11 @@ _MAX_BARS = 512
 class RangeTreeHistogram(PrivateEstimator):
     """Private histogram of one attribute, accurate for ranges of all lengths.
 
-    Besides the bins, groups of consecutive bins are counted with noise, in a tree. The counts are
-    then made consistent by weighted least squares. A long range is the sum of a few large nodes
-    instead of many small ones, and consistency makes every node more accurate. The levels to count
-    and their shares of epsilon minimise the closed-form variance, before any data is read.
+    Besides the bins, groups of consecutive bins, which form a tree, are counted with noise. The
+    counts are then made consistent by weighted least squares. A long range is the sum of a few
+    large nodes instead of many small ones, and consistency makes every node more accurate. The
+    levels to count and their shares of epsilon minimise the closed-form variance, before any data
+    is read.
 
     Parameters
     ----------

@@ -377,7 +377,8 @@ class Synopsis:
         Raises
         ------
         ValueError
-            As in `count` and `mean`, or if ``by`` names no column, one twice, or too many groups.
+            As in `count` and `mean`, or if ``by`` is empty, repeats a column or makes too many
+            groups.
 
         Examples
         --------

@@ -33,7 +33,7 @@ class GridSynthesizer(Synthesizer):
     rule : {"extended", "uniform", "m-estimator", "identity"} or int, default="extended"
         Number of boxes, from N records, d columns and theta = 10. "uniform": N epsilon / theta.
         "extended": the same to the power 2 d / (2 + d), which balances noise and unevenness.
-        "m-estimator": (N / sqrt(log N)) ** (2 d / (2 + d)), whatever epsilon is. N is measured
+        "m-estimator": (N / sqrt(log N)) ** (2 d / (2 + d)), for any epsilon. N is measured
         with 2% of epsilon. "identity" keeps every cell of the domain. An int is the number of
         parts of every column (fewer where it has fewer codes). At most 4,194,304 boxes are made.
     max_contributions : int, default=None
