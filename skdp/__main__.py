@@ -8,11 +8,11 @@
 DOMAIN.json declares the columns: Path("DOMAIN.json").write_text(domain.to_json()). With --ledger
 FILE a release is charged to a ledger; the first time, give --budget too.
 
-Exit codes: 0 done, 1 an audit or replay convicted something, 2 refused (the message says why and
+Exit codes: 0 done, 1 an audit or replay found a violation, 2 refused (the message says why and
 what to do), 3 over budget, 4 failed after reading the data (the message is withheld, because it may
 quote values), 130 interrupted.
 
-DATA.csv holds one record a line, in UTF-8, with commas between fields; its first line names the
+DATA.csv holds one record per line, in UTF-8, with commas between fields; its first line names the
 columns. Each line is parsed separately, so that no record can change how another is read. Lines
 that are not well formed (an odd number of quotes, more or fewer fields than the first line, more
 than 16 MiB) are skipped; line breaks inside quotes are not supported. Empty fields, and text in a
@@ -59,11 +59,11 @@ def _parser():
     commands = parser.add_subparsers(dest="command", required=True)
 
     demo = commands.add_parser("demo", help="release, query and train on real records")
-    demo.add_argument("folder", nargs="?", default="skdp_demo", help="where pictures go")
+    demo.add_argument("folder", nargs="?", default="skdp_demo", help="folder for the pictures")
     demo.set_defaults(run=_demo)
 
     audit = commands.add_parser("audit", help="check the privacy of every mechanism and estimator")
-    audit.add_argument("--out", default="skdp_audit", help="folder of the report")
+    audit.add_argument("--out", default="skdp_audit", help="folder for the report")
     audit.add_argument("--quick", action="store_true", help="fewer trials, weaker bounds")
     audit.add_argument(
         "--only", nargs="+", metavar="NAME", help="names of mechanisms or estimators; default all"
@@ -76,7 +76,7 @@ def _parser():
     audit.set_defaults(run=_audit)
 
     release = commands.add_parser("release", help="release a private view of a CSV file")
-    release.add_argument("data", help="CSV file with a header; one record a line")
+    release.add_argument("data", help="CSV file with a header; one record per line")
     release.add_argument(
         "--domain", required=True, help="the public domain, as JSON that Domain.to_json() returns"
     )
@@ -97,7 +97,9 @@ def _parser():
     query = commands.add_parser("query", help="count records in a release")
     query.add_argument("view", help="file of a release")
     query.add_argument("query", nargs="+", help="such as \"age >= 30 and sex == 'Female'\"")
-    query.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
+    query.add_argument(
+        "--level", type=float, default=0.95, help="confidence of the intervals (default: 0.95)"
+    )
     query.set_defaults(run=_query)
 
     sample = commands.add_parser("sample", help="draw synthetic rows from a release")
@@ -289,7 +291,7 @@ def _output(path, force, inputs=()):
     if path.is_dir():
         raise ValueError(f"--out names the folder {path}: give a file in it.")
     if any(Path(each).exists() and path.exists() and path.samefile(each) for each in inputs):
-        raise ValueError(f"--out names {path}, which is read: give another file.")
+        raise ValueError(f"--out names {path}, which is the input: give another file.")
     if path.exists() and not force:
         raise ValueError(f"{path} exists already: give another --out, or --force to replace it.")
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -322,10 +324,10 @@ def _release(options):
         estimator = _METHODS[options.method](epsilon, domain=domain, target=options.target)
         if options.ledger and options.budget is None and not Path(options.ledger).exists():
             raise ValueError(
-                f"There is no ledger file {options.ledger!r}. To start one, say what it may spend "
-                "in total: --budget EPSILON."
+                f"There is no ledger file {options.ledger!r}. To start one, give its total "
+                "budget: --budget EPSILON."
             )
-        # A trial fit without records: its errors hold no value, so they may be shown in full. It
+        # A trial fit without records: its errors contain no value, so they are shown in full. It
         # warns that its release is nearly empty, which says nothing about the file.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""Names of columns that a result adds to columns whose names somebody else chose."""
+"""Names of columns that a result adds to columns with names of the user's choice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["free_name"]
 
 
 def free_name(wanted: str, taken: Container[str]) -> str:
-    """``wanted``, with as many underscores after it as it takes to be no name in ``taken``.
+    """``wanted``, followed by underscores until it differs from every name in ``taken``.
 
     Examples
     --------

@@ -2,9 +2,8 @@
 
 There are two kinds, with different duties. `NoiseSource` feeds the noise of private
 releases and reads the operating system's entropy; anyone who predicts it can subtract the noise.
-`sampling_generator` gives ordinary NumPy generators for post-processing of what has been
-already been released (synthetic rows, starts of an optimiser), where only quality and speed
-matter.
+`sampling_generator` gives ordinary NumPy generators for post-processing of what has already been
+released (synthetic rows, starts of an optimiser), where only quality and speed matter.
 
 Both are obtained by one call, which is therefore the seam for `skdp.audit.replay`: while a `Tape`
 is recording, every source is the tape.
@@ -49,8 +48,8 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 Size = int | tuple[int, ...]
 
 
-# Counts the forks between the first process and this one. A process id alone can come back:
-# a grandchild may get that of its dead grandparent.
+# Counts the forks between the first process and this one. A process id alone can be reused: a
+# grandchild may get that of its dead grandparent.
 _forks = 0
 
 
@@ -78,8 +77,8 @@ class NoiseSource:
     Attributes
     ----------
     seeded : bool
-        False: words come from the operating system. True: they come from a seed, and noise
-        made of them protects no one.
+        False: words come from the operating system. True: they come from a seed, and noise made
+        from them gives no protection.
 
     Notes
     -----
@@ -108,7 +107,7 @@ class NoiseSource:
         return (NoiseSource, ())
 
     def _take(self, count: int) -> NDArray[np.uint64]:
-        """Return ``count`` fresh words; everything else of this class is made of them."""
+        """Return ``count`` fresh words; all other methods of this class use it."""
         if count >= _BUFFER_WORDS:
             return _entropy(count)
         local = self._local
@@ -254,7 +253,7 @@ class _SeededSource(NoiseSource):
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError(
-            "A seeded noise source cannot be pickled: its state would tell the reader all "
+            "A seeded noise source cannot be pickled: its state would reveal all "
             "later noise. Use random_state=None, or make the source where it is used."
         )
 
@@ -263,12 +262,13 @@ class _SeededSource(NoiseSource):
 
 
 class Call(NamedTuple):
-    """What a mechanism was called with, as it shows itself to a `Tape`.
+    """The arguments of a mechanism, as a `Tape` sees them.
 
     Attributes
     ----------
     mechanism : str
-        Which law the answer has: "discrete_laplace", "selection", "top_k", "threshold" or "stream".
+        Which distribution the answer has: "discrete_laplace", "selection", "top_k", "threshold" or
+        "stream".
     values : ndarray of int64
         Exact values, the only part that may depend on records.
     rate : Fraction
@@ -322,7 +322,7 @@ class Tape(NoiseSource):
 
 
 _GLOBAL_SEED = 0
-# Names a file that is there while a run is recorded, for processes that are started meanwhile: they
+# Names a file that exists while a run is recorded, for processes that are started meanwhile: they
 # inherit the environment, if nothing else.
 _MARK = "SKDP_RECORDING"
 _current: ContextVar[Tape | None] = ContextVar("skdp_tape", default=None)
@@ -370,7 +370,7 @@ def _tape() -> Tape | None:
 
 
 def report_draw() -> None:
-    """Tell the process that has started this one, if it records, of a draw that it cannot see."""
+    """Report a draw to the process that started this one, if that is recording a run."""
     path = os.environ.get(_MARK)
     if path is not None:
         with contextlib.suppress(OSError), open(path, "r+b") as file:

@@ -1,4 +1,4 @@
-"""Names for the arrays that signatures mention."""
+"""Type aliases for the arrays in signatures."""
 
 from __future__ import annotations
 

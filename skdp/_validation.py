@@ -25,7 +25,7 @@ __all__ = [
     "split_epsilon",
 ]
 
-# Most values (rows times columns) drawn by default, without a given number of rows: 2 to 10 GB.
+# Largest number of values (rows times columns) drawn by default: 2 to 10 GB.
 MOST_VALUES_DRAWN = 500_000_000
 
 
@@ -217,7 +217,7 @@ def as_sample_size(n_samples: Any, total: float, n_columns: int, *, most: bool =
             return min(number, limit)
         raise ValueError(
             f"The release holds about {number:,} records of {n_columns} columns, and drawing as "
-            f"many synthetic rows would take some {number * n_columns * 12 / 1e9:,.0f} GB of "
+            f"many synthetic rows would take about {number * n_columns * 12 / 1e9:,.0f} GB of "
             "memory. Give the number of rows: n_samples=1_000_000 is enough for most uses, and the "
             "release itself answers counts. Drawing again spends no budget."
         )

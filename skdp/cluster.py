@@ -42,11 +42,11 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     The default releases noisy counts of boxes and runs k-means with many starts on them, which
     costs no privacy. One or two rounds over the rows then improve the centroids: each row adds its
-    difference to its centroid, clipped to a length that is usual by the boxes, and noise is added
+    difference to its centroid, clipped to a length that is typical of the boxes, and noise is added
     to the sums.
 
-    Distances are Euclidean in the units of ``X``, as for `sklearn.cluster.KMeans`: bring features
-    of different units to comparable scales first, by public numbers.
+    Distances are Euclidean in the units of ``X``, as for `sklearn.cluster.KMeans`: first rescale
+    features with different units to comparable ranges, with public factors.
 
     Parameters
     ----------
@@ -64,17 +64,17 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
           which distances to the centroids are clipped. The most accurate.
         - "lloyd": Lloyd's algorithm, each of ``n_rounds`` rounds under noise (DPLloyd).
         - "lloyd-improved": the same with starts that are spread out, the best split of a round's
-          budget, and a number of rounds that follows from epsilon (DPLloyd-Impr).
+          budget, and a number of rounds computed from epsilon (DPLloyd-Impr).
         - "uniform-grid", "m-estimator", "extended-grid": k-means with ``n_init`` starts on a noisy
           grid of N epsilon / 10, (N / sqrt(log N))^(2d / (2 + d)) or
           (N epsilon / 10)^(2d / (2 + d)) cells (UGkM, MkM, EUGkM), at most 2^18.
-        - "hybrid": "extended-grid", then one round of "lloyd-improved" if less error is expected
-          with it (Hybrid).
+        - "hybrid": "extended-grid", then one round of "lloyd-improved" if that is expected to
+          reduce the error (Hybrid).
         - "sample-aggregate": the mean of the centroids of N^0.4 random blocks of rows (GkM).
         - "genetic": selection, crossover and mutation of sets of centroids (PGkM); takes minutes
-          on a million rows.
+          for a million rows.
     n_init : int, default=30
-        Number of starts on the grid or tree. More cost time, but no privacy.
+        Number of starts on the grid or tree. More starts cost time, but no privacy.
     init : array-like of shape (n_clusters, n_features), default=None
         Public starting centroids in place of drawn ones. Never take them from the data.
     n_rounds : int, default=5
@@ -89,10 +89,10 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
-        Charged before any value is read.
+        Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
-        None draws from the operating system. An int is for experiments only: the release is
-        then marked "seeded: no guarantee".
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: the release is then marked "seeded: no guarantee".
 
     Attributes
     ----------
@@ -106,9 +106,9 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         Ray-Turi validity of every number of clusters tried, the smaller the better. None where
         ``n_clusters`` is one number.
     synopsis_ : Synopsis or None
-        The noisy grid or tree, where the algorithm has one: ask it for counts, draw rows from it.
-        There are no intervals for a tree, nor for a large grid, of which only the cells that stand
-        out of the noise are kept and the others count as empty.
+        The noisy grid or tree, where the algorithm has one: query it or draw rows from it. There
+        are no intervals for a tree, nor for a large grid, where only the cells that rise above the
+        noise are kept and the others count as empty.
     privacy_loss_ : PrivacyLoss
         Epsilon and its parts.
     n_features_in_ : int
@@ -123,9 +123,9 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     be exact. *Cost*: a record lies in one cell of the grid, or on one path of the tree, and in one
     cluster of a round, because all assignments of a round use the same frozen centroids; grid and
     rounds add up to epsilon. Empty clusters and empty cells get the same noise as all others. Rows
-    with a missing value are skipped. As the dissertation's algorithms 3 and 13 are printed,
-    centroids move while a round goes on, and in algorithm 13 the noise of the sums is too small by
-    the range of a feature; see the user guide.
+    with a missing value are skipped. In the dissertation's algorithms 3 and 13, as printed,
+    centroids move during a round, and in algorithm 13 the noise of the sums is too small by the
+    range of a feature; see the user guide.
 
     References
     ----------
@@ -182,8 +182,9 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         X : array-like or frame of shape (n_rows, n_features)
             One row per person, numbers only: NumPy array; pandas, Polars or PyArrow table; or a
             lazy frame of Polars, DuckDB, Dask or PySpark, over which the grid and each round
-            take one pass ("sample-aggregate" and "genetic" read rows in memory only). The tree of
-            "auto" fetches the distinct rows of features cut into 64 parts, and their numbers.
+            take one pass ("sample-aggregate" and "genetic" read rows in memory only). For its tree,
+            "auto" fetches the distinct rows of the features, each cut into 64 parts, and their
+            counts.
         y : Ignored
 
         Returns
@@ -265,7 +266,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         for k in clusters:
             as_integer(k, "n_clusters", 2 if several else 1)
         if not clusters:
-            raise ValueError("n_clusters holds no number to choose from.")
+            raise ValueError("n_clusters is empty: give at least one number.")
         if several and self.algorithm not in GRID_ALGORITHMS:
             raise ValueError(
                 f"algorithm={self.algorithm!r} releases no grid on which to choose among several "
@@ -426,7 +427,7 @@ def _coded(names, low, high):
 
 
 def _as_synopsis(found, names, low, high, loss, algorithm):
-    """The noisy grid or tree as a release that can be asked."""
+    """The noisy grid or tree as a release that can be queried."""
     sides = [len(edge) - 1 for edge in found.edges]
     domain = Domain(
         {

@@ -1,4 +1,4 @@
-"""Names of tree models in earlier versions: for their files and pickles."""
+"""Names of tree models in earlier versions, kept for their files and pickles."""
 
 from .release import Error, ErrorBars, MixtureModel, PairTable
 from .release import TreeDensity as Forest

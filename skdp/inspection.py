@@ -16,7 +16,7 @@ from .model_selection import PrivateKFold
 
 __all__ = ["PrivacyReport", "assert_private", "privacy_report"]
 
-# Colour-blind readers can distinguish them too, and the verdict is always in words as well.
+# Colour-blind people can distinguish them too, and the verdict is always given in words as well.
 _COLOURS = {
     "private": "#009E73",
     "post-processing": "#0072B2",
@@ -43,7 +43,7 @@ class PrivacyReport:
     ----------
     steps : list of Step
         In the order in which a ``fit`` runs them, each with ``name``, ``kind``, ``reads``,
-        ``verdict``, ``why``, ``remedy``, ``epsilon`` (Fraction or None where it cannot be told)
+        ``verdict``, ``why``, ``remedy``, ``epsilon`` (Fraction or None where it is not known)
         and ``n_fits``.
     private : bool
         Whether at least one step is private and no other step breaks the guarantee.
@@ -69,7 +69,7 @@ class PrivacyReport:
             if not step.sound
         ]
         if not any(step.verdict == "private" for step in steps) and not self.reasons:
-            self.reasons = ["No step is private: whatever is learned here is not protected."]
+            self.reasons = ["No step is private: nothing that is learned here is protected."]
         self.private = not self.reasons
         self.notes: list[str] = []
         self.cv_epsilon: Fraction | None = None
@@ -90,9 +90,7 @@ class PrivacyReport:
             for step in steps
             if step.verdict == "private"
         ):
-            self.notes.append(
-                "A private step has no ledger: nothing keeps count of what it spends."
-            )
+            self.notes.append("A private step has no ledger: what it spends is not recorded.")
 
     def _price_folds(self, cv: Any) -> None:
         k = n_folds(cv)
@@ -107,7 +105,7 @@ class PrivacyReport:
         ):
             self.cv_epsilon = None if self.epsilon is None else k * self.epsilon
             self.notes.append(
-                f"The rows of a person lie in any of the {k} folds: all {k} fits read the person."
+                f"The rows of a person lie in any of the {k} folds: all {k} fits use them."
             )
         elif has_secret_folds(cv):
             self.cv_epsilon = None if self.epsilon is None else (k - 1) * self.epsilon
@@ -119,14 +117,14 @@ class PrivacyReport:
         else:
             self.cv_epsilon = None if self.epsilon is None else k * self.epsilon
             self.notes.append(
-                f"{k} folds are {k} fits. The sum holds fold by fold only: "
+                f"{k} folds cost {k} fits. The sum does not bound the loss of all folds together: "
                 + (
                     "the folds come from a seed, and anyone who knows it knows the fold of "
-                    "every record. PrivateKFold without random_state costs one fit less and holds "
-                    "for all."
+                    "every record. PrivateKFold without random_state costs one fit less and bounds "
+                    "all folds together."
                     if isinstance(cv, PrivateKFold)
-                    else "one record more moves others between folds. PrivateKFold costs one fit "
-                    "less and holds for all."
+                    else "adding one record moves others between folds. PrivateKFold costs one fit "
+                    "less and bounds all folds together."
                 )
             )
         self.notes.append(

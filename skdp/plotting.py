@@ -1,4 +1,4 @@
-"""Pictures of releases, from plain arrays; matplotlib is loaded only when one is drawn."""
+"""Plots of releases, from plain arrays; matplotlib is imported only when one is drawn."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_LABELS = 30
 _MAX_CELLS = 1000
 _MAX_BLOCKS = 5000
 _COLOUR = "#31688e"
-# More bars than this get a band of intervals instead of a line each.
+# With more bars than this, intervals are drawn as a band instead of a line each.
 _MAX_WHISKERS = 60
 _BAND = {"color": "black", "alpha": 0.35, "linewidth": 0}
 
@@ -337,7 +337,7 @@ def _short(text: str, length: int = 18) -> str:
 Cuboid = tuple[str, ...]
 Point = tuple[float, float]
 
-# Lattices of at most so many cuboids are labelled, and have lines.
+# Lattices of at most this many cuboids are drawn with labels and lines.
 _MAX_NAMED = 40
 _MAX_JOINED = 300
 

@@ -39,9 +39,8 @@ class _ColumnTransformerBase(OneToOneFeatureMixin, TransformerMixin, PrivateEsti
 class PrivateStandardScaler(_ColumnTransformerBase):
     """Standardize columns by means and standard deviations that are released with noise.
 
-    Replaces scikit-learn's ``StandardScaler`` before a release, or where its means are to be
-    published. On synthetic rows from a release, the ordinary
-    scaler is free.
+    Use it in place of scikit-learn's ``StandardScaler`` before a release, or to publish the means.
+    On synthetic rows from a release, the ordinary scaler is free.
 
     Parameters
     ----------
@@ -51,8 +50,10 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         Public range of the columns, numbers or arrays with one number for each. Required. Values
         outside are clipped while the means are learned.
     ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged before any value is read.
     random_state : None or int, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Attributes
     ----------
@@ -130,7 +131,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         n = np.maximum(counts, 1)
         mean = np.clip(first / (n * _CODES), -1, 1)
         variance = second / (n * _CODES) - mean**2
-        # A spread below the noise of the squares is noise. The law of the noise is public.
+        # A spread below the noise of the squares is noise. The distribution of the noise is public.
         least = 2 / (float(share["squares"]) * n)
         variance = np.where(variance > least, np.minimum(variance, 1.0), 1 / 3)
 
@@ -192,10 +193,12 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         Public range of the columns, numbers or arrays with one number for each. Required. The
         quantiles are chosen from 16,385 equally spaced points of it.
     quantiles : (lower, upper), default=(0.01, 0.99)
-        Rounded to three decimals.
+        The two quantiles, rounded to three decimals.
     ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged before any value is read.
     random_state : None or int, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Attributes
     ----------
@@ -264,7 +267,7 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         DomainError
             If there are no bounds, or a column is not numeric; nothing is spent.
         ValueError
-            If ``quantiles`` are no pair in order.
+            If ``quantiles`` is not an increasing pair.
         BudgetExceededError
             If the ledger cannot pay; no value has been read.
         """
@@ -277,7 +280,7 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         for quantile, part in zip(fractions, loss.parts.values(), strict=True):
             share = part / len(low)
             ends.append([_quantile(column, quantile, share, source) for column in codes.T])
-        # Noise may turn them round, or make them meet: then one part lies between.
+        # Noise may reverse them or make them equal; they are then set one part apart.
         first, last = np.sort(ends, axis=0)
         last = np.minimum(np.maximum(last, first + 1), _PARTS)
         first = np.minimum(first, last - 1)

@@ -28,7 +28,7 @@ __all__ = ["DPTopKSelector", "most_frequent_items"]
 _GRID = 2**10
 # Share of epsilon for the histogram of the label, which centres the scores.
 _LABEL_SHARE = 0.05
-# Classes rarer than this part of an even share weigh no more than such a class.
+# Classes smaller than this fraction of an equal share get the weight of a class of that size.
 _RAREST = 0.25
 # Tables of cells by classes are dense up to this size.
 _DENSE = 2**22
@@ -37,12 +37,12 @@ _DENSE = 2**22
 class DPTopKSelector(SelectorMixin, PrivateEstimator):
     """Select the k most informative features for a target, privately.
 
-    Every feature is scored separately, on the cells of its public domain. For classes the score
-    is the weighted number of records that are right if every cell votes for one class; a record
-    counts in inverse proportion to the size of its class, so that a rare class matters. For a
-    numeric target it is the sum over cells of the distance between the cell's total and what the
-    overall mean would give. The score that an uninformative feature with as many cells would get
-    by chance is subtracted.
+    Every feature is scored separately, on the cells of its public domain. For classes the score is
+    the weighted number of correct predictions if every cell predicts one class; a record counts in
+    inverse proportion to the size of its class, so that a rare class matters. For a numeric target
+    it is the sum over cells of the distance between the cell's total and the total that the overall
+    mean implies. The score that an uninformative feature with as many cells would get by chance is
+    subtracted.
 
     Parameters
     ----------
@@ -54,15 +54,15 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
         Public range or categories of every column, required. One attribute is used for all
         columns of an array.
     target : str, default=None
-        Column of the domain that the features should predict; ``fit(X, y)`` puts y there.
+        Column of the domain that the features should predict; it takes the y of ``fit(X, y)``.
         A Categorical is a class, a Numeric a number.
     classes : sequence, default=None
         Shorthand for a categorical label that the domain lacks.
     ledger : PrivacyLedger, default=None
-        Charged before any value is read.
+        Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
-        None draws from the operating system. An int is for experiments only: the release is
-        then marked "seeded: no guarantee".
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: the release is then marked "seeded: no guarantee".
 
     Attributes
     ----------
@@ -85,9 +85,9 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
     *Sensitivity*: one record raises every score for classes by 0 to 1 and changes every score for a
     numeric target by at most 1 up or down, in units of the largest weight.
 
-    The names are private, the columns are not: what `transform` returns are the true values, and
-    a model trained on them is not private. Selecting features first and releasing a synopsis of
-    these columns costs the sum of both.
+    The choice of names is private, the columns are not: `transform` returns the true values, and a
+    model trained on them is not private. Selecting features first and releasing a synopsis of these
+    columns costs the sum of both.
 
     References
     ----------
@@ -111,8 +111,8 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
     """
 
     # Privacy. 1. The histogram of the label: a record is in one bin, so discrete Laplace noise of
-    # sensitivity 1. 2. The names, by top_k. Weights and what is taken off for chance follow from
-    # the histogram and public sizes. Given them, one more record of label y in a cell raises the
+    # sensitivity 1. 2. The names, by top_k. Weights and the correction for chance follow from the
+    # histogram and public sizes. Given them, one more record of label y in a cell raises the
     # largest of that cell's W_y n_y by 0 to max W, in every feature: R = max W. For numbers, one
     # more record moves one |sum of weights| by at most its own weight, up or down: R = 2 max W.
 
@@ -215,7 +215,7 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
 
 
 class _ByClass:
-    """Weighted number of records that are right if every cell votes."""
+    """Weighted number of correct predictions if every cell predicts one class."""
 
     def __init__(self, label: Any, noisy: IntArray) -> None:
         n = label.n_values
@@ -229,7 +229,7 @@ class _ByClass:
         self.total = total
         q = counts / total
         variance = float(np.sum(self.weights[:n] ** 2 * q * (1 - q)))
-        # With two classes the deviations are opposite: half of their distance is gained.
+        # With two classes the deviations are opposite, so the gain is half of their distance.
         self.spread = math.sqrt(variance / 2 if n == 2 else variance)
 
     def of(self, codes: CodeArray, size: int, labels: CodeArray) -> int:
@@ -247,7 +247,7 @@ class _ByClass:
 
 
 class _ByNumber:
-    """Sum over the cells of the distance of the cell's total from what the mean would give."""
+    """Sum over the cells of the distance between the cell's total and that of the overall mean."""
 
     def __init__(self, label: Numeric, noisy: IntArray) -> None:
         n = label.n_values
@@ -292,14 +292,14 @@ def most_frequent_items(
     ledger: Any = None,
     random_state: Any = None,
 ) -> pd.DataFrame:
-    """Find the k items that most persons have, privately.
+    """Find the k most frequent items privately, counting each item once per person.
 
     Parameters
     ----------
     baskets : iterable of collections, or array-like of shape (n_rows,)
-        One collection of items for each person; a value that is no collection is a basket of
-        one, and a collection that cannot be looked through an empty one. With ``persons``: a
-        column of items, each of the person at the same place.
+        One collection of items for each person. A value that is not a collection is a basket of one
+        item; a collection that cannot be read is an empty basket. With ``persons``: a column of
+        items, each belonging to the person in the same row of ``persons``.
     k : int
         Number of items to find.
     items : sequence or Categorical
@@ -315,16 +315,17 @@ def most_frequent_items(
         Part of epsilon for noisy counts of the items found, if counts are not free. 0 gives no
         counts.
     ledger : PrivacyLedger, default=None
-        Charged before any value is read.
+        Privacy budget of the data set, charged before any value is read.
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------
     DataFrame
-        Columns "item", best first, and "count": the noisy number of persons with it, as
-        far as ``max_items`` lets them count. ``attrs["privacy_loss"]`` says what it cost, by
-        part, and whether it was seeded.
+        Columns "item", best first, and "count": the noisy number of persons with it, where each
+        person counts for ``max_items`` items at most. ``attrs["privacy_loss"]`` says what it cost,
+        by part, and whether it was seeded.
 
     Raises
     ------
@@ -353,8 +354,8 @@ def most_frequent_items(
     # Privacy. One person changes at most b = min(max_items, number of items) counts, each by 1, all
     # upward or all downward. All counts with discrete Laplace noise of sensitivity b; the rest is
     # post-processing. Or: top_k with R = 1 at the part "selection", then the counts of the k found
-    # with sensitivity min(b, k) at the part "counts". Which items of a person count depends on
-    # that person and fresh coins only.
+    # with sensitivity min(b, k) at the part "counts". Which items of a person count depends on that
+    # person and fresh randomness only.
     catalogue = items if isinstance(items, Categorical) else Categorical(items)
     n_items = catalogue.n_values
     number, bound = as_integer(k, "k", 1), as_integer(max_items, "max_items", 1)
@@ -420,7 +421,7 @@ def _noisy_best(
 
 
 def _plain_list(values: Any, name: str) -> list[Any]:
-    """Entries of a column or a list, none of which is looked into."""
+    """Entries of a column or a list, without looking into them."""
     if (
         isinstance(values, str | bytes)
         or not isinstance(values, Iterable)
@@ -447,14 +448,14 @@ def _flat(baskets: list[Any]) -> tuple[list[Any], IntArray]:
 
 
 def _items(basket: Any) -> list[Any]:
-    """What is in one basket; a single value is a basket of one. Never raises."""
+    """The items of one basket; a single value is a basket of one. Never raises."""
     try:
         if isinstance(basket, np.ndarray):
-            # Also of no dimension, and of several.
+            # Arrays of no dimension, or of several, too.
             return basket.ravel().tolist()
         single = isinstance(basket, str | bytes) or not isinstance(basket, Iterable)
         return [basket] if single else list(basket)
-    except Exception:  # a basket that cannot be looked through: an error would reveal it
+    except Exception:  # a basket that cannot be read: an error would reveal it
         return []
 
 

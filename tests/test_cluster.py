@@ -298,7 +298,7 @@ def test_a_sparse_matrix_is_refused_for_free():
         ({"n_clusters": 0}, ValueError, "n_clusters must be at least 1"),
         ({"n_clusters": 2.5}, TypeError, "n_clusters must be an integer"),
         ({"n_clusters": "8"}, TypeError, "n_clusters must be an integer"),
-        ({"n_clusters": []}, ValueError, "no number"),
+        ({"n_clusters": []}, ValueError, "is empty"),
         ({"n_clusters": range(1, 4)}, ValueError, "at least 2"),
         ({"n_clusters": [2, 3], "algorithm": "lloyd"}, ValueError, "no grid"),
         ({"n_init": 0}, ValueError, "n_init must be at least 1"),

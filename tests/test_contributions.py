@@ -263,7 +263,7 @@ def test_what_does_not_fit_together_costs_nothing():
     array = np.zeros((3, 2))
     refuse(DomainError, "give a frame", array, Numeric(0, 1), max_contributions=2, unit="who")
     odd = people()[["age", "sex"]].assign(who=pd.Series(pd.interval_range(0, 300)))
-    refuse(DomainError, "cannot tell persons apart", odd, max_contributions=2, unit="who")
+    refuse(DomainError, "cannot identify persons", odd, max_contributions=2, unit="who")
 
 
 def test_dask_refuses_with_a_way_out():

@@ -548,8 +548,8 @@ def test_for_array():
     [
         ({}, "no attributes"),
         ([], "no attributes"),
-        ({"a": Categorical(["x"])}, "one cell in all"),
-        ({"a": Categorical(["x"]), "b": Numeric(0, 1, 1)}, "one cell in all"),
+        ({"a": Categorical(["x"])}, "a single cell"),
+        ({"a": Categorical(["x"]), "b": Numeric(0, 1, 1)}, "a single cell"),
         ([("a", Numeric(0, 1)), ("a", Numeric(0, 2))], "unique, but 'a' are repeated"),
         ({1: Numeric(0, 1)}, "must be strings, got 1 of type int"),
         ({("a",): Numeric(0, 1)}, "must be strings"),
@@ -1050,7 +1050,7 @@ def test_a_pickle_from_before_attributes_were_marked():
     [
         ([np.nan, np.nan], "'a' has no value"),
         (pd.Series([None, None], dtype=object), "'a' has no value"),
-        ([1, 1], "one cell in all"),
+        ([1, 1], "a single cell"),
         (pd.to_datetime(["2020", "2021"]), "'a' .type datetime.* holds neither"),
         (pd.Series([(1,), (2,)], dtype=object), "'a' cannot be inferred.*has type tuple"),
     ],

@@ -642,7 +642,7 @@ def test_a_table_that_may_not_fit_is_announced_before_the_charge():
     assert len(ledger.to_frame()) == 2
 
 
-@pytest.mark.filterwarnings("ignore:.*takes the table of all:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*loads the table of all:UserWarning")
 def test_who_needs_the_whole_table_gets_it(monkeypatch):
     monkeypatch.setattr(coding, "MOST_AT_ONCE", 1)
     for name in ("HDPViewSynthesizer", "ProjectedHistogramTransformer", "GridSynthesizer"):

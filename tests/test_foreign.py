@@ -982,7 +982,7 @@ def test_what_is_carried_is_named():
 
 def test_a_report_of_a_frozen_model_behind_says_which():
     (reason,) = privacy_report(model(OneVsRestClassifier(HIDDEN))).reasons
-    assert "brings along what a frozen LogisticRegression learned" in reason
+    assert "carries what a frozen LogisticRegression learned" in reason
     assert privacy_report(model(OneVsRestClassifier(HIDDEN))).epsilon == 1
 
 

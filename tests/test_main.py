@@ -251,7 +251,7 @@ def test_nothing_is_overwritten_unasked(files, capsys):
     before = (files / "data.csv").read_bytes()
     for out in ("data.csv", "domain.json", "ledger.sqlite"):
         assert release(files, "--ledger", ledger, "--out", files / out, "--force") == 2
-        assert "which is read" in capsys.readouterr().err
+        assert "which is the input" in capsys.readouterr().err
     assert (files / "data.csv").read_bytes() == before
     assert skdp.PrivacyLedger(path=ledger).spent == 1
     assert not list(files.glob(".*"))

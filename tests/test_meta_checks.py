@@ -277,7 +277,7 @@ def test_a_second_ledger_in_the_grid_is_refused(grid):
         class_search(release(1, ledger=own), grid=grid(other)),
         class_search(release(1), grid=grid(other), ledger=own),
     ):
-        with pytest.raises(ValueError, match="2 ledgers are in play.*in the grid too.*'other'"):
+        with pytest.raises(ValueError, match="2 ledgers were found.*in the grid too.*'other'"):
             search.fit(X, Y["classifier"])
     assert own.spent == other.spent == 0
     same = class_search(release(1, ledger=own), grid=grid(own)).fit(X, Y["classifier"])

@@ -1,4 +1,4 @@
-"""What every private estimator does in the same way: schema, charge, noise source, publication.
+"""What all private estimators share: schema check, charge, noise source, published state.
 
 =============  =====================================================================================
 ``estimator``  `PrivateEstimator`: parts of the budget, charge, source of noise, bound per person

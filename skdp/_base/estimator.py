@@ -70,7 +70,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            If it is no positive integer, or only one of ``max_contributions`` and ``unit`` is
+            If it is not a positive integer, or only one of ``max_contributions`` and ``unit`` is
             given.
         """
         most, unit = getattr(self, "max_contributions", None), getattr(self, "unit", None)
@@ -84,7 +84,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         return as_integer(most, "max_contributions", 1)
 
     def _warn_of_size(self, rows: Frame | LazyRows, domain: Domain) -> None:
-        """Warn of the memory that a table of all distinct rows needs, by the domain alone.
+        """Warn about the memory for a table of all distinct rows, from the domain alone.
 
         The number of distinct rows is private: neither an error nor this warning may depend on it.
         """
@@ -92,7 +92,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             return
         row = 16 + 4 * len(domain)
         warnings.warn(
-            f"{type(self).__name__} takes the table of all distinct coded rows into memory, {row} "
+            f"{type(self).__name__} loads the table of all distinct coded rows into memory, {row} "
             f"bytes each. In a domain of {domain.size:.3g} cells nearly all rows may be distinct: "
             f"a hundred million take {row / 10:.0f} GB. If that may not fit, declare fewer columns "
             "or bins, or take PairViewSynthesizer, which asks the engine for a few columns at a "

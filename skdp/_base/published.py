@@ -1,4 +1,4 @@
-"""What a fitted estimator takes along when it is copied or stored: no ledger, no seed of noise."""
+"""The state of a fitted estimator when it is copied or stored: no ledger, no seed of noise."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["Published", "for_travel"]
 def for_travel(value: Any) -> Any:
     """``value`` of a fitted estimator's state, without ledgers and without seeds of noise.
 
-    A release may be published. So it takes along neither the ledger, which is replaced by its name
-    and refuses charges, nor the seed, with which the noise could be subtracted.
+    A release may be published. So its state contains neither the ledger, which is replaced by a
+    stand-in that refuses charges, nor the seed, with which the noise could be subtracted.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ class Published:
     get_params: Any  # of the estimator that this is mixed into
 
     def __getstate__(self) -> dict[str, Any]:
-        # Deep copies come here too: __deepcopy__ would be found through wrappers that pass
-        # attributes on, as FrozenEstimator does, and take the wrapper off.
+        # Deep copies use this method too. Wrappers that pass attributes on, such as
+        # FrozenEstimator, would find a __deepcopy__ of the wrapped estimator and lose the wrapper.
         state = cast(dict[str, Any], super().__getstate__())
         if "privacy_loss_" in state:
             names = {*self.get_params(deep=False), *self._repeats}

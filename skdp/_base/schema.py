@@ -201,7 +201,7 @@ def _check_unit(rows: Any, domain: Any, unit: Any) -> None:
     kind = rows.kinds[unit]
     if kind in ("other", "null"):
         raise DomainError(
-            f"Column {unit!r} (type {rows.dtypes[unit]}) cannot tell persons apart; convert it to "
+            f"Column {unit!r} (type {rows.dtypes[unit]}) cannot identify persons; convert it to "
             "text or to integers."
         )
     if isinstance(rows, LazyRows) and rows.engine == "dask":

@@ -13,8 +13,7 @@ __all__ = ["HidesSeed", "Seed", "as_seed"]
 class Seed(int):
     """The seed of private noise: an integer whose repr hides its value.
 
-    Pipelines, searches and notebooks show the estimators inside them, and print parameters as they
-    find them.
+    Pipelines, searches and notebooks print the parameters of the estimators inside them.
     """
 
     def __repr__(self) -> str:
@@ -42,10 +41,10 @@ class HidesSeed:
         super().__setattr__(name, value)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Versions before this one stored a plain number.
+        # Earlier versions stored a plain number.
         if "random_state" in state:
             state = {**state, "random_state": as_seed(state["random_state"])}
-        # Not every other base class has its own, and object has none.
+        # Some base classes have none, and object has none.
         getattr(super(), "__setstate__", self.__dict__.update)(state)
 
 

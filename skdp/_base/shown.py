@@ -43,7 +43,7 @@ class ShowsPrivacy:
     epsilon: Any  # of the estimator that this is mixed into
 
     def _price(self) -> Fraction | None:
-        """What a fit will spend; None where it cannot be told beforehand."""
+        """What a fit will spend; None where it is not known beforehand."""
         return as_epsilon(self.epsilon)
 
     def _price_text(self) -> str:

@@ -2,15 +2,15 @@
 
 =====================  ============================================================================
 `origin`               who wrote an object: a known library, or the user
-`steps`                what is said of a step, and what a step is given
-`functions`            what the code of a function names
-`carried`              whether an object brings along rows that were read elsewhere
+`steps`                what is reported about a step, and what a step is given
+`functions`            which objects the code of a function refers to
+`carried`              whether an object carries rows that were read elsewhere
 `rules`                transformers that treat each row by itself, silently
 `candidates`, `fits`   how many candidates a search has, how often composites fit
-`verdicts`             estimators of skdp, and what nothing is known of
+`verdicts`             estimators of skdp, and unknown ones
 `walk`                 the walk over steps, which goes by class to a visitor
 `paid`                 whether a fitted estimator was paid for
-`foreign`              visitors of estimators of others, wrappers around private ones among them
+`foreign`              visitors of estimators of other libraries, and of wrappers of private ones
 `composites`           visitors of pipelines, columns, unions, votes, frozen estimators
 `searches`             visitors of grid, random and halving searches
 =====================  ============================================================================
@@ -20,7 +20,7 @@ Each imports only those above it.
 
 from __future__ import annotations
 
-# Loaded for the visitors that they enter.
+# Imported because they register visitors.
 from . import composites, foreign, searches  # noqa: F401
 from .carried import carries
 from .fits import has_secret_folds, n_folds

@@ -43,7 +43,7 @@ def is_listed(space: Any) -> bool:
 
 
 def n_candidates(search: Any) -> int | str:
-    """How many candidates a search tries; of halving it may be "exhaust", as many as rows allow."""
+    """How many candidates a search tries; "exhaust" in halving means as many as the rows allow."""
     space = space_of(search)
     drawn = getattr(search, "n_iter", None)
     if drawn is None:
@@ -64,7 +64,7 @@ def variants_of(search: Any) -> list[Any] | None:
         return None
     try:
         return [clone(search.estimator).set_params(**each) for each in grid]
-    except TypeError:  # it holds a generator, say: the fit will refuse, too
+    except TypeError:  # it may hold a generator: the fit will refuse, too
         return None
 
 
@@ -88,7 +88,7 @@ def is_behind(estimator: Any, key: str) -> bool:
 
 
 def are_numbers(space: Any) -> bool:
-    """Whether what a search draws holds numbers, or can be listed."""
+    """Whether the values that a search draws are numbers, or can be listed."""
     return all(
         library(values) == "scipy" or is_listed({"": values})
         for part in _parts_of(space)

@@ -1,8 +1,8 @@
 """Whether an object carries information about rows that were read elsewhere.
 
-A model that is trained on a release is free, but not if it brings along a table of true rows: in a
-parameter, in the closure of a function, in a model that was fitted to them. The search goes through
-everything that an object can reach; what it does not know, it reports.
+A model that is trained on a release is free, but not if it carries a table of true rows: in a
+parameter, in the closure of a function, or in a model that was fitted to them. The search covers
+everything that an object can reach, and reports what it does not know.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .origin import TRUSTED, call_name, is_held, is_library, is_pure, library, r
 __all__ = ["carries"]
 
 _Paid = Callable[[Any], bool]
-# By identity; the objects themselves, so that none goes and another gets its number.
+# By identity. The objects themselves are kept, so that no identity is used again.
 _Seen = dict[int, object]
 
 _PLAIN = (
@@ -47,7 +47,7 @@ _PLAIN = (
     re.Pattern,
     pathlib.PurePath,
 )
-# Objects of skdp that hold declarations, or what was paid for.
+# Objects of skdp that hold only declarations or released numbers.
 _PUBLIC_KINDS = {
     "Categorical",
     "CubePlan",
@@ -78,7 +78,7 @@ _NAMES_OF_CLASSES = {
 
 
 def carries(thing: object, paid: _Paid) -> str:
-    """What an object may bring along of rows that were read elsewhere, in words; "" if nothing.
+    """What an object may carry of rows that were read elsewhere, in words; "" if nothing.
 
     Parameters
     ----------

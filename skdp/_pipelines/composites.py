@@ -41,7 +41,7 @@ def _pipeline(pipeline: Pipeline, name: str, rows: Rows) -> Result:
         thawed = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
         if i < len(pipeline.steps) - 1 and _is_release(thawed):
             steps.append(_release_within(pipeline, thawed, path, given))
-            # The rows behind are synthetic; a flaw of the release is reported where it is.
+            # The rows after it are synthetic; a flaw of the release is reported at its own step.
             given = Rows(released=True)
             continue
         more, given = visit(estimator, path, given)
@@ -62,7 +62,7 @@ def _release_within(pipeline: Pipeline, release: Any, path: str, rows: Rows) -> 
     return replace(
         step,
         verdict=UNKNOWN,
-        why="a release is no transformer: scikit-learn's Pipeline refuses it here.",
+        why="a release is not a transformer: scikit-learn's Pipeline refuses it here.",
         remedy="PrivateClassifier, or the Pipeline of imbalanced-learn.",
     )
 
@@ -141,7 +141,7 @@ def _is_sparse(estimator: Any) -> bool:
     if isinstance(estimator, FeatureUnion | ColumnTransformer):
         several = getattr(estimator, "transformer_list", None) or estimator.transformers
         return any(_is_sparse(part[1]) for part in several)
-    # Of all that is known to be public.
+    # Of all steps that are known to be public.
     return any(getattr(estimator, option, 0) is True for option in ("sparse_output", "sparse"))
 
 
@@ -164,7 +164,7 @@ def _feature_union(union: FeatureUnion, name: str, rows: Rows) -> Result:
     return steps, replace(behind, range=Range())
 
 
-# --- composites that hand on predictions, of which no range is known
+# --- composites that pass on predictions, whose range is not known
 
 
 @visits(FrozenEstimator)
@@ -174,10 +174,10 @@ def _frozen(frozen: FrozenEstimator, name: str, rows: Rows) -> Result:
         why, remedy = f"is not fitted again; {kind_of(inner)} was paid for when it was.", ""
     else:
         why = (
-            f"is not fitted again, but brings along what {kind_of(inner)} learned from rows that "
+            f"is not fitted again, but carries what {kind_of(inner)} learned from rows that "
             "are not known here."
         )
-        remedy = "Freeze a fitted private estimator, or look at its own report."
+        remedy = "Freeze a fitted private estimator, or see its own report."
     verdict = PRIVATE if paid else UNKNOWN
     step = Step(name, kind_of(frozen), "nothing", verdict, why, remedy, estimator=inner)
     if rows.released or paid:
@@ -225,7 +225,7 @@ def _transformed_target(composite: TransformedTargetRegressor, name: str, rows: 
     else:
         outcome = row_by_row(_as_transformer(composite), rows.range)
         steps, behind = judged(outcome, child(name, "func"), kind_of(composite), rows)
-    # What holds of targets says nothing of the rows.
+    # What is known about targets says nothing about the rows.
     behind = replace(behind, range=rows.range)
     inner = visit(composite.regressor, child(name, "regressor"), behind)[0]
     own = Step(

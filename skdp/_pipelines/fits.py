@@ -1,8 +1,7 @@
 """How often composites of scikit-learn fit what they hold: from parameters, schema, declarations.
 
 All fits read the same people, or parts of them: by sequential composition their prices add up.
-Where scores or rows decide how many fits there are, the largest number is taken that they can
-decide for.
+Where scores or rows decide how many fits there are, the largest possible number is taken.
 """
 
 from __future__ import annotations
@@ -148,7 +147,7 @@ def _pair_times(meta: Any) -> int | None:
 
 
 def _rest_times(meta: Any) -> int | None:
-    """One fit for each label, but one in all for two labels."""
+    """One fit for each label, but a single fit for two labels."""
     n = _n_labels(meta)
     return None if n is None else (n if n > 2 else 1)
 
@@ -176,7 +175,7 @@ def _rfe_times(rfe: Any) -> int | None:
 def _rfecv_times(rfe: Any) -> int | None:
     """An elimination in each fold, one on all rows, and a last fit.
 
-    Where the elimination on all rows stops depends on scores: at the latest at the fewest.
+    Scores decide where the elimination on all rows stops: the fewest columns are assumed.
     """
     n, k = _n_features(rfe), n_folds(rfe.cv)
     if n is None or k is None:
@@ -185,9 +184,9 @@ def _rfecv_times(rfe: Any) -> int | None:
 
 
 def _sequential_times(selector: Any) -> int | None:
-    """Cross-validation of each column that is left, in each round.
+    """Cross-validation of each remaining column, in each round.
 
-    With a tolerance the rounds end by scores: at the latest with one column left.
+    With a tolerance, scores end the rounds: at the latest when one column is left.
     """
     n, k, keep = _n_features(selector), n_folds(selector.cv), selector.n_features_to_select
     if n is None or k is None:
@@ -224,11 +223,11 @@ def wrapper_fits(meta: Any) -> int | None:
 
 
 def n_halving_fits(search: Any) -> int | None:
-    """How often successive halving fits: of each round's candidates one in ``factor`` comes on.
+    """How often successive halving fits: one in ``factor`` candidates survives each round.
 
-    How many rounds there are depends on the number of rows, which is private. There are never more
-    than are needed to leave fewer than ``factor`` candidates: fits of all those rounds are an
-    upper bound that is public, and exact where the rows suffice.
+    How many rounds there are depends on the number of rows, which is private. There are at most as
+    many as are needed to leave fewer than ``factor`` candidates. The fits of all those rounds are a
+    public upper bound, which is exact if there are enough rows.
     """
     k, first = n_folds(search.cv), n_candidates(search)
     known = search.resource == "n_samples" or is_behind(search.estimator, search.resource)

@@ -1,7 +1,7 @@
 """Verdicts on estimators of other libraries and of users.
 
-Some treat each row by itself (`row_by_row`); some hold private estimators and fit them again and
-again; all others are fitted to the true rows and keep what they learned.
+Some treat each row independently (`row_by_row`); some hold private estimators and fit them
+repeatedly; all others are fitted to the true rows and keep what they learned.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["foreign", "judged"]
 
 # Libraries whose estimators are known to keep what they learn.
 _LEARNERS = ("sklearn", "imblearn", "xgboost", "lightgbm", "catboost")
-# Those that set every random_state inside what they hold, that of the noise too.
+# Meta-estimators that set every random_state inside them, that of the noise too.
 _SEEDERS = (BaggingClassifier, BaggingRegressor, AdaBoostClassifier, AdaBoostRegressor)
 
 
@@ -62,7 +62,7 @@ def foreign(estimator: Any, name: str, rows: Rows) -> Result:
 
 
 def judged(outcome: Range | Refusal | None, name: str, kind: str, rows: Rows) -> Result:
-    """The step of a transformer whose class is known, and what the step behind is given."""
+    """The step of a transformer whose class is known, and what the next step is given."""
     if isinstance(outcome, Range):
         why = "transforms each row independently and learns nothing from them."
         return [Step(name, kind, "nothing", PUBLIC, why)], replace(rows, range=outcome)

@@ -1,4 +1,4 @@
-"""What the code of a function names: globals, attributes, imports. The function is not called."""
+"""What the code of a function refers to: globals, attributes, imports. It is not called."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .origin import call_name, is_pure
 
 __all__ = ["finds", "is_reader", "named_objects"]
 
-# Names by which a function reads files, or finds what it does not name.
+# Names through which a function reads files, or finds objects that it does not name.
 _READERS = re.compile(
     r"^(read_|scan_|fetch_|load(s|txt|_.*)?$|open$|open_|fromfile$|genfromtxt$|memmap$"
     r"|ExcelFile$|HDFStore$|DataSource$|sys$|os$|modules$|_getframe$|[fgc][ir]?_(frame|globals)$"
@@ -22,7 +22,7 @@ _FINDERS = {"open", "eval", "exec", "compile", "globals", "locals", "vars", "__i
 
 
 def is_reader(name: str) -> bool:
-    """Whether a function of this name reads files, or finds what it is not given."""
+    """Whether a function of this name reads files, or finds objects that it is not given."""
     return _READERS.match(name) is not None
 
 
@@ -35,7 +35,7 @@ def named_objects(func: types.FunctionType) -> list[object]:
 
 
 def finds(func: types.FunctionType) -> Iterator[str]:
-    """In words: by what a function may find data that none of its `named_objects` holds."""
+    """In words: how a function may find data that none of its `named_objects` holds."""
     for name in _global_names(func.__code__):
         if name not in func.__globals__ and name in _FINDERS:
             yield f"whatever {name} finds, in {call_name(func)}"

@@ -1,7 +1,7 @@
 """Who wrote an object: a known library, or the user.
 
-Nothing is believed that an object says of itself: a class counts as a library's only where the
-library's module holds it under its name.
+What an object says about itself is not trusted: a class counts as a library's only if the library's
+module holds it under its name.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TRUSTED = {
     "sklearn",
     "xgboost",
 }
-# Modules of the standard library that reach nothing but their arguments.
+# Modules of the standard library that reach only their arguments.
 _PURE = {
     "_collections",
     "_functools",
@@ -99,7 +99,7 @@ def is_library(module: str | None) -> bool:
 
 
 def is_pure(module: str | None) -> bool:
-    """Whether functions of a module reach nothing but their arguments, files apart."""
+    """Whether functions of a module reach only their arguments (and files)."""
     return (module or "").partition(".")[0] in TRUSTED | _PURE
 
 

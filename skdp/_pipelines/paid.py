@@ -1,4 +1,4 @@
-"""Whether what a fitted estimator learned was paid for, and what parameters bring along."""
+"""Whether what a fitted estimator learned was paid for, and what its parameters carry."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .walk import walk
 
 __all__ = ["brought_along", "brought_by", "is_paid", "params_of"]
 
-# Rows on which no step that treats each row by itself can raise.
+# Rows on which no step that treats each row independently can raise.
 _TAME = Rows(range=Range(0, 1, False))
 # Parameters of composites that are visited, each by itself.
 _PARTS = {
@@ -52,20 +52,20 @@ def is_paid(fitted: Any) -> bool:
 
 
 def brought_along(estimator: Any, name: str, thing: object) -> list[Step]:
-    """A step, where ``thing`` brings true rows to an ``estimator`` that reads a release."""
+    """A step, if ``thing`` carries true rows into an ``estimator`` that reads a release."""
     what = carries(thing, is_paid)
     if not what:
         return []
-    why = f"reads a release, but brings along {what}."
+    why = f"reads a release, but carries {what}."
     remedy = (
-        "Freeze fitted private estimators only; give functions that name nothing but their "
+        "Freeze fitted private estimators only; give functions that refer only to their "
         "arguments and libraries, and lists of public values in place of tables."
     )
     return [Step(name, kind_of(estimator), "a release", UNKNOWN, why, remedy)]
 
 
 def brought_by(composite: Any, name: str, rows: Rows) -> list[Step]:
-    """A step, where parameters of a composite behind a release bring true rows along."""
+    """A step, if parameters of a composite after a release carry true rows."""
     if not rows.released or isinstance(composite, FrozenEstimator):
         return []
     params = composite.get_params(deep=False)
@@ -87,7 +87,7 @@ def _fitted_parts(estimator: Any) -> list[tuple[Any, Rows]]:
         held = vars(one)
         if library(one) == "skdp":
             if "estimator_" in held:
-                # A clone: that it was trained on the release is no warm start.
+                # A clone, because training on the release is not a warm start.
                 parts.append((clone(held["estimator_"]), Rows(released=True)))
             names = ("synthesizer_", "best_estimator_")
             parts += [(held[name], _TAME) for name in names if name in held]

@@ -1,8 +1,8 @@
-"""Which transformers treat each row by itself, silently: rules by class and parameters.
+"""Which transformers treat each row independently and silently: rules by class and parameters.
 
-A step in front of a private one is harmless if it transforms each row independently, whatever its
-values are, without learning, raising or warning. Only classes and functions with a rule here pass;
-a rule also says what then holds of the numbers, which the rules of later steps rely on.
+A step before a private one is harmless if it transforms each row independently, whatever its values
+are, without learning, raising or warning. Only classes and functions with a rule here pass. A rule
+also says what is known about the numbers afterwards, which the rules of later steps rely on.
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ def _imputer(imputer: SimpleImputer, given: Range) -> Range | Refusal:
         return _LEARNS
     if not imputer.keep_empty_features:
         return Refusal(
-            "drops, or warns of, a column in which every value is missing.",
+            "drops a column in which every value is missing, or warns about it.",
             "keep_empty_features=True.",
         )
     if not _is_nan(imputer.missing_values) and given.missing:
         return _NAN
-    # In text a missing cell (pandas.NA) raises, in numbers an infinity.
+    # A missing cell (pandas.NA) raises in text, an infinity in numbers.
     return replace(_ANY, missing=_is_nan(imputer.fill_value)) if given.bounded else _INFINITE
 
 
@@ -128,8 +128,8 @@ def _binarizer(binarizer: Binarizer, given: Range) -> Range | Refusal:
 
 
 # Functions of one number that neither raise nor warn between two ends, nor where a number is
-# missing; narrow enough for 16 bits. The result for a row does not depend on how many rows there
-# are, which sums and matrix products do not promise in their last digit.
+# missing; narrow enough for 16 bits. The result for a row does not depend on the number of rows.
+# Sums and matrix products do not guarantee that in their last digit.
 _EVERYWHERE = (-math.inf, math.inf)
 _UFUNCS: dict[Any, tuple[float, float]] = {
     **dict.fromkeys(
@@ -172,7 +172,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _apply(func: Any, options: dict[str, Any], given: Range) -> Range | Refusal:
-    """What holds of every number after ``func``, or why that is not known."""
+    """What is known about every number after ``func``, or why nothing is known."""
     if func is None:
         return given
     if type(options) is not dict:
@@ -291,8 +291,8 @@ def _kernel(sampler: RBFSampler, given: Range) -> Range | Refusal:
 
 
 # Transformers of scikit-learn that, under some parameters, learn nothing from the rows. All take
-# for granted what any estimator does: a table with at least a row, dense, whose columns of numbers
-# are of a numeric type.
+# for granted what any estimator does: a table with at least one row, dense, whose columns of
+# numbers are of a numeric type.
 _RULES: dict[type, Callable[[Any, Range], Range | Refusal]] = {
     Binarizer: _binarizer,
     FeatureHasher: _hashing,
@@ -312,13 +312,13 @@ _RULES: dict[type, Callable[[Any, Range], Range | Refusal]] = {
 
 
 def row_by_row(estimator: Any, given: Range) -> Range | Refusal | None:
-    """What holds of the numbers behind a step that treats each row by itself, silently.
+    """What is known about the numbers after a step that treats each row independently.
 
     Parameters
     ----------
     estimator : estimator
     given : Range
-        What holds of the numbers in front of it.
+        What is known about the numbers before it.
 
     Returns
     -------

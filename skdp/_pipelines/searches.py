@@ -42,15 +42,15 @@ def _search(search: Any, name: str, rows: Rows) -> Result:
 def _candidates(
     search: Any, name: str, rows: Rows, variants: list[Any] | None, n_fits: int | None
 ) -> list[Step]:
-    """Steps of all that a search fits.
+    """Steps of everything that a search fits.
 
     Parameters
     ----------
     variants : list of estimator or None
         The candidates; None where they are too many, or drawn from distributions. The estimator is
-        then looked at as it is, and its price may be unknown.
+        then examined as it is, and its price may be unknown.
     n_fits : int or None
-        How many fits there are in all.
+        Total number of fits.
     """
     path, k = child(name, "estimator"), n_folds(search.cv)
     if variants is None:
@@ -104,7 +104,7 @@ def _choice(search: Any, name: str, rows: Rows, n_fits: int | None, looked_at: b
         return replace(
             own,
             verdict=UNKNOWN,
-            why=f"{fits}; its candidates are too many to look at, or draw what a fit spends.",
+            why=f"{fits}; there are too many candidates to check, or they draw what a fit spends.",
             remedy="Give lists of values, and fewer of them.",
         )
     return own
@@ -132,7 +132,7 @@ def _score_price(scoring: Any) -> Fraction | None:
 # scikit-learn has these classes only for those who import an experimental module.
 @visits("HalvingGridSearchCV", "HalvingRandomSearchCV")
 def _halving(search: Any, name: str, rows: Rows) -> Result:
-    """Successive halving. Which candidates come on depends on scores.
+    """Successive halving. Which candidates survive depends on scores.
 
     So each further fit is priced as the most expensive one.
     """

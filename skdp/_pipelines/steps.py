@@ -1,4 +1,4 @@
-"""What is said of one step of a composed estimator, and what a step is given."""
+"""What is reported about a step of a composed estimator, and what a step is given."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PRIVATE, PUBLIC, RELEASE, LEAKS, UNKNOWN = (
 
 @dataclass(frozen=True)
 class Range:
-    """What the steps before have made sure of, for every number in the rows."""
+    """What earlier steps have ensured for every number in the rows."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -41,7 +41,7 @@ class Range:
 
     @property
     def bounded(self) -> bool:
-        """Whether no number is infinite, nor so large that a few products of it overflow."""
+        """Whether all numbers are finite, and small enough that a few products do not overflow."""
         return max(abs(self.low), abs(self.high)) <= 1e30
 
     @property
@@ -50,7 +50,7 @@ class Range:
         return self.bounded and not self.missing
 
     def joined(self, other: Range) -> Range:
-        """What holds of columns of both."""
+        """What is known about columns of both."""
         low, high = min(self.low, other.low), max(self.high, other.high)
         return Range(low, high, self.missing or other.missing)
 
@@ -68,7 +68,7 @@ class Rows:
     doubtful : str or None
         The earlier step for which this is unknown.
     range : Range
-        What the steps before have made sure of, for every number.
+        What earlier steps have ensured for every number.
     """
 
     released: bool = False
@@ -100,13 +100,13 @@ class Step:
     why, remedy : str
         In words; the remedy is empty where none is needed.
     epsilon : Fraction or None
-        What the step spends in one fit of the whole; None if that cannot be told.
+        What the step spends in one fit of the whole; None if it is not known.
     n_fits : int
         How often the step is fitted in one fit of the whole.
     estimator : object
         The step itself.
     seeded : bool
-        Whether a seed that draws noise is all that is wrong with it.
+        Whether its only flaw is a seed that draws noise.
     """
 
     name: str

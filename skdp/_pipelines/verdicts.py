@@ -1,4 +1,4 @@
-"""Verdicts on single estimators: those of skdp, and those that nothing is known of."""
+"""Verdicts on single estimators: those of skdp, and unknown ones."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = [
 def step_of(
     estimator: Any, name: str, rows: Rows, verdict: str, why: str, remedy: str = ""
 ) -> Step:
-    """A step that is fitted to all that ``rows`` has."""
+    """A step that is fitted to everything in ``rows``."""
     return Step(name, kind_of(estimator), rows.read, verdict, why, remedy)
 
 
 def unknown(estimator: Any, name: str, rows: Rows, why: str) -> tuple[list[Step], Rows]:
-    """The step of something that may do anything, and what the step behind it is given."""
+    """The step of something that may do anything, and what the next step is given."""
     remedy = "Train it on a release, or make sure that it learns nothing."
     step = step_of(estimator, name, rows, UNKNOWN, why + ".", remedy)
     if isinstance(estimator, PrivateEstimator):
@@ -53,7 +53,7 @@ def of_private(estimator: PrivateEstimator, name: str, rows: Rows) -> Step:
     step = replace(step, epsilon=epsilon, estimator=estimator)
     declared = [*estimator.get_params(deep=False).values(), getattr(estimator, "domain_", None)]
     if any(is_inferred(value) for value in declared):
-        # Also where it reads a release: what was inferred is exact.
+        # This includes a step that reads a release: what was inferred is exact.
         return of_records(step)
     if rows.released:
         return _on_release(step)
@@ -74,7 +74,7 @@ def is_inferred(value: Any) -> bool:
 
 
 def of_records(step: Step) -> Step:
-    """The step, where its domain was inferred."""
+    """The step, if its domain was inferred."""
     return replace(
         step,
         verdict=LEAKS,
@@ -84,7 +84,7 @@ def of_records(step: Step) -> Step:
 
 
 def seeded(step: Step, by: str = "") -> Step:
-    """The step, where a seed draws its noise; ``by`` is the class of what sets the seed."""
+    """The step, if a seed draws its noise; ``by`` is the class that sets the seed."""
     why = "its noise comes from a seed"
     if by:
         why += f" that {by} sets, whatever random_state says"
@@ -101,7 +101,7 @@ def seeded(step: Step, by: str = "") -> Step:
 
 def _has_seed(estimator: PrivateEstimator) -> bool:
     loss, given = getattr(estimator, "privacy_loss_", None), estimator.random_state
-    # Anything but the system's source: a source that a user wrote may repeat its words.
+    # Any source but the system's: a source that a user wrote may repeat its words.
     return not (given is None or type(given) is NoiseSource) or (loss is not None and loss.seeded)
 
 
@@ -120,15 +120,15 @@ def _on_doubtful_rows(step: Step, rows: Rows) -> Step:
             step,
             verdict=LEAKS,
             why=f"its rows come from {rows.mixed_by!r}, which was fitted to all of them: one "
-            "record may change every row, and the noise is made for one.",
-            remedy=f"Take {rows.mixed_by!r} away, declare what it learns, or learn that privately.",
+            "record may change every row, and the noise only hides a change of one.",
+            remedy=f"Remove {rows.mixed_by!r}, declare what it learns, or learn that privately.",
         )
     if rows.doubtful is not None:
         return replace(
             step,
             verdict=UNKNOWN,
             why=f"its rows come from {rows.doubtful!r}: the noise is enough only if that "
-            "treats each row by itself.",
-            remedy=f"Make sure of it, and say so: apply {rows.doubtful!r} before the pipeline.",
+            "treats each row independently.",
+            remedy=f"If you are sure that it does, apply {rows.doubtful!r} before the pipeline.",
         )
     return step

@@ -1,9 +1,9 @@
 """The walk over the steps of a composed estimator, in the order in which a ``fit`` runs them.
 
 Every step gets its verdict from a visitor, chosen by class. The visitor of a composite takes it
-apart and walks on. Visitors of composites, searches and estimators of other libraries stand in
-modules of their own, and enter themselves by `visits`. Estimators of skdp are known by their
-base class, its meta-estimators by a method, ``_privacy_steps``. Nothing is fitted, no row is read.
+apart and walks on. Visitors of composites, searches and estimators of other libraries are in
+modules of their own, and register with `visits`. Estimators of skdp are recognised by their base
+class, its meta-estimators by a method, ``_privacy_steps``. Nothing is fitted and no row is read.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from .verdicts import is_inferred, of_private, of_records, unknown
 
 __all__ = ["Result", "ledgers", "price", "visit", "visits", "walk", "walk_all"]
 
-# The steps of an estimator, and what the step behind it is given.
+# The steps of an estimator, and what the next step is given.
 Result = tuple[list[Step], Rows]
 _Visitor = Callable[[Any, str, Rows], Result]
-# By class; by name where scikit-learn has the class only for those who ask for experiments.
+# By class; by name for the classes that scikit-learn has only after an experimental import.
 _VISITORS: dict[type | str, _Visitor] = {}
 
 
 def visits(*kinds: type | str) -> Callable[[_Visitor], _Visitor]:
-    """Enter a visitor for these classes of scikit-learn; ``object`` is for what has no other."""
+    """Register a visitor for these classes of scikit-learn; ``object`` is for all others."""
 
     def enter(visitor: _Visitor) -> _Visitor:
         _VISITORS.update(dict.fromkeys(kinds, visitor))
@@ -47,14 +47,14 @@ def _visitor_of(estimator: Any) -> _Visitor:
 
 
 def visit(estimator: Any, name: str, rows: Rows) -> Result:
-    """All steps of ``estimator``, and what the step behind it is given."""
+    """All steps of ``estimator``, and what the next step is given."""
     if estimator is None or isinstance(estimator, str):
         return _visit_word(estimator, name, rows)
     if replaced(estimator):
         why = f"has a {replaced(estimator)} of its own, on the instance: it may do anything"
         return unknown(estimator, name, rows, why)
     if library(estimator) not in ("skdp", "sklearn", "imblearn"):
-        # Also a subclass of what is known: it may do anything.
+        # This includes a subclass of a known class: it may do anything.
         return _VISITORS[object](estimator, name, rows)
     if isinstance(estimator, PrivateEstimator):
         return [of_private(estimator, name, rows)], replace(rows, range=Range())
@@ -81,7 +81,7 @@ def _visit_meta(estimator: Any, name: str, rows: Rows) -> list[Step]:
     return steps
 
 
-# --- what others ask for
+# --- used by other modules
 
 
 def walk(estimator: Any, name: str = "", rows: Rows | None = None) -> list[Step]:
@@ -94,7 +94,7 @@ def walk(estimator: Any, name: str = "", rows: Rows | None = None) -> list[Step]
     name : str, default=""
         Path of ``estimator`` itself.
     rows : Rows, optional
-        What it is given; default people's rows.
+        What it is given; by default people's rows.
     """
     return visit(estimator, name, rows or Rows())[0]
 
@@ -163,5 +163,5 @@ def ledgers(estimator: Any) -> dict[str, PrivacyLedger]:
 
 
 def price(estimator: Any) -> Fraction | None:
-    """What one fit of ``estimator`` spends; None if it cannot be told beforehand."""
+    """What one fit of ``estimator`` spends; None if it is not known beforehand."""
     return total_price(step.epsilon for step in walk(estimator))

@@ -1,4 +1,4 @@
-"""What was spent: the privacy loss of one release, and the ledger of one data set.
+"""Privacy accounting: the privacy loss of one release, and the ledger of one data set.
 
 Losses are exact fractions and compose sequentially (they add up): every release reads the same
 people, whichever columns it uses.

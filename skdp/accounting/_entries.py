@@ -12,7 +12,7 @@ from ..exceptions import BudgetExceededError, LedgerError
 from ._loss import PrivacyLoss, short_text
 
 RECORD, PERSON = "record", "person"
-# Earlier versions marked a charge whose unit is the person by this ending of its name.
+# Suffix by which earlier versions marked the name of a charge that protects a person.
 OLD_MARK = ", unit: person"
 
 

@@ -25,7 +25,7 @@ class FileStore:
     """Charges in an SQLite file, shared by all processes that know its path.
 
     Every operation opens its own connection: nothing is carried through a fork, between threads
-    or in a pickle. The file is never opened by other means than SQLite, because closing any
+    or in a pickle. The file is opened through SQLite only, because closing any
     handle of a file drops all POSIX locks that the process holds on it.
     """
 
@@ -61,7 +61,7 @@ class FileStore:
             known = "an unnamed data set" if self.name is None else f"the data set {self.name!r}"
             warnings.warn(
                 f"The ledger at {str(path)!r} belongs to {known}, but was opened for {name!r}. "
-                "Use one ledger for each data set; what is charged now counts for the old one.",
+                "Use one ledger for each data set; what is charged now is charged to the old one.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -291,7 +291,7 @@ class FileStore:
         """Open for one operation; every failure of SQLite becomes a LedgerError."""
         connection = None
         try:
-            # isolation_level=None: transactions are begun and ended here, by name.
+            # isolation_level=None: transactions are begun and ended explicitly here.
             connection = sqlite3.connect(
                 f"{self.path.as_uri()}?mode={mode}",
                 uri=True,

@@ -210,7 +210,7 @@ class PrivacyLedger:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None draws on a new figure.
+            Where to draw; a new figure by default.
 
         Returns
         -------
@@ -266,7 +266,7 @@ def settle(handle: PrivacyLedger) -> None:
 
 
 def same_budget(first: PrivacyLedger, second: PrivacyLedger) -> bool:
-    """Whether two ledgers are one: the same memory or the same file."""
+    """Whether two ledgers are the same: one ledger in memory, or one file."""
     mine, theirs = (base_of(ledger._store) for ledger in (first, second))
     if isinstance(mine, FileStore) and isinstance(theirs, FileStore):
         return mine.path == theirs.path

@@ -48,7 +48,7 @@ class PrivacyLoss:
     Parameters
     ----------
     epsilon : number or Fraction
-        Positive. Read as the decimal that was written: 0.1 is 1/10.
+        The privacy loss, positive. Read as the decimal that was written: 0.1 is 1/10.
     parts : mapping of str to number, default=None
         What epsilon is spent on, in order; non-negative, with sum exactly ``epsilon``. None
         stands for one part, ``{"total": epsilon}``.

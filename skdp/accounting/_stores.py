@@ -113,7 +113,7 @@ class PrepaidStore:
 
     @property
     def base(self) -> Store:
-        """The store that is charged in the end."""
+        """The underlying store, which is charged."""
         return base_of(self.store)
 
     @property

@@ -15,7 +15,7 @@ from ._loss import NEIGHBOURS, neighbours, parts_text, short_text
 
 Entries = tuple[Entry, ...]
 
-# The palette of Okabe and Ito, which colour-blind readers can tell apart too.
+# The palette of Okabe and Ito, which colour-blind people can distinguish too.
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 # The newest charges that HTML shows.
 _HTML_ROWS = 20

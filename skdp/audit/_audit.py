@@ -30,8 +30,8 @@ class AuditResult(Result):
     epsilon : float
         The claimed privacy loss.
     epsilon_lower_bound : float
-        The mechanism's true loss is at least this, at the stated confidence. 0 if nothing
-        was found: a probability ratio can always be bounded by one.
+        The mechanism's true loss is at least this, at the stated confidence. 0 if nothing was
+        found, because some event always has a ratio of at least 1.
     confidence : float
         Probability, over the trials, with which the bound holds.
     passed : bool
@@ -80,7 +80,7 @@ class AuditResult(Result):
 
     @property
     def table(self) -> pd.DataFrame:
-        """Frequencies of the event and their confidence bounds, one row a data set."""
+        """Frequencies of the event and their confidence bounds, one row per data set."""
         n, tail = self.n_trials - self.n_trials // 2, (1 - self.confidence) / 2
         bounds = [clopper_pearson(count, n, tail) for count in self.counts]
         return pd.DataFrame(
@@ -113,7 +113,7 @@ class AuditResult(Result):
         return (
             f"{self.name}: {self.verdict}. epsilon >= {self.epsilon_lower_bound:.4g} at "
             f"{100 * self.confidence:.6g}% confidence, {self.epsilon:g} claimed "
-            f"({self.n_trials:,} trials a side, at most {self.reachable:.3g} reachable).\n"
+            f"({self.n_trials:,} trials per side, at most {self.reachable:.3g} reachable).\n"
             f"  event: {self.event} ({self.event.direction})\n"
             f"  seen {self.counts[0]:,} times on the dataset and {self.counts[1]:,} times on the "
             f"neighbour in {self.n_trials - self.n_trials // 2:,} trials each"
@@ -198,8 +198,8 @@ def audit(
         them. An exception is an outcome like any other. An estimator is cloned without its ledger
         and fitted in every trial (a pair ``(X, y)`` is passed as two arguments).
     dataset, neighbour : object
-        Two inputs that differ in one record; see `relation`. Leave both out to have them searched
-        for (`search`), or only `neighbour` with ``search="records"``.
+        Two inputs that differ in one record; see `relation`. Leave both out to search for them
+        (`search`), or only `neighbour` with ``search="records"``.
     epsilon : number, optional
         The claim. Default: the estimator's ``epsilon``.
     n_trials : int, default=100_000
@@ -214,8 +214,8 @@ def audit(
     relation : {"auto", "records", "answers"}, callable or None, default="auto"
         What makes the inputs neighbours. "records": they are frames, arrays or lists of records and
         one record is added or removed. "answers": they are numbers or vectors of query answers (or
-        scores), each of which moves by at most `sensitivity`. A callable is asked; None takes your
-        word. "auto" means answers for numbers and for numeric vectors of equal length, else
+        scores), each of which moves by at most `sensitivity`. A callable decides; None skips the
+        check. "auto" means answers for numbers and for numeric vectors of equal length, else
         records.
     sensitivity : float, default=1
         See `relation`.
@@ -232,7 +232,7 @@ def audit(
     n_jobs : int, default=1
         Processes, for mechanisms that are not vectorised. Each draws its own entropy.
     batch_size : int, default=250_000
-        Most trials to hold in one call.
+        Largest number of trials in one call.
     verbose : int, default=0
         Print progress to standard error.
     name : str, optional
@@ -257,8 +257,8 @@ def audit(
     with probability at most ``(1 - confidence) / 2``; or, for rare events, the exact limit of the
     odds ratio given k + j (nine tenths of ``1 - confidence``) with a Clopper-Pearson limit of the
     smaller proportion (one tenth). Event, direction and kind of bound are fixed before the second
-    half is drawn, so that nothing is tested twice. Passing is no proof of privacy: the pair may
-    be harmless, the telling event rare, and a ratio near the claim needs many trials.
+    half is drawn, so that nothing is tested twice. Passing is not a proof of privacy: the pair may
+    be harmless, the revealing event rare, and a ratio near the claim needs many trials.
 
     References
     ----------
@@ -411,7 +411,7 @@ def _check_sizes(n_trials: int, confidence: float, epsilon: float) -> float:
     if n_trials < 16 or reachable <= epsilon:
         raise ValueError(
             f"n_trials={n_trials} is too small to say anything: at confidence {confidence:g} the "
-            f"largest bound that {n_trials} trials a side can give, to a mechanism whose outputs "
+            f"largest bound that {n_trials} trials per side can give, to a mechanism whose outputs "
             f"always differ, is {max(reachable, 0):.3g}, and the claim is epsilon={epsilon:g}. At "
             f"least {_needed(epsilon, confidence):,} trials are needed to convict even that one, "
             "and far more for a subtle error."

@@ -45,15 +45,15 @@ def _separate_bound(more: int, less: int, n: int, alpha: float) -> float:
 def _conditional_bound(more: int, less: int, n: int, alpha: float) -> float:
     """Bound the odds ratio given the total, as Fisher's exact test does, then the ratio.
 
-    Given ``more + less`` the law of ``more`` depends on the odds ratio ``psi`` alone, and
+    Given ``more + less``, the distribution of ``more`` depends on the odds ratio ``psi`` alone, and
     ``p / q = psi / (1 + q (psi - 1))`` is increasing in psi and decreasing in q. Nine tenths of
     alpha bound psi, one tenth bounds q. For rare events this is sharper than two separate bounds,
-    which assume that both proportions are at the unlucky end at once.
+    which assume that both proportions are at their worst end at once.
     """
     total = more + less
     if more == 0 or more <= less or total == 2 * n:
         return -np.inf
-    # Beyond so many standard deviations the terms are zero in double precision.
+    # Beyond this many standard deviations the terms are zero in double precision.
     reach = int(40 * np.sqrt(total)) + 100
     low, high = max(total - n, 0, more - reach), min(n, total, more + reach)
     i = np.arange(low, high + 1)
@@ -87,6 +87,6 @@ def log_ratio_bound(more: int, less: int, n: int, alpha: float, method: str = "s
 
 
 def sharper_method(more: float, less: float, size: int, n: int, alpha: float) -> str:
-    """The method that promises more for ``n`` new trials, given counts among ``size``."""
+    """Method with the larger expected bound for ``n`` new trials, from counts among ``size``."""
     here, there = (min(round(count * n / size), n) for count in (more, less))
     return max(BOUNDS, key=lambda method: BOUNDS[method](here, there, n, alpha))

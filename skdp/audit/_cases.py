@@ -1,4 +1,4 @@
-"""What an audit of the library consists of: cases, entered by name into one table."""
+"""The cases of an audit of the library, registered by name in one table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class AuditCase:
     epsilon : number, optional
         The claim; None takes the estimator's.
     n_trials, quick_trials : int
-        Trials a side in a full and in a quick run.
+        Trials on each data set in a full and in a quick run.
     options : mapping
         Further arguments of `audit`.
     replays : bool
@@ -47,12 +47,12 @@ AUDITS: dict[str, Callable[[], AuditCase]] = {}
 
 
 def audited(name: str) -> Callable[[Callable[[], AuditCase]], Callable[[], AuditCase]]:
-    """Enter a function that makes an `AuditCase` into `AUDITS`.
+    """Register a function that makes an `AuditCase` in `AUDITS`.
 
     Parameters
     ----------
     name : str
-        The public name of the mechanism or class, and after a comma a variant of it.
+        The public name of the mechanism or class, optionally followed by a comma and a variant.
     """
 
     def enter(make: Callable[[], AuditCase]) -> Callable[[], AuditCase]:
@@ -67,8 +67,8 @@ def audited(name: str) -> Callable[[Callable[[], AuditCase]], Callable[[], Audit
 def synopsis_features(estimator: Any) -> Any:
     """Everything that a released synopsis of a tiny domain would keep in a file.
 
-    Of blocks that is their geometry as text and the count of each cell, so that releases with
-    different blocks can be compared; of other models all facts and numbers.
+    For blocks, their geometry as text and the count of each cell, so that releases with different
+    blocks can be compared; for other models, all facts and numbers.
 
     Parameters
     ----------

@@ -156,7 +156,7 @@ def _() -> AuditCase:
 
 @audited("RangeTreeHistogram, every level")
 def _() -> AuditCase:
-    # A record is in several nodes: only their counts together show what it costs.
+    # A record is in several nodes: only their counts together show its cost.
     return _histogram_case(branching=2, budget="uniform")
 
 
@@ -255,7 +255,7 @@ def _() -> AuditCase:
 @audited("DataCube, sums")
 def _() -> AuditCase:
     cube = DataCube(1.0, domain=_PLANE, strategy="base", measure="sum", value="x", resolution=1)
-    # A record that contributes as much as any may.
+    # A record with the largest possible contribution.
     rows = pd.DataFrame({"x": [1.0, 3.0], "s": ["a", "b"]})
     options = {"features": _cube_features}
     return AuditCase(cube, rows, rows.iloc[:-1], options=options)
@@ -279,7 +279,7 @@ def _() -> AuditCase:
 
 @audited("PairViewSynthesizer, choice of pairs")
 def _() -> AuditCase:
-    # Pairs are chosen where there is something to tell apart.
+    # There must be something to choose between.
     domain = _PLANE.with_attribute("z", Numeric(0, 1, integer=True))
     rows = pd.concat([_PLANE_ROWS.assign(z=[0, 0, 1, 1])] * 600, ignore_index=True)
     estimator = PairViewSynthesizer(1.0, domain=domain, error_share=0)
@@ -298,7 +298,7 @@ def _() -> AuditCase:
 
 
 def _centroid_features(estimator: Any) -> Any:
-    """Centroids, their noisy counts, and the noisy grid, as far as there are any."""
+    """Centroids, their noisy counts, and the noisy grid, if there are any."""
     counts, synopsis = estimator.cluster_counts_, estimator.synopsis_
     return (
         estimator.cluster_centers_.ravel(),
@@ -325,13 +325,13 @@ def _() -> AuditCase:
 
 @audited("DPKMeans, a grid and a round")
 def _() -> AuditCase:
-    # A round follows where many records are expected; the number declared need not be true.
+    # A round follows if many records are declared; the declared number need not be true.
     return _k_means_case("auto", n_init=2, n_samples=200)
 
 
 @audited("DPKMeans, a tree and a round")
 def _() -> AuditCase:
-    # Nearly every release has other boxes, so only what is computed from them is compared.
+    # Nearly every release has different boxes, so only results computed from them are compared.
     def released(estimator: Any) -> Any:
         return np.append(estimator.cluster_centers_.ravel(), estimator.cluster_counts_)
 
@@ -403,8 +403,8 @@ def _() -> AuditCase:
 
 @audited("PrivateGridSearchCV")
 def _() -> AuditCase:
-    # The candidates predict one label each, as soon as the release knows both: what remains is
-    # the choice between them.
+    # The candidates predict one label each if the release has both labels, so only the choice
+    # between them varies.
     search = PrivateGridSearchCV(
         PrivateClassifier(
             DecisionTreeClassifier(max_depth=1),

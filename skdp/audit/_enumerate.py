@@ -1,4 +1,4 @@
-"""Exact output laws on tiny domains, where sampling cannot reach."""
+"""Exact output distributions on tiny domains, for differences that sampling would miss."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ExactEpsilon(float):
 def exact_epsilon(
     law: Callable[[Any], Law], dataset: Any, neighbour: Any, *, tail: float = 0.0
 ) -> ExactEpsilon:
-    """Privacy loss of a known output law on one pair of inputs, no sampling involved.
+    """Privacy loss of a known output distribution on one pair of inputs, without sampling.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def exact_epsilon(
         exact up to the last logarithm.
     dataset, neighbour : object
     tail : float, default=0
-        Probability that each law may leave out (of an infinite support, say). The outcomes left
-        out are not compared.
+        Probability that each distribution may leave out (for example, of an infinite support). The
+        outcomes left out are not compared.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def _checked(law: Law, tail: float) -> dict[Hashable, Any]:
 
 
 def enumerate_law(program: Callable[..., Hashable], *args: Any) -> dict[Hashable, Any]:
-    """Output law of a randomised program, by running it through every chain of random choices.
+    """Output distribution of a randomised program, by running it for every sequence of choices.
 
     Parameters
     ----------
@@ -178,10 +178,10 @@ def enumerate_law(program: Callable[..., Hashable], *args: Any) -> dict[Hashable
 
 
 def geometric_law(ratio: Any, size: int, *, two_sided: bool = False) -> dict[int, Any]:
-    """Geometric noise cut off at ``size``, the rest of the mass put on the last values.
+    """Geometric noise clamped at ``size``: the remaining mass is put on the last values.
 
-    Clamped noise is what a program sees that only compares it with numbers below ``size``, so
-    that the law of its output is exact.
+    A program that only compares noise with numbers below ``size`` cannot distinguish it from
+    clamped noise, so that the distribution of its output is exact.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def geometric_law(ratio: Any, size: int, *, two_sided: bool = False) -> dict[int
     size : int
         Largest value listed separately.
     two_sided : bool, default=False
-        The discrete Laplace law instead of the one-sided one.
+        The discrete Laplace distribution instead of the one-sided one.
     """
     if not two_sided:
         law = {k: (1 - ratio) * ratio**k for k in range(size)}
@@ -218,14 +218,14 @@ def sparse_vector_probability(
     Parameters
     ----------
     pattern : sequence of bool
-        True for above. Later answers are not looked at.
+        True for above. Later answers are ignored.
     answers : sequence of float
     threshold_scale, query_scale : float
         Scales of the Laplace noise; a query scale of 0 is no noise.
     threshold : float, default=0
     released_below : float, optional
-        Demand besides that the last answer, which the pattern has above, is released with its
-        noise and at most this.
+        Also require that the last answer, which is above in the pattern, is released with its noise
+        and is at most this.
 
     Returns
     -------
@@ -256,7 +256,7 @@ def sparse_vector_probability(
 
 
 def _exceeds(level: FloatArray, scale: float, above: bool) -> FloatArray:
-    """P(noise >= level), or of the contrary."""
+    """P(noise >= level), or of the complement."""
     if not scale:
         return ((level <= 0) == above).astype(float)
     level = level if above else -level
@@ -288,7 +288,7 @@ def sparse_vector_law(
     cutoff: int | None = None,
     threshold: float = 0.0,
 ) -> dict[tuple[bool, ...], float]:
-    """Law of all answer patterns of a sparse vector mechanism with Laplace noise.
+    """Distribution of all answer patterns of a sparse vector mechanism with Laplace noise.
 
     Parameters
     ----------

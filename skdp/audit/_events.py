@@ -3,8 +3,8 @@
 A *reading* maps an output to an integer code: the bin of a number, the structure of a mixed
 output, a tuple of bins. An *event* is a set of codes of one reading. One part of the trials fits
 the bins, a second one ranks the codes by likelihood ratio, a third one chooses how many of them to
-take and which reading serves best; the trials that measure the chosen event are none of these, so
-nothing done here can make the measured bound too large.
+take and which reading is best. The trials that measure the chosen event are separate, so nothing
+done here can make the measured bound too large.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from ._written import anchors, recurrences
 
 __all__ = ["Candidate", "Event", "choose"]
 
-_FIT_ROWS = 50_000  # trials of a side that fit bins, projections and the classifier
-_SCREEN_ROWS = 100_000  # trials of a side that thin out the readings in long audits
+_FIT_ROWS = 50_000  # trials on each side that fit bins, projections and the classifier
+_SCREEN_ROWS = 100_000  # trials on each side that screen the readings in long audits
 _KEEP = 12  # readings that are kept after the screening
 
 
 @dataclass(frozen=True)
 class Event:
-    """A set of outputs, and the side on which it is to be the likelier one.
+    """A set of outputs, and the side on which it should be more likely.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Event:
     direction : {"dataset / neighbour", "neighbour / dataset"}
         Which probability is divided by which.
     method : {"separate", "conditional"}
-        How the ratio is to be bounded.
+        How the ratio is bounded.
     """
 
     description: str
@@ -65,7 +65,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Candidate:
-    """The best event of one reading and the bound that it promises."""
+    """The best event of one reading and its predicted bound."""
 
     predicted: float
     event: Event
@@ -87,8 +87,9 @@ def choose(
 ) -> list[Candidate]:
     """Run the first half of an audit: candidates for the event, the most promising first.
 
-    ``caution`` is how many standard errors are taken off each promise, at least; many, where many
-    pairs of inputs compete in short runs. ``representation`` looks at the bits of floats, too.
+    ``caution`` is the least number of standard errors subtracted from each predicted bound; it is
+    large if many pairs of inputs compete in short runs. ``representation`` includes the bits of
+    floats.
     """
     sides = [
         Outputs.concatenate(list(trials.draw(data, first, side)))
@@ -154,16 +155,16 @@ def _search(
         The trials set aside for choosing.
     vocabulary : Vocabulary
     n, alpha : int, float
-        Trials of a side and error rate of the measurement to come.
+        Trials on each side and error rate of the measurement that follows.
     events : sequence of callables
-        Events of the user's own, which join the search.
+        The user's events, which are added to the search.
     vectorised : bool
     caution : float
-        Standard errors taken off each promise, at least.
+        Least number of standard errors subtracted from each predicted bound.
     numbers : sequence of float
         Numbers of the data sets that may have been used exactly.
     representation : bool
-        Look at the bits of floating-point numbers, too.
+        Whether to include the bits of floating-point numbers.
     """
     middle = len(dataset) // 2
     ranking = (dataset[:middle], neighbour[:middle])
@@ -183,7 +184,7 @@ def _search(
             sets = _best_sets(reading, few_ranking, few_cutting, n, alpha, caution)
             screened.append((max((c.predicted for c in sets), default=-np.inf), reading))
         order = sorted(range(len(screened)), key=lambda i: -screened[i][0])
-        # Rare tuples show little in the screening but much in a long run.
+        # Rare tuples show little evidence in the screening but much in a long run.
         readings = [
             screened[i][1]
             for place, i in enumerate(order)
@@ -268,7 +269,7 @@ def _counts(parts: list[IntArray], ordered: int) -> tuple[IntArray, IntArray] | 
         if not ordered:
             seen = np.flatnonzero(counts.sum(axis=0))
             return seen + low, counts[:, seen]
-        # Bins without an output stay, so that thresholds leave no holes, also outside of all
+        # Bins without an output are kept, so that thresholds leave no gaps, even outside of all
         # outputs seen.
         first = 0 if low == 0 else 1
         before, after = low - first, ordered - 1 - high
@@ -291,9 +292,9 @@ def _predicted(
 ) -> FloatArray:
     """Approximate bounds that ``n`` new trials will give, from counts among ``size``.
 
-    The counts are moved by ``caution`` standard errors first, so that the luckiest of many events,
-    seen a few times by chance, does not win. The Clopper-Pearson bounds are approximated as Wilson
-    and Hilferty do, the conditional one by a normal law.
+    The counts are moved by ``caution`` standard errors first, so that an event that was seen a few
+    times by chance does not win. The Clopper-Pearson bounds are approximated as Wilson and Hilferty
+    do, the conditional one by a normal distribution.
     """
     z = -ndtri(alpha / 2)
     k = np.maximum(more - caution * np.sqrt(more * (1 - more / size)), 1e-9) * n / size

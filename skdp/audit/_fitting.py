@@ -18,11 +18,11 @@ from ._trials import Outputs, Vocabulary
 from ._written import written_readings
 
 _ATOMS = 4096  # single values that one reading distinguishes
-_COLUMNS = 64  # columns looked at one by one
+_COLUMNS = 64  # columns examined one by one
 
 
 def fit_columns(fitting: tuple[Outputs, ...]) -> list[Column]:
-    """The numbers to be looked at one by one: all, or those that lie furthest apart."""
+    """The numbers to examine one by one: all, or those that differ most."""
     d = max(part.numbers.shape[1] for part in fitting)
     columns = [Column(j, "output" if d == 1 else f"output[{j}]") for j in range(d)]
     if d > _COLUMNS:
@@ -39,7 +39,7 @@ def fit_written(
     numbers: Sequence[float],
     representation: bool,
 ) -> list[Any]:
-    """Readings of how numbers are written, alone and beside how large they are."""
+    """Readings of the representation of numbers, alone and together with their size."""
     readings = written_readings(fitting, columns, numbers, representation)
     if not readings:
         return []
@@ -95,7 +95,7 @@ def _joint(fine: list[Binned], extra: list[Any], both: Outputs, side: IntArray) 
     ]
     statistics.append(_additive(fine, extra, both, side))
     joint: list[Any] = [Binned(statistic, _cuts(statistic(both))) for statistic in statistics]
-    # Numbers that never change, such as parameters of the release, add nothing to a tuple.
+    # Constant numbers, such as parameters of the release, add nothing to a tuple.
     parts = [reading for reading in fine if np.ptp(reading(both)) > 0] or fine[:1]
     if len(parts) > 12:
         # Many numbers: tuples of the most informative ones, so that tuples repeat.
@@ -117,8 +117,8 @@ def _joint(fine: list[Binned], extra: list[Any], both: Outputs, side: IntArray) 
 def _additive(fine: list[Binned], extra: list[Any], both: Outputs, side: IntArray) -> Statistic:
     """Sum of the log likelihood ratios of the single numbers.
 
-    For independent noise on each number this is the log likelihood ratio itself, the best
-    statistic there is.
+    For independent noise on each number this is the log likelihood ratio itself, the best possible
+    statistic.
     """
     tables = []
     for reading in fine:
@@ -151,8 +151,8 @@ def _boosted(both: Outputs, side: IntArray, d: int) -> list[Binned]:
     )
     if not len(known):
         return []
-    # One thread: many short steps, for which threads wait longer than they work, most of all where
-    # other processes run.
+    # One thread: in many short steps, threads would mostly wait for each other, especially if other
+    # processes run.
     with threadpool_limits(1, user_api="openmp"):
         model.fit(rows[np.ix_(train, known)], side[train])
 
@@ -171,7 +171,7 @@ def _without_infinities(rows: NDArray[Any]) -> FloatArray:
 
 
 def _directions(finite: FloatArray, side: IntArray) -> list[tuple[str, FloatArray]]:
-    """Directions along which the two clouds of outputs may lie apart."""
+    """Directions along which the two clouds of outputs may differ."""
     d = finite.shape[1]
     scale = finite.std(axis=0) + 1e-12
     means = finite[side == 0].mean(axis=0) - finite[side == 1].mean(axis=0)
@@ -210,7 +210,7 @@ def _cuts(values: NDArray[Any]) -> FloatArray:
         return np.array(ends or [0.0])
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) <= 512:
-        # Values beyond all of these, which later trials may bring, have a bin of their own.
+        # Values beyond all of these, which later trials may have, get a separate bin.
         last = distinct[-1]
         beyond = last + 1 if last == np.rint(last) else np.nextafter(last, np.inf)
         return np.union1d(distinct, [beyond, *ends])

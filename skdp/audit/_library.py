@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-# Loaded because they enter their cases into AUDITS.
+# Imported because they register their cases in AUDITS.
 from . import _cases_estimators, _cases_mechanisms  # noqa: F401
 from ._audit import AuditResult, audit
 from ._cases import AUDITS
@@ -60,9 +60,9 @@ def run_library(
     false_alarm : float, default=0.001
         Probability that at least one correct mechanism is convicted; shared evenly.
     n_jobs : int, default=2
-        Processes for what is not vectorised.
+        Number of processes, for mechanisms that are not vectorised.
     verbose : int, default=1
-        Progress to standard error.
+        Whether to print progress to standard error.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def run_library(
         if verbose:
             print(
                 f"  {result.verdict}: epsilon >= {result.epsilon_lower_bound:.4g}, "
-                f"{result.epsilon:g} claimed ({result.n_trials:,} trials a side, "
+                f"{result.epsilon:g} claimed ({result.n_trials:,} trials per side, "
                 f"{result.seconds:.0f} s)",
                 file=sys.stderr,
             )

@@ -1,4 +1,4 @@
-"""Pairs of neighbouring inputs: checking them and searching for telling ones."""
+"""Pairs of neighbouring inputs: checking them and searching for the most revealing ones."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ __all__ = [
 ]
 
 
-# Standard errors taken off what a pair promises: of many pairs in short runs, one that gives a
-# rare outcome looks telling by chance.
+# Standard errors subtracted from the predicted bound of a pair: among many pairs in short runs, a
+# rare outcome makes one look revealing by chance.
 _CAUTION = 2.0
-_FINALISTS = 3  # pairs compared at last
+_FINALISTS = 3  # pairs compared in the last round
 
 
 class NeighbourPair(NamedTuple):
-    """A pair of inputs, the bound that a pilot run promises for it, and the event of that run."""
+    """A pair of inputs, the bound that a pilot run predicts for it, and the event of that run."""
 
     dataset: Any
     neighbour: Any
@@ -39,14 +39,14 @@ class NeighbourPair(NamedTuple):
 
 
 def check_neighbours(dataset: Any, neighbour: Any, relation: Any, sensitivity: float) -> str:
-    """Refuse inputs that are not neighbours; say how they were checked.
+    """Refuse inputs that are not neighbours; returns how they were checked.
 
     Raises
     ------
     ValueError
         If they differ in more than one record, or by more than `sensitivity` in an answer.
     TypeError
-        If it cannot be told what their records are.
+        If their records cannot be identified.
     """
     if relation is None:
         return "not checked"
@@ -139,7 +139,7 @@ def records(data: Any) -> list[Any]:
         frame = as_frame(data)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"Cannot tell what the records of a {type(data).__name__} are, so not whether the "
+            f"It is not known what the records of a {type(data).__name__} are, or whether the "
             "inputs are neighbours. Pass a frame, an array or a list of records; for query answers "
             "pass relation='answers'; or a function relation(dataset, neighbour) -> bool, or "
             "relation=None to vouch for it yourself."
@@ -178,9 +178,10 @@ def score_pairs(
 ) -> Iterator[tuple[list[int], list[int]]]:
     """Pairs of score vectors for mechanisms that select one of several candidates.
 
-    The loss of a selection is largest where the favourite moves and an outsider stays, or the
-    other way round: the outsider's share then changes by nearly the whole factor. The further it
-    lies behind, the closer to the whole and the rarer; so the gap decides.
+    The loss of a selection is largest if the favourite moves and an outsider stays, or the other
+    way round: the outsider's probability then changes by nearly the whole factor. With a larger gap
+    the change is closer to the whole factor, but the outsider is selected less often, so the gap
+    matters.
 
     Parameters
     ----------
@@ -221,7 +222,7 @@ def answer_pairs(
     levels : iterable of int
         Where the answers lie, relative to `threshold`.
     positives : iterable of int
-        How many of the last answers are meant to be above.
+        How many of the last answers should be above.
     threshold : int, default=0
 
     Yields
@@ -249,7 +250,7 @@ def record_pairs(
     extremes : sequence of records
         Records to add, for instance the corners of the domain. For lists and arrays only.
     limit : int, default=50
-        Most records to remove.
+        Largest number of records to remove.
 
     Yields
     ------
@@ -299,7 +300,7 @@ def find_neighbours(
     n_jobs: int = 1,
     verbose: int = 0,
 ) -> NeighbourPair:
-    """Try pairs of neighbouring inputs in short pilot runs and return the most telling one.
+    """Try pairs of neighbouring inputs in short pilot runs and return the most revealing one.
 
     Parameters
     ----------
@@ -312,9 +313,9 @@ def find_neighbours(
         candidates with range `sensitivity`. "answers": `answer_pairs` with `sensitivity`.
         Default: "records" if a data set is given.
     n_trials, confidence : int, float
-        The audit to come: its size decides how rare an event may be.
+        Those of the audit that follows: its size decides how rare an event may be.
     n_pilot : int, default=40_000
-        Trials a side and pair in the first round. The best quarter of the pairs (at least three)
+        Trials per side and pair in the first round. The best quarter of the pairs (at least three)
         goes on to a round of four times as many trials, and so on up to `n_trials`.
     features, vectorised, sensitivity, n_jobs, verbose
         As in `audit`.
@@ -342,13 +343,13 @@ def find_neighbours(
             )
             trials.probe(here, there)
             try:
-                # In a round as long as the audit itself promises are sharp enough.
+                # In a round as long as the audit itself, predicted bounds are sharp enough.
                 caution = _CAUTION if n_pilot < n_trials else 0.5
                 candidate = choose(
                     trials, here, there, n_pilot, n_trials // 2, 1 - confidence, caution=caution
                 )[0]
             except ConstantOutputError:
-                # A pair at which the outcome is certain says nothing; another may.
+                # A pair with a certain outcome shows nothing; another may.
                 continue
             tried.append(NeighbourPair(here, there, candidate.predicted, str(candidate.event)))
         if not tried:

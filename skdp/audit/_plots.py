@@ -1,4 +1,4 @@
-"""Pictures of audits."""
+"""Plots of audits."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def plot_result(result: AuditResult, ax: Any = None) -> Any:
 
 
 def plot_audits(results: Sequence[AuditResult], ax: Any = None) -> Any:
-    """Draw many audits below each other: the bound found, as a multiple of the claim.
+    """Draw many audits, one below the other: the bound found, as a multiple of the claim.
 
     Parameters
     ----------
@@ -65,8 +65,8 @@ def plot_audits(results: Sequence[AuditResult], ax: Any = None) -> Any:
     Returns
     -------
     matplotlib Axes
-        Bars that pass the line at 1 are convictions. The grey bars show how far an audit of that
-        many trials could have come.
+        Bars that pass the line at 1 are convictions. The grey bars show the largest bound that an
+        audit of that many trials can reach.
     """
     results = list(results)
     from ..plotting import axes_or_new

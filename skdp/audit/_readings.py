@@ -93,7 +93,7 @@ class Binned:
 
 
 class Atoms:
-    """Single values: outputs that lie on a lattice of their own are told apart by them."""
+    """Single values, which distinguish outputs that lie on a lattice of their own."""
 
     ordered = False
 

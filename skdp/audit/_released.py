@@ -1,4 +1,4 @@
-"""What a run has released, and where two runs differ, bit for bit."""
+"""The released output of a run, and where two runs differ, bit for bit."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ __all__ = ["first_difference", "independent", "raised", "released"]
 
 # Exceptions shown of a chain of causes.
 _CHAIN = 8
-# Values of class attributes that may have been left there by a run.
+# Types of class attributes that a run may have set.
 _HELD = (int, float, complex, str, bytes, list, tuple, dict, set, frozenset, np.ndarray)
-# Rows and codes drawn from a release, by a public coin.
+# Number of rows and codes drawn from a release, with public randomness.
 _SAMPLE = 40
 _ATOMS = (type(None), bool, int, str, bytes, Fraction)
 _NAMED = (type, types.ModuleType)
-# What NumPy holds in place; other arrays (objects, text of any length) hold addresses.
+# Arrays that NumPy stores in place; other arrays (objects, text of any length) hold addresses.
 _PLAIN_KINDS = "biufcSUmMV"
 _BY_IDENTITY = (types.BuiltinFunctionType, types.MethodDescriptorType, np.ufunc)
 
 
-# Nothing can be read from these.
+# Nothing can be learned from these.
 _WITHOUT_VALUE = (type(threading.Lock()), type(threading.RLock()))
 
 
 def released(result: Any) -> dict[str, Any]:
-    """Everything that can be seen of the result of a run.
+    """Everything that can be observed in the result of a run.
 
     Parameters
     ----------
     result : object
-        A fitted estimator, or what a function returned.
+        A fitted estimator, or the return value of a function.
 
     Returns
     -------
     dict
-        The object itself with all its attributes, what it shows, the file that its release is saved
-        in, and rows drawn from it with a fixed seed.
+        The object itself with all its attributes, its text, the file of its release, and rows drawn
+        from it with a fixed seed.
     """
     seen: dict[str, Any] = {"result": result}
     if not hasattr(result, "fit"):
@@ -78,7 +78,7 @@ def released(result: Any) -> dict[str, Any]:
 
 
 def raised(error: BaseException) -> list[Any]:
-    """What an exception shows, and those that it came from."""
+    """The text of an exception, and of the exceptions that caused it."""
     parts: list[Any] = []
     each: BaseException | None = error
     while each is not None and len(parts) < _CHAIN:
@@ -110,7 +110,7 @@ def _shown(result: Any) -> str:
 
 
 def first_difference(here: Any, there: Any, path: str = "", memo: dict | None = None) -> str | None:
-    """Name the first place in which two objects differ, or None if they are alike in every bit.
+    """Name the first place in which two objects differ, or None if they are equal in every bit.
 
     Objects are compared by type and by all that they hold, through attributes, containers and the
     pickle protocol. Locks have no value; what cannot be compared counts as different.
@@ -154,7 +154,7 @@ def _contents(here: Any, there: Any, path: str, memo: dict) -> str | None:
         makers = [getattr(each, "default_factory", None) for each in (here, there)]
         return found or first_difference(makers[0], makers[1], f"{path} (default)", memo)
     if isinstance(here, list | tuple | set | frozenset):
-        # The order of a set is seen too, and may tell in which order it was filled.
+        # The order of a set is visible too, and may reveal the order in which it was filled.
         return _sequences(list(here), list(there), path, memo)
     if isinstance(here, types.FunctionType | types.MethodType):
         return _functions(here, there, path, memo)
@@ -202,7 +202,7 @@ def _arrays(here: np.ndarray, there: np.ndarray, path: str, memo: dict) -> str |
         if found is not None:
             return found
     if here.dtype.names:
-        # Field by field: the bytes between them are whatever was there.
+        # Field by field: the bytes between fields are undefined.
         fields = [[each[name] for name in here.dtype.names] for each in (here, there)]
         return _sequences(fields[0], fields[1], path, memo)
     if here.dtype.kind not in _PLAIN_KINDS or here.dtype.hasobject:
@@ -275,7 +275,7 @@ def _frames(here: Any, there: Any, path: str, memo: dict) -> str | None:
 
 
 def _pandas(data: Any) -> list[Any]:
-    """What a frame or series of pandas holds, but not what it has cached."""
+    """The contents of a pandas frame or series, without its caches."""
     if isinstance(data, pd.Series):
         values = data.array
         plain = isinstance(values, NumpyExtensionArray)

@@ -1,9 +1,9 @@
 """Replay: an exact check of a privacy argument on one pair of neighbouring data sets.
 
 A run on one data set gets made-up outputs (a tape) in place of noisy ones; the run on the neighbour
-gets the same outputs. If both make the same calls and release the same, the log ratio of the
-probabilities of that release is a sum over the calls, and the term of a call follows from the
-change of its exact values. Nothing is estimated from samples.
+gets the same outputs. If both make the same calls and release the same results, the log ratio of
+the probabilities of that release is a sum over the calls, and the term of a call is computed from
+the change of its exact values. Nothing is estimated from samples.
 """
 
 from __future__ import annotations
@@ -209,11 +209,11 @@ def replay(
 
     A replay trusts that mechanisms draw from the distribution that they state, and shows nothing
     about pairs and outputs that were not tried. `audit` needs no such trust, but misses rare
-    events. Every run gets a copy of its data set; what it returns, prints, warns of, logs or raises
-    is compared. Not compared are running time, files, and what is kept outside the result and its
-    class: a cache that outlives a run can hand the second run what the first one has read. A seed
-    given as ``random_state`` is not used, and not held against an estimator. Made-up outputs are
-    not private, so use artificial data.
+    events. Every run gets a copy of its data set; everything that it returns, prints, logs or
+    raises, and its warnings, are compared. Running time, files, and data kept outside the result
+    and its class are not compared: a cache that outlives a run can pass to the second run what the
+    first one has read. A seed given as ``random_state`` is not used, and does not convict an
+    estimator. Made-up outputs are not private, so use artificial data.
 
     Examples
     --------
@@ -302,7 +302,7 @@ class _Tally:
         self.n_errors += "error" in seen
         self.differs = self.differs or first_difference(seen, other)
         loss = getattr(seen.get("result"), "privacy_loss_", None)
-        # A person may move scores as far as all the rows that count.
+        # A person may change scores as much as all rows that are kept together.
         most = getattr(loss, "max_contributions", None) or 1
         self.violations.update((text, None) for times, text in follower.excesses if times > most)
         if follower.loss > self.worst:
@@ -350,7 +350,7 @@ def _name(factory: Any) -> str:
 
 
 def _declared(factory: Any) -> float:
-    """The claim where no run has finished: what the estimator says of itself."""
+    """The claim if no run has finished, taken from the estimator."""
     if hasattr(factory, "epsilon"):
         return float(as_epsilon(factory.epsilon))
     raise ValueError(
@@ -364,7 +364,7 @@ def _is_estimator(item: Any) -> bool:
 
 
 def _runner(factory: Any) -> Callable[[Any, Tape], Any]:
-    """A function from data and tape to what is released, or to the divergence that ended it."""
+    """A function from data and tape to the released result, or to the divergence."""
     if not _is_estimator(factory) and not callable(factory):
         raise TypeError(
             "The first argument must be an estimator, a function that makes one, or a function of "
@@ -393,7 +393,7 @@ def _runner(factory: Any) -> Callable[[Any, Tape], Any]:
 
 
 def _recorded(act: Callable[[], Any], made: list[Any], tape: Tape) -> Any:
-    """Everything that a run lets out, or the divergence that ended it.
+    """Everything that a run outputs, or the divergence that ended it.
 
     ``made`` holds the estimators that the run has made, also if it raises.
     """
@@ -415,13 +415,13 @@ def _recorded(act: Callable[[], Any], made: list[Any], tape: Tape) -> Any:
             return divergence
         except Exception as error:
             outcome = {"error": (type(error), str(error)), "raised": raised(error)}
-            # Whoever caught it still has the estimator.
+            # A handler of the exception still has the estimator.
             outcome["left behind"] = [vars(each) for each in made]
         else:
             outcome = released(result)
     messages = [(each.category, str(each.message)) for each in warned]
     outcome |= {"printed": printed.getvalue(), "warnings": messages, "logged": logged.lines}
-    # Compared last: what a later run has changed is still there, though not every attribute.
+    # Compared last: changes by a later run are still visible, though not in every attribute.
     outcome["when it was released"] = independent(outcome)
     return outcome
 

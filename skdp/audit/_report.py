@@ -31,7 +31,7 @@ def write_audits(folder: Path, results: list[AuditResult], false_alarm: float) -
         "claimed": [f"{result.epsilon:g}" for result in results],
         "lower bound": [f"{result.epsilon_lower_bound:.4f}" for result in results],
         "reachable": [f"{result.reachable:.2f}" for result in results],
-        "trials a side": [f"{result.n_trials:,}" for result in results],
+        "trials per side": [f"{result.n_trials:,}" for result in results],
         "verdict": [result.verdict for result in results],
         "event": [str(result.event) for result in results],
     }

@@ -1,4 +1,4 @@
-"""What the results of an audit and of a replay have in common."""
+"""The common base of audit and replay results."""
 
 from __future__ import annotations
 

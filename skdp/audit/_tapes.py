@@ -1,7 +1,7 @@
-"""Tapes: they answer mechanisms in place of noise, and count what the answers cost.
+"""Tapes: they answer mechanisms in place of noise, and add up the privacy loss of the answers.
 
 The first run is recorded with outputs that are made up; the second gets the same outputs. Records
-that are in both data sets get the same coins in both runs.
+that are in both data sets get the same random numbers in both runs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ._released import first_difference
 
 __all__ = ["OUTPUTS", "Alignment", "Diverged", "Follower", "Recorder"]
 
-#: How a tape makes up outputs: noise of so many times the usual scale, with both signs, or only
+#: How a tape makes up outputs: noise of this many times the usual scale, with both signs, or only
 #: below or above the true values; or zeros.
 OUTPUTS = {
     "exact": (0, "both"),
@@ -49,7 +49,7 @@ _SEAMS = tuple(f"{_PACKAGE}.{name}" for name in ("_random", "mechanisms", "audit
 
 
 class Diverged(BaseException):
-    """Ends a run that does not follow the tape; no handler of the estimator may stop it."""
+    """Ends a run that does not follow the tape; not caught by handlers of the estimator."""
 
 
 # --- records and their coins
@@ -98,7 +98,7 @@ def _coin(seed: bytes, *tokens: bytes) -> int:
 
 
 def _occurrences(tokens: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Each token with how often it has come before."""
+    """Each token with the number of its earlier occurrences."""
     seen: Counter[bytes] = Counter()
     for token in tokens:
         yield token, seen[token].to_bytes(8, "little")
@@ -110,7 +110,7 @@ def _occurrences(tokens: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
 
 @dataclass
 class _Entry:
-    """A call on a tape: what is equal on neighbours, the exact values, and what was answered."""
+    """A call on a tape: the part that is equal on neighbours, the exact values, and the answer."""
 
     mechanism: str
     shape: tuple[int, ...]
@@ -197,7 +197,7 @@ class _Tape(Tape):
 
 
 def _owned(rows: list[bytes], owners: NDArray[Any]) -> Iterator[tuple[bytes, ...]]:
-    """What identifies a record of a person: all records of the person, and its place among them."""
+    """Identity of a record of a person: all records of the person, and its position among them."""
     belongings: dict[int, list[bytes]] = defaultdict(list)
     for row, owner in zip(rows, owners.tolist(), strict=True):
         belongings[owner].append(row)
@@ -254,7 +254,7 @@ class Recorder(_Tape):
 
 
 class Follower(_Tape):
-    """Answers the second run as the first, and adds up what the change of the values costs."""
+    """Answers the second run like the first, and adds up the loss from the change of the values."""
 
     def __init__(self, seed: int, calls: list[_Entry], alignment: Alignment) -> None:
         super().__init__(seed, alignment, 1)
@@ -347,7 +347,7 @@ class Follower(_Tape):
 
     @property
     def loss(self) -> float:
-        """Of the whole run, in the worse direction."""
+        """Loss of the whole run, in the worse direction."""
         total = sum(self._bound.values()) + abs(sum(self._signed.values()))
         return total + sum(_stream_loss(chunks) for chunks in self._stream.values())
 
@@ -362,7 +362,7 @@ class Follower(_Tape):
 
 
 def _change(here: IntArray, there: IntArray) -> NDArray[Any]:
-    """By how much values change, exactly: as Python integers where 64 bits may not do."""
+    """Exact changes of values, as Python integers if 64 bits may not be enough."""
     extremes = [int(f(each)) for f in (np.min, np.max) for each in (here, there) if each.size]
     if any(abs(each) > 2**60 for each in extremes):
         return there.astype(object) - here.astype(object)
@@ -408,15 +408,16 @@ _OUTPUTS: dict[str, Callable[[IntArray, tuple[Any, ...]], Any]] = {
 }
 
 
-# --- what a call costs
+# --- the loss of a call
 
 
 def _log_side(values: IntArray, threshold: int, rate: float, above: BoolArray) -> FloatArray:
     """Log probability of the side of each value + discrete Laplace noise that was answered.
 
-    With r = exp(-rate): P(noise > m) is r**(m + 1) / (1 + r) for m >= 0, and the law is symmetric.
+    With r = exp(-rate): P(noise > m) is r**(m + 1) / (1 + r) for m >= 0, and the distribution is
+    symmetric.
     """
-    # Far beyond the values, which are clamped, a threshold is as good as any other.
+    # Values are clamped, so all thresholds far beyond them are equivalent.
     margin = max(-(2**61), min(threshold, 2**61)) - values.astype(np.int64)
     # P(noise > margin), or P(noise <= margin) = P(noise > -margin - 1).
     margin = np.where(above, margin, -margin - 1)
@@ -435,7 +436,7 @@ class _Comparisons:
 
 
 def _stream_loss(chunks: list[_Comparisons]) -> float:
-    """What the answers of one sparse vector cost, by the argument beside `SparseVector`."""
+    """Loss of the answers of one sparse vector, by the argument beside `SparseVector`."""
     change = np.concatenate([chunk.change for chunk in chunks]).astype(np.float64)
     positive = np.concatenate([chunk.positive for chunk in chunks])
     query_rate, _, threshold_rate, _, _, one_sided, refreshing, _ = chunks[0].public
@@ -461,7 +462,7 @@ def _run_loss(
     """Cheapest shift of the threshold's noise that keeps all answers, and those of the positives.
 
     A shift of s keeps negatives negative if no margin rises by more than s; a positive then needs
-    its own noise shifted by s less its change. One-sided noise can only be shifted upward.
+    its own noise shifted by s minus its change. One-sided noise can only be shifted upward.
     """
     if not change.size:
         return 0.0

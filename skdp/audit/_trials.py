@@ -1,4 +1,4 @@
-"""Running a mechanism many times, and flattening whatever it returns to codes and numbers."""
+"""Running a mechanism many times, and flattening its outputs to codes and numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SEEDED = (
     "or from one generator that goes on between the trials."
 )
 _PLAIN = (bool, int, float, np.number, np.bool_)
-_PROBE = 32  # trials that tell a seeded, failing or misdeclared mechanism before the long run
+_PROBE = 32  # trials that detect a seeded, failing or misdeclared mechanism before the long run
 
 
 class ConstantOutputError(ValueError):
@@ -42,7 +42,7 @@ class Raised(NamedTuple):
 
 
 class Vocabulary:
-    """Numbers the structures (everything about an output but its numbers) as they appear."""
+    """Numbers the structures (everything about an output except its numbers) as they appear."""
 
     def __init__(self) -> None:
         self.codes: dict[Hashable, int] = {}
@@ -81,7 +81,7 @@ class Outputs:
         return Outputs(self.structure[rows], self.numbers[rows], self.raw[rows])
 
     def column(self, j: int) -> NDArray[Any]:
-        """Column ``j`` of the numbers; NaN throughout if no output of this batch is so long."""
+        """Column ``j`` of the numbers; all NaN if no output of this batch is long enough."""
         if j < self.numbers.shape[1]:
             return self.numbers[:, j]
         return np.full(len(self), np.nan)
@@ -159,7 +159,7 @@ def _as_matrix(raw: Any) -> NDArray[Any] | None:
 
 
 def _structure(output: Any, leaves: list[float]) -> Hashable:
-    """Everything about ``output`` but its numbers, which are appended to ``leaves``."""
+    """Everything about ``output`` except its numbers, which are appended to ``leaves``."""
     if isinstance(output, Raised):
         return output
     if isinstance(output, numbers.Real | np.bool_):
@@ -194,7 +194,7 @@ def _structure(output: Any, leaves: list[float]) -> Hashable:
 
 
 class Trials:
-    """Runs a mechanism, or fits an estimator, again and again.
+    """Runs a mechanism, or fits an estimator, repeatedly.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ class Trials:
     batch_size : int
         Largest number of trials run at once.
     verbose : int
-        Progress to standard error.
+        Whether to print progress to standard error.
     """
 
     def __init__(
@@ -225,7 +225,7 @@ class Trials:
         if hasattr(mechanism, "fit") and not inspect.isclass(mechanism):
             if vectorised:
                 raise ValueError(
-                    "An estimator is fitted once a trial: vectorised=True is not for it."
+                    "An estimator is fitted once per trial and cannot be used with vectorised=True."
                 )
             self.run: Any = _Fit(mechanism, features)
         elif callable(mechanism) and not inspect.isclass(mechanism):
@@ -291,14 +291,14 @@ class Trials:
         progress = _Progress(n, side, self.verbose)
         jobs = max(1, self.n_jobs)
         # Short rounds while the speed of a trial is unknown, then rounds of some seconds. With
-        # several jobs the first round is long enough to see that they repeat each other.
+        # several jobs the first round is long enough to detect jobs that repeat each other.
         size, done = min(n, 8 if jobs == 1 else _PROBE * jobs), 0
         with Parallel(n_jobs=jobs) as pool:
             while done < n:
                 size = min(size, n - done)
                 start = time.perf_counter()
                 shares = np.diff(np.linspace(0, size, jobs + 1).astype(int)).tolist()
-                # Each job draws from its own process's entropy; the data travel, never a seed.
+                # Each job draws from its own process's entropy; data are sent to it, never a seed.
                 chunks = pool(delayed(_repeat)(self.run, data, share) for share in shares if share)
                 raw = [row for chunk in chunks for row in chunk]
                 outputs = flatten(raw, self.vocabulary)
@@ -407,12 +407,12 @@ class _Fit:
                 "features=lambda est: est.cluster_centers_.ravel()."
             )
         params = estimator.get_params(deep=True)
-        # A nested seed may be one of post-processing; a nested seed of noise warns in the fit.
+        # A nested seed may belong to post-processing; a nested seed of noise warns in the fit.
         if params.get("random_state") is not None:
             raise ValueError(
                 SEEDED.format(what=f"The estimator has random_state={params['random_state']!r}.")
             )
-        # The trials are no releases: they must not charge the ledger of a real data set.
+        # Trials are not releases: they must not charge the ledger of a real data set.
         ledgers = {name: None for name in params if name.split("__")[-1] == "ledger"}
         self.estimator = clone(estimator).set_params(**ledgers)
         self.features = features
@@ -450,7 +450,8 @@ class _Progress:
     def __call__(self, done: int) -> None:
         now = time.perf_counter()
         if self.start is None:
-            # The first batch pays for imports and new processes: it says nothing of the rest.
+            # The first batch includes imports and new processes, so its speed is not
+            # representative.
             self.start = (now, done)
         elif self.verbose and now - self.last > 2 and done < self.total:
             self.last = now

@@ -1,11 +1,11 @@
-"""Readings of how a number is written, not how large it is: divisibility and bits of floats.
+"""Readings of the representation of a number, not its size: divisibility and bits of floats.
 
-Noise of any scale hides where a number lies. It does not hide on which lattice it lies: a noisy
-sum divided by the exact number of records is a multiple of 1/N, and a float ``value + noise``
-reaches only those doubles that rounding leaves for this value. The readings here look at that.
-Which lattices and which formulas to try is learned on a first part of the trials and from the
-sizes and values of the two data sets; only readings whose codes differ between the sides there
-join the search. Like every reading they are measured on trials that had no part in this.
+Noise of any scale hides the size of a number. It does not hide the lattice on which it lies: a
+noisy sum divided by the exact number of records is a multiple of 1/N, and a float ``value + noise``
+reaches only some doubles, which depend on this value. The readings here test for that. The lattices
+and formulas to try are learned from a first part of the trials and from the sizes and values of the
+two data sets; only readings whose codes differ between the sides there are added to the search.
+Like all readings, they are measured on separate trials.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from ._trials import Outputs
 __all__ = ["anchors", "recurrences", "written_readings"]
 
 
-_ROWS = 10_000  # trials of a side that decide which readings join
-_SAMPLE = 128  # numbers of a side from which lattices are learned
-_NUMBERS = 8  # numbers of one output that are looked at in this way
+_ROWS = 10_000  # trials on each side that decide which readings are added
+_SAMPLE = 128  # numbers on each side from which lattices are learned
+_NUMBERS = 8  # numbers of one output that are examined in this way
 _LOOKED_UP = 2  # numbers of one output that are compared with all earlier ones
-_KEEP = 6  # readings that join, at most
-_CHANCE = 1e-4  # p-value from which on a reading joins
-_FEW = 512  # up to this many values have a bin each: nothing more can show
+_KEEP = 6  # largest number of readings that are added
+_CHANCE = 1e-4  # largest p-value of a reading that is added
+_FEW = 512  # up to this many values have a bin each, so that nothing is lost
 _MODULI = (16, 9, 5, 7, 11, 13)
-_EXACT = 2.0**53  # from here on doubles skip integers
+_EXACT = 2.0**53  # above this, doubles skip integers
 
 
 def anchors(*datasets: Any) -> list[float]:
@@ -104,7 +104,7 @@ class _Marks(_Reading):
 
 
 class _Residue(_Reading):
-    """The class of a number modulo ``modulus`` times ``pitch``; one class more for the others."""
+    """Class of a number modulo ``modulus`` times ``pitch``; other numbers have a separate class."""
 
     def __init__(self, column: Any, pitch: tuple[int, int], modulus: int) -> None:
         super().__init__(column)
@@ -122,7 +122,7 @@ class _Residue(_Reading):
     def spell(self, code: int) -> str:
         unit = _ratio_text(self.pitch)
         if code == self.modulus:
-            return f"is no multiple of {unit}"
+            return f"is not a multiple of {unit}"
         if self.pitch == (1, 1):
             return f"= {code} modulo {self.modulus}"
         return f"is {code} modulo {self.modulus} in units of {unit}"
@@ -162,8 +162,8 @@ class _LastBits(_Reading):
 class _Seen(_Reading):
     """Whether the very same number occurred before, on which of the sides.
 
-    Doubles of a good generator hardly ever recur; those made from 24 or 32 random bits do, and
-    then only those that can be reached from the value at hand.
+    Doubles of a good generator hardly ever recur; those made from 24 or 32 random bits do, and only
+    those that can be reached from the given value.
     """
 
     size = 4
@@ -224,7 +224,7 @@ def written_readings(
 
 
 def recurrences(ranking: tuple[Outputs, ...], columns: Sequence[Any]) -> list[Any]:
-    """Readings that look numbers up among those of ``ranking``, where these recur at all."""
+    """Readings that look numbers up among those of ``ranking``, if any of these recur."""
     readings = []
     for column in columns[:_LOOKED_UP]:
         here, there = (side[np.isfinite(side)] for side in map(column, ranking))
@@ -237,11 +237,11 @@ def recurrences(ranking: tuple[Outputs, ...], columns: Sequence[Any]) -> list[An
 
 
 def _chance(codes: IntArray, size: int, bins: IntArray, side: IntArray) -> float:
-    """p-value of the chi-squared test that, in each bin, the codes say nothing of the side."""
+    """p-value of the chi-squared test that, in each bin, codes are independent of the side."""
     width = int(bins.max()) + 1
     cells = ((side * width) + bins) * size + codes
     seen = np.bincount(cells, minlength=2 * width * size).reshape(2, width, size)
-    # Rare codes of a bin count together.
+    # Rare codes of a bin are merged.
     rare = seen.sum(axis=0) < 20
     seen = np.dstack([np.where(rare, 0, seen), np.where(rare, seen, 0).sum(axis=2)])
     share = seen.sum(axis=2) / np.maximum(seen.sum(axis=(0, 2)), 1)
@@ -302,7 +302,7 @@ def _pitches(values: NDArray[Any]) -> list[tuple[int, int]]:
     known = [ratio for ratio in ratios if ratio is not None]
     if len(known) < 0.5 * len(ratios) or len(known) < 8:
         return []
-    # A multiple of 1/N in lowest terms has a divisor of N below the line.
+    # A multiple of 1/N in lowest terms has a divisor of N as its denominator.
     below = [q for q, _ in Counter(q for _, q in known).most_common(3)]
     common = math.lcm(*below)
     if common < 10**9:
@@ -321,10 +321,10 @@ def _reduced(p: int, q: int) -> tuple[int, int]:
 
 
 def _simplest(value: float) -> tuple[int, int] | None:
-    """The fraction with the least denominator that rounds to ``value``; None if it is no accident.
+    """The fraction with the least denominator that rounds to ``value``; None if that may be chance.
 
-    Every number is near a fraction whose denominator is large: one counts only while the next
-    of the same size would be far off.
+    Every number is near some fraction with a large denominator. A fraction is accepted only if the
+    next one of the same size is far away.
     """
     if isinstance(value, int):
         return value, 1
@@ -357,7 +357,7 @@ def _of_bits(column: Any, sides: Sequence[NDArray[Any]], numbers: Sequence[float
         *(_LastBits(column, shift, width) for width in (1, 8)),
     ]
     if shift > 0 and both.dtype == float:
-        # Not of full precision: no sum or quotient of doubles that was rounded to them.
+        # Not of full precision, so not a rounded sum or quotient of doubles.
         return readings
     divisors = dict.fromkeys([*(abs(v) for v in numbers), 3.0, 5.0, 7.0, 10.0])
     for c in divisors:
@@ -378,7 +378,7 @@ def _of_laplace(column: Any, sides: Sequence[NDArray[Any]], numbers: Sequence[fl
         return []
     locations = [*numbers, 0.0]
     if spread < 0.1 * math.sqrt(len(sides[0])):
-        # The integers that the medians cannot tell apart.
+        # The integers that the medians cannot distinguish.
         locations += [float(round(c) + i) for c in centre for i in (0, 1, -1)]
     forms = [(_rounded(spread, digits), True) for digits in (1, 2)]
     forms += [(_rounded(1 / spread, digits), False) for digits in (1, 2)]
@@ -427,7 +427,8 @@ def _reachable(x: NDArray[Any], location: float, scale: float, times: bool) -> B
     return found
 
 
-# That of the C library, as generators use it; some versions of NumPy's are off in the last bit.
+# The logarithm of the C library, which generators use; some versions of NumPy's differ in the last
+# bit.
 _log = np.vectorize(math.log, otypes=[float])
 
 

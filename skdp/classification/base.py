@@ -83,7 +83,7 @@ class GridRelease(PrivateEstimator):
             self._contributions(loss, source, rows, domain),
             together=(len(names),) if self._projects else None,
         )
-        # A missing label is none of the classes.
+        # A missing label belongs to no class.
         table = table.recode(len(names), np.append(class_of, -1)[: domain[target].size])
         predictors = [domain[name] for name in names]
         n_records, axes, groups, labels = self._choose(table, predictors, noise, source)
@@ -114,7 +114,7 @@ class GridRelease(PrivateEstimator):
         return self
 
     def _match(self, read, y):
-        """Put rows and labels under the columns of the domain; checks the schema only."""
+        """Match rows and labels to the columns of the domain; checks the schema only."""
         unit = self._unit()
         domain, target = declare_label(
             self.domain, without_unit(read, unit), self.target, self.classes
@@ -218,7 +218,7 @@ class GridRelease(PrivateEstimator):
         return build_frame(columns, like=self._library), y_resampled
 
     def _stand_in(self, domain, library):
-        """Pretend to be fitted, to a public grid, so that a model can be tried out."""
+        """Act as if fitted to a public grid, so that a model can be tried before the charge."""
         self._library = library
         self.domain_ = domain
         self.target_ = self.target
@@ -302,11 +302,11 @@ class GridRelease(PrivateEstimator):
 
 
 def _predictors(domain, target):
-    """Columns of the domain but the label."""
+    """All columns of the domain except the label."""
     names = [name for name in domain.names if name != target]
     if not names:
         raise DomainError(
-            f"The domain has no column but the label {target!r}. Declare at least one predictor."
+            f"The domain has no column except the label {target!r}. Declare at least one predictor."
         )
     return names
 

@@ -12,8 +12,8 @@ __all__ = ["DiffGenTransformer"]
 class DiffGenTransformer(GridTransformer):
     """Publish data for classification by private top-down specialisation (DiffGen).
 
-    Starting from one cell, ``n_specializations`` times a node of a predictor's taxonomy is selected
-    privately and replaced by its children. The counts of the resulting grid are released.
+    Starting from one cell, a node of a predictor's taxonomy is selected privately and replaced by
+    its children, ``n_specializations`` times. The counts of the resulting grid are released.
 
     Parameters
     ----------
@@ -36,9 +36,10 @@ class DiffGenTransformer(GridTransformer):
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
-        Charged before any value is read.
+        Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
-        None draws from the operating system. An int is for experiments only.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Attributes
     ----------

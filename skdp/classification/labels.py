@@ -1,4 +1,4 @@
-"""The label of a classification task: what is declared of it, and rows without its column."""
+"""The label of a classification task: its declared values, and rows without its column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PrivPfC: one grid, selected among many candidates for the noise that its counts will get."""
+"""PrivPfC: one grid, selected among many for how well it classifies under noise."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
     """Publish data for classification: one privately selected grid with noisy counts (PrivPfC).
 
     A grid groups the values of a few predictors (halves, quarters, levels of a taxonomy) and
-    ignores the others. From up to ``max_grids`` candidates a single private selection takes one
+    ignores the others. A single private selection among up to ``max_grids`` candidates takes one
     whose histogram classifies well *with the noise that its counts will have*. Then the counts of
     all cells and labels are released. Classifiers trained on them are post-processing.
 
@@ -94,7 +94,8 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
         The public list of labels, where the domain has no column for the label. Giving both this
         and ``target`` is an error.
     max_grids : int, default=10_000
-        Largest number of candidates of one selection. The grid of one cell is always a candidate.
+        Largest number of candidates of one selection. The grid with a single cell is always a
+        candidate.
     selection : {"auto", "paper"}, default="auto"
         "auto" draws candidates regardless of the order of columns, selects by a noisy maximum
         with the exact range of an integer quality, and with enough data selects again among the
@@ -110,10 +111,10 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
-        Charged before any value is read.
+        Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
-        None draws from the operating system. An int is for experiments only: the release is
-        then marked "seeded: no guarantee".
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: the release is then marked "seeded: no guarantee".
 
     Attributes
     ----------
@@ -199,7 +200,7 @@ class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
     In each cell of the grid of :class:`PrivPfCTransformer` it predicts the label with the largest
     noisy count. In cells with few records noise would decide; therefore pseudo-counts are added
     that follow an additive (logistic) model trained on the same release, of about the size of the
-    noise. With ``selection="paper"`` the counts decide alone.
+    noise. With ``selection="paper"`` the counts alone decide.
 
     Parameters
     ----------

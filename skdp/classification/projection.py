@@ -13,9 +13,9 @@ __all__ = ["ProjectedHistogramTransformer"]
 class ProjectedHistogramTransformer(GridTransformer):
     """Publish data for classification by projecting on few predictors (PPH).
 
-    Predictors are selected privately one after the other: each time the one that, with those
-    already selected, best separates records of different labels. The histogram over the selected
-    predictors is released, with categories as they are and numbers in equal bins.
+    Predictors are selected privately, one after the other: each time the one that best separates
+    records of different labels when combined with those already selected. The histogram over the
+    selected predictors is released, with categories as they are and numbers in equal bins.
 
     Parameters
     ----------
@@ -38,9 +38,10 @@ class ProjectedHistogramTransformer(GridTransformer):
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
-        Charged before any value is read.
+        Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
-        None draws from the operating system. An int is for experiments only.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Attributes
     ----------
@@ -66,10 +67,10 @@ class ProjectedHistogramTransformer(GridTransformer):
     -----
     *Neighbours* add or remove one record. *Public*: domain, parameters. *Released*: the noisy
     number of records, the predictors, noisy counts. *Cost*: the selections share "grid" evenly;
-    "total" and "counts" are composed with it. In the paper's score, the number of pairs of records
-    that a projection does not separate, one record changes up to as many pairs as there are
-    records, and that number is itself private. Here the pairs of a cell are counted relative to
-    its size; that score changes by less than 1.
+    "total" and "counts" are composed with it. The paper's score is the number of pairs of records
+    that a projection does not separate. One record changes it by up to the number of records, which
+    is itself private. Here the pairs of a cell are counted relative to its size; that score changes
+    by less than 1.
 
     References
     ----------
@@ -90,7 +91,7 @@ class ProjectedHistogramTransformer(GridTransformer):
     (4, 2)
     """
 
-    # Every predictor takes part in every score.
+    # Every score uses all predictors.
     _projects = False
 
     def __init__(

@@ -25,8 +25,8 @@ from ..rows import Frame, as_frame, select_columns
 
 __all__ = ["TrainedOnRelease"]
 
-# Rows of the public domain that an estimator is tried on before the charge: the least number, the
-# number for each label, and the greatest. The second line is for estimators that need many.
+# Number of public rows on which an estimator is tried before the charge: the least, the number for
+# each label, and the most. The second line is for estimators that need many.
 _TRIALS = ((64, 10, 2_000), (2_000, 20, 20_000))
 
 
@@ -45,7 +45,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         raise NotImplementedError
 
     def _check_label(self, attribute: Attribute, target: str) -> None:
-        """Refuse a declared label that the task does not fit."""
+        """Refuse a declared label that does not fit the task."""
         raise NotImplementedError
 
     def _train(
@@ -95,7 +95,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         try:
             release.fit(X, y)
         finally:
-            # Also where a warning of the fit is made an error: the release was paid for.
+            # Kept even if a warning of the fit is turned into an error: the release was paid for.
             if hasattr(release, "privacy_loss_"):
                 self._keep(release)
         validate_data(self, X, skip_check_array=True)
@@ -238,8 +238,8 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
     def _privacy_steps(self, name: str, rows: Rows) -> list[Step]:
         # Only the release reads the true rows; what is trained reads only the release.
         made = getattr(self, "synthesizer_", None)
-        # The seed is left out when a fitted model is stored, but that there was one is kept. And a
-        # domain that was declared after the fit does not undo what was released before.
+        # When a fitted model is stored, its seed is left out, but the fact that there was one is
+        # kept. A domain that is declared after the fit does not undo what was released before.
         flawed = made is not None and (
             made.privacy_loss_.seeded or is_inferred(getattr(made, "domain_", None))
         )

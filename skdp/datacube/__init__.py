@@ -3,14 +3,14 @@
 ==============  ===================================================================================
 ``plan``        `CubePlan`: which cuboids are measured, and how accurate each cuboid will be
 ``sources``     the search for the cuboids to measure
-``cube``        `DataCube`: parameters, ``fit`` and the questions
+``cube``        `DataCube`: parameters, ``fit`` and queries
 ``sums``        exact sums of a bounded column, in integers
 ``tables``      answers from released tables: slices, groups, cross tables
 ``files``       what ``save`` writes and ``load`` reads
-``names``       dimensions as users name them
+``names``       names of dimensions, and sets of them
 ==============  ===================================================================================
 
-After B. Ding, M. Winslett, J. Han, Z. Li, "Differentially Private Data Cubes: Optimizing Noise
+Based on B. Ding, M. Winslett, J. Han, Z. Li, "Differentially Private Data Cubes: Optimizing Noise
 Sources and Consistency" (SIGMOD 2011): BMax is ``strategy="bmax"``, PMost ``strategy="pmost"``.
 The computations are in `skdp.kernels.cuboids`.
 """

@@ -42,10 +42,10 @@ class DataCube(PrivateEstimator, TupleKeys):
         columns of an array.
     dimensions : sequence of str, default=None
         Columns of the domain that span the cube, at most 12 unless ``max_order`` is small. By
-        default all but ``value``. Other columns are not read.
+        default all except ``value``. Other columns are not read.
     max_order : int, default=None
-        Publish cuboids of at most this many dimensions; by default all. A small value makes cubes
-        possible whose table over all dimensions does not fit into memory.
+        Publish cuboids of at most this many dimensions; by default all. A small value allows cubes
+        whose table over all dimensions does not fit into memory.
     strategy : {"bmax", "pmost", "all", "base", "optimized"}, CubePlan or mapping, default="bmax"
         How the sources are chosen. "all" measures every published cuboid, "base" the table over
         all dimensions. "bmax" finds a few sources with equal budgets that keep the largest (or
@@ -74,7 +74,7 @@ class DataCube(PrivateEstimator, TupleKeys):
         Bound on the cell variance, for ``strategy="pmost"`` only.
     weights : mapping of tuple of str to float, default=None
         Weight of each cuboid for ``objective="mean"`` and for "pmost"; 1 for those not named. The
-        weights change the plan; every cuboid is published all the same.
+        weights change the plan only; every cuboid is still published.
     max_contributions : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``unit``. None: epsilon protects one row.
@@ -82,10 +82,10 @@ class DataCube(PrivateEstimator, TupleKeys):
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
-        Charged before any value is read.
+        Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
-        None draws from the operating system. An int is for experiments only: the release is
-        then marked "seeded: no guarantee".
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: the release is then marked "seeded: no guarantee".
     verbose : int, default=0
         Print the progress of planning to standard error.
 
@@ -195,7 +195,7 @@ class DataCube(PrivateEstimator, TupleKeys):
         if isinstance(self.domain, list | tuple):
             domain = Domain.for_array(self.domain, len(self.domain))
         elif self.domain is None or isinstance(self.domain, Domain | Mapping):
-            # Such a domain names its columns: no rows are looked at.
+            # Such a domain names its columns, so no rows are needed.
             domain = full_domain(self.domain, None)  # type: ignore[arg-type]
         else:
             raise DomainError(
@@ -277,7 +277,7 @@ class DataCube(PrivateEstimator, TupleKeys):
         self.sources_ = {plan._names(mask): table for mask, table in noisy.items()}
         self.tables_ = {plan._names(mask): table for mask, table in published.items()}
 
-    # -- questions
+    # -- queries
 
     def cuboid(self, dimensions=()):
         """One cuboid as a tidy table.
@@ -440,7 +440,7 @@ class DataCube(PrivateEstimator, TupleKeys):
         -------
         DataFrame
             ``cuboid``, a column for each dimension, ``count`` (or ``sum``), ``std_error``. All
-            but the last two are pandas categories, to save memory.
+            except the last two are pandas categories, to save memory.
 
         Raises
         ------
@@ -537,7 +537,7 @@ class DataCube(PrivateEstimator, TupleKeys):
         if self.dimensions is None:
             names = [name for name in domain.names if name != self.value]
             if not names:
-                raise DomainError(f"The domain has no column but value={self.value!r}.")
+                raise DomainError(f"The domain has no column except value={self.value!r}.")
             return domain.select(names)
         names = as_names(self.dimensions)
         if not names:

@@ -63,7 +63,7 @@ def read(path, make, max_bytes):
 
 
 def _cube(make, metadata, arrays):
-    """The fitted cube; anything raised here says that the file is damaged."""
+    """The fitted cube; any error raised here means that the file is damaged."""
     loss = loss_from_data(metadata["privacy"])
     plan = _plan(metadata, loss)
     noisy = {

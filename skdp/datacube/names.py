@@ -1,4 +1,4 @@
-"""Dimensions as users name them, and the bit masks that stand for sets of them."""
+"""Names of dimensions, and the bit masks that stand for sets of them."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ _MAX_SIMULATIONS = 100
 class CubePlan(TupleKeys):
     """What a `DataCube` measures and how accurate each cuboid will be: public, free, reusable.
 
-    Made by :meth:`DataCube.plan`. As ``strategy=`` of another cube over the same dimensions it is
-    used as it is, whatever the epsilon of that cube.
+    Made by :meth:`DataCube.plan`. Pass it as ``strategy=`` to another cube over the same dimensions
+    to use it unchanged, at any epsilon.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class CubePlan(TupleKeys):
 
     @property
     def _sensitivity(self):
-        """Most that one record changes a cell of a measured table, in integers."""
+        """Largest change by one record of a cell of a measured table, in integers."""
         return 1 if self._grid is None else self._grid.sensitivity
 
     @property
@@ -330,5 +330,5 @@ def as_order(max_order, domain):
     if max_order is None:
         return None
     order = as_integer(max_order, "max_order", 0)
-    # All cuboids are one case, however it is written.
+    # All values that publish every cuboid are treated alike.
     return None if order >= len(domain) else order

@@ -95,7 +95,7 @@ def _column_with_margin(name, attribute, shapes, margin):
     """One dimension over several cuboids; ``margin`` where a cuboid does not have it."""
     values = list(values_of(attribute, np.arange(attribute.n_values)))
     if margin in values:
-        raise ValueError(f"margin={margin!r} is a value of {name!r}; choose a text that is none.")
+        raise ValueError(f"margin={margin!r} is a value of {name!r}; choose a different text.")
     # Categories are the margin, then the values; -1 is a missing value.
     codes = np.arange(1, attribute.size + 1, dtype=np.int32)
     if attribute.nullable:
@@ -110,12 +110,12 @@ def _column_with_margin(name, attribute, shapes, margin):
     return pd.Categorical.from_codes(np.concatenate(parts), categories=categories)
 
 
-# --- the answer to one question -------------------------------------------------------------------
+# --- the answer to one query ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Axis:
-    """What a question does with one dimension of the cuboid that answers it.
+    """How a query uses one dimension of the cuboid that answers it.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class _Axis:
     size : int
         Number of codes.
     values : pandas array or None
-        Values along this axis of the answer; None where the question sums over it.
+        Values along this axis of the answer; None where the query sums over it.
     matrix : ndarray of shape (n_values, size) or None
         Weight of each code in each value of the answer; None if the codes stay as they are.
     """

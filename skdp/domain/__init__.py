@@ -1,4 +1,4 @@
-"""Domain: what is publicly known of a table, and the map between its rows and integer codes.
+"""Domain: what is publicly known about a table, and the map between its rows and integer codes.
 
 A domain is declared, never read from private rows. It says which columns exist, which values
 they can have and which code each value gets. Values never raise: a number outside its range is

@@ -49,7 +49,7 @@ class Attribute:
     """
 
     nullable: bool
-    # Of the class, so that attributes that were pickled before there was a mark have one.
+    # A class attribute, so that attributes pickled by earlier versions have it too.
     inferred: bool = False
 
     def _marked(self) -> Any:
@@ -115,7 +115,7 @@ class Attribute:
     def levels(self) -> tuple[Level, ...]:
         """Generalisations from coarsest (everything in one group) to finest (each code alone).
 
-        Below the top the missing cell is a group of its own, the last.
+        Below the top level, the missing cell is a separate group, the last.
         """
         tree, leaf_codes = self.hierarchy()
         own = self.labels()
@@ -145,17 +145,17 @@ class Attribute:
         ----------
         max_groups : int
         against_rest : bool, default=False
-            For 3 to 16 categories without order or taxonomy also each category against all
-            others, at the end.
+            Whether to add, at the end, each category against all others, for 3 to 16 categories
+            without order or taxonomy.
 
         Returns
         -------
         families : tuple of tuples of Level
-            For numbers halves, quarters, eighths and so on of the range; for 128 bins or more over
-            a range from about 0, or from below, also intervals that grow with the distance from 0.
-            For categories the levels of the declared taxonomy. Without one, every category
-            alone, and before it, where they are ordered or more than ten, halves, quarters and so
-            on of the list as declared.
+            For numbers: halves, quarters, eighths and so on of the range; with 128 bins or more
+            over a range that begins near 0 or below, also intervals that grow with the distance
+            from 0. For categories: the levels of the declared taxonomy. Without one, each category
+            alone, preceded by halves, quarters and so on of the list as declared if the categories
+            are ordered or more than ten.
         """
         families: list[tuple[Level, ...]] = []
         seen: set[bytes] = set()

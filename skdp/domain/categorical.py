@@ -28,8 +28,8 @@ from .values import (
 
 __all__ = ["Categorical"]
 
-# Up to this many categories without order or taxonomy are not halved, and up to that many each of
-# them is offered against the rest.
+# Without order or taxonomy, lists of at most this many categories are not halved, and lists of at
+# most `_MOST_AGAINST_REST` offer each category against the rest.
 _FEW_CATEGORIES = 10
 
 
@@ -67,7 +67,7 @@ class Categorical(Attribute):
     Raises
     ------
     DomainError
-        If categories are missing, repeated or of another type, ``other`` is none of them, or the
+        If categories are missing, repeated or of another type, ``other`` is not one of them, or the
         taxonomy does not fit.
 
     Examples
@@ -246,7 +246,7 @@ class Categorical(Attribute):
             return
         codes = np.arange(self.n_values, dtype=np.int64)
         if self.n_values <= _FEW_CATEGORIES and not self.ordered:
-            # Neighbours in a short list need have nothing in common.
+            # Neighbours in a short list may have nothing in common.
             yield [(codes, self._joined(codes))]
         else:
             yield [

@@ -44,7 +44,8 @@ class Domain:
         The columns in order. They decide columns, order and types of everything released.
     inferred : bool, default=False
         Whether the domain was read from data, as :meth:`infer` does: then nothing released over
-        it is private. It marks every attribute; an attribute that has the mark brings it along.
+        it is private. It marks every attribute; one inferred attribute makes the whole domain
+        inferred.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class Domain:
     shape : tuple of int
         Number of codes of each attribute.
     size : int
-        Number of cells, exact however large.
+        Number of cells, an exact integer of any size.
 
     Raises
     ------
@@ -94,7 +95,7 @@ class Domain:
         self._init(pairs, as_flag(inferred, "inferred"))
         if self.size == 1:
             raise DomainError(
-                "The domain has one cell in all: there is nothing to release but the number of "
+                "The domain has a single cell: there is nothing to release except the number of "
                 "records. Declare more than one value."
             )
 
@@ -125,7 +126,7 @@ class Domain:
         fields = {
             "names": names,
             "attributes": attributes,
-            # The mark lives on the attributes: whatever is built of them keeps it.
+            # The mark is stored on the attributes, so every domain built from them keeps it.
             "inferred": any(attribute.inferred for attribute in attributes),
             "_positions": {name: position for position, name in enumerate(names)},
         }
@@ -136,7 +137,7 @@ class Domain:
         raise AttributeError("A Domain cannot be changed; declare a new one.")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # A pickle from before attributes were marked has the mark on the whole only.
+        # Pickles of earlier versions have the mark on the domain only.
         marked = any(attribute.inferred for attribute in state["attributes"])
         pairs = list(zip(state["names"], state["attributes"], strict=True))
         self._init(pairs, state["inferred"] and not marked)
@@ -255,11 +256,11 @@ class Domain:
         ----------
         data : table or 2-D array
             Needs exactly the columns of the domain, in any order. Columns without names (of an
-            array) are taken by position, for the domain's columns that have no namesake.
+            array) are taken by position, for the columns of the domain that no name matches.
 
         Returns
         -------
-        frame : the columns, read but not looked at
+        frame : the columns, with values not yet looked at
             In the domain's order.
 
         Raises
@@ -351,7 +352,7 @@ class Domain:
         -------
         codes : ndarray of shape (n_rows, n_attributes), int32, Fortran order
         """
-        # Column by column is how codes are written here and read when they are counted.
+        # Codes are written column by column here, and read column by column when they are counted.
         codes = np.empty((frame.n_rows, len(self)), dtype=np.int32, order="F")
         for position, (name, attribute) in enumerate(self.items()):
             codes[:, position] = attribute.encode(frame.column(name))
@@ -380,7 +381,7 @@ class Domain:
         codes : array-like of shape (n, n_attributes), integers
             Every code in 0..size - 1 of its attribute.
         random_state : None, int or numpy.random.Generator
-            Source of the draws; they are no noise and protect nothing.
+            Source of the draws, which are not noise and protect nothing.
 
         Returns
         -------
@@ -547,7 +548,7 @@ class Domain:
 
 
 def _attribute_from_data(data: dict[str, Any]) -> tuple[str, Numeric | Categorical]:
-    """One attribute of a JSON domain; whatever is wrong with it raises."""
+    """One attribute of a JSON domain; raises if anything is wrong with it."""
     name, kind = data.pop("name"), data.pop("type")
     if kind == "numeric":
         return name, Numeric(data.pop("lower"), data.pop("upper"), **data)

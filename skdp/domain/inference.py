@@ -11,7 +11,7 @@ from .numeric import Numeric
 from .reading import Column
 from .values import MAX_INTEGER, as_int, is_missing, plain_category
 
-# Integers in a range up to this get one code each where a domain is inferred.
+# In an inferred domain, integers in a range of at most this size get one code each.
 _INFER_INTEGERS = 256
 
 
@@ -51,7 +51,7 @@ def _infer_numeric(values: FloatArray, name: str, bins: int) -> Numeric:
     n_bins = as_int(bins, "bins")
     if integers and 1 <= n_bins <= high - low and (high - low) * n_bins < MAX_INTEGER:
         return Numeric(low, high, n_bins, integer=True, nullable=missing)
-    # A constant gets a range above it: numbers need one.
+    # A constant column gets a range above its value, because numbers need a range.
     return Numeric(low, high if high > low else low + max(1.0, abs(low)), n_bins, nullable=missing)
 
 

@@ -23,7 +23,7 @@ __all__ = ["Numeric"]
 DEFAULT_BINS = 32
 
 
-# From this many bins on, intervals that grow with the distance from 0 are worth offering.
+# From this many bins on, intervals that grow with the distance from 0 are offered.
 _LOG_BINS = 128
 
 
@@ -221,7 +221,7 @@ class Numeric(Attribute):
         yield [self._spans(groups) for groups in halvings(codes, self.bins, limit)]
         if self.bins < _LOG_BINS or not (self.upper >= 0 and self.lower <= self.upper / 100):
             return
-        # In a finely cut range that reaches from about 0 (or below) far up, values often crowd
+        # In a finely divided range from about 0 (or below) to a large number, values often crowd
         # near 0: money, durations. Positions are on a scale that is linear within each octave of
         # the distance from 0 in bins: 0, 1, 2, 4, 8, ... bins away are equally far apart.
         zero = int(self._encode(np.zeros(1))[0])
@@ -326,7 +326,7 @@ def bin_positions(
     one_each: bool,
     divide: Callable[[Any, float], Any],
 ) -> Any:
-    """Where numbers lie in units of bins: the integer part is the code.
+    """Positions of numbers in units of bins: the integer part is the code.
 
     The one formula for arrays and for expressions of engines, which must agree bit for bit.
 

@@ -1,7 +1,7 @@
-"""What a domain asks of rows, and how it gets at them.
+"""The interface through which a domain reads rows.
 
-A domain knows schema only. Releases hold domains, and a release must not be able to reach rows: so
-the package for rows imports this one, never the other way round, and hands its reader over.
+A domain knows the schema only. Releases hold domains, and a release must not be able to reach rows.
+So the package for rows imports this one, never the other way round, and registers its reader here.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ _reader: Callable[[Any], Any] | None = None
 
 
 def provide_reader(reader: Callable[[Any], Any]) -> None:
-    """Set what reads containers of rows: once, by the package for rows, when it is imported."""
+    """Register the reader of row containers; `skdp.rows` calls this once, on import."""
     global _reader
     _reader = reader
 
 
 def read(data: Any) -> Any:
-    """The columns of a container, of which nothing but names and types has been looked at."""
+    """The columns of a container; only names and types have been looked at."""
     assert _reader is not None, "skdp.rows has not been imported"
     return _reader(data)

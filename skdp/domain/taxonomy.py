@@ -17,7 +17,7 @@ __all__ = ["Taxonomy"]
 
 @runtime_checkable
 class Spans(Protocol):
-    """Consecutive codes whose ranges have a text: :class:`Numeric`."""
+    """Consecutive codes with a text for each range, such as :class:`Numeric`."""
 
     @property
     def bins(self) -> int:
@@ -111,8 +111,8 @@ class Taxonomy:
         Parameters
         ----------
         edges : iterable of pairs
-            A label names one node. For trees in which a group is called like one of its leaves
-            see :meth:`from_tree`.
+            A label names one node. For trees in which a group has the same name as one of its
+            leaves see :meth:`from_tree`.
 
         Raises
         ------
@@ -156,8 +156,8 @@ class Taxonomy:
         ----------
         tree : mapping or sequence
             Keys of a mapping are groups, values what is below them: a mapping, a list (of leaves
-            or again of mappings), a single leaf, or None for a key that is itself a leaf. A
-            mapping with one key has it as root; otherwise a root labelled "Any" is put on top.
+            or again of mappings), a single leaf, or None for a key that is itself a leaf. The key
+            of a mapping with one key is the root; otherwise a root labelled "Any" is put on top.
 
         Raises
         ------
@@ -195,7 +195,7 @@ class Taxonomy:
     def dyadic(cls, codes: int | Spans) -> Taxonomy:
         """Binary tree over consecutive codes: groups of 1, 2, 4, ... codes.
 
-        All leaves have the same depth; where the number of codes is no power of two, the last
+        All leaves have the same depth; where the number of codes is not a power of two, the last
         group of a level is smaller.
 
         Parameters

@@ -35,7 +35,7 @@ Category: TypeAlias = str | int | bool | float
 MAX_BINS = 2**31 - 2
 
 
-# Integers up to here are exact in float64, which bins are computed in on every engine.
+# Integers up to this are exact in float64, in which every engine computes bins.
 MAX_INTEGER = 2**53
 
 
@@ -53,7 +53,7 @@ def plain_category(value: Any, what: str) -> Category:
         if math.isfinite(value):
             return float(value)
         raise DomainError(
-            f"{what} {value!r} is not finite. Missing values are no category: use nullable=True."
+            f"{what} {value!r} is not finite. A missing value is not a category: use nullable=True."
         )
     raise DomainError(
         f"{what} {value!r} has type {type(value).__name__}; categories must be str, int, float or "
@@ -119,7 +119,7 @@ def digits(value: float) -> str:
 
 
 def is_exact_float(value: Any) -> bool:
-    """Whether a number is a float64 without loss."""
+    """Whether float64 holds a number exactly."""
     try:
         return float(value) == value
     except OverflowError:

@@ -2,8 +2,8 @@
 
 A tree measures overlapping counts of the same records: each node counts what all its leaves hold.
 The noisy counts contradict each other, and resolving the contradictions by weighted least squares
-is free accuracy. Two passes over the tree do it exactly, in linear time, for any shape and any
-variances; the same passes give the variance of every estimate and of every sum of leaves.
+improves accuracy at no cost. Two passes over the tree do it exactly, in linear time, for any shape
+and any variances; the same passes give the variance of every estimate and of every sum of leaves.
 
 Everything here works on arrays in *level order*: the root is node 0, each level is a consecutive
 block, and the children of a node are consecutive. Wide trees are processed a level at a time;

@@ -16,23 +16,23 @@ from ._tree import Tree, column
 
 __all__ = ["Blue"]
 
-# Numbers held at once while many queries go through a tree.
+# Numbers held at once while many queries are computed on a tree.
 _CHUNK = 1 << 23
 
 
 class Blue:
     """Best linear unbiased estimates on a tree with independent noise of known variances.
 
-    Upward, every node combines what its subtree says with its own measurement; downward, what
-    the parent knows better is divided among the children in proportion to their variances.
-    That is exact weighted least squares, and O(n_nodes).
+    Upward, every node combines the estimate of its subtree with its own measurement; downward, the
+    correction of the parent is divided among the children in proportion to their variances. This is
+    exact weighted least squares in O(n_nodes).
 
     Parameters
     ----------
     tree : Tree
     variances : array-like of float, shape (n_nodes,)
-        Noise variance of each node in level order. 0 is an exact value (of contradicting exact
-        values those nearest to the leaves win), infinity an unmeasured node.
+        Noise variance of each node in level order. 0 is an exact value (if exact values contradict
+        each other, those nearest to the leaves win), infinity an unmeasured node.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Blue:
             np.divide(s, share, out=share)
         exact = ~tree.is_leaf & (known == 0)
         if exact.any():
-            # Of exact siblings none moves.
+            # Exact siblings do not move.
             share[exact[tree.above]] = 0.0
         if some:
             several = unknown[tree.above]
@@ -114,7 +114,7 @@ class Blue:
     @cached_property
     def variances(self) -> FloatArray:
         """Exact variance of the estimate of each node; infinite where it is not determined."""
-        # V = s (1 - share) + share^2 V_parent. An only infinite child is the parent less its
+        # V = s (1 - share) + share^2 V_parent. A single infinite child is the parent minus its
         # siblings; several infinite children are not determined.
         s, share, above = self._subtree, self._share, self.tree.above
         rest = np.where(self._unknown[above] > 1, np.inf, self._known[above])
@@ -174,10 +174,10 @@ class Blue:
     def _regression(self, weights: ArrayLike) -> FloatArray:
         """Slope of a weighted sum of the leaves below a node on the count of that node.
 
-        Given the count of v, the sum over its subtree has mean const + slope_v * count, and what
-        remains uncertain is independent of everything outside. So the variance of the whole sum
-        is the sum over nodes of s_u (slope_u - slope_parent)^2, plus V_root slope_root^2: a sum
-        of squares, without cancellation.
+        Given the count of v, the sum over its subtree has mean const + slope_v * count, and the
+        remaining uncertainty is independent of everything outside. So the variance of the whole sum
+        is the sum over nodes of s_u (slope_u - slope_parent)^2, plus V_root slope_root^2: a sum of
+        squares, without cancellation.
         """
         q = np.asarray(weights, dtype=np.float64)
         tree = self.tree
@@ -251,7 +251,7 @@ class Blue:
         """Weight of each node's noise in the estimate of weighted sums of leaves.
 
         The estimate is the truth plus ``sum(result * noise)`` over the nodes, so this gives the
-        exact law of the error. Exact and unmeasured nodes get 0.
+        exact distribution of the error. Exact and unmeasured nodes get 0.
 
         Parameters
         ----------
@@ -288,7 +288,7 @@ class Blue:
         return covariance * column(scale, slope.ndim)
 
     def range_variances(self, start: ArrayLike, stop: ArrayLike) -> FloatArray:
-        """Exact variances of many ranges of bins, each in a time of the order of the height.
+        """Exact variances of many ranges of bins; the time of each is proportional to the height.
 
         Parameters
         ----------
@@ -373,7 +373,7 @@ def _combined(C: FloatArray, v: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore"):
         np.divide(C, s, out=s)
         s *= v
-    # Whatever is not a number involves an infinite variance, or two exact values.
+    # NaN results from an infinite variance, or from two exact values.
     special = np.isnan(s)
     if special.any():
         s[special] = np.where(np.isinf(C), v, C)[special]
@@ -390,7 +390,7 @@ class _RangeWalk:
     """The paths from both ends of many ranges up to the root, one level at a time.
 
     Along the way ``slope`` is the regression of the sum inside on the node reached, and
-    ``variance`` what has been added up so far (see `Blue._regression`). Nodes strictly inside a
+    ``variance`` the sum so far (see `Blue._regression`). Nodes strictly inside a
     range have slope 1 and those outside 0, so running sums of the variances settle them.
     """
 

@@ -38,18 +38,18 @@ __all__ = [
     "workload_variances",
 ]
 
-# Numbers held at once while a sampled workload goes through a tree.
+# Numbers held at once while a sampled workload is computed on a tree.
 _CHUNK = 1 << 23
-# Levels with less are not worth measuring; the bins always get this much.
+# Levels with a smaller share are not measured; the bins always get at least this share.
 _LEAST_SHARE = 0.01
 
 # --------------------------------------------------------------------------------------------------
-# Workloads: which ranges an answer should be good for
+# Workloads: the ranges that should be answered accurately
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Ranges that matter: lengths, their weights, and how variances are averaged over them.
+    """The ranges of a workload: lengths, their weights, and how variances are averaged over them.
 
     Attributes
     ----------
@@ -58,9 +58,9 @@ class Workload:
     weights : tuple of float
         Sum 1.
     power : float
-        The objective is the power mean of the variances: 1 is their mean, 2 their root mean
-        square, which lets no length fall far behind, 0 their geometric mean, for which a
-        percent is worth the same at every length.
+        The objective is the power mean of the variances: 1 is their mean; 2 their root mean square,
+        which keeps the largest variances small; 0 their geometric mean, for which one percent
+        counts the same at every length.
     anchored : bool
         Only ranges that begin at the first bin.
     """
@@ -71,7 +71,7 @@ class Workload:
     anchored: bool = False
 
     def __post_init__(self) -> None:
-        # Equal workloads share a cached plan: their numbers are of one type each.
+        # Numbers are converted to one type, so that equal workloads share a cached plan.
         object.__setattr__(self, "lengths", tuple(int(length) for length in self.lengths))
         object.__setattr__(self, "weights", tuple(float(weight) for weight in self.weights))
         object.__setattr__(self, "power", float(self.power))
@@ -84,7 +84,7 @@ class Workload:
         return (variances**self.power @ weights) ** (1.0 / self.power)
 
     def positions(self, length: int, n_bins: int, limit: int) -> IntArray:
-        """First bins of up to ``limit`` ranges of a length, spread evenly and not in step."""
+        """First bins of up to ``limit`` ranges of a length, spread evenly but irregularly."""
         free = n_bins - length + 1
         if self.anchored:
             return np.zeros(1, dtype=np.int64)
@@ -189,7 +189,7 @@ def workload_variances(
 
 
 def level_shares(tree: Tree, shares: ArrayLike) -> FloatArray:
-    """Shares of the nodes from those of the levels; leaves get all that is left on their path.
+    """Shares of the nodes from those of the levels; leaves get the rest of their path.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def level_shares(tree: Tree, shares: ArrayLike) -> FloatArray:
 
 
 def uniform_shares(tree: Tree) -> FloatArray:
-    """Every level alike, the root included: the budget of Hay et al. and of the GBLUE paper."""
+    """Equal shares on all levels, with the root: the budget of Hay et al. and the GBLUE paper."""
     return level_shares(tree, np.ones(tree.n_levels))
 
 
@@ -235,7 +235,7 @@ def geometric_shares(tree: Tree, ratio: float | None = None) -> FloatArray:
     tree : Tree
     ratio : float, optional
         Default: the cube root of the mean number of children, which is optimal for answers
-        without consistency on a perfect tree if all nodes are used alike.
+        without consistency on a perfect tree if all nodes are used equally often.
     """
     if ratio is None:
         inner = tree.n_children[~tree.is_leaf]
@@ -263,12 +263,12 @@ def cube_root_shares(tree: Tree, costs: ArrayLike) -> FloatArray:
     ----------
     tree : Tree
     costs : array-like of float, shape (n_nodes,)
-        How much the variance of each node matters, for example `range_usage`.
+        Weight of the variance of each node, for example `range_usage`.
 
     Returns
     -------
     ndarray of float64, shape (n_nodes,)
-        Nodes without cost get 0, except that leaves take all that is left on their path.
+        Nodes without cost get 0, except that leaves get the rest of their path.
 
     Raises
     ------
@@ -311,9 +311,9 @@ def optimal_shares(tree: Tree, workload: Workload) -> FloatArray:
     The problem is not convex, and good budgets leave most levels unmeasured. On a tree whose
     levels are even, levels and shares are searched as in `plan_levels`. On any other tree two
     exact steps alternate: the best estimate for the given budget, then the best budget for the
-    given estimate (`cube_root_shares` with the squared weights of the nodes, averaged over nodes
-    of like size and depth); the best of several beginnings is taken. Deterministic, and a
-    function of the tree and the workload alone.
+    given estimate (`cube_root_shares` with the squared weights of the nodes, averaged over nodes of
+    similar size and depth); the best of several starts is taken. Deterministic, and a function of
+    the tree and the workload alone.
 
     Parameters
     ----------
@@ -333,7 +333,7 @@ def optimal_shares(tree: Tree, workload: Workload) -> FloatArray:
 
 
 def _even_levels(tree: Tree) -> tuple[int, ...] | None:
-    """Number of parts into which each level cuts the bins, if leaves and parts are alike."""
+    """Number of parts into which each level cuts the bins, if the parts of a level are alike."""
     depths = tree.depth[tree.leaves]
     if depths.min() < tree.n_levels - 2 or len(tree.leaves) < tree.n_bins:
         return None
@@ -348,7 +348,7 @@ def _even_levels(tree: Tree) -> tuple[int, ...] | None:
 
 
 def _alternate(tree: Tree, workload: Workload) -> FloatArray:
-    # Nodes of like depth and size share their cost: the workload is sampled, and equal budgets
+    # Nodes of similar depth and size share their cost: the workload is sampled, and equal budgets
     # share a table of noise.
     width = np.log2(tree.upper - tree.lower).astype(np.int64)
     kinds = np.stack([tree.depth, width, tree.is_leaf])
@@ -418,8 +418,8 @@ def plan_levels(n_bins: int, workload: Workload) -> LevelPlan:
     """Levels and shares with the smallest closed-form variance for a workload.
 
     Levels are chosen among 1, 2, 4, ... nodes and the bins themselves, from which
-    `level_tree` makes a tree; the root is measured only if that pays. The search is
-    deterministic, public (it knows nothing but its arguments) and cached.
+    `level_tree` makes a tree; the root is measured only if that reduces the variance. The search is
+    deterministic, public (it depends only on its arguments) and cached.
 
     Parameters
     ----------
@@ -455,7 +455,7 @@ def _energies(n_bins: int, counts: NDArray[Any], workload: Workload) -> FloatArr
 def _level_variances(
     n_bins: int, counts: NDArray[Any], energies: FloatArray, index: NDArray[Any], shares: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Mean variances (plans, lengths) of many plans, and what their gradient needs.
+    """Mean variances (plans, lengths) of many plans, and the terms of their gradient.
 
     ``index`` (plans, levels) picks rows of ``counts``, coarse to fine, the last one the bins.
     Even levels share their eigenvectors: functions constant on the parts of one level with sum
@@ -474,7 +474,7 @@ def _optimise(
     """Objectives and shares of many plans at once, by a fixed-point iteration.
 
     With independent estimates the variance is ``sum(c / share**2)`` and multiplying the shares by
-    the cube root of the gradient gives the optimum in one step; here it converges in some.
+    the cube root of the gradient gives the optimum in one step; here it converges in several.
     """
     size = n_bins / counts[index]
     # Shorter plans repeat their coarsest level, which has no share of its own then.
@@ -498,7 +498,7 @@ def _optimise(
 
 @functools.lru_cache(maxsize=256)
 def _search(n_bins: int, candidates: tuple[int, ...], workload: Workload) -> LevelPlan:
-    """Best subset of candidate levels (the last one always) by moves from even beginnings."""
+    """Best subset of candidate levels (always with the last one), by moves from even starts."""
     counts = np.unique(np.array(candidates))
     energies = _energies(n_bins, counts, workload)
     last = len(counts) - 1
@@ -542,7 +542,7 @@ def _search(n_bins: int, candidates: tuple[int, ...], workload: Workload) -> Lev
 
 
 def _rounded_plan(counts: IntArray, plan: tuple[int, ...], shares: FloatArray) -> LevelPlan:
-    """Shares in thousandths, the largest taking the rounding; small levels are dropped."""
+    """Shares in thousandths, rounding going to the largest; small levels are dropped."""
     kept = [i for i, x in enumerate(shares) if x >= _LEAST_SHARE or i == len(plan) - 1]
     share = shares[kept] / shares[kept].sum()
     whole = np.round(share * 1000).astype(int)

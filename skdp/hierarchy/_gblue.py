@@ -1,4 +1,4 @@
-"""Two published ways to consistent counts: the sweeps of GBLUE, and Boost for perfect trees.
+"""Two published methods for consistent counts: the sweeps of GBLUE, and Boost for perfect trees.
 
 Both agree with `Blue`, which is exact in two passes on any tree.
 """
@@ -43,7 +43,7 @@ def gblue(
     tol : float, default=1e-6
         In records.
     max_sweeps : int, default=100_000
-        After these a RuntimeWarning is given and the estimates are returned as they are.
+        After these, a RuntimeWarning is given and the current estimates are returned.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def _sweep(
             n_infinite[above] > 0, infinite[1:] / n_infinite[above], v[1:] / total[above]
         )
         up = np.where(n_infinite > 0, 0.0, v / total)
-    # Families of exact counts cannot move, nor can a root that was not measured.
+    # Families of exact counts are not corrected, nor is a root that was not measured.
     down, up = np.nan_to_num(down), np.nan_to_num(up)
     parents = ~tree.is_leaf & (total > 0)
     if free_root:

@@ -1,4 +1,4 @@
-"""Measuring a tree within epsilon, and the law of the noise in what is estimated from it."""
+"""Measuring a tree within epsilon, and the distribution of the noise in its estimates."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ __all__ = ["Measurement", "exact_shares", "measure", "measured_variances", "nois
 
 # Shares of epsilon are multiples of 1 / SHARE_UNIT, so that sums along a path are exact.
 SHARE_UNIT = 10**6
-# More different budgets than this are rounded down to a grid: each needs a table of noise.
+# More distinct budgets than this are rounded down to a grid: each needs a table of noise.
 _MAX_BUDGETS = 64
-# The law of a sum is computed on at least this many standard deviations to both sides.
+# The distribution of a sum is computed over at least this many standard deviations on both sides.
 _GAUSSIAN_REACH = 8.0
 
 
@@ -31,7 +31,7 @@ def exact_shares(tree: Tree, shares: ArrayLike) -> IntArray:
     """Shares as integers, in units of one millionth; sums along each path are at most 10**6.
 
     More than 64 different shares are rounded down to a grid of 2% steps, because each one needs
-    its own table of noise. Otherwise the leaves take what rounding leaves over.
+    its own table of noise. Otherwise the leaves get the rounding remainder.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def exact_shares(tree: Tree, shares: ArrayLike) -> IntArray:
     if (used == 0).any():
         leaf = int(np.flatnonzero(used == 0)[0])
         raise ValueError(
-            f"Neither leaf {leaf} nor any node above it has a share: nothing would be known of it."
+            f"Neither leaf {leaf} nor any node above it has a share, so it is not measured."
         )
     return whole
 
@@ -118,7 +118,7 @@ def measure(
     shares : ndarray of int64, shape (n_nodes,)
         From `exact_shares`: in millionths; they sum to at most 10**6 on each path.
     epsilon : Fraction
-        What the whole tree costs.
+        Cost of the whole tree.
     random_state : None, int or NoiseSource, default=None
 
     Returns
@@ -157,15 +157,16 @@ def noise_quantile(weights: ArrayLike, variances: ArrayLike, level: float) -> fl
 
     The characteristic function of the sum is a product of ``1 / (1 + v (1 - cos(w t)))``, v the
     variance and w the weight of a term; it is inverted numerically. A narrow normal kernel makes
-    the integral finite, and its width is added to the result, which is thereby conservative: by
-    about 2% of a standard deviation. Weights within 5% of each other are replaced by their
-    root mean square, terms that together make up less than a thousandth of the variance by a
-    normal one.
+    the integral finite, and its width is added to the result, which makes it conservative by about
+    2% of a standard deviation. Weights within 5% of each other are replaced by their root mean
+    square, terms that together make up less than a thousandth of the variance are replaced by a
+    normal term.
 
     Parameters
     ----------
     weights, variances : array-like of float, shape (n,)
-        Of the terms; the variance of discrete Laplace noise determines its law.
+        Weights and variances of the terms; the variance of discrete Laplace noise determines its
+        distribution.
     level : float
         In (0, 1).
 
@@ -178,8 +179,8 @@ def noise_quantile(weights: ArrayLike, variances: ArrayLike, level: float) -> fl
     w, v = np.abs(np.asarray(weights, dtype=np.float64)), np.asarray(variances, dtype=np.float64)
     used = (w > 0) & (v > 0) & np.isfinite(v)
     w, v = w[used], v[used]
-    # The noise is integer, so that it is not zero with probability v at most. Of hardly any noise
-    # the sum is so zero almost always; the inversion below would take forever to find that out.
+    # The noise is integer, so it is nonzero with probability at most v. With hardly any noise the
+    # sum is almost always zero, and the inversion below would take too long.
     if float(v.sum()) <= 1.0 - level:
         return 0.0
     w, v, times, rest = _grouped(w, v)
@@ -187,9 +188,9 @@ def noise_quantile(weights: ArrayLike, variances: ArrayLike, level: float) -> fl
     if std == 0:
         return 0.0
     w, rest = w / std, rest / std**2
-    # What each approximation may cost, a thousandth of what the interval may miss: the tail of
-    # the kernel, what it leaves of the integrand at `top`, and the mass that a sum with steps of
-    # this length folds back from beyond `reach`.
+    # Allowed error of each approximation, a thousandth of 1 - level: the tail of the kernel, the
+    # integrand that it leaves at `top`, and the mass beyond `reach` that a sum with steps of this
+    # length folds back.
     slack = 1e-3 * (1.0 - level)
     top = 500.0
     kernel = math.sqrt(-2.0 * math.log(slack)) / top

@@ -14,7 +14,7 @@ __all__ = ["non_negative", "project_to_simplex"]
 
 
 def project_to_simplex(values: ArrayLike, total: float) -> FloatArray:
-    """Nearest point of {x >= 0, sum = total} by least squares; zeros where there is none.
+    """Nearest point of {x >= 0, sum = total} by least squares; zeros if there is no such point.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def non_negative(blue: Blue, values: ArrayLike) -> FloatArray:
     z, s = blue.subtree_estimate(values)
     positive = s[np.isfinite(s) & (s > 0)]
     unit = float(positive.max()) if len(positive) else 1.0
-    # Finite stand-ins: exact children hardly move, unmeasured ones take what is left.
+    # Finite substitutes: exact children hardly move, unmeasured ones take the rest.
     s = np.clip(s, 1e-9 * unit, 1e9 * unit)
     out = z.copy()
     out[0] = max(out[0], 0.0)
@@ -77,8 +77,8 @@ def non_negative(blue: Blue, values: ArrayLike) -> FloatArray:
 def _project(z: FloatArray, s: FloatArray, totals: FloatArray, family: Family) -> FloatArray:
     """Project each family onto {x >= 0, sum = total}, distances weighted by 1 / s.
 
-    Without the bound x = z + s * shift; children that this makes negative are set to 0 for good
-    and the rest is solved again, which ends after a few rounds.
+    Without the bound x = z + s * shift; children that this makes negative are set to 0 permanently
+    and the rest is solved again; this ends after a few rounds.
     """
     out = np.empty_like(z)
     # Rounds after the first look only at the families that changed.

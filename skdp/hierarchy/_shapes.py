@@ -111,13 +111,13 @@ def level_tree(n_bins: int, counts: Sequence[int]) -> Tree:
 
 
 def with_extra_bin(tree: Tree, shares: FloatArray) -> tuple[Tree, FloatArray]:
-    """Append one bin that belongs to no range (missing values): a leaf below the root.
+    """Append one bin that belongs to no range (for missing values): a leaf below the root.
 
     Parameters
     ----------
     tree : Tree
     shares : ndarray of float64, shape (n_nodes,)
-        Share of epsilon of each node; the new leaf gets all that the root leaves.
+        Share of epsilon of each node; the new leaf gets all that remains after the root.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Rooted trees over bins as arrays, and the two sweeps that all algorithms on them use."""
+"""Rooted trees over bins, as arrays, and the two sweeps that all algorithms on trees use."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Tree:
     lower, upper : ndarray of int64, shape (n_nodes,)
         Node i holds the bins ``lower[i] <= bin < upper[i]``.
     order : ndarray of int64, shape (n_nodes,)
-        Number of each node in the caller's numbering, for the constructors that have one.
+        Number of each node in the caller's numbering.
 
     Raises
     ------
@@ -87,7 +87,7 @@ class Tree:
         return tree
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Without what can be derived.
+        # Derived arrays are left out.
         return Tree, (self.parent, self.lower, self.upper, self.order)
 
     @classmethod
@@ -278,7 +278,7 @@ class Tree:
         weight, gain : ndarray of float64, shape (n_nodes,), optional
             Ones by default.
         out : ndarray, optional
-            ``start`` itself, to overwrite it: large temporary arrays are what takes the time.
+            ``start`` itself, to overwrite it: large temporary arrays take most of the time.
 
         Returns
         -------
@@ -431,7 +431,7 @@ def _check_tree(parent: IntArray, lower: IntArray, upper: IntArray, order: IntAr
                 "nodes into order."
             )
 
-    # Parents before their children, which leaves no cycle, and siblings side by side.
+    # Parents before their children, which excludes cycles, and siblings side by side.
     places = np.arange(n)
     refuse((parent < 0) != (places == 0), "node 0, and no other, is the root")
     refuse(parent >= places, "a parent comes before its children")

@@ -73,12 +73,12 @@ class Plan:
             given = attribute.taxonomy
         if given is not None and not is_word(self.branching, "auto"):
             raise ValueError(
-                f"branching={self.branching!r} makes a tree, but there is one already: give tree "
+                f"branching={self.branching!r} makes a tree, but one is given already: give tree "
                 "(or a taxonomy) or branching."
             )
         if isinstance(given, Taxonomy):
             if isinstance(attribute, Categorical):
-                # Its leaves are the categories, in an order of their own.
+                # Its leaves are the categories, in the order of the taxonomy.
                 given, codes = Categorical(attribute.categories, taxonomy=given).hierarchy()
             tree = Tree.from_parents(given.parents)
         elif given is not None:
@@ -101,7 +101,7 @@ class Plan:
         return tree, codes
 
     def shares_of(self, tree: Tree) -> np.ndarray:
-        """Share of epsilon of each node, as the budget says."""
+        """Share of epsilon of each node, from ``budget``."""
         budget = self.budget
         if isinstance(budget, str):
             if budget == "auto":

@@ -32,10 +32,11 @@ _MAX_BARS = 512
 class RangeTreeHistogram(PrivateEstimator):
     """Private histogram of one attribute, accurate for ranges of all lengths.
 
-    Besides the bins, groups of consecutive bins are counted with noise, in a tree. The counts are
-    then made consistent by weighted least squares. A long range is the sum of a few large nodes
-    instead of many small ones, and consistency makes every node more accurate. The levels to count
-    and their shares of epsilon minimise the closed-form variance, before any data is read.
+    Besides the bins, groups of consecutive bins, which form a tree, are counted with noise. The
+    counts are then made consistent by weighted least squares. A long range is the sum of a few
+    large nodes instead of many small ones, and consistency makes every node more accurate. The
+    levels to count and their shares of epsilon minimise the closed-form variance, before any data
+    is read.
 
     Parameters
     ----------
@@ -53,8 +54,8 @@ class RangeTreeHistogram(PrivateEstimator):
         attribute uses its taxonomy, if it has one, and anything else a tree made by
         ``branching``.
     branching : "auto" or int, default="auto"
-        Children of a node. "auto" measures the levels that pay (for 4,096 bins: 16, 256 and
-        4,096 nodes); an integer makes the near-balanced tree of the GBLUE paper.
+        Children of a node. "auto" measures only the levels that reduce the error (for 4,096 bins:
+        16, 256 and 4,096 nodes); an integer makes the near-balanced tree of the GBLUE paper.
     budget : {"auto", "uniform", "geometric", "cube-root"} or array-like, default="auto"
         How epsilon is divided among the nodes of a path. "auto" minimises the variance of the
         consistent answers to ``workload`` (a level may get nothing); "uniform" treats all levels
@@ -62,9 +63,9 @@ class RangeTreeHistogram(PrivateEstimator):
         "cube-root" is optimal for random ranges without consistency. An array holds one share
         for each level (scaled to sum 1) or for each node of the tree.
     workload : {"lengths", "all", "quantiles"}, int or sequence of int, default="lengths"
-        Ranges that "auto" plans for. "lengths": 1, 2, 4, 8, ... bins, none neglected; "all":
-        every range alike; "quantiles": ranges from the first bin on; an integer: ranges of at
-        most that many bins; a sequence: ranges of these lengths.
+        Ranges that "auto" plans for. "lengths": 1, 2, 4, 8, ... bins, all of equal importance;
+        "all": all ranges, equally likely; "quantiles": ranges from the first bin on; an integer:
+        ranges of at most that many bins; a sequence: ranges of these lengths.
     consistency : {"blue", "iterative"} or None, default="blue"
         "blue" is exact weighted least squares in two passes, "iterative" the algorithm of the
         GBLUE paper (the same up to its tolerance of 1e-6 records, and slower), None answers
@@ -80,10 +81,10 @@ class RangeTreeHistogram(PrivateEstimator):
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
-        Charged before any value is read.
+        Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
-        None draws from the operating system. An int is for experiments only: the release is
-        then marked "seeded: no guarantee".
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: the release is then marked "seeded: no guarantee".
 
     Attributes
     ----------
@@ -96,7 +97,7 @@ class RangeTreeHistogram(PrivateEstimator):
     noisy_counts_ : ndarray of int64, shape (n_nodes,)
         The release itself, in the order of ``tree_``; 0 where nothing was measured.
     node_counts_ : ndarray of float64, shape (n_nodes,)
-        Estimates for all nodes, made consistent as asked for.
+        Estimates for all nodes, made consistent as ``consistency`` says.
     blue_ : skdp.hierarchy.Blue
         Noise variances, and from them the exact error of every estimate: ``blue_.variances``,
         ``blue_.query_covariance``.
@@ -284,7 +285,7 @@ class RangeTreeHistogram(PrivateEstimator):
         DataFrame
             For "length" one row for each length of the workload: ``length`` in bins,
             ``std_error`` of a count of such a range (root mean square over all positions), and
-            ``plain_std_error``, what it would be if all of epsilon went to the bins. Errors are
+            ``plain_std_error``, the same if all of epsilon were spent on the bins. Errors are
             those of the unbiased estimate; ``non_negative`` usually makes them smaller.
 
             For "level" one row for each level of the tree: ``level``, ``nodes``, ``epsilon`` of
@@ -335,7 +336,7 @@ class RangeTreeHistogram(PrivateEstimator):
             A list holds several queries, an array the ends of m ranges. Ranges are clipped to
             the domain; a bin that a range covers in part counts in proportion.
         return_interval : bool, default=False
-            Give a `QueryResult` with the exact standard error and an interval.
+            Whether to return a `QueryResult` with the exact standard error and an interval.
         level : float, default=0.95
             Confidence of the interval, for a query fixed before looking at the release.
 
@@ -438,13 +439,13 @@ class RangeTreeHistogram(PrivateEstimator):
         Returns
         -------
         float or ndarray of float64
-            Between 0 and 1 and never falling, from the non-negative estimates; missing values
-            are left out.
+            Between 0 and 1 and non-decreasing, from the non-negative estimates; missing values are
+            left out.
 
         Raises
         ------
         ValueError
-            If a value is not a number (or no category), or the values have no order.
+            If a value is not a number (or not a category), or the values have no order.
         """
         check_is_fitted(self)
         attribute = self._ordered("a distribution function")
@@ -494,10 +495,10 @@ class RangeTreeHistogram(PrivateEstimator):
         Parameters
         ----------
         n_samples : int, default=None
-            None draws max(0, round(estimated total)) records; more than 500 million are drawn
-            only where the number is given.
+            Number of rows. None draws max(0, round(estimated total)) records; more than 500 million
+            are drawn only if the number is given.
         random_state : int, numpy.random.Generator or None, default=None
-            Seeding the draw is harmless: it is post-processing of the release.
+            Seed of the draw. It is safe to set: drawing is post-processing of the release.
 
         Returns
         -------

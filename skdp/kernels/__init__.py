@@ -1,4 +1,4 @@
-"""Algorithms on counts, one a module: they know no estimator.
+"""Algorithms on counts, one per module, independent of the estimators.
 
 ==============  ====================================================================================
 ``hdpview``     HDPView
@@ -11,7 +11,7 @@
 ``diffgen``     DiffGen
 ``projection``  PPH: projected histograms
 ``kmeans``      DPLloyd, UGkM, EUGkM, Hybrid, GkM, PGkM
-``stop_test``   the stop test of PrivTree and HDPView, and what it loses
+``stop_test``   the stop test of PrivTree and HDPView, and its privacy loss
 ``splitting``   boxes that are divided, level by level
 ==============  ====================================================================================
 

@@ -92,9 +92,9 @@ def diffgen(
     labels : list of list of str
     """
     # Privacy. The score of a node is the number of records below it that carry the most frequent
-    # label of their child. A new record raises the score of the nodes that it lies in by 0 or 1
-    # and leaves the others: range 1. Each selection costs its share; which nodes can be selected
-    # follows from the earlier selections. The cost is that of all selections together.
+    # label of their child. A new record raises the scores of the nodes that contain it by 0 or 1
+    # and leaves the others unchanged: range 1. Each selection costs its share; which nodes can be
+    # selected follows from the earlier selections. The cost is that of all selections together.
     source = noise_source(random_state)
     share = epsilon / n_specializations
     label_axis = len(predictors)

@@ -3,8 +3,8 @@
 The rules are those of the uniform grid (UG, Qardaji, Yang, Li), of its extension to d dimensions
 (EUG, Su) and of Lei's M-estimators; Identity counts every cell of the domain.
 
-Privacy (neighbours add or remove one record): how fine the grid is depends on public facts and on
-a noisy total alone, so it is post-processing. A record lies in one grid cell, hence noise of
+Privacy (neighbours add or remove one record): the size of the grid depends on public facts and on a
+noisy total alone, so it is post-processing. A record lies in one grid cell, hence noise of
 sensitivity 1 in every cell, empty ones included, costs ``epsilon`` once.
 """
 
@@ -39,7 +39,7 @@ GRID_RULES = ("identity", "uniform", "extended", "m-estimator")
 def grid_size(
     rule: str, n_records: float, epsilon: Fraction, n_axes: int, theta: float = 10.0
 ) -> float:
-    """Number of grid cells that a rule advises.
+    """Number of grid cells by a published rule.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def grid_size(
 
 
 def grid_sides(shape: Sequence[int], n_cells: float) -> tuple[int, ...]:
-    """Parts of each axis: equal, but for axes that have fewer codes, and at least ``n_cells``.
+    """Parts of each axis: equal, except for axes with fewer codes, and at least ``n_cells`` cells.
 
     The smallest s such that the product of min(s, size) over the axes reaches ``n_cells``; with
     axes that are long enough, s = ceil(n_cells^(1/d)).

@@ -1,15 +1,15 @@
-"""PrivTree: halve boxes that hold many records, at public places, under pure epsilon-DP.
+"""PrivTree: halve boxes that hold many records, at public cuts, under pure epsilon-DP.
 
 The kernel behind ``PrivTreeSynthesizer``: arrays in, arrays out, no estimator. A box is divided
 while its number of records, minus a bias that grows with the depth, exceeds zero under noise. All
 boxes that are divided are halved along some attributes in turn, so the cuts are public. Each final
 box gets a noisy count. All boxes of one depth are treated at once.
 
-Privacy (neighbours add or remove one record). A box without the record has the same law in both
-tables, so the argument follows the record down its path:
+Privacy (neighbours add or remove one record). A box without the record has the same distribution in
+both tables, so the argument follows the record down its path:
 
 * *tests*: all tests of one path together lose at most the part ``tree``, whatever their number,
-  because the tested numbers fall by at least the bias a level (`converge_loss`, with sensitivity
+  because the tested numbers fall by at least the bias per level (`converge_loss`, with sensitivity
   1: no part of a box has more records than the box, and one record changes each by 1);
 * *counts*: final boxes are disjoint, a record lies in one of them: the part ``counts``.
 
@@ -56,12 +56,13 @@ _DEFAULT_SPLIT = 6
 
 @dataclass(frozen=True)
 class PrivTreeParameters(InRecords):
-    """What `privtree` takes from the budget and the domain; all of it is public.
+    """Parameters of `privtree` from the budget and the domain; all of them are public.
 
     Attributes
     ----------
     n_split : int
-        Attributes that are halved a level; a box gets 2**n_split parts, or fewer near the end.
+        Attributes that are halved at each level; a box gets 2**n_split parts, or fewer near the
+        end.
     rate : Fraction
         The noise of a test is discrete Laplace, with this epsilon for a quarter of a record.
     delta_steps, floor_steps : int
@@ -78,7 +79,7 @@ class PrivTreeParameters(InRecords):
 
 
 class PrivTreeRelease(NamedTuple):
-    """What `privtree` releases; every array has one entry for each box.
+    """The release of `privtree`; every array has one entry for each box.
 
     Attributes
     ----------
@@ -185,7 +186,7 @@ def _certified_parameters(epsilon: Fraction, n_split: int, calibration: str) -> 
             return delta, -delta
         return max(delta, GRID), quiet_floor(rate, fanout)
 
-    # The stop alone can lose the sensitivity times the rate; the published noise, which is
+    # The stop alone can cost the sensitivity times the rate. The published noise, which is
     # (2 fanout - 1) / (fanout - 1) times larger, is taken as the least under "paper".
     most = epsilon / GRID
     if calibration == "paper":
@@ -210,13 +211,14 @@ def privtree(
     parts : mapping of str to Fraction
         Budget for "tree" and "counts", as from `privtree_parts`.
     n_split : int, default=None
-        Attributes that are halved a level, at most 10; the attributes take turns. None: all,
-        but not more than 6.
+        Attributes that are halved at each level, at most 10; the attributes take turns. None: all,
+        but at most 6.
     calibration : {"tight", "paper"}, default="tight"
-        "paper": the published noise (2b - 1) / (b - 1) / epsilon for b parts a box. "tight": the
+        "paper": the published noise (2b - 1) / (b - 1) / epsilon for b parts of a box. "tight": the
         least noise for which the exact worst case of the tests on a path stays within the part.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments: it gives no privacy.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------

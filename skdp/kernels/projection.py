@@ -1,4 +1,4 @@
-"""Projected histograms (Vinterbo): predictors that tell labels apart, selected one by one."""
+"""Projected histograms (Vinterbo): predictors that separate labels, selected one by one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["UNIT", "confusion_score", "projected_histogram", "projection_parts"]
 
 # Scores are in units of 1/4096.
 UNIT = 4096
-# More counts than this are not released: predictors that would need them are no candidates.
+# More counts than this are not released: predictors that would need more are not candidates.
 _MOST_COUNTS = 2**20
 
 

@@ -1,8 +1,8 @@
 """What several kernels share: boxes of codes that are divided, and the cuts between their codes.
 
-HDPView, PrivTree and the kd-trees of DPCube divide boxes level by level. All boxes of one level
-are treated at once: what they hold lies in one long array, one box after the other, so that a few
-calls of NumPy sum over all of them.
+HDPView, PrivTree and the kd-trees of DPCube divide boxes level by level. All boxes of one level are
+treated at once: their contents lie in one long array, box after box, so that a few NumPy calls sum
+over all of them.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Slots:
-    """A slot for each code of each box along one axis of it, one box after the other.
+    """A slot for each code of each box along one of its axes, box after box.
 
     Attributes
     ----------
@@ -144,9 +144,9 @@ def inner_cuts(side: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def medians(sums: FloatArray, side: IntArray) -> IntArray:
-    """Codes on the left of the cut that halves the sums of each box best, from 1 to side - 1.
+    """Codes on the left of the cut that best halves the sums of each box, from 1 to side - 1.
 
-    Of equally good cuts it is the one nearest to the middle.
+    In a tie it is the cut nearest to the middle.
 
     Parameters
     ----------

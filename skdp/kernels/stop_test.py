@@ -1,9 +1,10 @@
-"""The stop test of PrivTree and HDPView (there: converge test), and what all on one path lose.
+"""The stop test of PrivTree and HDPView ("converge test"), and the privacy loss on one path.
 
 Both divide a block while a number of it, minus a bias that grows with the depth, exceeds a
 threshold under noise. A record lies in one block of each level. Because the biased numbers on its
-path fall by at least the bias a level, the privacy loss of all tests together is bounded, whatever
-their number: `converge_loss` computes the bound, `certified_test` the least noise for a budget.
+path fall by at least the bias per level, the privacy loss of all tests together is bounded,
+whatever their number: `converge_loss` computes the bound, `certified_test` the least noise for a
+budget.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ __all__ = [
 # The numbers that are tested are rounded to multiples of 1/GRID records: a public step, small
 # against the noise.
 GRID = 4
-# Noise of this rate is never seen. Of much more the loss cannot be certified: exp(-rate) is then
-# zero in floats, and the loss not a number.
+# Noise of this rate is practically zero. For much higher rates the loss cannot be certified:
+# exp(-rate) is zero in floats, and the loss is not a number.
 _NO_NOISE = Fraction(512)
 
 
@@ -73,10 +74,9 @@ def converge_loss(rate: float, sensitivity: int, delta: int, floor: int) -> floa
     Notes
     -----
     Let a_i and a'_i be the biased errors of the record's blocks in the two tables. Both sequences
-    fall by at least delta a level, since no sub-block has a larger error than its block, and
-    \|a_i - a'_i\| <= s. Let l(x) be the log-ratio of a split at max(x, floor) to one at
-    max(x - s, floor); it grows up to floor + s and falls from there, P(b + N > 0) being
-    log-concave.
+    fall by at least delta per level, since no sub-block has a larger error than its block, and
+    \|a_i - a'_i\| <= s. Let l(x) be the log-ratio of a split at max(x, floor) to one at max(x - s,
+    floor); it grows up to floor + s and falls from there, P(b + N > 0) being log-concave.
 
     If the stop at the end does not favour the first table, only splits with a_i > floor count, by
     at most l(a_i) each: the loss is a sum of l over points at least delta apart. The largest such
@@ -132,7 +132,7 @@ def _certified_rate(
     ----------
     epsilon : Fraction
     most : Fraction
-        Rates above this, or above 512, are not looked at.
+        Rates above this, or above 512, are not considered.
     test : callable
         Bias and floor, in grid steps, for a rate; see `converge_loss`.
     sensitivity : int
@@ -140,13 +140,13 @@ def _certified_rate(
     Returns
     -------
     Fraction
-        A dyadic one: the noise is drawn at exactly this rate.
+        A dyadic number, so that the noise is drawn at exactly this rate.
     """
 
     def loss(rate: Fraction) -> float:
         return converge_loss(float(rate), sensitivity, *test(float(rate)))
 
-    # The noise is drawn at the dyadic floor of a rate, so only such rates are looked at.
+    # The noise is drawn at the dyadic floor of a rate, so only such rates are considered.
     high = low = dyadic_floor(min(most, _NO_NOISE))
     while loss(low) > epsilon:
         high, low = low, dyadic_floor(low / 2)
@@ -159,7 +159,7 @@ def _certified_rate(
 
 
 class StopTest(NamedTuple):
-    """Noise, bias and floor of a test, and what it loses.
+    """Noise, bias and floor of a test, and its privacy loss.
 
     Attributes
     ----------

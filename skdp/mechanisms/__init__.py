@@ -1,8 +1,8 @@
 """Noise and private selection: arrays in, arrays out.
 
 The building blocks of every release. They know sensitivity and epsilon, never frames, columns or
-estimators, and charge nothing: accounting is the caller's. Only `SparseVector`, which lives as long
-as its stream, takes a ledger.
+estimators, and charge nothing: accounting is left to the caller. Only `SparseVector`, which lives
+as long as its stream, takes a ledger.
 
 ==================  ================================================================================
 ``_noise``          discrete Laplace, geometric noise, threshold tests, `bounded_sum`

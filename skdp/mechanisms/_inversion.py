@@ -1,19 +1,19 @@
 """The exact sampler of all noise: discrete Laplace and geometric, by inversion with tables.
 
-The law is drawn exactly. A uniform number U in [0, 1) is a stream of random bits without end; the
-draw is the number of thresholds below U. Only as many bits are drawn as the decision needs: 16
-bits look up a table of 65,536 buckets, a bucket that holds a threshold draws 48 bits more, and a
-word that equals the first 64 bits of a threshold draws words until it differs from it. Thresholds
-are known as intervals of integers (`decimal.exp` is correctly rounded), narrowed until every
-asked bit is certain. No floating-point number takes part.
+The distribution is sampled exactly. A uniform number U in [0, 1) is a stream of random bits without
+end; the draw is the number of thresholds below U. Only as many bits are drawn as the decision
+needs: 16 bits look up a table of 65,536 buckets, a bucket that holds a threshold draws 48 bits
+more, and a word that equals the first 64 bits of a threshold draws further words until it differs.
+Thresholds are known as intervals of integers (`decimal.exp` is correctly rounded), narrowed until
+every requested bit is certain. No floating-point number is used.
 
 All thresholds are irrational (non-constant rational functions of e**q, q rational), so comparison
 with a dyadic number is always settled in finite time.
 
 Large scales would need large tables. With r = exp(-rate) and S = 2**b, a geometric number of
-ratio r is S * H + L, where H is geometric of ratio r**S and L, independent of it, has law
-proportional to r**l on {0, ..., S - 1}: the binary digits are drawn in groups, the topmost
-carrying the sign.
+ratio r is S * H + L, where H is geometric of ratio r**S and L, independent of it, has a
+distribution proportional to r**l on {0, ..., S - 1}: the binary digits are drawn in groups, the
+topmost carrying the sign.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from .._validation import as_epsilon, dyadic_floor
 # with probability below exp(-2**62 * 2**-50) = exp(-4096).
 LIMIT = 2**62 - 1
 _LEAST_RATE = Fraction(1, 2**50)
-# From this many draws on, building tables of 65,536 buckets pays.
+# For at least this many draws, tables of 65,536 buckets are built.
 _MANY = 2**12
 _CHUNK = 2**16
-# The sentinel of a bucket that cannot decide; codes stay far from it.
+# The sentinel of a bucket that cannot decide; codes are never near it.
 _UNDECIDED = np.iinfo(np.int16).min
 
 
@@ -72,7 +72,7 @@ def _exp_interval(numerator: int, denominator: int, bits: int) -> tuple[int, int
 
 
 class _Thresholds:
-    """Ascending thresholds of one law, to any number of bits.
+    """Ascending thresholds of one distribution, to any number of bits.
 
     With E(e) = exp(-rate * e), threshold i is (E(e_i) - shift) / divisor, or one minus that where
     ``mirrored``. By ``kind``, shift and divisor are
@@ -89,7 +89,7 @@ class _Thresholds:
         Consecutive thresholds have the exponents start, start + step, ..., ``count`` of them,
         in this order where mirrored and from last to first where not, so that they ascend.
     span : int
-        Exponent that the law of a digit ends at.
+        Exponent at which the distribution of a digit ends.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class _Thresholds:
         ladder: list[int] = []
         begin = None
         for start, step, count, mirrored in runs:
-            # Without lower digits both signs climb the same ladder.
+            # Without lower digits, both signs use the same thresholds.
             if (start, step) != begin or len(ladder) < count:
                 ladder = self._ladder(start, step, count)
                 begin = (start, step)
@@ -153,7 +153,8 @@ class _Thresholds:
             low, high = self._power(1, precision)
             return one + low, one + high
         low, high = self._power(self.span, precision)
-        # At least 1: at a precision too low to tell E(span) from 1, the bounds are wide but true.
+        # At least 1: at a precision too low to distinguish E(span) from 1, the bounds are wide but
+        # correct.
         return max(one - high, 1), one - low
 
     def _scaled(self, value: tuple[int, int], precision: int) -> tuple[int, int]:
@@ -172,7 +173,8 @@ class _Thresholds:
 
         A product of lower bounds, truncated, is a lower bound of the next E(e) / divisor. With
         ``top`` above the first of them, its error grows by at most 3 top (error of the ratio)
-        and 1 (truncation) a step. The rare threshold that this leaves open is computed separately.
+        and 1 (truncation) a step. The rare threshold that this leaves undecided is computed
+        separately.
         """
         # The divisor of a digit can be as small as the rate.
         precision = 128 + self.denominator.bit_length()
@@ -200,7 +202,7 @@ class _Table:
     ----------
     thresholds : _Thresholds
     codes : ndarray of int64, shape (len(thresholds) + 1,)
-        What is drawn when U falls into a cell. A negative code -1 - h stands for magnitude h
+        Code that is drawn when U falls into a cell. A negative code -1 - h stands for magnitude h
         with a minus sign.
     tails : ndarray of bool, or None
         Cells that stand for "this magnitude or more".
@@ -280,12 +282,12 @@ class _Table:
 
 
 class _Sampler:
-    """A law split into digit groups.
+    """A distribution split into digit groups.
 
     Parameters
     ----------
     rate : Fraction
-        The ratio of the law is exp(-rate).
+        The ratio of the distribution is exp(-rate).
     signed : bool
         Discrete Laplace if true, one-sided geometric if not.
     many : bool
@@ -295,10 +297,10 @@ class _Sampler:
 
     def __init__(self, rate: Fraction, signed: bool, many: bool) -> None:
         self.many = many
-        # A law of rate at least `whole` is one group. Others get a top group of rate `top` to
-        # 2 * top, and lower groups of at most 2**widest thresholds. The top group has thresholds
+        # A distribution of rate at least `whole` is one group. Others get a top group of rate `top`
+        # to 2 * top, and lower groups of at most 2**widest thresholds. The top group has thresholds
         # down to probability exp(-depth). With buckets, exp(-12) < 2**-16: the tail lies in the
-        # outermost buckets, which look further anyway.
+        # outermost buckets, which draw further bits anyway.
         whole, top, widest, depth = (
             (Fraction(1, 400), Fraction(1, 100), 10, 12)
             if many
@@ -371,7 +373,7 @@ def _digit_table(rate: Fraction, step: int, size: int) -> _Table:
     return _Table(thresholds, np.arange(size - 1, -1, -1, dtype=np.int64), None, size - 1)
 
 
-# A large table takes 128 kB a group, at most a few groups: some 25 MB in total.
+# A large table takes 128 kB per group, at most a few groups: about 25 MB in total.
 @lru_cache(maxsize=64, typed=True)
 def _large_sampler(epsilon: Any, sensitivity: Any, signed: bool) -> _Sampler:
     return _Sampler(noise_rate(epsilon, sensitivity), signed, many=True)
@@ -386,13 +388,14 @@ def draw_noise(
     epsilon: Any, sensitivity: Any, signed: bool, source: NoiseSource, size: int
 ) -> IntArray:
     # Equal keys of one of these types mean the same number; others (True equals 1) are checked
-    # first. A float is the decimal that prints it, which an equal Fraction is not: no shared key.
+    # first. A float is read as the decimal that prints it, an equal Fraction is not, so they share
+    # no key.
     if type(epsilon) not in (int, float, Fraction):
         epsilon = as_epsilon(epsilon)
     if type(sensitivity) not in (int, Fraction):
         sensitivity = as_sensitivity(sensitivity)
-    # The choice depends on the size alone, so that equal seeds give equal noise whatever has
-    # been cached before.
+    # The choice depends on the size alone, so that equal seeds give equal noise, regardless of what
+    # has been cached.
     sampler = _large_sampler if size >= _MANY else _small_sampler
     return sampler(epsilon, sensitivity, signed).draw(source, size)
 

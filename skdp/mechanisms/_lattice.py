@@ -1,4 +1,4 @@
-"""Answers of queries as integers: clamped as they are, or rounded to a declared lattice."""
+"""Answers of queries as integers: clamped integers, or rounded to a declared lattice."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .._validation import as_fraction
 REACH = 2**60
 # Answers on a lattice are clamped to this many steps, where doubles still hold half steps.
 LATTICE_REACH = 2**51
-# Up to here the error of one floating-point division cannot hide a whole step.
+# Up to this, the error of one floating-point division is less than a step.
 LATTICE_SURE = 2**46
 
 
 def as_answers(values: ArrayLike) -> NDArray[Any]:
     """Answers as an array; Python integers of any size keep their type.
 
-    NumPy makes floats or objects of integers beyond 64 bits, so that the type of a whole list
+    NumPy turns integers beyond 64 bits into floats or objects, so that the type of a whole list
     would depend on one value.
     """
     if isinstance(values, np.ndarray):
@@ -40,7 +40,7 @@ def as_answers(values: ArrayLike) -> NDArray[Any]:
 
 
 def as_held(value: Any, name: str) -> Fraction:
-    """A number as the computer holds it, not as it is written."""
+    """A number as its binary floating-point value, not as its decimal text."""
     rounded = as_fraction(value, name)
     return Fraction(value) if isinstance(value, float) else rounded
 
@@ -70,7 +70,7 @@ def round_to_lattice(array: NDArray[Any], step: Fraction) -> IntArray:
     below = np.floor(quotients)
     fractions = quotients - below
     codes = below.astype(np.int64) + (fractions >= 0.5)
-    # Step and quotient are each rounded once; what is close to a half is settled exactly.
+    # Step and quotient are each rounded once; results close to a half are computed exactly.
     size = np.abs(quotients)
     doubt = np.abs(fractions - 0.5) <= size * 2.0**-50
     doubt |= (size > LATTICE_SURE) & (size < 1.5 * LATTICE_REACH)

@@ -57,7 +57,8 @@ def discrete_laplace(
     sensitivity : int or Fraction, default=1
         Largest sum of absolute changes over all ``values`` when one record is added or removed.
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------
@@ -90,7 +91,7 @@ def discrete_laplace(
     # r**-sum(|d|) <= exp(eps_d) at most, eps_d = dyadic_floor(epsilon) <= epsilon. Clamping the
     # values moves no two of them further apart; clamping the result is post-processing, and hides
     # the limit of the noise itself: noise at +-LIMIT carries every value beyond +-REACH. None of
-    # this raises: an error would tell the value.
+    # this raises: an error would reveal the value.
     array = as_integers(
         values, "values", "Round each record to a grid before summing (see bounded_sum)."
     )
@@ -104,7 +105,7 @@ def discrete_laplace(
 
 
 def _clamped(array: NDArray[Any]) -> NDArray[Any]:
-    # Looking first costs less than copying.
+    # Checking first costs less than copying.
     if array.dtype.itemsize < 8 or array.size == 0:
         return array
     if int(array.min()) >= -REACH and int(array.max()) <= REACH:
@@ -138,7 +139,8 @@ def above_threshold(
     sensitivity : int or Fraction, default=1
         Largest change of a value when one record is added or removed.
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------
@@ -184,9 +186,10 @@ def geometric(
     epsilon : number or Fraction
         Privacy parameter. The noise is drawn at its dyadic floor, never above.
     sensitivity : int or Fraction, default=1
-        Shift that the noise has to hide at ``epsilon``.
+        Largest shift that the noise must hide at ``epsilon``.
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------
@@ -202,8 +205,8 @@ def geometric(
 
     Notes
     -----
-    Added to a count this is not private by itself, since the result is never below the count. It
-    serves selection (`noisy_max`), where only the order of noisy values shows.
+    Added to a count this is not private by itself, since the result is never below the count. Use
+    it for selection (`noisy_max`), which reveals only the order of noisy values.
 
     Examples
     --------
@@ -235,7 +238,7 @@ def discrete_laplace_variance(epsilon: Any, sensitivity: Any = 1) -> float:
     Parameters
     ----------
     epsilon : number or Fraction
-        Privacy parameter; its dyadic floor counts.
+        Privacy parameter; its dyadic floor is used.
     sensitivity : int or Fraction, default=1
         As in `discrete_laplace`.
 
@@ -260,7 +263,7 @@ def geometric_variance(epsilon: Any, sensitivity: Any = 1) -> float:
     Parameters
     ----------
     epsilon : number or Fraction
-        Privacy parameter; its dyadic floor counts.
+        Privacy parameter; its dyadic floor is used.
     sensitivity : int or Fraction, default=1
         As in `geometric`.
 
@@ -269,8 +272,8 @@ def geometric_variance(epsilon: Any, sensitivity: Any = 1) -> float:
     float
         r / (1 - r)**2 with r = exp(-epsilon / sensitivity): half that of `discrete_laplace`. At
         least 1e-12, so that measurements can be weighted by their precision at any epsilon: where
-        the formula gives less (epsilon / sensitivity above 27.6) the noise is zero but for one
-        draw in 10**12, and from 745 on the floating-point exponential is zero itself.
+        the formula gives less (epsilon / sensitivity above 27.6) the noise is zero except for one
+        draw in 10**12, and from 745 on the floating-point exponential itself is zero.
 
     Examples
     --------
@@ -290,7 +293,7 @@ def discrete_laplace_quantile(p: float, epsilon: Any, sensitivity: Any = 1) -> i
     p : float
         Probability, at least 0 and below 1.
     epsilon : number or Fraction
-        Privacy parameter; its dyadic floor counts.
+        Privacy parameter; its dyadic floor is used.
     sensitivity : int or Fraction, default=1
         As in `discrete_laplace`.
 
@@ -317,7 +320,7 @@ def discrete_laplace_quantile(p: float, epsilon: Any, sensitivity: Any = 1) -> i
     if not 0 <= level < 1:
         raise ValueError(f"p must be at least 0 and below 1, got {p!r}.")
     # P(|noise| > k) = 2 r**(k+1) / (1 + r), so k + 1 is the first integer at or above
-    # ln(2 / ((1 + r) (1 - p))) / rate. That number is no integer (e**rational is
+    # ln(2 / ((1 + r) (1 - p))) / rate. That number is not an integer (e**rational is
     # transcendental), so bounds of it agree on the ceiling once they are close enough.
     digits = 40
     while True:
@@ -356,9 +359,10 @@ def bounded_sum(
     resolution : number, optional
         Width of the grid to which each value is rounded, in the units of ``values``. By default
         the largest power of two that is at most ``max(abs(lower), abs(upper)) / 2**20``: fine
-        beside the noise, and integers within bounds below 2**20 are kept exactly.
+        compared with the noise, and integers within bounds below 2**20 are kept exactly.
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """Private selection among candidates with integer scores, exactly.
 
-All of it rests on one condition. Let d_i be the change of score i when one record is added; if
+All selections rely on one condition. Let d_i be the change of score i when one record is added; if
 for every pair of neighbouring data sets all d_i lie in one interval of length R (it may differ
 from pair to pair), the scores have range R. R is the sensitivity where the record moves all scores
 in one direction, and twice the sensitivity in general.
@@ -42,7 +42,7 @@ def _as_range(score_range: Any) -> int:
         score_range,
         "score_range",
         1,
-        meaning="it bounds how far the changes of two scores by one record can lie apart, in the "
+        meaning="it bounds how much the changes of two scores by one record can differ, in the "
         "units of the integer scores.",
     )
 
@@ -51,7 +51,7 @@ def _deficits(scores: NDArray[np.integer], best: Any) -> IntArray:
     """How far each score is below ``best``, exactly.
 
     Differences of 64-bit integers wrap around in unsigned arithmetic to the right value. Noise
-    never reaches 2**62, so a score further behind than that loses in any case.
+    never reaches 2**62, so a score further behind than that always loses.
     """
     gaps = np.asarray(best).astype(np.uint64) - scores.astype(np.uint64)
     return np.minimum(gaps, np.uint64(LIMIT + 1)).astype(np.int64)
@@ -81,7 +81,8 @@ def noisy_max(
         candidate is selected in each. Each selection costs ``epsilon``; if a record can change
         the scores of one segment only, all together cost ``epsilon``.
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------
@@ -98,7 +99,7 @@ def noisy_max(
 
     Notes
     -----
-    Equal noisy scores go to the lowest index, which needs no randomness and no privacy.
+    Ties of noisy scores go to the lowest index, which needs no randomness and costs no privacy.
     The expected loss is usually about half that of `exponential`.
 
     Examples
@@ -186,10 +187,11 @@ def top_k(
         The range R, as in `noisy_max`.
     method : {"one-shot", "peeling"}, default="one-shot"
         One round of geometric noise of rate epsilon / (k R) on all scores, or k rounds of the
-        `exponential` mechanism at epsilon / k among those that are left. "peeling" is what the
-        literature compares with; it is slower and errs more.
+        `exponential` mechanism at epsilon / k among the remaining candidates. "peeling" is the
+        usual baseline in the literature; it is slower and less accurate.
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------
@@ -261,7 +263,8 @@ def permute_and_flip(
     score_range : int
         The range R, as in `noisy_max`; the coefficient is epsilon / R.
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------
@@ -288,7 +291,7 @@ def permute_and_flip(
     """
     # Privacy. Going through the candidates in random order and keeping the first that passes a coin
     # of probability p_i = exp(-eps_d / R * (best - score_i)) selects a uniform member of the set
-    # that passes, for coins thrown all at once; the best always passes. The law equals
+    # that passes, for coins thrown all at once; the best always passes. The distribution equals
     # report-noisy-max with exponential noise of that rate, which the argument of noisy_max covers.
     # A coin of probability exp(-rate * gap), exactly: a geometric number reaches the gap.
     array = _as_scores(scores)
@@ -315,7 +318,8 @@ def exponential(
     score_range : int
         The range R, as in `noisy_max`; P(i) is proportional to exp(epsilon / R * score_i).
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------
@@ -347,9 +351,10 @@ def exponential(
     # factors within [exp(rate lo), exp(rate (lo + R))], so each probability by at most
     # exp(rate R) = exp(eps_d).
     # Sampling: propose a uniform candidate, accept it if a geometric number reaches its gap to the
-    # best (probability exp(-rate * gap), exactly); the first accepted one has the wanted law. One
-    # round of n proposals contains an accepted one with probability at least 1 - (1 - 1/n)**n >
-    # 0.63 for any scores, since the best is always accepted: 1.6 rounds on average at most.
+    # best (probability exp(-rate * gap), exactly); the first accepted one has the required
+    # distribution. One round of n proposals contains an accepted one with probability at least 1 -
+    # (1 - 1/n)**n > 0.63 for any scores, since the best is always accepted: 1.6 rounds on average
+    # at most.
     array = _as_scores(scores)
     width = _as_range(score_range)
     source = noise_source(random_state)

@@ -1,6 +1,6 @@
 """Sparse vector: find the queries above a threshold, and pay only for those.
 
-In the names of Lyu, Su and Li: SVT-S is `SparseVector`, SVT-DPBook its ``variant="dwork-roth"``
+With the names of Lyu, Su and Li: SVT-S is `SparseVector`, SVT-DPBook its ``variant="dwork-roth"``
 (fresh threshold noise after each answer), and SVT with retraversal (SVT-ReTr)
 `sparse_vector_top_k`.
 
@@ -74,7 +74,7 @@ class SparseVector:
         multiple of it; the sensitivity counts as the next multiple. Take a small part of the
         sensitivity; 2**-10 of it costs a thousandth.
     ratio : number, default=None
-        Budget of the comparisons over that of the threshold. None takes the ratio of least
+        Budget of the comparisons divided by that of the threshold. None takes the ratio of least
         variance, (2 cutoff)**(2/3), or cutoff**(2/3) for monotonic queries.
     answer_share : number, default=0
         Part of epsilon, at least 0 and below 1, for noisy answers of the positive queries.
@@ -89,11 +89,13 @@ class SparseVector:
         "dwork-roth" draws new noise for the threshold after each positive answer, and therefore
         needs ``cutoff`` times as much of it: more noise for the same guarantee.
     noise : {"one-sided", "two-sided"}, default="one-sided"
-        Geometric noise, or discrete Laplace noise of twice its variance as in the literature.
+        One-sided geometric noise, or two-sided discrete Laplace noise of twice its variance, as in
+        the literature.
     ledger : PrivacyLedger, default=None
-        Charged with epsilon when the object is made.
+        Privacy budget of the data set, charged with epsilon when the object is made.
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Attributes
     ----------
@@ -124,11 +126,11 @@ class SparseVector:
 
     Notes
     -----
-    The noise is one-sided, with its known mean taken off again: at equal epsilon the
+    The noise is one-sided, and its known mean is subtracted: at equal epsilon the
     comparison has half the variance that Laplace noise gives. Algorithm 23 of the reference is
     ``noise="two-sided"``, Algorithm 18 is ``variant="dwork-roth", noise="two-sided"`` (both
-    with discrete noise). A gap is a noisy answer minus the threshold without bias of its own, but
-    only large ones are seen: given that the answer was positive, it is too high on average.
+    with discrete noise). A gap is an unbiased noisy answer minus the threshold, but only large gaps
+    are released: given that the answer was positive, a gap is too high on average.
 
     The object can be neither copied nor pickled, and refuses to work in a forked process: two
     copies with the same noisy threshold would answer ``cutoff`` positive queries each.
@@ -224,7 +226,7 @@ class SparseVector:
         """Sensitivity in lattice steps."""
         if self._lattice is None:
             return as_sensitivity(sensitivity)
-        # As binary numbers, so that 0.3 on a lattice of 0.1 is what the computer holds.
+        # As binary numbers: 0.3 on a lattice of 0.1 means the floating-point values.
         reach = as_held(sensitivity, "sensitivity")
         if reach <= 0:
             raise ValueError(f"sensitivity must be positive, got {sensitivity!r}.")
@@ -391,7 +393,7 @@ class SparseVector:
         return places, noisy[places]
 
     def _draw_threshold(self) -> Any:
-        # A tape answers comparisons as a whole; the threshold's noise is part of their law.
+        # A tape answers whole comparisons, with the noise of the threshold included.
         if isinstance(self._source, Tape):
             return 0
         return self._draw(1, self._threshold_noise)[0]
@@ -464,7 +466,8 @@ class SparseVector:
                 raise ValueError("threshold must be finite everywhere.")
             if array.dtype.kind == "f" or self._lattice is not None:
                 levels = array.astype(np.float64) / float(self._lattice or 1)
-                # A multiple of the lattice stays one: the quotient may be a last digit too high.
+                # Keeps a multiple of the lattice exact, because the quotient may be one unit in the
+                # last place too high.
                 levels = np.ceil(levels - np.abs(levels) * 2.0**-50)
                 wanted = np.clip(levels, -REACH, REACH).astype(np.int64)
             else:
@@ -566,13 +569,13 @@ def sparse_vector_top_k(
     random_state: Any = None,
     **options: Any,
 ) -> IntArray:
-    """Select up to k large values by a sparse vector that goes over the list again and again.
+    """Select up to k large values by a sparse vector that goes over the list repeatedly.
 
     Parameters
     ----------
     values : array-like of shape (n,)
-        True answers of all queries, as `SparseVector.query_many` takes them. They are gone over
-        in this order, so a sorted list must be shuffled first, by a public shuffle.
+        True answers of all queries, as `SparseVector.query_many` takes them. They are tested in
+        this order, so shuffle a sorted list first; the shuffle may be public.
     k : int
         Number of positives to look for.
     epsilon : number or Fraction
@@ -587,7 +590,8 @@ def sparse_vector_top_k(
     max_passes : int, default=1000
         Public limit; fewer than k are returned if it is reached.
     random_state : None, int or NoiseSource, default=None
-        None draws from the operating system. An int is for experiments only: no guarantee.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
     **options
         Further parameters of `SparseVector`: ``lattice``, ``ratio``, ``variant``, ``noise``,
         ``ledger``.
@@ -606,8 +610,8 @@ def sparse_vector_top_k(
 
     Notes
     -----
-    Where all queries are known in advance, `top_k` selects better at the same epsilon; this is
-    here for comparison.
+    If all queries are known in advance, `top_k` is more accurate at the same epsilon; this function
+    is for comparison.
 
     References
     ----------
@@ -666,7 +670,8 @@ def _mean(epsilon: Fraction, sensitivity: Fraction) -> float:
 
 
 def _optimal_ratio(width: int) -> Fraction:
-    # Minimises (1 / eps1)**2 + (width / eps2)**2 for a given sum; any rational near it will do.
+    # Minimises (1 / eps1)**2 + (width / eps2)**2 for a given sum; any rational number near it will
+    # do.
     return Fraction(round(width ** (2 / 3) * 2**20), 2**20)
 
 

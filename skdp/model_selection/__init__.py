@@ -1,4 +1,4 @@
-"""Splitting, scoring and choosing, so that no exact number about a record leaves.
+"""Private splitting, scoring and model choice: no exact number about a record is released.
 
 ==============  ====================================================================================
 ``_folds``      `PrivateKFold`: folds that are drawn and kept secret

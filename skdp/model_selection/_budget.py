@@ -45,7 +45,7 @@ def price_of_fit(estimator: Any) -> tuple[Fraction, bool]:
     total = total_price(step.epsilon for step in steps)
     if total is None:
         raise ValueError(
-            f"What a fit of {type(estimator).__name__} spends cannot be told beforehand."
+            f"What a fit of {type(estimator).__name__} spends is not known beforehand."
         )
     # A frozen release is private and was paid for.
     if not total and not any(step.verdict == PRIVATE for step in steps):
@@ -89,7 +89,7 @@ def one_ledger(estimators: Sequence[Any], ledger: PrivacyLedger | None) -> Priva
             found.append(one)
     if len(found) > 1:
         raise ValueError(
-            f"{len(found)} ledgers are in play, but only one data set is read: give the same "
+            f"{len(found)} ledgers were found, but only one data set is read: give the same "
             f"ledger everywhere, in the grid too. Found: {', '.join(map(repr, found))}."
         )
     return found[0] if found else None
@@ -114,7 +114,7 @@ def _ledgers_in(value: Any) -> Iterator[PrivacyLedger]:
 def prepaid_clones(
     estimators: Sequence[Any], book: PrivacyLedger | None, epsilon: Fraction
 ) -> Iterator[list[Any]]:
-    """Clones of ``estimators`` whose fits charge a handle on ``book`` that is paid up to epsilon.
+    """Clones of ``estimators`` whose fits charge a handle on ``book``, prepaid up to epsilon.
 
     They keep a ledger, so that fitting one of them again, after the search or after an error during
     it, is charged. Private steps without a ledger get it too, because the search has been charged

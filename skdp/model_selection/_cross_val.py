@@ -57,23 +57,23 @@ def private_cross_val_score(
     level : float, default=0.95
         Probability that the interval covers the exact score.
     ledger : PrivacyLedger, default=None
-        Default the one in the estimator. It is charged once, for everything, before a value is
-        read.
+        Privacy budget of the data set; by default the ledger in the estimator. It is charged once,
+        for everything, before a value is read.
     random_state : None or int, default=None
-        Seed of the score's noise. None: the operating system's entropy. An int is for experiments:
-        it gives no protection.
+        Seed of the noise of the score. None: the operating system's random source. An int is for
+        experiments only: no guarantee.
 
     Returns
     -------
     QueryResult
-        Score of all folds together. Rows are predicted in the guard that `make_private_scorer`
-        describes: a row that cannot be predicted counts as wrong.
+        Score of all folds together. Errors and warnings of ``predict`` are caught, as
+        `make_private_scorer` describes: a row that cannot be predicted counts as wrong.
 
     Raises
     ------
     ValueError
-        If a step of the estimator is not private, the folds are not those of `PrivateKFold`, or
-        two ledgers are in play; nothing is spent.
+        If a step of the estimator is not private, the folds are not those of `PrivateKFold`, or two
+        ledgers are given; nothing is spent.
     BudgetExceededError
         If the ledger cannot pay for all.
 
@@ -131,13 +131,13 @@ def _secret_folds(cv: Any) -> PrivateKFold:
 def _predict_each_fold(
     paid: Any, folds: PrivateKFold, X: Any, labels: Labels, take: Take
 ) -> Labels:
-    """What each row is predicted by the model that was not trained on it."""
+    """The prediction for each row by the model that was not trained on it."""
     guesses, places = no_predictions(len(labels)), draw_places(len(labels))
     for train, test in folds.split(X):
         try:
             model = clone(paid).fit(take_rows(X, train), labels[train])
         except TrainingError as error:
-            # It depends on the release of this fold alone, as its text does.
+            # Whether it is raised, and its text, depend on the release of this fold only.
             warnings.warn(f"{error} The rows of this fold count as wrong.", stacklevel=3)
             continue
         guesses[test] = predictions(model, take, test, places[test])

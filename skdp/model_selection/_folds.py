@@ -24,8 +24,8 @@ class PrivateKFold(HidesSeed, BaseCrossValidator):
     n_splits : int, default=5
         Number of folds, at least 2.
     random_state : None or int, default=None
-        None: the operating system's entropy. An int is for experiments: anyone who knows it knows
-        the fold of every record.
+        Seed of the folds. None: the operating system's random source. An int is for experiments
+        only: anyone who knows it knows the fold of every record.
 
     Notes
     -----

@@ -1,6 +1,6 @@
-"""What is done to true rows in a guard: they are predicted and compared, one by one.
+"""Predicting and comparing true rows one by one, with every error and warning caught.
 
-No error and no warning leaves, because either would depend on a value.
+Neither may get out, because either would depend on a value.
 """
 
 from __future__ import annotations
@@ -119,14 +119,14 @@ def _answers(model: Any, take: Take, table: IntArray) -> Labels | None:
         try:
             answers = as_labels(model.predict(take(table)))
             return object_array(answers.tolist()) if len(answers) == len(table) else None
-        except Exception:  # its text may hold values, and that it was raised depends on them
+        except Exception:  # its text may hold values, and whether it is raised depends on them
             return None
 
 
 def check_model(model: Any, X: Any) -> None:
     """Refuse, by names and shapes alone, a model that could predict no row of ``X``."""
     if not hasattr(model, "predict"):
-        raise TypeError(f"{type(model).__name__} has no predict, so that nothing can be scored.")
+        raise TypeError(f"{type(model).__name__} has no predict method, so nothing can be scored.")
     if type(model).__module__.partition(".")[0] in ("skdp", "sklearn"):
         check_is_fitted(model)
     given = column_names(X)
@@ -175,7 +175,7 @@ def positions_of(values: Labels, positions: Mapping[Any, int]) -> IntArray:
 
 
 def squared_errors(truth: Labels, guess: Labels, low: float, high: float) -> FloatArray:
-    """One number per row; a row that holds no number counts as the largest error."""
+    """One number per row; a row without a number counts as the largest error."""
     numbers = [np.clip(as_column(y, "y").numbers(), low, high) for y in (truth, guess)]
     squares = (numbers[0] - numbers[1]) ** 2
     return np.where(np.isnan(squares), (high - low) ** 2, squares)

@@ -60,7 +60,7 @@ def make_private_scorer(
     bounds : (low, high), default=None
         Public range of the target; needed for "mse".
     ledger : PrivacyLedger, default=None
-        Charged by every call.
+        Privacy budget of the data set, charged by every call.
 
     Returns
     -------

@@ -57,7 +57,7 @@ def charge_score(
 
 
 def _aligned(y_true: Any, y_pred: Any) -> tuple[Labels, Labels]:
-    """Both as one-dimensional arrays; only their containers are looked at."""
+    """Both as one-dimensional arrays, without looking at values."""
     truth, guess = as_labels(y_true, "y_true"), as_labels(y_pred, "y_pred")
     if len(truth) != len(guess):
         raise ValueError(
@@ -68,7 +68,7 @@ def _aligned(y_true: Any, y_pred: Any) -> tuple[Labels, Labels]:
 
 
 def check_level(level: float) -> float:
-    """Give the probability that an interval covers, as a float."""
+    """The confidence level of an interval, as a float."""
     check_scalar(level, "level", Real, min_val=0, max_val=1, include_boundaries="neither")
     return float(level)
 
@@ -118,9 +118,10 @@ def private_accuracy(
     level : float, default=0.95
         Probability that the interval covers the exact accuracy.
     ledger : PrivacyLedger, default=None
-        Charged before a label is read.
+        Privacy budget of the data set, charged before a label is read.
     random_state : None or int, default=None
-        None: the operating system's entropy. An int is for experiments: it gives no protection.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------
@@ -165,7 +166,7 @@ def _accuracy(
     """Accuracy; of `METRICS`, which call all with bounds."""
     # Privacy. Released are two counts, of correct and of wrong rows. One record is in exactly one
     # of them: together they have L1 sensitivity 1 and cost epsilon, noise on both. The share and
-    # its interval are computed from these two numbers and the public law of the noise.
+    # its interval are computed from these two numbers and the public distribution of the noise.
     right = equal(truth, guess)
     counts = np.array([right.sum(), right.size - right.sum()], dtype=np.int64)
     correct, wrong = discrete_laplace(counts, exact, random_state=source).tolist()
@@ -213,8 +214,9 @@ def private_confusion_matrix(
     labels : array-like of shape (n_labels,)
         The public list of labels.
     epsilon : number or Fraction
-    ledger : PrivacyLedger, default=None
-    random_state : None or int, default=None
+        Privacy parameter of the matrix.
+    ledger, random_state
+        As in `private_accuracy`.
 
     Returns
     -------
@@ -281,8 +283,9 @@ def private_mse(
         Privacy parameter of the score. A tenth goes to the number of rows, the rest to the sum of
         squares.
     level : float, default=0.95
-    ledger : PrivacyLedger, default=None
-    random_state : None or int, default=None
+        Probability that the interval covers the exact value.
+    ledger, random_state
+        As in `private_accuracy`.
 
     Returns
     -------
@@ -366,7 +369,7 @@ def row_scores(
     -------
     scores : ndarray of int
     spread : int
-        The range of these integers: the most by which one row moves their sum.
+        The range of these integers: the largest change of their sum by one row.
     """
     if metric == "accuracy":
         return equal(truth, guess).astype(np.int64), 1

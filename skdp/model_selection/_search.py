@@ -45,8 +45,8 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     """Search a grid of candidates and release the winner of one noisy maximum.
 
     Every candidate is fitted. The numbers of true rows that they predict correctly (or the sums of
-    their squared errors) are compared with noise, and only the winner is released. The choice
-    costs ``epsilon`` in all, however many candidates there are.
+    their squared errors) are compared with noise, and only the winner is released. The choice costs
+    ``epsilon`` in total, however many candidates there are.
 
     Parameters
     ----------
@@ -63,11 +63,12 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     bounds : (low, high), default=None
         Public range of the target; needed for "mse".
     ledger : PrivacyLedger, default=None
-        Default the one in the estimator, or in ``param_grid``; there may be only one. It is charged
-        once, for the whole search, before a value is read. The winner keeps it: fitting
-        ``best_estimator_`` again is charged.
+        Privacy budget of the data set; by default the ledger in the estimator or in ``param_grid``,
+        where there may be only one. It is charged once, for the whole search, before a value is
+        read. The winner keeps it: fitting ``best_estimator_`` again is charged.
     random_state : None or int, default=None
-        None: the operating system's entropy. An int is for experiments: it gives no protection.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
     verbose : int, default=0
         Whether to print progress to standard output.
 
@@ -87,9 +88,9 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
 
     Notes
     -----
-    No score is released; if you need one, score the winner with `private_accuracy`. True rows are
-    predicted in the guard that `make_private_scorer` describes, under the same assumption: a row
-    that a candidate cannot predict counts as wrong.
+    No score is released; if you need one, score the winner with `private_accuracy`. Errors and
+    warnings of ``predict`` on true rows are caught, as `make_private_scorer` describes, under the
+    same assumption: a row that a candidate cannot predict counts as wrong.
 
     Candidates are first trained on a few rows drawn from the public domain, before anything is
     charged. A candidate that still cannot be trained on its release is left out, with a warning.
@@ -163,7 +164,8 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         if not candidates:
             raise ValueError(f"param_grid={self.param_grid!r} has no candidates: give it some.")
         shared = self._shares_a_release()
-        # Each is looked at: what is trained on one release may bring along what others learned.
+        # Every candidate is checked: one that is trained on a release may carry what others
+        # learned.
         prices = [price_of_fit(variant) for variant in variants][: 1 if shared else None]
         book = one_ledger([self.estimator, *variants], self.ledger)
         as_frame(X)
@@ -287,7 +289,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The declared labels, of the winner."""
+        """The winner's declared labels."""
         return self.best_estimator_.classes_
 
     def _was_seeded(self) -> bool:
@@ -336,7 +338,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     def _hide_seeds(self, grid: Any) -> Any:
         """The grid itself, or one with `Seed` for seeds of noise: those of the models are harmless.
 
-        A grid that needs no change stays the same object, as clone() demands of parameters.
+        A grid that needs no change stays the same object, because clone() requires it.
         """
         if isinstance(grid, list):
             hidden = [self._hide_seeds(part) for part in grid]

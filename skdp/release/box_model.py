@@ -43,7 +43,7 @@ class BoxModel:
     shape : sequence of int
         Sizes of the attributes.
     intervals : Intervals, default=None
-        What is known of the errors: :class:`KnownNoise`, :class:`GaussianNoise`,
+        What is known about the errors: :class:`KnownNoise`, :class:`GaussianNoise`,
         :class:`BoundedSpread` or :class:`AnySpread`. None: nothing, and there are no intervals.
     **keywords : dict
         In place of ``intervals``, as earlier versions had it: ``noise_epsilon``,
@@ -145,9 +145,9 @@ class BoxModel:
         return answers
 
     def _projected(self, axes: Sequence[int], counts: np.ndarray) -> np.ndarray | None:
-        """Sums over boxes that are alike on these axes, where that leaves fewer numbers.
+        """Sums over boxes with equal intervals on these axes, if that leaves fewer numbers.
 
-        Of a grid, only its projection is left. None where the boxes are no more.
+        For a grid only its projection is left. None if there are no fewer numbers than boxes.
         """
         sides = [len(self._axis_intervals(axis)[0]) for axis in axes]
         if math.prod(sides) >= len(self.boxes):
@@ -172,7 +172,7 @@ class BoxModel:
         return left.reshape(-1)
 
     def error(self, weights: Weights, level: float) -> Error:
-        """Interval that covers the noise, and uneven boxes as far as `intervals` say."""
+        """Interval that covers the noise, and uneven boxes as far as `intervals` does."""
         mean = self._covered([weights], sorted(weights))[:, 0]
         cut = Cut(mean, *self._weight_range(weights), self.counts)
         std = math.sqrt(float(mean**2 @ self.noise_variances()))

@@ -58,7 +58,7 @@ class Boxes:
     def check_volume(self, shape: Sequence[int]) -> None:
         """Check that the boxes lie in the domain and that their sizes add up to it.
 
-        Together with being disjoint, which is not checked, that makes them a partition. The
+        If they are also disjoint, which is not checked, they form a partition. The
         sizes are added modulo a prime and, as shares of the domain, in floats.
 
         Parameters

@@ -12,20 +12,20 @@ __all__ = ["couple"]
 def couple(
     table: FloatArray, rows: FloatArray, columns: FloatArray, rounds: int = 20
 ) -> FloatArray:
-    """Scale a table until its margins are as given, exactly and without negative cells.
+    """Scale a table until its margins are exactly the given ones, without negative cells.
 
-    Iterative proportional fitting comes close; then rows and columns that are too heavy are
-    scaled down and what is missing is added as an outer product, which makes both margins exact
-    whatever the table was.
+    Iterative proportional fitting comes close. Then rows and columns with too large sums are scaled
+    down and the remainder is added as an outer product, which makes both margins exact for any
+    table.
 
     Parameters
     ----------
     table : ndarray of shape (m, n)
         Not negative.
     rows, columns : ndarray of shape (m,), (n,)
-        Wanted margins, not negative, with equal sums.
+        The margins to reach, not negative, with equal sums.
     rounds : int, default=20
-        Of the fitting.
+        Number of rounds of the fitting.
 
     Returns
     -------

@@ -64,14 +64,14 @@ class ErrorBars:
         return np.clip(np.floor(cls.UNIT / s + 1e-9).astype(np.int64), cls.UNIT, cls.MOST)
 
     def half_width(self, answer: float, total: float, level: float) -> float:
-        """Half of the interval round an answer."""
+        """Half width of the interval around an answer."""
         width = self.reach
         if self.scaled:
             width /= float(self.factors(np.array([answer]), total)[0])
         # Errors were measured after rounding the answers to integers.
         width += 0.5
         if level > self.level:
-            # The published quantile continued with the tail of a Laplace law.
+            # The published quantile, extended with the tail of a Laplace distribution.
             width *= math.log(1.0 - level) / math.log(1.0 - self.level)
         return width
 
@@ -110,7 +110,7 @@ class ErrorBars:
 
 
 def interval_from_bars(bars: ErrorBars | None, answer: float, total: float, level: float) -> Error:
-    """Interval round an answer from the published quantile of the errors."""
+    """Interval around an answer, from the published quantile of the errors."""
     if bars is None:
         raise ValueError(
             "This release has no error bars: it was made with error_share=0. Ask for the "

@@ -1,6 +1,6 @@
 """Files of releases, without pickle: a zip archive of one JSON text and of plain arrays.
 
-Also what the files of others, skops, need of a state.
+Also the state of objects, in a form that skops can store.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def write_archive(path: str | PathLike[str], metadata: Mapping[str, Any], arrays
     path : str or path-like
         An existing file is replaced.
     metadata : mapping
-        What JSON can hold, among it ``format`` and ``version``.
+        Values that JSON can hold, ``format`` and ``version`` among them.
     arrays : mapping of str to ndarray
         Arrays of numbers.
     """
@@ -118,11 +118,11 @@ def read_archive(
         try:
             return build(*_read(file, kind, version, max_bytes))
         except MemoryError:
-            raise ValueError(f"{str(path)!r} is too large for the memory at hand.") from None
+            raise ValueError(f"{str(path)!r} does not fit into the available memory.") from None
         except OSError as error:
             raise ValueError(f"{str(path)!r} cannot be read as a {what}: {error}.") from error
-        # Damaged archives, JSON and headers raise almost anything, each time for the same
-        # reason: these bytes are not such a release.
+        # Damaged archives, JSON and headers raise almost anything, always for the same reason:
+        # these bytes are not such a release.
         except Exception as error:
             raise ValueError(
                 f"{str(path)!r} is not a usable {what} file: {error or type(error).__name__}"

@@ -1,8 +1,8 @@
-"""Intervals for answers over boxes: one class for each thing that may be known of the errors.
+"""Intervals for answers over boxes: one class for each kind of knowledge about the errors.
 
-An answer over boxes has two errors: the noise in the counts, whose law is public, and the uneven
-spread of the records inside boxes that the query cuts. Each class here says which of them its
-intervals cover and why.
+An answer over boxes has two errors: the noise in the counts, whose distribution is public, and the
+uneven spread of the records inside boxes that the query cuts. Each class here says which of them
+its intervals cover and why.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class _NoiseLaw:
         return np.array([discrete_laplace_variance(epsilon) for epsilon in found])[index]
 
     def quantile(self, low: FloatArray, high: FloatArray, alpha: float) -> tuple[float, str]:
-        """What ``sum max(low_i z_i, high_i z_i)`` exceeds with probability ``alpha`` at most."""
+        """Bound that ``sum max(low_i z_i, high_i z_i)`` exceeds with probability <= ``alpha``."""
         found, index = self.distinct(len(high))
         used = np.flatnonzero(high)
         return noise_quantile(low[used], high[used], found, index[used], alpha)
@@ -119,7 +119,7 @@ class Intervals:
         Without it the model has no intervals.
     """
 
-    # How sure the stated confidence is, and what is covered where a query cuts boxes.
+    # How reliable the stated confidence is, and what is covered where a query cuts boxes.
     sure: ClassVar[str] = "at least"
     covers: ClassVar[str] = (
         ". It does not cover the uneven spread of records in boxes that the query cuts."
@@ -130,7 +130,7 @@ class Intervals:
 
     @property
     def noise(self) -> _NoiseLaw:
-        """The law of the noise.
+        """The distribution of the noise.
 
         Raises
         ------
@@ -145,7 +145,7 @@ class Intervals:
         return self.law
 
     def check(self, n_boxes: int) -> None:
-        """Raise ValueError if this does not fit so many boxes."""
+        """Raise ValueError if this does not fit the number of boxes."""
         if self.law is not None:
             self.law.check(n_boxes)
 
@@ -154,7 +154,7 @@ class Intervals:
         return self.noise.variances(n_boxes)
 
     def reach(self, cut: Cut, alpha: float) -> tuple[float, float, str]:
-        """How far an interval goes below and above the answer, and by which law of the noise."""
+        """Reach of an interval below and above the answer, and how the noise was bounded."""
         return self._noise_only(cut, alpha)
 
     def _noise_only(self, cut: Cut, alpha: float) -> tuple[float, float, str]:
@@ -171,7 +171,7 @@ class Intervals:
 
 
 class KnownNoise(Intervals):
-    """The noise alone, by its exact law: ``sum(w_i c_i)`` and a quantile of ``sum(w_i z_i)``."""
+    """The noise alone, exactly: ``sum(w_i c_i)`` and a quantile of ``sum(w_i z_i)``."""
 
 
 class GaussianNoise(Intervals):
@@ -180,7 +180,7 @@ class GaussianNoise(Intervals):
     Parameters
     ----------
     variance : array-like, shape (n_boxes,)
-        Of the noise in each box; boxes are treated as independent.
+        Variance of the noise in each box; boxes are treated as independent.
     """
 
     sure = "about"
@@ -190,7 +190,7 @@ class GaussianNoise(Intervals):
         self.variance = frozen(variance, np.float64)
 
     def check(self, n_boxes: int) -> None:
-        """Raise ValueError if this does not fit so many boxes."""
+        """Raise ValueError if this does not fit the number of boxes."""
         valid = np.isfinite(self.variance) & (self.variance >= 0)
         if self.variance.shape != (n_boxes,) or not valid.all():
             raise ValueError(
@@ -203,7 +203,7 @@ class GaussianNoise(Intervals):
         return self.variance
 
     def reach(self, cut: Cut, alpha: float) -> tuple[float, float, str]:
-        """How far an interval goes below and above the answer, and by which law of the noise."""
+        """Reach of an interval below and above the answer, and how the noise was bounded."""
         width = -float(ndtri(alpha / 2)) * math.sqrt(float(cut.mean**2 @ self.variance))
         law = "known variances, taken as independent between boxes, their sum as Gaussian"
         return width, width, law
@@ -220,14 +220,14 @@ class LeafErrorBound:
     A box that stopped at its test number n (counted over the whole run, 1, 2, ...) has, with
     probability at least 1 - mu for all boxes together, an aggregation error of at most
     ``theta + depth * delta + lam * log(n (n + 1) / (2 mu))``: the tests use fresh noise, and the
-    failure probabilities mu / (n (n + 1)) sum to mu. Nothing private goes into the bound but the
+    failure probabilities mu / (n (n + 1)) sum to mu. The bound uses nothing private, only the
     released shape of the tree.
 
     Parameters
     ----------
     theta, delta, lam : float
-        Threshold, bias per level and noise scale of the stop test, in records. Errors that the
-        test rounds away belong into ``theta``.
+        Threshold, bias per level and noise scale of the stop test, in records. Include in ``theta``
+        any error that the test rounds away.
     depth : ndarray of int, shape (n_boxes,)
         Level of each box; the root has 0.
     test_number : ndarray of int, shape (n_boxes,)
@@ -292,8 +292,8 @@ class BoundedSpread(Intervals):
         ``f(S_i) <= f(c_i) + max(-w_i z_i, -z_i)``,  ``g(S_i) >= g(c_i) - max(0, w_i z_i)``.
 
     Summed over the boxes that the query cuts (a box covered entirely has X_i = S_i), the
-    released counts give the ends and the last terms a noise of known law. The bounds on the
-    aggregation errors, which hold for all boxes together, get half of ``1 - level`` and each
+    released counts give the ends and the last terms a noise of known distribution. The bounds on
+    the aggregation errors, which hold for all boxes together, get half of ``1 - level`` and each
     side a quarter. The minimum with S_i matters: most boxes of a wide table are empty.
 
     Parameters
@@ -311,7 +311,7 @@ class BoundedSpread(Intervals):
         self.leaf_errors = leaf_errors
 
     def check(self, n_boxes: int) -> None:
-        """Raise ValueError if this does not fit so many boxes."""
+        """Raise ValueError if this does not fit the number of boxes."""
         super().check(n_boxes)
         if len(self.leaf_errors.depth) != n_boxes:
             raise ValueError(
@@ -319,7 +319,7 @@ class BoundedSpread(Intervals):
             )
 
     def reach(self, cut: Cut, alpha: float) -> tuple[float, float, str]:
-        """How far an interval goes below and above the answer, and by which law of the noise."""
+        """Reach of an interval below and above the answer, and how the noise was bounded."""
         inside = cut.high > cut.low
         if not inside.any():
             return self._noise_only(cut, alpha)
@@ -330,7 +330,8 @@ class BoundedSpread(Intervals):
         noise_below, _ = self.noise.quantile(np.where(inside, 0.0, cut.mean), cut.mean, alpha / 4)
         least = np.maximum(0.0, expected - misfit)
         most = np.minimum(counts, expected + misfit)
-        # With unlucky noise the answer itself could fall outside: never report that.
+        # With unlucky noise the answer itself could fall outside; the interval is then extended to
+        # it.
         below = max(0.0, noise_below + float((expected - least)[inside].sum()))
         above = max(0.0, noise_above + float((most - expected)[inside].sum()))
         return below, above, law
@@ -348,11 +349,11 @@ class BoundedSpread(Intervals):
 class AnySpread(Intervals):
     """The noise, and any spread of the records inside boxes.
 
-    Nothing is known of the boxes but that their cells hold at least nothing: with the smallest
-    weight a_i and the largest b_i of a cell, X lies between ``sum(a_i S_i)`` and ``sum(b_i S_i)``,
-    and each of the two sums is known up to the noise in it, which gets half of ``1 - level``. If
-    the answer comes from better counts than those whose noise is known, the interval is extended
-    to it where need be.
+    Nothing is known about the boxes except that no cell holds fewer than 0 records: with the
+    smallest weight a_i and the largest b_i of a cell, X lies between ``sum(a_i S_i)`` and ``sum(b_i
+    S_i)``, and each of the two sums is known up to the noise in it, which gets half of ``1 -
+    level``. If the answer comes from better counts than those whose noise is known, the interval is
+    extended to it where need be.
 
     Parameters
     ----------
@@ -371,13 +372,13 @@ class AnySpread(Intervals):
         self.measured = None if measured is None else np.asarray(measured)
 
     def check(self, n_boxes: int) -> None:
-        """Raise ValueError if this does not fit so many boxes."""
+        """Raise ValueError if this does not fit the number of boxes."""
         super().check(n_boxes)
         if self.measured is not None:
             self.measured = checked_counts(self.measured, n_boxes)
 
     def reach(self, cut: Cut, alpha: float) -> tuple[float, float, str]:
-        """How far an interval goes below and above the answer, and by which law of the noise."""
+        """Reach of an interval below and above the answer, and how the noise was bounded."""
         measured = cut.counts if self.measured is None else self.measured
         value = float(cut.mean @ cut.counts)
         noise_above, law = self.noise.quantile(cut.high, cut.high, alpha / 2)
@@ -400,7 +401,7 @@ def intervals_from_keywords(
     uneven: bool = False,
     measured: Any = None,
 ) -> Intervals:
-    """Intervals as files and earlier versions say them.
+    """Intervals from the keywords of files and of earlier versions.
 
     Raises
     ------

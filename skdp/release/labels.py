@@ -1,4 +1,4 @@
-"""Codes and ranges of codes in words."""
+"""Text for codes and ranges of codes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..domain import Categorical, Numeric
 
 
 def range_label(attribute: Numeric | Categorical, start: int, stop: int) -> str:
-    """The codes from start to stop (exclusive) in words."""
+    """Text for the codes from start to stop (exclusive)."""
     if stop - start == attribute.size:
         return "any"
     if start == attribute.n_values:
@@ -32,7 +32,7 @@ def range_label(attribute: Numeric | Categorical, start: int, stop: int) -> str:
 
 
 def group_labels(attribute: Numeric | Categorical) -> list[Any]:
-    """What stands for each code in a table of groups; None for the missing cell."""
+    """The value shown for each code in a table of groups; None for the missing cell."""
     labels: list[Any]
     if isinstance(attribute, Categorical):
         labels = list(attribute.categories)

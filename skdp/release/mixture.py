@@ -27,7 +27,7 @@ class MixtureModel:
     models : sequence of TreeModel
         Over the same domain.
     error_bars : ErrorBars, default=None
-        For the answers of all together.
+        For the answers of all models together.
 
     Raises
     ------
@@ -94,7 +94,7 @@ class MixtureModel:
         return table
 
     def to_frame(self, domain: Domain) -> pd.DataFrame:
-        """All released views, as `TreeModel.to_frame`, with the number of the part before."""
+        """All released views, as `TreeModel.to_frame`, preceded by the number of the part."""
         frames = [model.to_frame(domain) for model in self.models]
         return pd.concat(frames, keys=range(len(frames)), names=["part", None]).reset_index(0)
 

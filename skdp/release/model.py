@@ -1,4 +1,4 @@
-"""Model: what a synopsis asks of a released model."""
+"""Model: the interface of released models that a synopsis uses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def by_attributes(queries: Sequence[Weights]) -> dict[tuple[int, ...], list[int]
 
 
 class Model(Protocol):
-    """What a `Synopsis` asks of a released model over a domain.
+    """The interface of a released model over a domain that a `Synopsis` uses.
 
     ``answer`` is linear in each weight vector: weights outside [0, 1] give weighted sums.
     """
@@ -54,7 +54,7 @@ class Model(Protocol):
         ...
 
     def to_frame(self, domain: Domain) -> pd.DataFrame:
-        """Everything released, readable."""
+        """Everything released, as a readable table."""
         ...
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -1,4 +1,4 @@
-"""Quantiles of sums of noise whose law is known."""
+"""Quantiles of sums of noise with a known distribution."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def noise_quantile(
     index: np.ndarray,
     alpha: float,
 ) -> tuple[float, str]:
-    """What a sum of slanted noises exceeds with probability ``alpha`` at most, and why.
+    """Bound that a sum of asymmetric noises exceeds with probability at most ``alpha``, and why.
 
     The sum is ``sum max(low_i z_i, high_i z_i)`` with z_i discrete Laplace of the epsilon that
     ``index`` says, 0 <= low_i <= high_i; equal slopes give a weighted sum. The smaller of two
     bounds is taken. Chernoff: ``min_t (sum K_i(t) + log(1 / alpha)) / t`` with the exact cumulant
-    functions K_i. Monte Carlo: an order statistic of B draws of the public noise law,
+    functions K_i. Monte Carlo: an order statistic of B draws of the public noise,
     ``4.8 sqrt(B alpha)`` ranks above the plain quantile, so that it is too small with probability
     1e-6 at most; its seed is fixed, so that equal queries get equal intervals.
     """
@@ -102,7 +102,7 @@ def _simulated_quantile(
     draws = int(max(20_000, 200 / alpha))
     if draws * terms > _MAX_DRAWS:
         draws = int(max(4_000, 100 / alpha))
-    # The generator of sums overflows on noise of astronomic scale.
+    # The generator of sums overflows if the scale of the noise is astronomical.
     if draws * terms > _MAX_DRAWS or float((number / e).max()) > 1e15:
         return math.inf
     generator = sampling_generator(20220901)

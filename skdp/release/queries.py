@@ -2,7 +2,7 @@
 
 A query is a conjunction of one condition per attribute, so that its answer on a box of the domain
 is a product over the attributes. A weight is the share of a code's cell that the condition covers:
-1 or 0 for a category, something between for a bin that a range cuts through.
+1 or 0 for a category, a fraction for a bin that a range cuts.
 
 Two forms are read::
 
@@ -45,15 +45,16 @@ def parse(query: Query, domain: Domain) -> dict[int, np.ndarray]:
         - a list, set or array: any of these values (``None`` in it is the missing cell).
         - a scalar: this value; in a `Categorical` with a taxonomy the name of a group stands for
           all categories in it. A continuous `Numeric` refuses scalars and lists: a single number
-          has no share of a bin, ask for a range.
+          covers no part of a bin, so ask for a range.
         - None: the missing cell, if the attribute is nullable.
 
         A string is written as for ``DataFrame.query``: ``=``, ``==``, ``!=``, ``<``, ``<=``,
         ``>``, ``>=``, ``in``, ``not in``, chains such as ``30 <= age < 40``, joined by ``and`` or
-        ``&``, parentheses round a condition, backticks round odd column names, ``None`` for the
-        missing cell. On a continuous column ``<`` and ``<=`` are the same. Several conditions on
-        one column intersect; conditions that contradict each other give weight zero everywhere.
-        As in pandas, ``!=`` and ``not in`` keep missing values and the comparisons drop them.
+        ``&``, parentheses around a condition, backticks around column names that are not
+        identifiers, ``None`` for the missing cell. On a continuous column ``<`` and ``<=`` are the
+        same. Several conditions on one column intersect; conditions that contradict each other give
+        weight zero everywhere. As in pandas, ``!=`` and ``not in`` keep missing values and the
+        comparisons drop them.
     domain : Domain
         The public schema.
 

@@ -136,7 +136,7 @@ class QueryText:
         if value in ("or", "|") and kind in ("name", "symbol"):
             return self._error(
                 "'or' is not supported, a query is a conjunction; for several values of one "
-                "column use 'in', otherwise ask two queries, add the answers, and subtract the "
+                "column use 'in', otherwise run two queries, add the answers, and subtract the "
                 "answer to both conditions at once",
                 position,
             )

@@ -95,8 +95,8 @@ class Synopsis:
     model : Model
         The released numbers: a `BoxModel`, `TreeModel` or `MixtureModel`.
     counts : array-like, default=None
-        Deprecated with all keywords that are not listed here: for a `Boxes` as ``model``, what
-        `BoxModel` takes.
+        Deprecated, like all keywords that are not listed here: arguments of `BoxModel`, where
+        ``model`` is a `Boxes`.
 
         .. deprecated:: 0.2
             Use ``Synopsis(domain, BoxModel(boxes, counts, domain.shape, ...))``.
@@ -114,8 +114,8 @@ class Synopsis:
 
     Notes
     -----
-    Nothing is clamped: noise may make a count negative, and adding up many counts is unbiased
-    only because of that.
+    Answers are not clamped: noise may make a count negative. Sums of many counts are unbiased only
+    for this reason.
 
     Examples
     --------
@@ -194,12 +194,12 @@ class Synopsis:
         Raises
         ------
         ValueError
-            If the release does not say how its total was measured.
+            If the release does not record how its total was measured.
         """
         if isinstance(self.model, BoxModel):
             return math.sqrt(float(self.model.noise_variances().sum()))
         if self.privacy_loss is None or "total" not in self.privacy_loss.parts:
-            raise ValueError("The noise of the total is not known: this release does not say it.")
+            raise ValueError("The noise of the total is not known: it was not recorded.")
         n_counts = len(self.model.models) if isinstance(self.model, MixtureModel) else 1
         budget = self.privacy_loss.of_record.parts["total"]
         return math.sqrt(n_counts * discrete_laplace_variance(budget))
@@ -249,14 +249,15 @@ class Synopsis:
     def count(
         self, query: Any = None, *, return_interval: bool = False, level: float = 0.95
     ) -> Any:
-        """Estimate how many records meet a query.
+        """Estimate how many records satisfy a query.
 
         Parameters
         ----------
         query : dict, str, None, or a list of these, default=None
             See :func:`skdp.release.parse`. None asks for all records.
         return_interval : bool, default=False
-            Give a `QueryResult` with the noise's standard deviation and an interval.
+            Whether to return a `QueryResult` with the standard deviation of the noise and an
+            interval.
         level : float, default=0.95
             Confidence of the interval, for a query fixed before looking at the release. If you
             pick m queries after looking, ask for ``1 - (1 - level) / m``.
@@ -270,14 +271,15 @@ class Synopsis:
         Raises
         ------
         ValueError
-            If a query cannot be understood, or the release says nothing about its noise and an
-            interval is asked for.
+            If a query cannot be understood, or an interval is asked for and the release does not
+            describe its noise.
 
         Notes
         -----
-        An interval covers the noise, by its exact law, and, if the release has bounds on it, the
-        uneven spread of the records inside boxes that the query cuts; ``guarantee`` says which.
-        It takes from a millisecond up to half a second, growing with the number of boxes cut.
+        An interval covers the noise, by its exact distribution, and, if the release has bounds on
+        it, the uneven spread of the records inside boxes that the query cuts; ``guarantee`` says
+        which. It takes from a millisecond up to half a second, growing with the number of boxes
+        cut.
         """
         if not return_interval:
             queries, single = _listed(query)
@@ -302,7 +304,7 @@ class Synopsis:
         return results[0] if single else results
 
     def sum(self, column: str, query: Any = None) -> Any:
-        """Estimate the sum of a numeric column over the records that meet a query.
+        """Estimate the sum of a numeric column over the records that satisfy a query.
 
         Parameters
         ----------
@@ -327,7 +329,7 @@ class Synopsis:
         return float(sums[0]) if single else sums
 
     def mean(self, column: str, query: Any = None) -> Any:
-        """Estimate the mean of a numeric column over the records that meet a query.
+        """Estimate the mean of a numeric column over the records that satisfy a query.
 
         Parameters
         ----------
@@ -338,8 +340,8 @@ class Synopsis:
         Returns
         -------
         float, or ndarray of float64 for a list
-            `sum` divided by the number of records whose value is not missing, brought into the
-            range that the column can have; nan where that number is not positive.
+            `sum` divided by the number of records whose value is not missing, clipped to the range
+            of the column; nan where that number is not positive.
 
         Raises
         ------
@@ -363,7 +365,7 @@ class Synopsis:
         column : str, default=None
             A `Numeric`, or a `Categorical` whose categories are numbers.
         query : dict, str or None, default=None
-            Which records are meant.
+            Conditions on the records to include.
 
         Returns
         -------
@@ -377,7 +379,8 @@ class Synopsis:
         Raises
         ------
         ValueError
-            As in `count` and `mean`, or if ``by`` names no column, one twice, or too many groups.
+            As in `count` and `mean`, or if ``by`` is empty, repeats a column or makes too many
+            groups.
 
         Examples
         --------
@@ -465,9 +468,9 @@ class Synopsis:
         Parameters
         ----------
         n_samples : int, default=None
-            None stands for the estimated number of records, at least 0.
+            Number of rows. None: the estimated number of records, at least 0.
         random_state : None, int or numpy.random.Generator, default=None
-            Sampling from a release is free: an int here is harmless.
+            Seed of the draw. It is safe to set: sampling from a release is free.
 
         Raises
         ------
@@ -490,8 +493,8 @@ class Synopsis:
         Parameters
         ----------
         n_samples : int, default=None
-            None stands for the estimated number of records, at least 0; it is refused where
-            that makes more than 500 million values (rows times columns).
+            Number of rows. None: the estimated number of records, at least 0; ValueError if that
+            makes more than 500 million values (rows times columns).
         random_state : None, int or numpy.random.Generator, default=None
 
         Returns
@@ -610,10 +613,9 @@ class Synopsis:
         ``seeded``, ``mechanism``, ``model`` with its kind and facts) and of one ``NAME.npy``
         array for each array of the model (NumPy's format, numbers only; for boxes ``lower``,
         ``upper``, ``counts``, perhaps ``measured``; for views of pairs ``marginals``,
-        ``tables``, and where they are needed ``groups``, ``rows``, ``row_weights``, with the
-        number of the part behind where there are several). It never holds a seed. Equal
-        releases give equal
-        bytes.
+        ``tables``, and where they are needed ``groups``, ``rows``, ``row_weights``; if there are
+        several parts, names end with the number of the part). It never holds a seed. Equal releases
+        give equal bytes.
         """
         facts, arrays = self.model.to_arrays()
         loss = self.privacy_loss
@@ -674,7 +676,7 @@ def _listed(query: Any) -> tuple[list[Any], bool]:
 
 
 def _answer(model: Model, queries: Iterable[Weights]) -> np.ndarray:
-    """Answers to many queries; only so many weights are held at a time."""
+    """Answers to many queries; a limited number of weights is held at a time."""
     answers: list[np.ndarray] = []
     waiting: list[Weights] = []
     held = 0

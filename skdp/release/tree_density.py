@@ -1,7 +1,7 @@
-"""TreeDensity: attributes joined by views of pairs, independent given those between them.
+"""TreeDensity: attributes joined by released pairs, otherwise conditionally independent.
 
-There is one node for each attribute and one edge for each pair whose joint view was released, and
-no cycle. Attributes are independent given those between them, so that the density is
+There is one node for each attribute and one edge for each pair whose joint view was released; the
+edges form no cycle. Attributes are independent given those between them, so that the density is
 
     ``prod mu_j(x_j)  *  prod T_ab(x_a, x_b) / (mu_a(x_a) mu_b(x_b))``
 
@@ -51,7 +51,7 @@ class TreeDensity:
     edges : sequence of PairTable
         No cycle among them; their margins are the grouped marginals.
     groups : mapping of int to ndarray of int
-        Group of each code, for the attributes whose codes the pair tables do not tell apart.
+        Group of each code, for the attributes whose codes the pair tables merge.
 
     Raises
     ------
@@ -105,7 +105,7 @@ class TreeDensity:
                     seen[other] = True
                     self.parent[other], self.root[other] = node, start
                     mass = table.sum(axis=1)
-                    # Where the parent never is, nothing is known of the child but its own view.
+                    # For parent groups of probability 0, the child follows its own view.
                     self.conditional[other] = np.where(
                         mass[:, None] > 0,
                         table / np.where(mass > 0, mass, 1.0)[:, None],
@@ -248,7 +248,7 @@ def inverse_rows(table: FloatArray, rows: IntArray, u: FloatArray) -> IntArray:
     """Positions drawn with the probabilities in one row each of a table."""
     reach = np.cumsum(table, axis=1)
     reach /= reach[:, -1:]
-    # One sorted line of all rows: row r lies between r and r + 1.
+    # All rows as one sorted array: row r lies between r and r + 1.
     line = (reach + np.arange(len(table))[:, None]).ravel()
     found = np.searchsorted(line, rows + u, side="right") - rows * table.shape[1]
     last = table.shape[1] - 1 - np.argmax(table[:, ::-1] > 0, axis=1)

@@ -28,15 +28,15 @@ __all__ = ["TreeModel"]
 _CHUNK = 1 << 21
 
 
-# A table of two attributes is formed over weighted records up to this many cells.
+# Two attributes are tabulated over weighted records if they have at most this many cells.
 _DENSE_CELLS = 1 << 20
 
 
-# Cells of a released view that `to_frame` lists.
+# Largest number of cells of released views that `to_frame` lists.
 _MAX_LISTED = 5_000_000
 
 
-# Probabilities in a file may miss their sum by rounding.
+# Probabilities in a file may differ from a sum of 1 by rounding.
 _ROUNDING = 1e-6
 
 

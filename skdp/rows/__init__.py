@@ -64,9 +64,9 @@ __all__ = [
 
 
 def _as_rows(data: Any) -> Any:
-    """Columns of a table in memory; rows of an engine as they are, where they were read before."""
+    """Columns of a table in memory; rows that were read before are returned as they are."""
     return data if isinstance(data, LazyRows) else as_frame(data)
 
 
-# What `Domain.encode` and its like read tables with.
+# `Domain.encode` and similar methods read tables with it.
 provide_reader(_as_rows)

@@ -1,4 +1,4 @@
-"""At most so many rows of each person, chosen inside an engine."""
+"""Bounding the rows of each person, inside an engine."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """CodedRows: rows of codes that stay in an engine, which counts them.
 
-Rows become codes where they are: by expressions that the engine evaluates, or in Dask, whose
-partitions are frames of pandas, by the code for frames in memory. Only distinct coded rows with
-their counts come back.
+Rows are coded in place: by expressions that the engine evaluates, or in Dask, whose partitions are
+frames of pandas, by the code for frames in memory. Only distinct coded rows with their counts come
+back.
 
-An engine can fail, for want of memory or because the frame's own plan does. Whether and how it does
-may depend on values, so its message is withheld.
+An engine can fail, for lack of memory or because the frame's own plan fails. Whether and how it
+does may depend on values, so its message is withheld.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _POLARS_STREAMING = (1, 23)
 
 
 class CodedRows:
-    """Coded rows that stay in an engine: private, and asked for counts and sums only.
+    """Coded rows that stay in an engine: private, and used for counts and sums only.
 
     Rows with a negative code, on any attribute, do not count. Every method raises EngineError if
     the engine fails.
@@ -120,7 +120,7 @@ class CodedRows:
         raise NotImplementedError
 
     def _tally(self, keys: Keys) -> list[IntArray]:
-        """Distinct keys of the rows, a column each, and last their counts.
+        """Distinct keys of the rows, one column each, and their counts as the last column.
 
         ``keys`` gets the columns of codes, arrays or expressions, and a zero of the same kind.
         """
@@ -164,7 +164,7 @@ def _keys_of_parts(
     codes: Sequence[Any],
     zero: Any,
 ) -> list[Any]:
-    """Keys of rows of parts. No method: Dask sends it to workers, which need not get the frame."""
+    """Keys of rows of parts. Not a method: Dask sends it to workers without the frame."""
     parts = [
         zero if side == 1 else part_of(column, size, side)
         for column, size, side in zip(codes, shape, sides, strict=True)
@@ -260,7 +260,7 @@ class PartitionedCodes(CodedRows):
     def _sum(
         self, kernel: Callable[..., Any], arguments: tuple[Any, ...], meta: Any, by: list[str]
     ) -> pd.DataFrame:
-        """What a kernel makes of each partition, summed by some of its columns."""
+        """The result of a kernel on each partition, summed by some of its columns."""
         return guarded(
             "dask",
             lambda: (
@@ -294,14 +294,14 @@ def _sums_of_partition(part: pd.DataFrame, domain: Domain, terms: LabelledSums) 
 
 
 def guarded(engine: str, ask: Callable[[], Any]) -> Any:
-    """What the engine answers; its failures without its words, which may quote values."""
+    """The engine's answer; if it fails, its message is withheld, because it may quote values."""
     try:
         return ask()
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException:
-        # Also panics of Rust, which are no Exception. The error is raised below, outside of
-        # this block, so that it does not carry the engine's error as its context.
+        # This includes panics of Rust, which are not an Exception. The error is raised below,
+        # outside of this block, so that it does not carry the engine's error as its context.
         pass
     raise EngineError(
         f"{ENGINES[engine]} failed to count the rows. Its message is withheld, because it may "
@@ -318,6 +318,6 @@ def _collect(frame: nw.LazyFrame, engine: str) -> dict[str, NDArray[Any]]:
         options: dict[str, Any] = {"engine": "streaming"} if version >= _POLARS_STREAMING else {}
         table = frame.collect(**options)
     else:
-        # To pandas PySpark converts in a way that newer pandas warns of.
+        # PySpark converts to pandas in a way that newer pandas warns about.
         table = frame.collect(backend="pyarrow" if engine == "pyspark" else "pandas")
     return {name: table[name].to_numpy() for name in table.columns}

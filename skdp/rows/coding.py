@@ -19,26 +19,26 @@ from .lazy import LazyRows
 
 __all__ = ["Contributions", "MOST_AT_ONCE", "code_rows", "count_rows"]
 
-# An engine returns the whole table of domains of up to so many cells, of which all may be occupied:
-# one gigabyte.
+# An engine returns the whole table for domains of at most this many cells, all of which may be
+# occupied: one gigabyte.
 MOST_AT_ONCE = 2**24
 
 
-# Cells of what is asked for at once where it is not.
+# Cells requested at a time from larger domains.
 _BLOCK_CELLS = 2**20
 
 
 class _Cover:
-    """Answers questions on two attributes from a few questions on many, and remembers answers.
+    """Answers requests for two attributes from a few requests for many, and remembers answers.
 
-    The attributes are put into groups of few cells; each question asks for all attributes of two
+    The attributes are put into groups of few cells; each request covers all attributes of two
     groups, so that all pairs take few passes over the rows. The groups follow from the shape.
 
     Parameters
     ----------
     rows : CodedRows
     together : sequence of int
-        Attributes that are part of every question.
+        Attributes that are part of every request.
     """
 
     def __init__(self, rows: CodedRows, together: Sequence[int] = ()) -> None:
@@ -75,7 +75,7 @@ class _Cover:
             place for place, group in enumerate(self._groups) if not set(group).isdisjoint(asked)
         ]
         if len(places) < 2:
-            # One group is asked with another, for whose pairs it will be wanted too.
+            # One group is requested together with another, whose pairs with it will be needed too.
             first = places[0] if places else 0
             places = [first, (first + 1) % len(self._groups)]
         members = sorted({axis for place in places for axis in self._groups[place]})
@@ -103,7 +103,7 @@ class Contributions:
     most : int
         How many rows of a person are kept.
     source : NoiseSource
-        Randomness that decides which rows are kept: fresh coins, or a fresh key of a hash where
+        Randomness that decides which rows are kept: fresh random words, or a fresh hash key where
         an engine holds the rows.
     """
 
@@ -173,10 +173,10 @@ def count_rows(
     contributions : Contributions, default=None
         A bound on the rows of each person.
     together : sequence of int, default=None
-        For readers that make do with projections: attributes that most of them contain, or none.
-        Where an engine holds the rows and the domain has more than 2**24 cells, they are then
-        asked for one by one as they are needed, so that memory is bounded whatever the rows are.
-        The choice is by the domain alone. None: the whole table comes back.
+        For algorithms that need projections only: attributes that most of the projections contain,
+        or an empty list. Where an engine holds the rows and the domain has more than 2**24 cells,
+        projections are then requested one by one, so that memory is bounded whatever the rows are.
+        The choice depends on the domain alone. None: the whole table is returned.
 
     Raises
     ------

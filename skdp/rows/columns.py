@@ -1,7 +1,7 @@
 """Column: the values of one column, of NumPy, pandas, Polars or PyArrow.
 
-What kind of values a column can hold is told by its type alone, never by a value. Where a library
-has a faster way than the common one (dictionary encoding), its column uses that.
+The kind of values that a column can hold is known from its type alone, never from a value. Where a
+library has a faster way than the common one (dictionary encoding), its column uses that.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from ..domain.values import is_missing
 
 __all__ = ["Column", "narwhals_kind", "object_array", "type_name"]
 
-# What is read as a number in columns of objects; text as Python's float reads it.
+# Types that are read as a number in columns of objects; text as Python's float reads it.
 _NUMBERS = (int, float, str, np.integer, np.floating, np.bool_, Decimal, numbers.Real)
 
 
-# What may tell whose a row is.
+# Types that may identify the person a row belongs to.
 _TELLING = (str, bytes, numbers.Real, Decimal, np.bool_, np.datetime64, datetime.date, uuid.UUID)
 
 
-# Types whose equal values are one value.
+# Types for which equal values are interchangeable.
 _PLAIN = {str, bytes, int, float, bool, type(None), np.str_, np.bool_, np.float64, np.int64}
 
 
@@ -60,7 +60,7 @@ class Column:
     ----------
     data : array or series of the library
     kind : str
-        One of "numeric", "boolean", "string", "object" (anything, told apart value by value),
+        One of "numeric", "boolean", "string", "object" (anything, examined value by value),
         "temporal", "null" (no value at all) and "other" (neither numbers nor text: bytes, lists,
         intervals). A dictionary (categorical) column has the kind of its categories.
     dtype : str
@@ -83,14 +83,14 @@ class Column:
         """
         if self.kind in ("numeric", "boolean"):
             try:
-                # A warning of NumPy about an overflow would tell of a value, as an error would.
+                # A NumPy warning about an overflow would reveal a value, as an error would.
                 with np.errstate(all="ignore"):
                     return self._floats()
             except Exception:
                 # An unusual storage type: read the values one by one below.
                 pass
         elif self.kind == "object":
-            # One by one and not by distinct values: 1 and complex(1) are equal, but only one of
+            # One by one, not by distinct values: 1 and complex(1) are equal, but only one of
             # them is a real number, and a record's code may not depend on other records.
             return np.array([_number(value) for value in self._objects()], dtype=np.float64)
         codes, uniques = self.factorize()
@@ -107,12 +107,12 @@ class Column:
                 return self._factorize_mixed()
             return self._factorize()
         except Exception:
-            # Unhashable or otherwise unruly objects: each value stands for itself.
+            # Objects that cannot be hashed or compared: each value stands for itself.
             return _list_factorize(self._objects())
 
     def _factorize_mixed(self) -> tuple[NDArray[np.intp], list[Any]]:
-        # Objects of types that may say what they like of hash and equality stand for themselves: as
-        # one of several equal values, such an object would decide what the others are.
+        # Objects of types that may define hash and equality arbitrarily stand for themselves: as
+        # one of several equal values, such an object would decide how the others are coded.
         values = object_array(self._objects())
         plain = np.fromiter((type(value) in _PLAIN for value in values), bool, len(values))
         codes = np.empty(len(values), dtype=np.intp)
@@ -122,13 +122,13 @@ class Column:
         return codes, [*uniques, *others]
 
     def identities(self) -> NDArray[np.intp]:
-        """A number for each value, the same for equal values; -1 where there is none to tell.
+        """A number for each value, the same for equal values; -1 where it identifies no person.
 
-        Values that are neither text nor numbers nor dates, and may not know what equals them,
-        count as missing.
+        Values that are neither text nor numbers nor dates, whose equality may be unreliable, count
+        as missing.
         """
-        # Objects one by one and not by distinct values: complex(1) equals 1 and tells nobody, and
-        # whether a person is told apart may not depend on which of the two comes first.
+        # Objects one by one, not by distinct values: complex(1) equals 1 but identifies no person,
+        # and whether a person is recognised may not depend on which of the two comes first.
         codes, uniques = (
             _list_factorize(self._objects()) if self.kind == "object" else self.factorize()
         )
@@ -138,7 +138,7 @@ class Column:
         return np.array([*table, -1], dtype=np.intp)[codes]
 
     def objects(self) -> list[Any]:
-        """Values as Python objects, exact; a missing one is what its library has for it."""
+        """Values as exact Python objects; a missing value is whatever the library uses for it."""
         return list(self._objects())
 
     def values(self) -> tuple[NDArray, BoolArray]:
@@ -171,11 +171,11 @@ class Column:
 
 
 def _identity(value: Any, known: dict[Any, int]) -> int:
-    """Number of a value that tells persons apart, a new one where it is new; else -1."""
+    """Number of a value that identifies a person, a new number for a new value; else -1."""
     try:
         if isinstance(value, _TELLING) and not is_missing(value):
             return known.setdefault(value, len(known))
-    except Exception:  # an unruly object: what it raises would depend on a value
+    except Exception:  # an object that cannot be hashed: its error would depend on a value
         pass
     return -1
 
@@ -197,8 +197,8 @@ def _array_factorize(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[An
     """Positions and distinct values of an array, each value by itself.
 
     Where all objects are text, and only there, pandas 2 compares them up to their first NUL, so
-    that one record without text would change which others are equal. A missing value, put behind
-    the others, leaves no such choice.
+    that one record without text would change which others are equal. A missing value, appended
+    after the others, prevents this.
     """
     if values.dtype != object:
         return pd.factorize(values)
@@ -311,7 +311,7 @@ class _ArrowColumn(Column):
 
 
 def numpy_kind(dtype: np.dtype, name: str) -> str:
-    """Kind of a NumPy type; ``name`` is how messages call the data."""
+    """Kind of a NumPy type; ``name`` is what messages call the data."""
     if dtype.kind == "c":
         raise ValueError(
             f"Complex data not supported: {name} has type {dtype}. Give the real and the "

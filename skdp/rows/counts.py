@@ -24,7 +24,7 @@ __all__ = ["CountTable", "Counts", "ProjectedCounts"]
 _DENSE_CELLS = 2**16
 
 
-# Dense views beyond this are a mistake of the caller: 2**27 int64 cells are one gigabyte.
+# Larger dense views are an error of the caller: 2**27 int64 cells are one gigabyte.
 _DENSE_LIMIT = 2**27
 
 
@@ -81,7 +81,7 @@ class CountTable:
         Raises
         ------
         ValueError
-            If the shapes do not fit together, codes are no integers or reach the attribute's
+            If the shapes do not fit together, codes are not integers or not below the attribute's
             size, or counts are negative.
         """
         rows = np.asarray(codes)
@@ -130,12 +130,12 @@ class CountTable:
         return len(self.counts)
 
     def project(self, axes: Sequence[int]) -> CountTable:
-        """Sum the counts over all attributes but ``axes``; rows come out sorted in that order.
+        """Sum the counts over all attributes except ``axes``; the rows are sorted in that order.
 
         Parameters
         ----------
         axes : sequence of distinct int
-            Attributes to keep, in the order wanted. None at all gives one row with the total.
+            Attributes to keep, in the order wanted. An empty sequence gives one row with the total.
         """
         kept = self._axes(axes)
         sizes = tuple(self.shape[axis] for axis in kept)
@@ -143,7 +143,7 @@ class CountTable:
         return CountTable(*_group(columns, len(self.counts), sizes, self.counts), sizes)
 
     def recode(self, axis: int, codes_of: NDArray[np.integer]) -> CountTable:
-        """Give the codes of one attribute other numbers.
+        """Renumber the codes of one attribute.
 
         Parameters
         ----------
@@ -231,10 +231,10 @@ class CountTable:
 
 
 class ProjectedCounts:
-    """Counts of rows that are too many to hold, asked for by a few attributes at a time.
+    """Counts of rows that are too many to hold, requested for a few attributes at a time.
 
-    It has the interface of :class:`CountTable`, without the rows. Which projections are asked
-    for follows from public facts and earlier releases, never from counts.
+    It has the interface of :class:`CountTable`, without the rows. Which projections are requested
+    depends on public facts and earlier releases, never on counts.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ class ProjectedCounts:
     def _through(
         self, axis: int, change: Callable[[CountTable], CountTable], size: int
     ) -> ProjectedCounts:
-        """A change of the rows by one attribute, which is then part of every question."""
+        """A change of the rows by one attribute, which is then part of every request."""
 
         def ask(axes: tuple[int, ...]) -> CountTable:
             whole = (axis, *(other for other in axes if other != axis))

@@ -1,4 +1,4 @@
-"""Codes as expressions: what an engine evaluates to code a column.
+"""Codes as expressions that an engine evaluates to code a column.
 
 Values must not raise here either. Every expression is total: numbers are made finite before they
 are compared or cast, divisors are constants or at least one, and casts that may fail are not used.
@@ -24,12 +24,12 @@ _INTEGER_RANGES = {
 }
 
 
-# A value is looked up by conditions in a table of up to so many, by a join in a longer one.
-# Polars evaluates both sides of every condition, the others only the one that holds.
+# Tables of at most this many values are searched by conditions, longer ones by a join. Polars
+# evaluates both branches of every condition, the others only the one that holds.
 _MOST_CONDITIONS = {"polars": 8, "duckdb": 64, "pyspark": 64}
 
 
-# Where a number that is cast to an integer loses its fraction; DuckDB rounds it.
+# Engines that truncate a number when it is cast to an integer; DuckDB rounds it.
 _TRUNCATING = ("polars", "pyspark")
 
 
@@ -40,14 +40,14 @@ def floor(value: Any) -> Any:
 
 
 def floor_positive(value: Any, engine: str) -> Any:
-    """The same of a number that is not negative, without writing it thrice where it can be."""
+    """The same for a non-negative number, without repeating its expression where possible."""
     return value.cast(nw.Int64) if engine in _TRUNCATING else floor(value)
 
 
 def _divided(value: Any, divisor: float, engine: str) -> Any:
     """A finite number by a constant, rounded once."""
     if engine == "polars":
-        # It multiplies by the reciprocal of what it knows to be constant: 147 / 49 is below 3.
+        # It multiplies by the reciprocal of a known constant, which makes 147 / 49 less than 3.
         return value / (value * 0.0 + divisor)
     return value / divisor
 
@@ -65,7 +65,7 @@ class LazyColumn:
         The name of the type, for messages.
     engine : str
     lookups : Lookups, default=None
-        Where long tables of values are put, to be joined with the rows.
+        Collects long tables of values, to be joined with the rows.
     """
 
     def __init__(
@@ -107,9 +107,9 @@ class LazyColumn:
             return nw.lit(missing)
         value = self.number()
         gone = value.is_null() | value.is_nan()
-        # What is missing gets a number first: some engines raise where they cast a NaN.
+        # Missing values get a number first, because some engines raise when they cast a NaN.
         x = nw.when(gone).then(nw.lit(lower)).otherwise(value)
-        # Not by clip, which writes the whole expression twice where it asks for null first.
+        # Not with clip, which repeats the whole expression to test for null first.
         x = nw.max_horizontal(nw.min_horizontal(x, nw.lit(upper)), nw.lit(lower))
         if integer:
             x = floor(x) if lower < 0 else floor_positive(x, self.engine)
@@ -200,7 +200,7 @@ class Lookups:
     Parameters
     ----------
     prefix : str
-        The beginning of no column's name.
+        A prefix with which no column's name begins.
     engine : str
     """
 
@@ -211,7 +211,7 @@ class Lookups:
         self._tables: list[tuple[Any, Sequence[tuple[Any, int]]]] = []
 
     def add(self, value: Any, items: Sequence[tuple[Any, int]]) -> nw.Expr:
-        """Enter a table, and get the column that will hold the code of each value, or null."""
+        """Add a table; returns the column that will hold the code of each value, or null."""
         self._tables.append((value, items))
         return nw.col(f"{self._prefix}found{len(self._tables) - 1}")
 
@@ -280,8 +280,8 @@ def part_of(column: Any, size: int, side: int) -> Any:
 def _quotient(value: Any, divisor: int) -> Any:
     """Integer part of a quotient of integers that are not negative, below 2**45 and 2**22.
 
-    A half more keeps the quotient of floats away from the integers by 0.5 / divisor, which is more
-    than rounding moves it within these limits, twice where an engine takes the reciprocal.
+    Adding a half keeps the quotient of floats 0.5 / divisor away from the integers. Within these
+    limits that is more than rounding can move it, even twice where an engine takes the reciprocal.
     """
     if isinstance(value, nw.Expr):
         return floor((value.cast(nw.Float64) + 0.5) / float(divisor))

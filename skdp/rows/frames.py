@@ -171,8 +171,8 @@ def as_column(values: Any, name: str) -> Column:
     ----------
     values : Series, 1-D array or list
         An array of one column is taken with scikit-learn's ``DataConversionWarning``. A list is
-        read entry by entry, whatever the others are: an entry that is a list of one value stands
-        for that value, and one of several is a value that no domain declares.
+        read entry by entry, independently of the other entries: an entry that is a list of one
+        value stands for that value, and one of several is a value that no domain declares.
     name : str
         What messages call it.
 
@@ -218,9 +218,8 @@ def _warn_column_vector() -> None:
 def as_array(data: Any) -> NDArray[Any]:
     """An array-like as an array whose type does not depend on a value.
 
-    Lists become arrays of objects: NumPy makes text of all numbers in a list because of one text
-    among them, so that one record would change how the others compare. Masked arrays keep their
-    mask.
+    Lists become arrays of objects. One text in a list makes NumPy turn all its numbers into text,
+    so that one record would change how the others compare. Masked arrays keep their mask.
     """
     if _is_list(data):
         return _list_array(list(data))
@@ -243,8 +242,8 @@ def as_labels(values: Any, name: str = "y") -> NDArray[Any]:
     Returns
     -------
     ndarray of shape (n_rows,)
-        Arrays keep their type, everything else becomes Python objects: a gap makes floats of
-        integers elsewhere, which are no longer exact.
+        Arrays keep their type, everything else becomes Python objects, because a gap would turn
+        integers into floats, which are not exact.
 
     Raises
     ------
@@ -275,7 +274,7 @@ def _entries(values: Iterable[Any]) -> NDArray[Any]:
     """Entries of a list, each by itself: a list of one value stands for that value."""
     entries = list(values)
     for position, entry in enumerate(entries):
-        # Exact types: what others do when they are looked into would depend on a value.
+        # Exact types only: what a subclass does when it is read would depend on a value.
         if type(entry) in (list, tuple) and len(entry) == 1:
             entries[position] = entry[0]
         elif type(entry) is np.ndarray and entry.shape in ((), (1,)):
@@ -357,7 +356,7 @@ def as_frame(data: Any) -> Frame:
 
 
 def is_dask(data: Any) -> bool:
-    """Whether this is a frame of Dask, of which narwhals knows in some versions only."""
+    """Whether this is a frame of Dask, which only some versions of narwhals know."""
     dask = sys.modules.get("dask.dataframe")
     return dask is not None and isinstance(data, dask.DataFrame)
 
@@ -384,7 +383,7 @@ def _from_dataframe(frame: nw.DataFrame) -> Frame:
             f"names of types {types}. Convert them with `df.columns = df.columns.astype(str)`."
         )
     if library == "pandas":
-        # By position, which also finds columns of odd names.
+        # By position, which works for any column name.
         natives = [native.iloc[:, position] for position in range(len(names))]
     elif library == "polars":
         natives = [native.get_column(name) for name in names]

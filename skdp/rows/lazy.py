@@ -1,6 +1,6 @@
 """LazyRows: the columns of a lazy frame of Polars, DuckDB, Dask or PySpark.
 
-Their names and types are known, and never a value.
+Only names and types are known, never a value.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ __all__ = ["LazyRows", "read_rows"]
 
 
 class LazyRows:
-    """Columns of a lazy frame: the schema, which is all that is known of it here.
+    """The columns of a lazy frame: only its schema is known here.
 
-    It answers the questions that :class:`skdp.rows.Frame` answers before a charge.
+    It offers what :class:`skdp.rows.Frame` offers before a charge.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class LazyRows:
         if self.engine == "dask":
             return PartitionedCodes(self._frame[list(self.names)], domain)
         prefix = "skdp_"
-        # Also where names differ by no more than case, which some engines do not tell apart.
+        # This includes names that differ in case only, which some engines treat as equal.
         while any(name.lower().startswith(prefix) for name in self._frame.collect_schema()):
             prefix += "_"
         lookups = Lookups(prefix, self.engine)
@@ -141,7 +141,7 @@ class LazyRows:
                 return rows.with_columns(**codes).select(*names)
             owner = nw.col(unit)
             if self.engine == "pyspark" and self.kinds[unit] == "string":
-                # Without a collation, under which two persons would be one.
+                # Without a collation, which could merge two persons.
                 owner = owner.cast(nw.String)
             known = ~owner.is_null()
             if self.dtypes[unit] in ("Float32", "Float64"):
@@ -169,15 +169,15 @@ def read_rows(data: Any) -> Frame | LazyRows:
     Raises
     ------
     TypeError, ValueError, DomainError
-        As :func:`skdp.rows.as_frame`; also for lazy frames of other libraries, and for a plan
-        whose columns cannot be told.
+        As :func:`skdp.rows.as_frame`; also for lazy frames of other libraries, and for a plan whose
+        columns cannot be determined.
     """
     if isinstance(data, LazyRows):
         return data
     if is_dask(data):
         return _dask_rows(data)
     frame = nw.from_native(data, pass_through=True, allow_series=True)
-    # What is in memory, or nothing that narwhals knows, is the other reader's.
+    # Frames in memory, and types that narwhals does not know, are left to the other reader.
     return _lazy_rows(frame) if isinstance(frame, nw.LazyFrame) else as_frame(data)
 
 
@@ -241,5 +241,5 @@ def _kind(frame: nw.LazyFrame, name: str, dtype: Any, engine: str) -> str:
             found = native.schema[name].dataType.typeName()
         return "null" if found.strip('"').lower() in ("null", "void") else "other"
     kind = narwhals_kind(dtype)
-    # Python objects inside an engine are nothing that it could look at.
+    # An engine cannot evaluate Python objects.
     return "other" if kind == "object" else kind

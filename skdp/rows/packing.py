@@ -36,7 +36,7 @@ def pack(columns: Sequence[Any], sizes: Sequence[int], start: Any) -> Any:
 
 
 def unpack(key: IntArray, axes: Sequence[int], sizes: Sequence[int], codes: CodeArray) -> IntArray:
-    """Write the codes of the packed ``axes`` and return what is left of the key: a rank."""
+    """Write the codes of the packed ``axes`` and return the rest of the key, a rank."""
     for axis in reversed(axes):
         key, codes[:, axis] = np.divmod(key, sizes[axis])
     return key

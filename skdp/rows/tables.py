@@ -1,4 +1,4 @@
-"""Tables made and cut: in the library that the user's table came from."""
+"""Building and slicing tables, in the library of the user's table."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def row_taker(data: Any) -> tuple[int, Callable[[NDArray[np.integer]], Any]]:
     -------
     n_rows : int
     take : callable (positions) -> container
-        Of the same library, for lists an array of objects. An index of pandas is numbered anew.
+        Of the same library, for lists an array of objects. A pandas index is reset.
 
     Raises
     ------

@@ -3,9 +3,9 @@
 ==============  ===================================================================================
 ``base``        what all synthesizers do: ``fit``, ``sample``, ``make_training_set``, queries
 ``hdpview``     `HDPViewSynthesizer`: recursive bisection of wide tables
-``privtree``    `PrivTreeSynthesizer`: boxes that are halved where many records are
+``privtree``    `PrivTreeSynthesizer`: boxes that are halved where there are many records
 ``kdtree``      `KDTreeSynthesizer`: a kd-tree on noisy cells or on the records, or all cells
-``grid``        `GridSynthesizer`: every column in parts of equal width
+``grid``        `GridSynthesizer`: every column cut into parts of equal width
 ``pairviews``   `PairViewSynthesizer`: single columns and selected pairs, joined into one model
 ``cells``       synopses over a grid of cells, for ``grid`` and ``kdtree``
 ==============  ===================================================================================

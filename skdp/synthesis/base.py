@@ -123,7 +123,7 @@ class Synthesizer(PrivateEstimator):
         Returns
         -------
         X : table of the library that ``fit`` was given
-            The columns of the domain but ``target``.
+            The columns of the domain except ``target``.
         y : ndarray of shape (n_samples,) or None
             The column ``target``, or None where no target is set.
         sample_weight : None
@@ -234,7 +234,7 @@ class Synthesizer(PrivateEstimator):
         return compare(records, synthetic, domain, predicted, rng)
 
     def _stand_in(self, domain, library):
-        """Pretend to be fitted, to public rows of the domain, so that a model can be tried out."""
+        """Act as if fitted to public rows of the domain, so that a model can be tried out."""
         self._library = library
         self.domain_ = domain
         self.synopsis_ = _PublicRows(domain, self.target)
@@ -259,7 +259,7 @@ class Synthesizer(PrivateEstimator):
 
 
 class _PublicRows:
-    """Draws codes of a domain in place of a synopsis, from no records."""
+    """Draws codes of a domain in place of a synopsis, without any records."""
 
     total = 0.0
 

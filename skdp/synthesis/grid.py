@@ -1,4 +1,4 @@
-"""UG and related rules: every column in parts of equal width, a noisy count in each box."""
+"""UG and related rules: every column cut into equal parts, and a noisy count of each box."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOTAL_SHARE = 0.02
 
 
 class GridSynthesizer(Synthesizer):
-    """Private counts over a grid: every column in parts of equal width.
+    """Private counts over a grid: every column is cut into parts of equal width.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class GridSynthesizer(Synthesizer):
     rule : {"extended", "uniform", "m-estimator", "identity"} or int, default="extended"
         Number of boxes, from N records, d columns and theta = 10. "uniform": N epsilon / theta.
         "extended": the same to the power 2 d / (2 + d), which balances noise and unevenness.
-        "m-estimator": (N / sqrt(log N)) ** (2 d / (2 + d)), whatever epsilon is. N is measured
+        "m-estimator": (N / sqrt(log N)) ** (2 d / (2 + d)), for any epsilon. N is measured
         with 2% of epsilon. "identity" keeps every cell of the domain. An int is the number of
         parts of every column (fewer where it has fewer codes). At most 4,194,304 boxes are made.
     max_contributions : int, default=None
@@ -43,10 +43,10 @@ class GridSynthesizer(Synthesizer):
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
-        Charged before any value is read.
+        Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
-        None draws from the operating system. An int is for experiments only: the release is
-        then marked "seeded: no guarantee".
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: the release is then marked "seeded: no guarantee".
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ class HDPViewSynthesizer(Synthesizer):
     calibration : {"tight", "paper"}, default="tight"
         "tight" uses the exact worst case of the converge tests and its own floor, and cuts where
         the two sides differ most. "paper" uses the constants of the paper (alpha 1.6, beta 1.2,
-        gamma 0.9, ratio 0.9) and cuts where the least aggregation error remains. Both are
+        gamma 0.9, ratio 0.9) and cuts where the remaining aggregation error is least. Both are
         epsilon-DP. With epsilon above about 2.7 the paper's constants split every block; a large
         domain then raises an error before anything is spent.
     max_contributions : int, default=None
@@ -39,10 +39,10 @@ class HDPViewSynthesizer(Synthesizer):
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
-        Charged before any value is read.
+        Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
-        None draws from the operating system. An int is for experiments only: the release is
-        then marked "seeded: no guarantee".
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: the release is then marked "seeded: no guarantee".
 
     Attributes
     ----------

@@ -53,10 +53,10 @@ class KDTreeSynthesizer(Synthesizer):
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
-        Charged before any value is read.
+        Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
-        None draws from the operating system. An int is for experiments only: the release is
-        then marked "seeded: no guarantee".
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: the release is then marked "seeded: no guarantee".
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class KDTreeSynthesizer(Synthesizer):
 
 
 def _check_threshold(name, value):
-    """Raise if a bound on the sum or the unevenness of a box is no finite number or negative."""
+    """Raise if a bound on the sum or the unevenness of a box is not finite, or is negative."""
     if value is None:
         return
     if not 0 <= as_number(value, name) < math.inf:

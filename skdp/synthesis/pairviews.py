@@ -17,8 +17,8 @@ __all__ = ["PairViewSynthesizer"]
 class PairViewSynthesizer(Synthesizer):
     """Private views of single columns and of privately chosen pairs, joined into one model.
 
-    Measured are the total, every single column, and the pairs of columns that are farthest from
-    independent. Pair tables consist of boxes that are smaller where there are more records. The
+    It measures the total, every single column, and the pairs of columns that are farthest from
+    independence. Pair tables consist of boxes that are smaller where there are more records. The
     pairs form a forest that answers queries on any number of columns and yields synthetic rows;
     where the budget allows, further pairs are measured and a sample of the forest is weighted to
     agree with them. Start with this release for anything from two to a hundred columns.
@@ -43,10 +43,10 @@ class PairViewSynthesizer(Synthesizer):
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
-        Charged before any value is read.
+        Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
-        None draws from the operating system. An int is for experiments only: the release is
-        then marked "seeded: no guarantee".
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: the release is then marked "seeded: no guarantee".
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class PairViewSynthesizer(Synthesizer):
 
 
 def _cutting_order(attribute):
-    """Codes in an order in which neighbours are alike, or None for unordered categories."""
+    """Codes in an order in which neighbours are similar, or None for unordered categories."""
     if isinstance(attribute, Categorical):
         if attribute.taxonomy is None and not attribute.ordered:
             return None

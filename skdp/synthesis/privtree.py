@@ -10,9 +10,9 @@ __all__ = ["PrivTreeSynthesizer"]
 
 
 class PrivTreeSynthesizer(Synthesizer):
-    """Private boxes that are halved where many records are (PrivTree).
+    """Private boxes that are halved where there are many records (PrivTree).
 
-    Starting from the whole domain, a box is divided while its noisy number of records, less a bias
+    Starting from the whole domain, a box is divided while its noisy number of records, minus a bias
     that grows with the depth, is positive. A box is halved in the middle along some columns, which
     take turns. Each final box gets a noisy count. It works best on two or three dense columns.
 
@@ -39,10 +39,10 @@ class PrivTreeSynthesizer(Synthesizer):
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
-        Charged before any value is read.
+        Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
-        None draws from the operating system. An int is for experiments only: the release is
-        then marked "seeded: no guarantee".
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: the release is then marked "seeded: no guarantee".
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Data cubes: which cuboids to measure, with what budget, and how to make all of them agree.
+"""Data cubes: which cuboids to measure, with what budget, and how to make them consistent.
 
 A cuboid is the table of counts over some of the dimensions; the 2**d cuboids of d dimensions form
 a lattice. Noise is added to a few of them, the sources; every cuboid below a source can be computed
@@ -11,7 +11,7 @@ The algorithms are those of B. Ding, M. Winslett, J. Han, Z. Li, "Differentially
 Optimizing Noise Sources and Consistency", SIGMOD 2011, and one of our own, by file:
 
 ==============  ====================================================================
-`lattices`      the cuboids, which contains which
+`lattices`      the cuboids, and which of them contain which
 `limits`        how large a cube can be
 `variances`     variances after least squares, and from one best source
 `one_source`    publishing without consistency

@@ -15,7 +15,7 @@ from .variances import blue_variances
 
 __all__ = ["plan_bmax"]
 
-# Larger sets of sources are not pruned one by one: leaving one out gains too little.
+# Larger sets of sources are not pruned one by one: dropping one gains too little.
 _MAX_PRUNED = 128
 
 # A variance, and a second one that breaks ties.
@@ -26,9 +26,9 @@ def plan_bmax(cube: Lattice, weights: FloatArray | None = None, consistent: bool
     """Few sources with equal budgets that keep the largest variance small.
 
     For every threshold a greedy cover chooses sources such that each cell is the sum of at most
-    that many cells of a source. Sources that are not needed are left out, and the set with the
-    least actual variance wins; ties in the largest variance are broken by the mean. Measuring
-    everything, and the base alone, are among the candidates.
+    that many cells of a source. Sources that are not needed are dropped, and the set with the least
+    actual variance wins; ties in the largest variance are broken by the mean. Measuring everything,
+    and the base alone, are among the candidates.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def _candidates(
     candidates = [everything]
     # Few sources first: their variance bounds how many sources are worth trying.
     for threshold in covers.thresholds()[::-1]:
-        # s sources score at least s**2, and pruning leaves out few: many more cannot win.
+        # s sources score at least s**2, and pruning drops few, so that many more cannot win.
         chosen = covers.cover(threshold, 2 * math.sqrt(best[0]) + 8)
         if chosen is None:
             continue
@@ -76,7 +76,7 @@ def _candidates(
 
 
 def _prune(chosen: list[int], score: Callable[[list[int]], Score]) -> list[int]:
-    """Leave sources out as long as that does not make the score worse."""
+    """Drop sources as long as that does not make the score worse."""
     reached = score(chosen)
     while len(chosen) > 1:
         best, place = min(

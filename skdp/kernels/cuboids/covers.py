@@ -1,4 +1,4 @@
-"""The greedy cover that BMax and PMost share: few sources that serve all cuboids well."""
+"""The greedy cover that BMax and PMost share: few sources that answer all cuboids accurately."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .lattices import Lattice
 
 __all__ = ["Covers"]
 
-# Number of thresholds that the greedy cover is tried with; cubes of up to 8 dimensions have
-# fewer, and beyond that neighbouring thresholds give the same cover or nearly so.
+# Number of thresholds for which the greedy cover is tried. Cubes of up to 8 dimensions have fewer;
+# in larger cubes, neighbouring thresholds give nearly the same cover.
 _MAX_THRESHOLDS = 400
 
 

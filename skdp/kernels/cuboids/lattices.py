@@ -1,4 +1,4 @@
-"""The lattice of cuboids: which there are, how large they are, and which contains which."""
+"""The lattice of cuboids: their sizes, and which of them contain which."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def axis_of(mask: int, dimension: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """The cuboids that may be measured or published: with each one, all those below it.
+    """The cuboids that may be measured or published, with each one all those below it.
 
     Use :func:`lattice` to build one.
 

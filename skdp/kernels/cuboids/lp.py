@@ -1,4 +1,4 @@
-"""L1 and Linf consistency: the tables that agree and are closest in absolute or largest residual.
+"""L1 and Linf consistency: consistent tables with the least sum or maximum of absolute residuals.
 
 Residuals are divided by the scale of their noise. Both are linear programs. The unknowns are the
 cells of the largest measured tables; smaller ones are sums of them. Tables agree with some common

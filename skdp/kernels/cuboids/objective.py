@@ -47,7 +47,7 @@ class Objective:
     Attributes
     ----------
     evaluations : int
-        How much work was done so far, in evaluations of the objective.
+        Work done so far, in evaluations of the objective.
     """
 
     def __init__(self, cube: Lattice, weights: FloatArray | None) -> None:
@@ -76,7 +76,7 @@ class Objective:
         return float(variance.max() if self.mean is None else self.mean @ variance)
 
     def values(self, shares: FloatArray, power: float) -> FloatArray:
-        """The objective, the maximum smoothed, for each column of shares of all cuboids."""
+        """The objective, with a smoothed maximum, for each column of shares of all cuboids."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             precision = self.above @ (shares**2 / (2 * self.cube.cells[:, None]))
             variance = (self.below @ (self.freedom[:, None] / precision)) / self.squared[:, None]
@@ -85,7 +85,7 @@ class Objective:
             else:
                 top = variance.max(axis=0)
                 result = top * ((variance / top) ** power).sum(axis=0) ** (1 / power)
-        # Many columns at once cost less each than a call for every one.
+        # One call for many columns costs less than a call for each.
         self.evaluations += shares.shape[1] // 4
         return np.where(np.isfinite(result), result, np.inf)
 

@@ -1,7 +1,7 @@
 """The optimized plan: sources and unequal budgets with the least variance after least squares.
 
-The problem is not convex. So many starts are descended with L-BFGS, and the best of them improved
-by adding, dropping and exchanging sources, each time with new budgets.
+The problem is not convex. So L-BFGS runs from many starts, and the best results are improved by
+adding, dropping and exchanging sources, each time with new budgets.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Trial = tuple[Places, FloatArray]
 # optima to be found.
 EVALUATIONS = 90_000
 MIN_EVALUATIONS = 3_000
-# The maximum is smoothed to a norm of this power where changes of sources are compared.
+# The maximum is smoothed to a norm of this power when changes of sources are compared.
 _POWER = 32
 
 
@@ -54,13 +54,13 @@ def plan_optimized(
         A local optimum: the same for the same arguments.
     """
     if not (cube.published & (cube.freedom > 0) & (cube.masks > 0)).any():
-        # Every cuboid has one cell: the total is all there is.
+        # Every cuboid has one cell, the total.
         return equal_shares(cube, [0])
     # Products with matrices of a few hundred rows: threads would wait for each other.
     with threadpool_limits(1, user_api="blas"):
         found = _Search(cube, weights, progress).run()
-    # Shares are multiples of 2**-20, so that nothing is lost where epsilon is a dyadic number;
-    # what rounding leaves goes to the largest.
+    # Shares are multiples of 2**-20, so that nothing is lost if epsilon is a dyadic number; the
+    # largest share gets the rounding remainder.
     units = [math.floor(share * 2**20) for share in found.share]
     units[int(np.argmax(found.share))] += 2**20 - sum(units)
     pairs = sorted(
@@ -161,7 +161,7 @@ class _Search:
     # --- local search
 
     def _improve(self, found: Solution) -> Solution:
-        """Add or drop the source that helps most, until none does."""
+        """Add or drop the source that helps most, until no change helps."""
         while self._spent() < 1:
             full = np.zeros(len(self.cube))
             full[found.places] = found.share
@@ -215,7 +215,7 @@ class _Search:
     # --- random search
 
     def _hop(self, found: Solution, rng: np.random.Generator, until: float) -> Solution:
-        """Disturb the sources at random and descend again; keep what is better or hardly worse."""
+        """Perturb the sources at random, optimise again, keep results that are not much worse."""
         best = current = found
         idle = 0
         while self._spent() < until:

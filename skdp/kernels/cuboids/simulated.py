@@ -24,7 +24,7 @@ def simulated_interactions(
     """Variance of the interactions of a reconstruction without closed form, from noise alone.
 
     The error of a reconstruction that commutes with adding consistent tables does not depend on
-    the truth, and it is the same for all cells of a cuboid: so noise on an empty cube tells the
+    the truth, and it is the same for all cells of a cuboid: so noise on an empty cube gives the
     variances, with all cells and runs pooled. No data are read.
 
     Parameters
@@ -47,7 +47,7 @@ def simulated_interactions(
     for _ in range(runs):
         noisy = {}
         for mask, rate in rates.items():
-            # A difference of two geometric numbers has the discrete Laplace law.
+            # The difference of two geometric numbers has the discrete Laplace distribution.
             one, other = rng.geometric(-math.expm1(-rate), (2, *cube.shape(mask)))
             noisy[mask] = (one - other).astype(np.float64)
         for mask, table in reconstruct(noisy).items():

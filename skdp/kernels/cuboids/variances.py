@@ -133,7 +133,7 @@ def best_sources(cube: Lattice, noise: FloatArray) -> tuple[FloatArray, NDArray[
     """
     best = np.full(len(cube), np.inf)
     source = np.full(len(cube), -1, dtype=np.intp)
-    # Small tables first: where sources tie, the sums are shorter.
+    # Small tables first: in a tie, the sums are shorter.
     measured = np.flatnonzero(np.isfinite(noise))
     for place in measured[np.argsort(cube.cells[measured], kind="stable")]:
         below = cube.below_of(place)

@@ -2,20 +2,20 @@
 
 * `two_step`: count every cell of the domain with noise, grow a kd-tree on these noisy cells, and
   count its boxes once more. This is the strategy of DPCube.
-* `hierarchical_kd`: grow a kd-tree on the records, a level at a time: the noisy counts of the
-  values of one attribute say where a box is halved. This is the baseline of the paper.
-* `usefulness`: how far off counts over noisy cells can be.
-* `release`: what either kd-tree releases.
+* `hierarchical_kd`: grow a kd-tree on the records, one level at a time: the noisy counts of the
+  values of one attribute determine where a box is halved. The paper compares with it.
+* `usefulness`: error bounds of counts over noisy cells.
+* `release`: the released counts of either kd-tree.
 
 In both trees each box is measured more than once. The measurements form a tree of sums, and the
 counts returned are estimated from all of them, by the best linear unbiased estimate on that tree.
-Which boxes there are follows from the noise of the counts that made them. Only the noise of the
-last counts is independent of it, so error bounds have to be built on these.
+The boxes depend on the noise of the counts that made them. Only the noise of the last counts is
+independent of the boxes, so error bounds must use these.
 
 Privacy (neighbours add or remove one record). A record lies in one cell, in one box of every
 level, and there at one value of the attribute that is counted: each of these families of counts
 changes by 1 in one place. The families are released one after the other, each with its own part
-of the budget; where to cut follows from what is released before.
+of the budget; where to cut depends only on earlier releases.
 
 References
 ----------

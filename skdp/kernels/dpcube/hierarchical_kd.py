@@ -48,8 +48,8 @@ def hierarchical_parts(
     Raises
     ------
     TypeError, ValueError
-        If the height is not an integer from 1 to 16, or if a level of so high a tree might need
-        too many counts on the longest attribute.
+        If the height is not an integer from 1 to 16, or if a level of so deep a tree might need too
+        many counts on the longest attribute.
     """
     cells = math.prod(int(size) for size in shape)
     # More levels than bits in the number of cells would all be spent on single cells.
@@ -80,7 +80,7 @@ def hierarchical_parts(
 def hierarchical_kdtree(
     table: CountTable, parts: Mapping[str, Fraction], *, random_state: Any = None
 ) -> KDTreeRelease:
-    """Boxes of a kd-tree that spends one part of the budget a level.
+    """Boxes of a kd-tree that spends one part of the budget on each level.
 
     At each level, every box gets a noisy histogram of the attribute along its longest side, and is
     halved at the median. The same counts, added up on either side of the cut, also measure the two
@@ -110,11 +110,11 @@ def hierarchical_kdtree(
         divided = (blocks.sides > 1).any(axis=1) & (depth < len(levels))
         final = np.flatnonzero(~divided)
         if len(final):
-            # All the budget that is left on the path of a box that cannot be divided any more.
+            # All of the remaining budget on the path of a box that cannot be divided further.
             left = parts["counts"] + sum(levels[depth:], Fraction(0))
             # Privacy. Released: the counts of final boxes. They are disjoint, over all levels: a
             # record changes one of them by 1. The path to it has spent the parts of the levels
-            # above; with what is left that makes epsilon.
+            # above; with the rest that makes epsilon.
             noisy = discrete_laplace(blocks.total[final], left, random_state=noise)
             sums.add(node[final], noisy, np.ones_like(final), left)
             finished.append((blocks.lower[final], blocks.upper[final], noisy))
@@ -155,7 +155,7 @@ class _Sums:
     def add(
         self, parent: IntArray, value: IntArray, number: IntArray, epsilon: Fraction
     ) -> IntArray:
-        """Enter measurements: each the sum of ``number`` counts with noise of ``epsilon``.
+        """Add measurements, each the sum of ``number`` counts with noise of ``epsilon``.
 
         Returns the nodes.
         """

@@ -1,4 +1,4 @@
-"""What either kd-tree of DPCube releases."""
+"""The release of either kd-tree of DPCube."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_CELLS = 2**22
 
 
 class KDTreeRelease(NamedTuple):
-    """What a kd-tree releases.
+    """The release of a kd-tree.
 
     Attributes
     ----------
@@ -23,10 +23,10 @@ class KDTreeRelease(NamedTuple):
     counts : ndarray of float64, shape (m,)
         Estimated counts, fused from all measurements; may be negative.
     measured : ndarray of int64, shape (m,)
-        The last counts of the boxes alone. Their noise is independent of what the boxes are; that
-        of the other measurements is not, because the boxes were made from them.
+        The last counts of the boxes alone. Their noise is independent of the boxes. That of the
+        other measurements is not, because the boxes were made from them.
     epsilon : list of Fraction, length m
-        Of the discrete Laplace noise in ``measured``.
+        Epsilon of the discrete Laplace noise in ``measured``.
     """
 
     lower: IntArray

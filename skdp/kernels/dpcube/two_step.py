@@ -42,7 +42,7 @@ def two_step_parts(epsilon: Fraction, cell_share: float = 0.5) -> dict[str, Frac
     Raises
     ------
     TypeError, ValueError
-        If the share is no number in (0, 1).
+        If the share is not a number in (0, 1).
     """
     if not 0 < as_number(cell_share, "cell_share") < 1:
         raise ValueError(
@@ -106,10 +106,10 @@ def _fused(
     """Counts of boxes, from their own measurements and the sums of their noisy cells.
 
     The weights are those of the best linear unbiased estimate from the two measurements of a box.
-    It would be unbiased if the boxes did not follow the noise of the cells. They do: noise makes
-    small boxes, whose cells then hold more of it than chance would have it. So the mean excess of
-    the sums over the last counts, among boxes of about the same size, is subtracted; the total
-    stays that of the last counts.
+    It would be unbiased if the boxes did not depend on the noise of the cells. But noise makes
+    small boxes, whose cells then hold more noise than others. So the mean excess of the sums over
+    the last counts, among boxes of about the same size, is subtracted; the total remains that of
+    the last counts.
     """
     m = len(again)
     number = np.bincount(box, minlength=m)
@@ -136,19 +136,19 @@ def kd_boxes(
 
     A box is divided while the unevenness H of its cells, the sum of \|count - mean count\|,
     exceeds ``xi1`` or the sum of its cells exceeds ``xi0``. It is divided along its longest side,
-    at the median: the cut whose two sides differ least in their noisy counts, and of equal ones
-    the one nearest to the middle.
+    at the median: the cut whose two sides differ least in their noisy counts, and in a tie the one
+    nearest to the middle.
 
     Parameters
     ----------
     cells : ndarray of int64
         Noisy counts of all cells, one axis for each attribute.
     epsilon : Fraction
-        Of the discrete Laplace noise in the cells.
+        Epsilon of the discrete Laplace noise in the cells.
     xi0, xi1 : float
         In records.
     noise_correction : bool, default=True
-        Subtract from H what noise alone adds to it in n cells, n E\|Z\|. Without, as published,
+        Subtract from H what noise alone adds to it in n cells, n E\|Z\|. Without it, as published,
         H of any box of many cells exceeds the threshold, and empty boxes are divided down to a few
         cells.
 

@@ -22,9 +22,9 @@ class Usefulness(NamedTuple):
     published : float
         The bound of the DPCube paper for one query, ``n_cells * log(n_cells / delta) / epsilon``.
     queries : float
-        For the given number of queries together, each over any set of cells.
+        Bound for the given number of queries together, each over any set of cells.
     every_query : float
-        For all sets of cells together.
+        Bound for all sets of cells together.
     """
 
     published: float
@@ -35,7 +35,7 @@ class Usefulness(NamedTuple):
 def usefulness(
     n_cells: int, epsilon: float, delta: float = 0.05, *, n_queries: int = 1
 ) -> Usefulness:
-    """How far off counts over noisy cells can be: the published bound, and tight ones.
+    """Error bounds of counts over noisy cells: the published bound, and tight ones.
 
     Cells are counted with discrete Laplace noise, as by ``KDTreeSynthesizer(strategy="cell")`` and
     ``GridSynthesizer(rule="identity")``; a query adds up any cells.
@@ -43,9 +43,9 @@ def usefulness(
     Parameters
     ----------
     n_cells : int
-        Cells of the domain; a query that needs only some of them has the bounds of their number.
+        Number of cells of the domain. For queries over fewer cells, give their number.
     epsilon : float
-        Of the counts.
+        Privacy parameter of the counts.
     delta : float, default=0.05
         Probability that a bound fails.
     n_queries : int, default=1
@@ -63,11 +63,10 @@ def usefulness(
 
     Notes
     -----
-    The published bound requires every cell to be off by at most its share of the error. In fact
-    errors cancel: a sum of n noises Z exceeds ``t`` with probability at most
-    ``exp(-u t) E[exp(u Z)]**n`` for any u > 0 (Chernoff), for one query on either side. For all
-    sets of cells at once, the worst set takes all positive noises or all negative ones, so the same
-    is applied to max(Z, 0).
+    The published bound requires the error of every cell to be at most its share. In fact errors
+    cancel: a sum of n noises Z exceeds ``t`` with probability at most ``exp(-u t) E[exp(u Z)]**n``
+    for any u > 0 (Chernoff), for one query on either side. For all sets of cells at once, the worst
+    set takes all positive noises or all negative ones, so the same is applied to max(Z, 0).
 
     References
     ----------
@@ -83,7 +82,7 @@ def usefulness(
     _check(n_cells, delta, n_queries)
     exact = as_epsilon(epsilon)
     rate = float(dyadic_floor(exact))
-    # A union bound over the cells, as published but for this noise, is better for few of them.
+    # A union bound over the cells, as published but with this noise, is better for few cells.
     apart = n_cells * discrete_laplace_quantile(1 - delta / n_cells, exact)
     every = min(_chernoff(_log_moment_of_positive_part, n_cells, rate, delta / 2), float(apart))
     single = _chernoff(_log_moment, n_cells, rate, delta / (2 * n_queries))
@@ -100,7 +99,7 @@ def _check(n_cells: int, delta: float, n_queries: int) -> None:
 def _chernoff(
     log_moment: Callable[[float, float], float], n_cells: int, rate: float, failure: float
 ) -> float:
-    """What a sum of ``n_cells`` independent noises exceeds with probability ``failure`` at most.
+    """Bound that a sum of ``n_cells`` independent noises exceeds with probability <= ``failure``.
 
     Parameters
     ----------
@@ -123,12 +122,12 @@ def _chernoff(
 
 
 def _log_moment(u: float, rate: float) -> float:
-    """Of discrete Laplace noise Z."""
+    """Log moment-generating function of discrete Laplace noise Z."""
     # E exp(uZ) = (cosh(rate) - 1) / (cosh(rate) - cosh(u)), in a form that does not cancel.
     return -math.log(-math.expm1(u - rate) * -math.expm1(-u - rate) / math.expm1(-rate) ** 2)
 
 
 def _log_moment_of_positive_part(u: float, rate: float) -> float:
-    """Of max(Z, 0)."""
+    """Log moment-generating function of max(Z, 0)."""
     # E exp(u max(Z, 0)) = tanh(rate/2) (1 / (1 - exp(u - rate)) + 1 / (exp(rate) - 1)).
     return math.log(math.tanh(rate / 2) * (-1 / math.expm1(u - rate) + 1 / math.expm1(rate)))

@@ -6,11 +6,11 @@ of cells. A block is bisected while its aggregation error AE (the sum over its c
 The cut is chosen by a noisy maximum among all cuts of all attributes. Each final block gets a noisy
 count. All blocks of one depth are treated at once.
 
-Privacy (neighbours add or remove one record). A block without the record has the same law in both
-tables, so the argument follows the record down its path:
+Privacy (neighbours add or remove one record). A block without the record has the same distribution
+in both tables, so the argument follows the record down its path:
 
 * *converge tests*: all tests of one path together lose at most `converge_loss`, whatever their
-  number, because the tested errors fall by at least the bias a level;
+  number, because the tested errors fall by at least the bias per level;
 * *cuts*: the first ``kappa`` of a path lose ``parts["cut"] / kappa`` each; deeper ones are drawn
   from public randomness and lose nothing;
 * *counts*: final blocks are disjoint, a record lies in one of them: ``parts["counts"]``.
@@ -47,7 +47,7 @@ __all__ = ["HDPViewRelease", "bisect", "hdpview"]
 
 
 class HDPViewRelease(NamedTuple):
-    """What `hdpview` releases; every array has one entry for each box.
+    """The release of `hdpview`; every array has one entry for each box.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class HDPViewRelease(NamedTuple):
     parameters: HDPViewParameters
 
     def leaf_errors(self) -> LeafErrorBound:
-        """Upper bounds on the aggregation errors of the boxes, which the stops give for free."""
+        """Upper bounds on the aggregation errors of the boxes, from the stop tests, at no cost."""
         public = self.parameters
         # The tested error is the nearest multiple of the step.
         return LeafErrorBound(
@@ -102,13 +102,14 @@ def hdpview(
     calibration : {"tight", "paper"}, default="tight"
         "paper": noise scale, bias, floor and number of private cuts as published, and the score
         of a cut is minus the sum of the two aggregation errors that it leaves. "tight": the noise
-        is as small as the exact worst case allows, the floor is set apart from the bias, and
-        the score of a cut is its imbalance, \|S_left - S n_left / n\|: how many records the
-        uniform block puts on the wrong side. In wide sparse tables all cuts leave about the same
+        is as small as the exact worst case allows, the floor is set independently of the bias, and
+        the score of a cut is its imbalance, \|S_left - S n_left / n\|: how many records the uniform
+        block puts on the wrong side. In wide sparse tables all cuts leave about the same
         aggregation error, twice the records, and only the imbalance distinguishes them; it also has
-        half the range, and costs no pass over the cells.
+        half the range, and needs no pass over the cells.
     random_state : None, int or NoiseSource, default=None
-        None: the operating system's entropy. An int is for experiments: it gives no privacy.
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
 
     Returns
     -------
@@ -195,8 +196,8 @@ def _errors(blocks: Blocks, cells: IntArray, counts: IntArray) -> IntArray:
 def _place(blocks: Blocks, chosen: IntArray) -> tuple[IntArray, IntArray]:
     """Attribute of the chosen cut of each block, and the code at which its right part begins."""
     cuts = blocks.sides - 1
-    # The attribute is the last one whose cuts begin at or before the chosen one: those
-    # without cuts share the beginning of the next.
+    # The attribute is the last one whose cuts begin at or before the chosen one: attributes without
+    # cuts begin where the next one does.
     first = exclusive_cumsum(cuts, axis=1)
     axis = (first <= chosen[:, None]).sum(axis=1) - 1
     each = np.arange(len(blocks))

@@ -1,7 +1,7 @@
 """HDPView: scores of all cuts of all blocks, and the private choice among them.
 
-A score is a vector: the blocks one after the other, in a block the attributes in order, and in an
-attribute its cuts from left to right; in grid steps.
+Scores are vectors in grid steps: block by block, within a block attribute by attribute, and within
+an attribute its cuts from left to right.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def _imbalance(blocks: Blocks, columns: Sequence[CodeArray], counts: IntArray) -
         sums = running_sums(integer_sums(cuts.slot, cuts.n_slots, x))
         in_left = sums[cuts.begin + cuts.left] - sums[cuts.begin]
         side = cuts.end - cuts.begin
-        # S n_left / n = S left / side, in whole records and a rest of part / side; products of
-        # records and codes, which might overflow, are not formed.
+        # S n_left / n = S left / side, in whole records and a remainder of part / side. Products of
+        # records and codes could overflow and are not formed.
         quotient, remainder = np.divmod(blocks.total[cuts.owner], side)
         whole, part = np.divmod(remainder * cuts.left, side)
         excess = in_left - quotient * cuts.left - whole

@@ -16,7 +16,7 @@ __all__ = [
     "sums_above",
 ]
 
-# Numbers of cells are only compared with numbers of records; from here on they are all "many".
+# Numbers of cells are only compared with numbers of records, so they are capped here.
 MANY_CELLS = 2**61
 
 

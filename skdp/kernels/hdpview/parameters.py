@@ -30,7 +30,7 @@ _MOST_SINGLE_CELLS = 2**22
 
 @dataclass(frozen=True)
 class Calibration:
-    """Public choices that turn a budget and a domain into `HDPViewParameters`: all keep privacy."""
+    """Public choices that turn a budget and a domain into `HDPViewParameters`; all keep privacy."""
 
     # Shares of the budget.
     converge: Fraction
@@ -43,7 +43,7 @@ class Calibration:
     # Level of the root: how many deltas are subtracted from its error. If it is negative, the first
     # cuts are made even in sparse tables, and delta matters less further down.
     root_level: int
-    # What a cut is chosen by, a key of SCORES.
+    # Score by which a cut is chosen, a key of SCORES.
     score: str
     # Noise, bias and floor by the published formulas, not from the exact worst case.
     published: bool = False
@@ -52,8 +52,8 @@ class Calibration:
 
 
 CALIBRATIONS = {
-    # The constants are tuned on real tables at epsilon 0.1 and 1; none of them matters for privacy,
-    # which `converge_test` establishes whatever they are.
+    # The constants are tuned on real tables at epsilon 0.1 and 1. None of them affects privacy,
+    # which `converge_test` ensures for any constants.
     "tight": Calibration(
         Fraction(40, 100), Fraction(35, 100), Fraction(25, 100), Fraction(4), 15, -2, "imbalance"
     ),
@@ -72,14 +72,14 @@ CALIBRATIONS = {
 
 @dataclass(frozen=True)
 class HDPViewParameters(InRecords):
-    """What `hdpview` takes from the budget and the domain; all of it is public.
+    """Parameters of `hdpview` from the budget and the domain; all of them are public.
 
     Attributes
     ----------
     kappa : int
         Private cuts on a path; deeper blocks are cut at random.
     score : {"imbalance", "error"}
-        What a cut is chosen by: see `hdpview`.
+        Score by which a cut is chosen; see `hdpview`.
     rate : Fraction
         The noise of a converge test is discrete Laplace, with this epsilon for a grid step.
     delta_steps, theta_steps, floor_steps : int
@@ -224,7 +224,7 @@ def converge_test(epsilon: Fraction, rule: Calibration) -> StopTest:
     still private, but then every block splits with probability above a half, empty ones too.
     """
     alpha = rule.alpha
-    # The stop alone can lose the sensitivity times the rate.
+    # The stop alone can cost the sensitivity times the rate.
     most = epsilon / SENSITIVITY
     if rule.published:
         most *= (alpha - 1) / (3 * alpha - 2)

@@ -11,15 +11,15 @@ module              algorithm, by the names of the papers
 `algorithms`        the list of all, with the parts of their budgets
 ==================  ==============================================================
 
-They are built from `cells` (noisy grids), `tree` (a noisy tree of boxes), `sketch` (what "auto"
-releases first), `starts` and `lloyd` (k-means on what has been released), `rows` (sums over the
-private rows) and `assign` (nearest centroids). `task` says what an algorithm is given.
+They are built from `cells` (noisy grids), `tree` (a noisy tree of boxes), `sketch` (the first
+release of "auto"), `starts` and `lloyd` (k-means on what has been released), `rows` (sums over the
+private rows) and `assign` (nearest centroids). `task` has the input and output of an algorithm.
 
 Points are rows of integer codes in a box ``shape``; all axes have (nearly) the same unit, so that
 Euclidean distance is measured in codes. Coordinates are below 2**21 and dimensions below 2**9:
 squared distances to integer centroids stay below 2**53, so that float64 computes them exactly in
-any order. Privacy depends on it: where a record is counted follows from that record and the frozen
-centroids alone, never from how many rows the matrix has.
+any order. Privacy depends on this: where a record is counted is determined by that record and the
+frozen centroids alone, never by the number of rows of the matrix.
 
 Privacy (neighbours add or remove one record). *Grids*: a record lies in one cell, so noise of
 sensitivity 1 in every cell, empty ones included, costs epsilon once; dropping noisy counts below a

@@ -1,10 +1,10 @@
 """The list of the algorithms behind `DPKMeans`: their names, their functions and their budgets.
 
 Every algorithm takes a `Task`, spends exactly ``task.parts`` on its points and returns a
-`Clustering`, which holds releases only. `algorithm_parts` says what the parts are: they follow
-from public parameters, never from the data. Where a decision depends on the number of records
-(how fine a grid, how many rounds or blocks), it depends on a noisy number, released first, or on
-a public one: the exact number would show in the shape of the release.
+`Clustering`, which holds releases only. `algorithm_parts` gives the parts, which are computed from
+public parameters, never from the data. Decisions that depend on the number of records (the size of
+a grid, the number of rounds or blocks) use a noisy number, released first, or a public one: the
+exact number would show in the shape of the release.
 
 References
 ----------
@@ -36,7 +36,7 @@ _RECORDS_SHARE = Fraction(1, 50)
 def algorithm_parts(
     algorithm: str, epsilon: Fraction, n_records: int | None
 ) -> dict[str, Fraction]:
-    """Parts of the budget: from public parameters alone."""
+    """Parts of the budget, from public parameters alone."""
     _, shares, needs_total = ALGORITHMS[algorithm]
     if needs_total and n_records is None:
         left = 1 - _RECORDS_SHARE
@@ -60,7 +60,7 @@ ALGORITHMS: dict[str, tuple[Callable[[Task], Clustering], dict[str, Fraction], b
     "genetic": (genetic, {"rounds": _ONE}, True),
 }
 
-# Those that release a grid, on which the number of clusters can be chosen.
+# Algorithms that release a grid, on which the number of clusters can be chosen.
 GRID_ALGORITHMS = ("auto", "uniform-grid", "m-estimator", "extended-grid", "hybrid")
-# Those that read rows one by one, and so cannot run in an engine.
+# Algorithms that read rows one by one, and so cannot run in an engine.
 ROW_ALGORITHMS = ("sample-aggregate", "genetic")

@@ -29,8 +29,8 @@ _LITTLE = 0.0005
 _COUNT_SHARE = Fraction(3, 50)
 # In more than three dimensions a first round takes this share of what the tree leaves.
 _FIRST_ROUND = Fraction(2, 5)
-# It measures more centroids than wanted: at most this many for each, this many in all, and no more
-# than for which this bound on their noise holds; they start from this many sets.
+# It measures more centroids than requested: at most this many for each, this many in total, and as
+# many as this bound on their noise allows; they start from this many sets.
 _SPLIT = 6
 _MOST_SPLIT = 60
 _SPLIT_NOISE = 0.15
@@ -69,7 +69,7 @@ def auto(task: Task) -> Clustering:
 
 @dataclass(frozen=True)
 class _Measured:
-    """What is known after a round.
+    """The state after a round.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class _Measured:
     means : ndarray of float64, shape (k, d)
     counts : ndarray of float64, shape (k,)
     sure : ndarray of bool, shape (k,)
-        Whether the count stands out of its noise.
+        Whether the count stands out from its noise.
     """
 
     cloud: Cloud
@@ -90,10 +90,10 @@ class _Measured:
 def _first_round(
     task: Task, sketch: Sketch, centroids: FloatArray, budget: Fraction
 ) -> tuple[Cloud, FloatArray]:
-    """A round with more centroids than wanted, then k-means on the cloud that it corrects.
+    """A round with more centroids than requested, then k-means on the cloud that it corrects.
 
-    The means inside parts of a cluster show where the boxes were too coarse, and let starts
-    compete again on better points.
+    The means of parts of a cluster show where the boxes were too coarse, and starts are compared
+    again on better points.
     """
     k, d = centroids.shape
     n = float(sketch.cloud.weights.sum())
@@ -154,7 +154,7 @@ def _spread(
     """Mean L1 norm of the residuals of each cluster of the cloud."""
     k, n = len(mass), float(weights.sum())
     length = np.abs(residual).sum(axis=1)
-    # An almost empty cluster borrows from the mean of all.
+    # An almost empty cluster uses the mean over all clusters, in part.
     prior = 0.05 * n / k
     total = np.bincount(labels, weights * length, minlength=k)
     spread: FloatArray = (total + prior * (weights @ length) / n) / (mass + prior)
@@ -162,10 +162,10 @@ def _spread(
 
 
 def _counts(released: Round, mass: FloatArray, n: float) -> tuple[FloatArray, BoolArray]:
-    """Counts of clusters, and whether they stand out of their noise.
+    """Counts of clusters, and whether they stand out from their noise.
 
     They are averages of the released counts and those of the cloud, weighted by precision; the
-    variance of the cloud is guessed.
+    variance of the cloud is a guess.
     """
     guess = (0.3 * mass) ** 2 + (0.01 * n / len(mass)) ** 2
     precision = 1 / released.count_variance + 1 / guess
@@ -182,7 +182,7 @@ def _reach(spread: FloatArray, mass: FloatArray, n: float, d: int, epsilon: floa
 
 
 def _pooled(steps: FloatArray, noise: FloatArray, sure: BoolArray) -> FloatArray:
-    """Steps shrunk by their common spread: the noisiest shrink most.
+    """Steps shrunk toward zero: the noisiest steps shrink most.
 
     The spread beyond the noise is estimated by the method of moments, weighted by precision and
     repeated, because the weights depend on it.

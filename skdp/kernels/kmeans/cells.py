@@ -52,7 +52,7 @@ class Cells:
 
 
 def grid_edges(shape: Sequence[int], n_cells: float) -> list[IntArray]:
-    """Edges of a grid of about cubic cells, at least ``n_cells`` of them where codes suffice.
+    """Edges of a grid of about cubic cells, at least ``n_cells`` of them if there are enough codes.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def full_grid_edges(shape: Sequence[int], n_cells: float) -> list[IntArray]:
     """Edges of a grid of at least ``n_cells`` cells, cut as the dissertation's authors do.
 
     Axis by axis, those with the fewest codes first: while j axes are left and M cells are still
-    wanted, the next axis gets ceil(M^(1/j)) parts, and M is divided by them. Later axes may stay
+    needed, the next axis gets ceil(M^(1/j)) parts, and M is divided by them. Later axes may stay
     whole, so that the number of cells stays close to ``n_cells`` in any dimension.
     """
     edges: list[IntArray] = [np.empty(0, dtype=np.int64)] * len(shape)
@@ -114,9 +114,9 @@ def measure_cells(
 ) -> Cells:
     """Noisy count of every cell of a grid, or of those that reach a threshold.
 
-    Noise is drawn for every cell of the grid, a block of cells at a time: the law of the result
-    is exactly that of the full noisy grid with the small counts removed, and no more than a block
-    is held, however few cells remain.
+    Noise is drawn for every cell of the grid, a block of cells at a time: the distribution of the
+    result is exactly that of the full noisy grid with the small counts removed. Only one block is
+    held at a time.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def measure_cells(
     edges : list of ndarray of int64
         First codes of the parts of each axis, of equal width, and the end.
     epsilon : Fraction
-        Cost: a record is in one cell.
+        Cost of the counts, because a record is in one cell.
     threshold : int or None
         Public, or computed from earlier releases.
     source : NoiseSource
@@ -152,8 +152,8 @@ def measure_cells(
 def cover(places: IntArray, sides: Sequence[int]) -> tuple[IntArray, IntArray, IntArray]:
     """Complete some cells of a grid to a partition of it into boxes.
 
-    Gaps are closed axis by axis: between two neighbouring values that cells with equal earlier
-    places have on an axis lies one box. There are at most 2d + 1 boxes for a cell, plus one.
+    Gaps are closed axis by axis: one box lies between two neighbouring values on an axis, among
+    cells that agree on the earlier axes. There are at most 2d + 1 boxes for a cell, plus one.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def lloyd_round(
         # size - 1.
         centred = 2 * (residuals[:, axis] + frozen[:, axis] * exact) + (1 - size) * exact
         sums = discrete_laplace(centred, epsilon_axis, max(1, size - 1), random_state=task.source)
-        # If the noisy count is not positive, there is nothing but noise: the centroid stays.
+        # If the noisy count is not positive, the sums are only noise, and the centroid stays.
         mean = np.divide(sums, counts, out=np.zeros(k), where=counts > 0)
         moved[:, axis] = np.where(counts > 0, (mean + size - 1) / 2, moved[:, axis])
     return np.clip(moved, 0.0, np.array(task.shape) - 1.0), counts.astype(np.float64)

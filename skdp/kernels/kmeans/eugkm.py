@@ -13,7 +13,7 @@ from .task import Clustering, Task, cluster_masses, cluster_released
 
 __all__ = ["grid", "hybrid", "hybrid_share"]
 
-# Cells of a grid that is released in full, at most: bounds memory whatever the dimension.
+# Largest number of cells of a grid that is released in full: bounds memory.
 _MOST_CELLS = 2**18
 
 
@@ -47,15 +47,15 @@ def grid(task: Task, rule: str, theta: float = 10.0) -> Clustering:
     return _measured_grid(task, rule, task.measure_total(), task.parts["grid"], theta)
 
 
-# How much of the variance of the grid survives the round, and what the noise of the round adds:
-# Su's regression of errors on simulated data.
+# Share of the variance of the grid that remains after the round, and of that of the round: Su's
+# regression of errors on simulated data.
 _GRID_SURVIVES, _ROUND_ADDS = 0.14, 0.42
 
 
 def hybrid_share(epsilon: float, n_records: int, k: int, n_axes: int) -> Fraction | None:
-    """Share of the grid, if a grid and a round promise less error than the grid alone, else None.
+    """Share of the grid, if less error is expected with a round than without, else None.
 
-    The expected squared errors of a centroid on [-1, 1]^d are those of theory: V, the variance of
+    The expected squared errors of a centroid on [-1, 1]^d are theoretical: V, the variance of
     a grid, and R, that of a round with the best split of its budget. After a round 0.14 V and
     0.42 R are left; the grid alone keeps all of V.
 
@@ -67,10 +67,10 @@ def hybrid_share(epsilon: float, n_records: int, k: int, n_axes: int) -> Fractio
 
     Notes
     -----
-    In the dissertation R is that of a round with the worse, equal split. A comparison with the
-    rounds alone is left out as it is in the dissertation's algorithm: their error depends
-    on their starts, which the formula does not know. Weighing the V of the grid alone by 0.14 as
-    well would never let a round follow, since a part of a budget cannot buy less variance.
+    In the dissertation R is that of a round with an equal split, which is worse. Rounds alone are
+    not compared, as in the dissertation's algorithm: their error depends on their starts, which the
+    formula does not include. If the V of the grid alone were multiplied by 0.14 too, a round would
+    never follow, since a part of a budget cannot give less variance.
     """
     growth = 2 * n_axes / (2 + n_axes)
 
@@ -92,7 +92,7 @@ def hybrid_share(epsilon: float, n_records: int, k: int, n_axes: int) -> Fractio
 
 
 def hybrid(task: Task) -> Clustering:
-    """An extended grid, then one improved Lloyd round from its centroids, if that promises more.
+    """An extended grid, then one improved Lloyd round from its centroids if it reduces the error.
 
     Privacy: the share of the grid follows from public facts and the noisy number of records; grid
     and round compose sequentially.

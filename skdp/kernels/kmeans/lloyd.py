@@ -1,4 +1,4 @@
-"""K-means on what has been released: free."""
+"""K-means on released points: free post-processing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from .assign import BLOCK, nearest_of_each
 
 __all__ = ["best_kmeans", "lloyd_on_cells", "ray_turi"]
 
-# K-means with many starts: iterations before the worse half is given up, and how many run on.
+# K-means with many starts: iterations before the worse half is dropped, and how many run to the
+# end.
 _TRIAL_ITERATIONS = 4
 _FINALISTS = 4
 
@@ -94,7 +95,7 @@ def best_kmeans(
 ) -> tuple[FloatArray, float]:
     """Centroids of the best start on released points, and their cost.
 
-    Many starts take turns: a few iterations of all, then the better half goes on, until at most
+    All starts run for a few iterations, then the better half continues, and so on, until at most
     ``_FINALISTS`` are left, which run to the end.
     """
     centroids = starts

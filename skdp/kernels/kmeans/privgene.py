@@ -13,7 +13,7 @@ __all__ = ["genetic", "genetic_rounds"]
 
 _POPULATION = 200
 _SURVIVORS = 10
-# The rounds of PrivGene grow with N epsilon; more than this only cost time.
+# The rounds of PrivGene grow with N epsilon; more than this many only cost time.
 _MOST_ROUNDS = 30
 # Scores are computed from this many bits of a coordinate: their sums stay far below 2**62.
 _GENETIC_BITS = 10
@@ -47,7 +47,7 @@ def genetic(task: Task, rounds: int | None = None) -> Clustering:
         population[0] = np.clip(np.rint(task.init / 2**bits), 0, top)
     for number in range(rounds):
         scores = -nearest_distances(points, population)
-        # The farthest that any point of the box can be from its nearest centroid, from above.
+        # Upper bound of the distance of any point of the box to its nearest centroid.
         corner = (np.maximum(population, top - population) ** 2).sum(axis=2).min(axis=1)
         reach = max(1, int(corner.max()))
         if number == rounds - 1:
@@ -61,7 +61,7 @@ def genetic(task: Task, rounds: int | None = None) -> Clustering:
 def _offspring(
     parents: IntArray, top: IntArray, spread: float, draw: np.random.Generator
 ) -> IntArray:
-    """A new population: pairs of parents swap their tails, and one number of each child moves."""
+    """A new population: pairs of parents swap their tails, and one number of each child changes."""
     n_parents, k, d = parents.shape
     flat = parents.reshape(n_parents, k * d)
     couples = np.array([draw.permutation(n_parents)[:2] for _ in range(_POPULATION // 2)])

@@ -1,4 +1,4 @@
-"""What private k-means asks of the rows: counts and sums of clipped residuals, and noise on them.
+"""Noisy counts and sums of clipped residuals: all that private k-means reads of the rows.
 
 The same integers are computed for rows in memory and, by expressions, for rows in an engine.
 """
@@ -156,7 +156,7 @@ def _clipped(name: str, engine: str) -> Any:
 
 @dataclass(frozen=True)
 class Round:
-    """What one private round releases.
+    """The release of one private round.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ __all__ = ["block_centroids", "sample_aggregate"]
 
 # Candidate ends of the range of an axis.
 _CANDIDATES = 64
-# The range is cut off below the first twentieth of the records, and above the last.
+# The range leaves out the lowest and the highest twentieth of the records.
 _TAIL = 20
 
 
@@ -31,7 +31,7 @@ def block_centroids(
 ) -> IntArray:
     """Centroids of every block of a random partition of the points: private, (blocks, k, d).
 
-    Each point draws its block by itself and in secret: adding a record changes one block. The
+    Each point draws its block independently and in secret: adding a record changes one block. The
     centroids of a block are ordered along the first axis, so that those of different blocks
     correspond. A block without points answers with the middle of the box.
     """

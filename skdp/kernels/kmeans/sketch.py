@@ -1,4 +1,4 @@
-"""What "auto" releases first: a noisy grid or tree, and a cloud of points that stands for it."""
+"""The first release of "auto": a noisy grid or tree, and a cloud of points that represents it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ MOST_FLAT = 3
 # Records per unit of noise that a cell of the grid should have.
 _THETA = 5.0
 _MOST_CELLS = 2**15
-# A cell is kept if it reaches this share of the threshold by itself, or this one among neighbours
-# that stand out together.
+# A cell is kept if it reaches the first share of the threshold by itself, or the second one if its
+# neighbourhood stands out.
 _ALONE, _AMONG = 0.8, 0.3
-# How far neighbours must stand out together, in standard deviations of their noise.
+# How far a neighbourhood must stand out, in standard deviations of its noise.
 _CROWDED = 2.0
 # The other cells are added up in blocks with these numbers of cells along every axis; a block is
 # kept if it exceeds this many standard deviations.
@@ -44,7 +44,7 @@ _CLOUD = 4096
 
 @dataclass(frozen=True)
 class Cloud:
-    """Weighted points that stand for the records, by what has been released.
+    """Weighted points that represent the records, from released numbers.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Cloud:
 
 @dataclass(frozen=True)
 class Sketch:
-    """A released grid or tree, and what k-means takes from it.
+    """A released grid or tree, and the input for k-means from it.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Sketch:
     ) -> Sketch:
         """A cloud of points in boxes, in proportion to their counts.
 
-        Along an axis they are spread by its margin, or evenly without margins.
+        Along an axis they are spread in proportion to its margin, or evenly without margins.
         """
         lower, upper, masses = boxes
         each = np.maximum(np.rint(_CLOUD * masses / max(masses.sum(), 1.0)).astype(np.int64), 1)
@@ -145,7 +145,7 @@ def grid_sketch(task: Task, n: int, budget: Fraction, rounds: bool) -> Sketch:
 
 
 def tree_sketch(task: Task, n: int, budget: Fraction, rounds: bool) -> Sketch:
-    """Margins, if they stand out of their noise, and a tree that is cut by them."""
+    """Margins, if they stand out from their noise, and a tree that is cut by them."""
     binned = Binned.of(task.points, task.shape)
     margins = Margins.even(binned.edges)
     share = budget * _MARGIN_SHARE
@@ -192,7 +192,7 @@ def _standing_blocks(
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Blocks of cells whose counts stand out together: sparse records far from the others.
 
-    Small blocks first; cells of blocks that do not stand out go on to larger ones.
+    Small blocks first; cells of blocks that do not stand out are added to larger blocks.
     """
     noise = discrete_laplace_variance(epsilon)
     sides = np.array([len(edge) - 1 for edge in edges])

@@ -11,7 +11,7 @@ from ..._types import FloatArray, IntArray
 
 __all__ = ["kmeans_plus_plus", "sphere_packing"]
 
-# Sphere packing: steps of the search for the radius, and tries that may fail for one radius.
+# Sphere packing: steps of the search for the radius, and failed tries allowed for one radius.
 _BISECTIONS = 12
 _MOST_FAILURES = 40
 
@@ -25,7 +25,7 @@ def kmeans_plus_plus(
     ----------
     points : ndarray of float64, shape (m, d)
     weights : ndarray of float64, shape (m,)
-        Negative ones count as zero; if none is positive all points weigh the same.
+        Negative ones count as zero; if none is positive, all points have equal weight.
     k, n_starts : int
     generator : numpy.random.Generator
     """
@@ -60,7 +60,7 @@ def kmeans_plus_plus(
 def sphere_packing(
     shape: Sequence[int], k: int, n_starts: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Starts spread over the box by sphere packing, which does not look at data, (n_starts, k, d).
+    """Starts spread over the box by sphere packing, without any data, (n_starts, k, d).
 
     Uniform points at least a away from every side of the box and 2a away from each other, for the
     largest a for which few enough tries fail, found by bisection. The last complete set is kept.

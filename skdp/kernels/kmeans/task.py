@@ -1,4 +1,4 @@
-"""Private k-means: what an algorithm is given, what it releases, and k-means on releases."""
+"""Private k-means: input and release of an algorithm, and k-means on releases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Clustering", "Task", "cluster_masses", "cluster_released"]
 
 @dataclass(frozen=True)
 class Task:
-    """Private points, and what is public about the clustering wanted.
+    """Private points, and the public parameters of the clustering.
 
     Attributes
     ----------
@@ -43,9 +43,9 @@ class Task:
     init : ndarray of float64, shape (k, d), or None
         Public starting centroids in codes, instead of drawn ones.
     source : NoiseSource
-        For noise, and for everything else that must stay secret.
+        Source of the noise, and of all other secret randomness.
     generator : numpy.random.Generator
-        For what reads releases only, and for starts.
+        Generator for post-processing, and for starts.
     """
 
     points: Points
@@ -67,7 +67,7 @@ class Task:
     def measure_total(self) -> int:
         """Number of records, at least 1: the public one, or a noisy one.
 
-        Every call for a noisy one spends the part "records": an algorithm calls it once.
+        Each call without a public number spends the part "records": an algorithm calls it once.
         """
         if self.n_records is not None:
             return max(1, self.n_records)
@@ -103,7 +103,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Clustering:
-    """What an algorithm releases.
+    """The release of an algorithm.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ def cluster_released(
     ----------
     task : Task
     points : ndarray of float64, shape (m, d)
-        None at all counts as one point in the middle of the box.
+        If there are none, one point in the middle of the box is used.
     weights : ndarray of float64, shape (m,)
         May be negative.
     greedy : bool

@@ -1,15 +1,15 @@
-"""A noisy tree of boxes over integer points, cut where the margins of the axes put the records.
+"""A noisy tree of boxes over integer points, cut by the margins of the axes.
 
 In many dimensions most cells of a grid hold few records or none: either the noise of the empty
-ones outweighs the records, or the records of sparse cells are lost with them. A tree spends its
-cells where the records are and loses none: its leaves divide the whole box, large ones where it
-is empty.
+ones outweighs the records, or the records of sparse cells are lost with them. A tree has small
+boxes where the records are and loses none: its leaves cover the whole box, with large leaves where
+it is empty.
 
 Privacy (neighbours add or remove one record). *Margins*: a record is in one bin of each axis, so
 a histogram of every axis at ``epsilon / d`` costs ``epsilon``. *Tree*: a level of the tree counts
-disjoint boxes, so it costs its part of the budget once. A box that is not divided gets, in place
-of one part, all that is left, and no descendant of it is counted: along the path of a record the
-parts add up to ``epsilon``. Which boxes are divided, and where, depends on margins and earlier
+disjoint boxes, so it costs its part of the budget once. A box that is not divided gets all of the
+remaining budget instead of one part, and no descendant of it is counted: along the path of a record
+the parts add up to ``epsilon``. Which boxes are divided, and where, depends on margins and earlier
 levels, which are released. Making the counts agree with each other is post-processing.
 """
 
@@ -34,9 +34,10 @@ from .rows import Points
 
 __all__ = ["Binned", "Leaves", "Margins", "measure_margins", "measure_tree"]
 
-# Bins of an axis: what a box can be cut to.
+# Bins of an axis, the finest cuts of a box.
 _BINS = 64
-# This share of a margin is spread evenly, so that cuts and places do not rest on its noise alone.
+# This share of a margin is spread evenly, so that cuts and positions do not depend on its noise
+# alone.
 _EVEN = 0.02
 # Parts of the budget for the levels, from the top.
 _LEVELS = (Fraction(4, 19), Fraction(6, 19), Fraction(9, 19))
@@ -89,7 +90,7 @@ class Binned:
 
 @dataclass(frozen=True)
 class Margins:
-    """How the records are spread along each axis, by what has been released.
+    """How the records are spread along each axis, from released numbers.
 
     Attributes
     ----------
@@ -104,11 +105,11 @@ class Margins:
 
     @classmethod
     def even(cls, edges: list[IntArray]) -> Margins:
-        """Records spread evenly along each axis: what is assumed before anything is measured."""
+        """Records spread evenly along each axis: the assumption before anything is measured."""
         return cls(edges, [np.diff(edge) / edge[-1] for edge in edges])
 
     def quantiles(self, axis: int, lower: IntArray, upper: IntArray, u: FloatArray) -> FloatArray:
-        """Places in codes, at the part u of what lies between two edges of an axis."""
+        """Positions in codes, at the fraction u of the mass between two edges of an axis."""
         places = self.edges[axis] - 0.5
         levels = running_sums(self.masses[axis])
         low, high = (np.interp(end - 0.5, places, levels) for end in (lower, upper))
@@ -135,7 +136,7 @@ class Leaves:
     Attributes
     ----------
     lower, upper : ndarray of int64, shape (m, d)
-        In bins, the upper ends excluded.
+        Ends in bins; upper ends are excluded.
     counts : ndarray of float64, shape (m,)
         Not negative.
     """
@@ -147,7 +148,7 @@ class Leaves:
 
 @dataclass(frozen=True)
 class _Level:
-    """Children counted at once; those that are not final have children of their own, in order."""
+    """Children that are counted together; those that are not final are divided again, in order."""
 
     lower: IntArray
     upper: IntArray
@@ -212,7 +213,7 @@ def measure_tree(
 def _children(
     lower: IntArray, upper: IntArray, box: IntArray, bins: CodeArray, wanted: IntArray, cuts: _Cuts
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Cut boxes in two, and their parts again, until each box has as many parts as wanted.
+    """Cut boxes in two, and their parts again, until each box has the requested number of parts.
 
     Parameters
     ----------
@@ -222,7 +223,7 @@ def _children(
     bins : ndarray of int32, shape (n, d)
         The rows.
     wanted : ndarray of int64, shape (m,)
-        At least 1; a box that cannot be cut any more has fewer parts.
+        Number of parts, at least 1; a box that cannot be cut further has fewer parts.
     cuts : _Cuts
 
     Returns
@@ -239,7 +240,7 @@ def _children(
         if not len(at):
             return lower, upper, parent, box
         first = len(lower)
-        # Where the rows beyond the cut of a box go; boxes that stay whole have no beyond.
+        # New box of the rows after the cut of a box; boxes that are not cut have no such rows.
         beyond = np.zeros(first, dtype=np.int64)
         beyond[at] = first + np.arange(len(at))
         border = np.full(first, _BINS, dtype=np.int32)
@@ -276,7 +277,7 @@ def _agreeing(levels: list[_Level], n: float) -> list[FloatArray]:
     """Counts that add up to those of their parents, none negative.
 
     Upward every box's count is averaged with the sum of its children, by their precision;
-    downward the children share what their parent has, those near zero nothing.
+    downward the children divide the count of their parent; those near zero get nothing.
     """
     upward: list[tuple[FloatArray, FloatArray]] = []
     below = None
@@ -300,7 +301,8 @@ def _agreeing(levels: list[_Level], n: float) -> list[FloatArray]:
             gap = totals - np.bincount(parent, np.where(shares, values, 0.0))
             fitted = np.where(shares, values, 0.0)
             fitted += loose * (gap / np.bincount(parent, loose))[parent]
-            # Beyond rounding: a total of zero may leave the last share of a family below it.
+            # Removes rounding: with a total of zero the last share of a family may be slightly
+            # negative.
             below_zero = fitted < -1e-6
             if not below_zero.any():
                 break
@@ -340,7 +342,7 @@ class _Cuts:
         return cls(sums, places)
 
     def best(self, lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray, BoolArray]:
-        """Axis of the largest variance of each box, the edge nearest the mean, and if there is."""
+        """Axis of largest variance of each box, edge nearest the mean, and whether it exists."""
         axes = np.arange(lower.shape[1])
         mass, first, second = self.sums[:, axes, upper] - self.sums[:, axes, lower]
         mean = first / mass
@@ -353,7 +355,7 @@ class _Cuts:
         return axis, cut, high >= low
 
     def share(self, lower: IntArray, upper: IntArray, axis: IntArray, cut: IntArray) -> FloatArray:
-        """Part of a box's records below a cut, by the margin of the axis."""
+        """Share of a box's records below a cut, from the margin of the axis."""
         at = np.arange(len(axis))
         mass = self.sums[0]
         below = mass[axis, cut] - mass[axis, lower[at, axis]]

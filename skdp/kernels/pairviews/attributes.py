@@ -1,4 +1,4 @@
-"""What the pair views need to know of an attribute; all of it released or public."""
+"""The facts about an attribute that pair views need, all released or public."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class Attribute(NamedTuple):
         view : ndarray of float64
             Counts of the codes, not negative.
         order : ndarray of int64 or None
-            Codes in an order in which neighbours are alike, or None if there is no such order.
+            Codes in an order in which neighbours are similar, or None if there is no such order.
         limit : int
-            Most groups.
+            Largest number of groups.
         """
         mu = view / view.sum()
         if order is None:
-            # Categories have no order of their own; by size the rare ones stay together.
+            # Unordered categories are sorted by size, so that rare ones stay together.
             order = np.argsort(-mu, kind="stable")
         if len(mu) <= limit:
             return cls(mu, order, None, mu, order)
@@ -74,5 +74,5 @@ def equal_mass_bins(mass: FloatArray, order: IntArray, n_bins: int) -> IntArray:
 
 
 def cut_mass(mu: FloatArray) -> FloatArray:
-    """Mass of which every part of a divided box gets the same amount."""
+    """Mass that is divided equally among the parts of a box."""
     return _BY_MASS * mu + (1 - _BY_MASS) / len(mu)

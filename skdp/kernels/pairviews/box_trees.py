@@ -1,4 +1,4 @@
-"""Trees of boxes that get smaller where the counts are large: how views are measured."""
+"""Trees of boxes that get smaller where the counts are large, by which views are measured."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class TreePlan:
     levels : int
         Number of measured levels below the root.
     ratio : Fraction
-        Budget of a level over that of the level above.
+        Budget of a level divided by that of the level above.
     cap : int
-        Most children of a box.
+        Largest number of children of a box.
     noise_ratio : float, default=2.0
         A box with the noisy count z is divided into ``z * budget / noise_ratio`` boxes.
     """
@@ -47,7 +47,7 @@ class TreePlan:
         return [epsilon * power / sum(powers) for power in powers]
 
     def children(self, counts: FloatArray, budget: Fraction) -> FloatArray:
-        """Into how many boxes, measured with ``budget``, boxes of these counts are divided."""
+        """Number of parts, measured with ``budget``, of boxes with these counts."""
         return np.minimum(np.maximum(counts, 0.0) * (float(budget) / self.noise_ratio), self.cap)
 
 
@@ -82,7 +82,7 @@ class TreeMeasurement(NamedTuple):
         return leaf
 
     def estimates(self) -> FloatArray:
-        """Consistent counts of all nodes without negative ones."""
+        """Consistent, non-negative counts of all nodes."""
         tree = Tree.from_parents(self.parent)
         out = np.empty(len(self.parent))
         values, variances = self.values[tree.order], self.variances[tree.order]
@@ -110,14 +110,14 @@ def measure_tree(
     *,
     random_state: Any = None,
 ) -> TreeMeasurement:
-    """Measure a table of one or more axes by boxes that get smaller where the counts are large.
+    """Measure a table of one or more axes by boxes that are smaller where counts are large.
 
     Parameters
     ----------
     counts : ndarray of int
         Exact and private.
     epsilon : Fraction
-        What the whole tree costs.
+        Cost of the whole tree.
     total : float
         The released number of records, the value of the root.
     masses : sequence of ndarray
@@ -130,19 +130,20 @@ def measure_tree(
     -------
     TreeMeasurement
     """
-    # Privacy. Released: noisy counts of boxes. A box is divided, or measured again, by its
-    # released noisy count and public numbers only, so what is measured next is post-processing of
-    # what was measured before. A record lies in one box of each level it reaches: boxes of one
-    # level are disjoint and compose in parallel, levels one after the other. A level costs its
-    # budget; a box that is not divided is measured once more with the budgets of all levels that
-    # its path does not reach. Every path so costs epsilon, exactly (the prices along it add up).
+    # Privacy. Released: noisy counts of boxes. Whether a box is divided or measured again depends
+    # on its released noisy count and public numbers only, so the choice of the next measurements is
+    # post-processing of the earlier ones. A record lies in one box of each level it reaches: boxes
+    # of one level are disjoint and compose in parallel, levels one after the other. A level costs
+    # its budget; a box that is not divided is measured once more with the budgets of all levels
+    # that its path does not reach. So every path costs exactly epsilon (the prices along it add
+    # up).
     source = noise_source(random_state)
     budgets = plan.budgets(epsilon)
     sums = prefix_sums(counts)
     cumulated = [running_sums(mass) for mass in masses]
     level = _root(counts.shape, total)
     levels, n_above, prices = [level], 0, [Fraction(0)]
-    # The root is divided whatever its count: measuring it again would tell nothing new.
+    # The root is always divided: its count is already released.
     wanted = np.maximum(plan.children(level.values, budgets[0]), 2.0)
     divided = (level.upper > 1).any(axis=1)
     for depth, budget in enumerate(budgets):
@@ -216,8 +217,8 @@ def spread(measurement: TreeMeasurement, model: FloatArray, *, trust: float = 0.
     model : ndarray of float64
         Of the shape of the table; only proportions matter.
     trust : float, default=0.0
-        If positive, the count of each leaf is shrunk towards that of the model, the noisier the
-        leaf the more. The assumed relative error of the model is 1 / ``trust``.
+        If positive, the count of each leaf is shrunk towards that of the model; noisier leaves are
+        shrunk more. The assumed relative error of the model is 1 / ``trust``.
 
     Returns
     -------
@@ -230,8 +231,8 @@ def spread(measurement: TreeMeasurement, model: FloatArray, *, trust: float = 0.
     number = leaf_numbers(measurement.lower[leaf], measurement.upper[leaf], model.shape)
     mass = np.bincount(number.ravel(), weights=model.ravel(), minlength=len(leaf))
     if trust:
-        # Discrete Laplace noise has heavy tails: now and then the measured count of a leaf is off
-        # by all that it holds, and the sums above it are too noisy to correct that.
+        # Discrete Laplace noise has heavy tails: occasionally the error of a leaf is as large as
+        # its count, and the sums above it are too noisy to correct that.
         modelled = mass * (estimates[0] / mass.sum())
         doubt = (np.maximum(modelled, counts) / trust) ** 2
         known = np.divide(

@@ -81,7 +81,7 @@ def _parts_per_axis(width: IntArray, extent: FloatArray, wanted: FloatArray) -> 
     n_axes = width.shape[1]
     parts = np.ones_like(width)
     left = wanted.copy()
-    # Axes in the order of their width: what a narrow one cannot take goes to the others.
+    # Axes in the order of their width: parts that do not fit a narrow axis go to the others.
     order = np.argsort(width, axis=1, kind="stable")
     rows = np.arange(len(width))
     for step in range(n_axes):
@@ -112,7 +112,7 @@ def _cuts(
     start, stop = cumulated[low], cumulated[high]
     target = start[box] + (stop - start)[box] * local / parts[box]
     cut = np.searchsorted(cumulated, target)
-    # The nearer of the two edges round the target, and inside the box: there always is one.
+    # The nearer of the two edges around the target, inside the box; there always is one.
     last = len(cumulated) - 1
     cut -= target - cumulated[cut - 1] < cumulated[np.minimum(cut, last)] - target
     cut = np.clip(cut, low[box] + 1, high[box] - 1)

@@ -18,10 +18,10 @@ __all__ = [
     "view_shares",
 ]
 
-# Codes that a pair table tells apart; attributes with more are grouped in it. A single pair can
+# Largest number of codes of an attribute in a pair table; more codes are grouped. A single pair can
 # have a larger table.
 _GROUPS, _GROUPS_OF_TWO = 512, 2048
-# Below this number of records times epsilon pairs are not worth their noise.
+# If the number of records times epsilon is below this, pairs are too noisy to be useful.
 _LEAST_SIGNAL = 2000.0
 
 
@@ -67,7 +67,7 @@ def used_attributes(shape: Sequence[int]) -> list[int]:
 
 
 def group_limit(shape: Sequence[int]) -> int:
-    """Most codes of an attribute that pair tables tell apart."""
+    """Largest number of codes of an attribute in pair tables."""
     n_used = len(used_attributes(shape))
     if n_used < 2:
         return max(shape)
@@ -137,7 +137,7 @@ def view_shares(
     if n_columns == 2:
         single = views * Fraction(10, 95)
         return ViewShares(single, zero, views - single, zero, 1, 0)
-    # Shares of everything but the errors, of which the total has taken 2%.
+    # Shares of everything except the errors; the total has taken 2% of it.
     everything = views / Fraction(98, 100)
     records = max(total, 1.0)
     signal = records * float(everything)

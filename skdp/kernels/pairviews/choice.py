@@ -1,8 +1,8 @@
-"""Which pairs are measured: those whose counts are furthest from what is expected of them.
+"""Which pairs are measured: those with counts furthest from the expected ones.
 
 The pairs of the tree are chosen one by one by noisy maxima, in the order of Kruskal's algorithm for
-a spanning tree; what is expected of them is independence. Pairs beyond the tree are the noisy top
-of those that the tree model gets most wrong.
+a spanning tree; the expected counts are those of independence. Pairs beyond the tree are the noisy
+top of those with the largest errors of the tree model.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class BinnedPairs(NamedTuple):
         return cls(bins, *gram(table, bins))
 
     def independent(self, attributes: Sequence[Attribute], total: float) -> IntArray:
-        """The counts to expect if attributes were independent, from released values only."""
+        """The expected counts of independent attributes, from released values only."""
         binned = np.concatenate(
             [
                 group_sums(each.mu, bin_of, int(bin_of.max()) + 1)
@@ -147,7 +147,7 @@ def _count_by_rows(
 
 
 def _place(joint: IntArray, axes: Sequence[int], starts: IntArray, result: IntArray) -> None:
-    """Put the margins of a joint table of some attributes where they belong."""
+    """Write the margins of a joint table of some attributes into place."""
     for p, first in enumerate(axes):
         for q, second in enumerate(axes):
             others = tuple(k for k in range(len(axes)) if k not in (p, q))
@@ -161,14 +161,14 @@ def _place(joint: IntArray, axes: Sequence[int], starts: IntArray, result: IntAr
 
 
 def pair_scores(counts: IntArray, expected: IntArray, starts: IntArray) -> IntArray:
-    """Distance of the counts of each pair of attributes from what is expected of it.
+    """Distance of the counts of each pair of attributes from the expected counts.
 
     Parameters
     ----------
     counts : ndarray of int64, shape (n_bins, n_bins)
         Exact and private, from `gram`.
     expected : ndarray of int64, shape (n_bins, n_bins)
-        Whole numbers made of released values only.
+        Integers computed from released values only.
     starts : ndarray of int64, shape (n_attributes + 1,)
 
     Returns
@@ -190,16 +190,16 @@ def choose_pairs(
     label: int | None = None,
     random_state: Any = None,
 ) -> list[tuple[int, int]]:
-    """Choose pairs with high scores that form a tree, or several: no cycle.
+    """Choose pairs with high scores that form one or more trees, without a cycle.
 
     Parameters
     ----------
     scores : ndarray of int64, shape (n_attributes, n_attributes)
         From `pair_scores`.
     n_pairs : int
-        At most the number of attributes less one.
+        At most the number of attributes minus one.
     epsilon : Fraction
-        What the whole choice costs.
+        Cost of the whole choice.
     among : sequence of int, default=None
         Attributes that pairs may consist of; by default all.
     label : int, default=None
@@ -251,7 +251,7 @@ def choose_extra_pairs(
     but: Sequence[tuple[int, int]],
     random_state: Any = None,
 ) -> list[tuple[int, int]]:
-    """Choose the pairs that the tree model gets most wrong.
+    """Choose the pairs with the largest errors of the tree model.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ def choose_extra_pairs(
         The released number of records, positive.
     n_pairs : int
     epsilon : Fraction
-        What the whole choice costs.
+        Cost of the whole choice.
     among : sequence of int
         Attributes that pairs may consist of, ascending.
     but : sequence of tuple of two int
@@ -288,7 +288,7 @@ def _binned_pair(tree: TreeDensity, a: int, b: int, bins: Sequence[IntArray]) ->
         bin_of = bins[axis]
         group = tree.groups.get(axis)
         size = int(bin_of.max()) + 1
-        # Bins may cut through groups: each group goes to the bins in proportion to its codes.
+        # Bins may cut groups: each group is divided among the bins in proportion to its codes.
         share = np.zeros((tree.sizes[axis], size))
         mass = tree.grouped[axis]
         codes = np.arange(len(bin_of)) if group is None else group

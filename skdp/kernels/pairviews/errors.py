@@ -22,14 +22,15 @@ Query = dict[int, FloatArray]
 
 _ERROR_LEVEL = 0.95
 _ERROR_CONFIDENCE = 0.95
-# The class: number of queries, of pairs of attributes, and the seed that everybody knows.
+# The class: number of queries, number of pairs of attributes, and the public seed.
 _ERROR_QUERIES, _ERROR_PAIRS = 2000, 200
 _ERROR_SEED = 20260101
-# Weights of all queries together, and of a batch.
+# Largest number of weights, of all queries together and of a batch.
 _ERROR_WEIGHTS, _BATCH_WEIGHTS = 1 << 29, 1 << 22
 # Queries on tables of more cells are answered record by record.
 _ERROR_CELLS = 1 << 17
-# From this number of records times epsilon on, errors are scaled by the size of the answers.
+# If the number of records times epsilon is at least this, errors are scaled by the size of the
+# answers.
 _SCALED_FROM = 2000.0
 
 
@@ -51,7 +52,7 @@ def publish_errors(
     model : TreeModel
         Released.
     epsilon : Fraction
-        What the quantile costs.
+        Cost of the quantile.
     ordered : sequence of bool
         Whether the codes of each attribute have an order, so that ranges make sense.
     simulated : tuple of CountTable and sequence of TreeModel, default=None
@@ -65,7 +66,7 @@ def publish_errors(
     # MOST, by at most MOST. Then every order statistic changes by at most that much: as many
     # errors as before lie below a bound moved by it. Discrete Laplace noise of that sensitivity
     # costs epsilon. Which of the two scales is used follows from the domain and the released
-    # total. The simulation sees nothing but the released model.
+    # total. The simulation uses only the released model.
     asked = _ask(table, model, ordered, simulated)
     n_queries = len(asked.answers)
     errors = np.abs(np.rint(asked.answers).astype(np.int64) - asked.exact)
@@ -82,8 +83,8 @@ def publish_errors(
     reach = max(noisy + margin, 0.0)
     if asked.by_noise is not None:
         # The errors are small and mostly noise. The published quantile, with its own noise, often
-        # cannot resolve them: then take twice the errors of noise alone, within the range that the
-        # quantile leaves possible.
+        # cannot resolve them: then use twice the errors of noise alone, within the range that the
+        # quantile allows.
         noise = float(np.partition(asked.by_noise, rank - 1)[rank - 1])
         reach = max(min(max(2 * noise, noisy - margin), reach), noise)
     kind = "two attributes" if n_used > 1 else "one attribute"
@@ -99,8 +100,8 @@ def publish_errors(
 
 
 def _rank(n_queries: int) -> int:
-    """Rank of the error that is published, among those of the queries that were asked."""
-    # A few ranks higher, so that the class as a whole and not these queries alone is covered.
+    """Rank of the published error among the errors of the queries."""
+    # A few ranks higher, so that the whole class is covered and not only these queries.
     slack = 2.0 * math.sqrt(_ERROR_LEVEL * (1 - _ERROR_LEVEL) / n_queries)
     return min(math.ceil((_ERROR_LEVEL + slack) * n_queries), n_queries)
 
@@ -161,9 +162,10 @@ def error_class(
 ) -> Iterator[tuple[tuple[int, ...], list[Query]]]:
     """The public class of queries whose errors are published, a batch on the same axes at a time.
 
-    Each query draws two attributes (or takes the only one), and on each of them a range between
-    two uniform codes. On an unordered attribute it draws a random subset of the categories, whose
-    size is uniform from 1 to all. The seed is fixed and public, and so is the class.
+    Each query has two random attributes (or the only one), and on each of them a range between two
+    uniform codes. On an unordered attribute it draws a random subset of the categories, whose size
+    is uniform from 1 to the number of categories. The seed is fixed and public, and so is the
+    class.
     """
     generator = sampling_generator(_ERROR_SEED)
     used = used_attributes(shape)
@@ -173,7 +175,8 @@ def error_class(
         first, second = np.triu_indices(len(used), 1)
         some = generator.permutation(len(first))[:_ERROR_PAIRS]
         chosen = [(used[first[i]], used[second[i]]) for i in some]
-    # Long vectors of weights take time; fewer queries give a less sharp quantile.
+    # Long vectors of weights take time, so fewer queries are run, which makes the quantile less
+    # sharp.
     longest = max(sum(shape[axis] for axis in axes) for axes in chosen)
     n_queries = min(max(_ERROR_WEIGHTS // longest, _ERROR_QUERIES // 4), _ERROR_QUERIES)
     for i, axes in enumerate(chosen):

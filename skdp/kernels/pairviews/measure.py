@@ -25,9 +25,9 @@ __all__ = ["MOST_CLASSES", "measure_class", "measure_table", "pair_views"]
 
 # A label with at most this many codes gets a model for each of them.
 MOST_CLASSES = 20
-# How often records drawn from a release are measured again. Where few records or much noise make
-# few boxes, all errors of a release depend on a handful of draws (that of the total above all), and
-# those of a single simulation can be small by luck.
+# How often records drawn from a release are measured again. If few records or much noise give few
+# boxes, all errors of a release depend on a handful of draws (mainly that of the total), and the
+# errors of a single simulation can be small by chance.
 _SIMULATIONS = 8
 
 
@@ -47,7 +47,7 @@ def pair_views(
         Exact and private.
     parts : dict of str to Fraction
     orders : sequence of ndarray of int or None, default=None
-        For each attribute its codes in an order in which neighbours are alike; None for
+        For each attribute its codes in an order in which neighbours are similar; None for
         attributes without one. By default all are in the order of their codes.
     label : int, default=None
         The attribute to be predicted. The records of each of its codes get a model of their own;
@@ -123,7 +123,7 @@ def measure_table(
     """Measure a table within "total" and "views"."""
     # Privacy. The total (sensitivity 1), the views of single attributes, the choice of pairs (those
     # of the tree, then the extra ones), and the pair views (a record lies in each of them) compose
-    # one after the other; their budgets add up to the two parts. What each is asked depends on the
+    # one after the other; their budgets add up to the two parts. Their parameters depend on the
     # data through released values only.
     used = used_attributes(table.shape)
     first_total = int(discrete_laplace(table.n, parts["total"], random_state=source))
@@ -170,7 +170,7 @@ def _pairs_of_tree(
     label: int | None,
     source: NoiseSource,
 ) -> list[tuple[int, int]]:
-    """The only pair there is, none, or as many as the budget allows, chosen privately."""
+    """Pairs to measure: the only one, none, or as many as the budget allows, chosen privately."""
     if binned is None:
         return [(used[0], used[1])] if shares.n_pairs else []
     return choose_pairs(
@@ -186,7 +186,7 @@ def _pairs_of_tree(
 def _join(
     attributes: Sequence[Attribute], edges: Sequence[PairTable], *, alone: bool
 ) -> TreeDensity:
-    """Join single and pair views into the tree model; single views follow a pair that is alone."""
+    """Join single and pair views into the tree model; a single pair replaces its single views."""
     groups = {axis: each.groups for axis, each in enumerate(attributes) if each.groups is not None}
     marginals = [each.mu for each in attributes]
     if alone:
@@ -212,7 +212,7 @@ def _simulate(
     orders: Sequence[IntArray | None],
     source: NoiseSource,
 ) -> tuple[CountTable, list[TreeModel]] | None:
-    """Records drawn from a model of at most two attributes, and what is measured of them."""
+    """Records drawn from a model of at most two attributes, and their measurements."""
     if not isinstance(model, TreeModel) or len(used_attributes(model.shape)) > 2:
         return None
     drawn = draw_records(model, source)

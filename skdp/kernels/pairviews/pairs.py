@@ -42,12 +42,13 @@ def measure_pairs(
         At least one.
     attributes : sequence of Attribute
     epsilon : Fraction
-        What all views cost together.
+        Cost of all views together.
     total : float
         The released number of records, positive.
     source : NoiseSource
     """
-    # The only pair view is better than the views of its attributes, which then follow it.
+    # A pair view that is the only one is better than the views of its attributes, which are then
+    # derived from it.
     fit_margins = len(used_attributes(table.shape)) > 2
     return [
         _measure_pair(table, axes, attributes, epsilon / len(pairs), total, fit_margins, source)

@@ -15,7 +15,7 @@ from ...release import PairTable, TreeDensity
 
 __all__ = ["SAMPLED_ROWS", "rake"]
 
-# Records that the tree model is sampled to.
+# Number of records sampled from the tree model.
 SAMPLED_ROWS = 200_000
 _ROUNDS = 20
 

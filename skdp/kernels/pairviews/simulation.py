@@ -13,8 +13,7 @@ from .budget import used_attributes
 
 __all__ = ["draw_records"]
 
-# Records that are drawn one by one, and cells among which more of them are divided: about 300 MB
-# at most.
+# Largest number of records drawn one by one, and of cells for drawing counts: at most 300 MB.
 MOST_ROWS_DRAWN = 1 << 22
 MOST_CELLS_DRAWN = 1 << 23
 
@@ -22,9 +21,9 @@ MOST_CELLS_DRAWN = 1 << 23
 def draw_records(model: TreeModel, source: NoiseSource) -> CountTable | None:
     """As many records as a released model of one or two attributes holds, drawn from it.
 
-    Row by row up to `MOST_ROWS_DRAWN`, beyond it as a number for each cell, which has the same
-    distribution; None where there are too many cells for that too. So memory is bounded for any
-    total. Only released numbers decide.
+    Up to `MOST_ROWS_DRAWN` rows are drawn one by one, more as a count for each cell, which has the
+    same distribution; None if there are too many cells for that too. So memory is bounded for any
+    total. The choice depends on released numbers only.
     """
     generator = sampling_generator(source)
     number = max(round(model.total), 0)

@@ -43,7 +43,7 @@ def single_views(
     total_epsilon : Fraction
         What it cost.
     orders : sequence of ndarray of int or None
-        For each attribute its codes in an order in which neighbours are alike; None if there is
+        For each attribute its codes in an order in which neighbours are similar; None if there is
         no such order.
     random_state : None, int or NoiseSource, default=None
 
@@ -52,7 +52,7 @@ def single_views(
     views : list of ndarray of float64
         Counts of the codes, not negative, with the same sum.
     total : float
-        Better estimate of the number of records, which may be negative.
+        Improved estimate of the number of records, which may be negative.
     """
     # Privacy. Released: noisy counts of the codes of each attribute. A record adds one to one
     # cell of each view. Attribute j is measured with its share of epsilon, either cell by cell
@@ -106,9 +106,9 @@ def _ordered_view(
 
 
 def _tree_plan(size: int) -> TreePlan:
-    # As many levels of up to 8 parts as it takes to tell all codes apart. Where there are many
-    # levels, the upper ones need a larger share, and boxes should end earlier: a range adds up the
-    # noise of many boxes.
+    # As many levels of up to 8 parts as are needed to separate all codes. With many levels, the
+    # upper ones need a larger share, and boxes should end earlier: a range adds up the noise of
+    # many boxes.
     levels = max(2, math.ceil(math.log(size, 8) - 1e-9))
     if levels > 3:
         return TreePlan(levels=levels, ratio=Fraction(6, 5), cap=8, noise_ratio=4.0)

@@ -5,7 +5,7 @@ The grid is selected in a single private step (two for many records). Predictors
 number for each predictor; 0 stands for "everything in one group".
 
 * `options`: the groupings of a predictor;
-* `quality`: the score of a grid, and how far one record can move it;
+* `quality`: the score of a grid, and how much one record can change it;
 * `candidates`: the grids that a selection may take;
 * `scores`: the exact scores of many grids at once;
 * `selection`: the private choice;

@@ -23,14 +23,15 @@ __all__ = [
     "paper_grids",
 ]
 
-# Grids taken of one set of predictors, which share a table of counts, and predictors of a set.
+# Largest number of grids of one set of predictors, which share a table of counts, and of
+# predictors in a set.
 _GRIDS_PER_SET = 16
 _LARGEST_SET = 8
-# Combinations of options of one set up to which all are listed; options are dropped at random
-# while there are more.
+# If a set has at most this many combinations of options, all are listed; options are dropped at
+# random while there are more.
 _ENUMERABLE = 4096
 _LARGEST_POOL_FACTOR = 8
-# Counts of a release: the noisy ones of every cell and label.
+# Largest number of noisy counts in a release, over all cells and labels.
 _MOST_COUNTS = 2**17
 # The grids of one set are coarser than a random grid, which may have this many times the limit of
 # cells, but no more than the second number.
@@ -43,9 +44,9 @@ def cell_limit(
 ) -> int:
     """Largest number of cells of a candidate.
 
-    In the paper the noise is a fifth of the average count at most. The quality itself is low for
-    cells that drown in noise, so by default the noise may be as large as the average count; a
-    second bound keeps the release and the training set small.
+    In the paper the noise is at most a fifth of the average count. The quality is low for cells
+    dominated by noise, so by default the noise may be as large as the average count; a second bound
+    keeps the release and the training set small.
 
     Parameters
     ----------
@@ -63,10 +64,10 @@ def cell_limit(
 
 
 def max_useful_groups(limit: int, selection: str = "paper") -> int:
-    """Largest number of groups of one predictor that is worth a candidate.
+    """Largest number of groups of one predictor in a candidate.
 
-    By default a hundred cells are left for the other predictors, or there are sixteen groups at
-    most: fewer options leave room in the pool for more combinations.
+    By default this leaves a hundred cells for the other predictors, or is sixteen: with fewer
+    options the pool has room for more combinations.
     """
     most = 64 if selection == "paper" else min(64, max(16, limit // 100))
     return max(1, min(limit, most))
@@ -117,12 +118,11 @@ def paper_grids(sizes: Sequence[IntArray], limit: int, max_grids: int) -> NDArra
 def candidate_grids(
     options: Sequence[Options], limit: int, max_grids: int, *, random_state: Any = None
 ) -> NDArray[np.int16]:
-    """A pool of distinct candidates that prefers no column for its position.
+    """A pool of distinct candidates that does not depend on the order of columns.
 
     The all-top grid is always in it, then every option of every predictor, then every pair of
-    predictors (in as many options as a tenth of the pool has room for), then random larger
-    sets.
-    It is a function of public facts, of ``limit`` and of randomness.
+    predictors (with as many options as fit into a tenth of the pool), then random larger sets. It
+    is a function of public facts, of ``limit`` and of randomness.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def candidate_grids(
     for pair, combos in _thinned(_shuffled(pairs, source), room, source):
         builder.add(pair, combos)
 
-    # Larger sets: half of the room that is left for each size in turn, the last takes the rest.
+    # Larger sets: each size in turn gets half of the remaining room, the last gets the rest.
     smallest = np.sort([min(int(sizes[axis][option]) for option in usable[axis]) for axis in axes])
     largest = int(np.searchsorted(np.cumprod(smallest.astype(np.float64)), limit, side="right"))
     orders = range(3, min(largest, _LARGEST_SET, len(axes)) + 1)
@@ -176,7 +176,7 @@ class _Builder:
         self.n_axes = n_axes
 
     def add(self, axes: Sequence[int], combos: IntArray) -> int:
-        """Add combinations of options of some predictors while there is room; count the new."""
+        """Add combinations of options of some predictors if there is room; count the new ones."""
         block = np.zeros((len(combos), self.n_axes), dtype=np.int16)
         block[:, list(axes)] = combos
         new: list[int] = []
@@ -217,7 +217,7 @@ def _cells(sizes: Sequence[IntArray], axes: Sequence[int], combos: IntArray) -> 
 
 
 def _thinned(pairs: list[Any], room: int, source: NoiseSource) -> list[Any]:
-    """Random combinations of each pair, equally many of each where it has them."""
+    """Random combinations of each pair, equally many if a pair has enough."""
     lengths = np.array([len(combos) for _, combos in pairs], dtype=np.int64)
     if lengths.sum() <= room:
         return pairs

@@ -35,7 +35,7 @@ class Options:
 
     @cached_property
     def coarser(self) -> tuple[IntArray, ...]:
-        """For every option those, itself included, whose groups are unions of its groups."""
+        """For every option the options whose groups are unions of its groups, itself included."""
         result = [np.zeros(1, dtype=np.int64)]
         for fine in self.groups:
             options = []
@@ -48,5 +48,5 @@ class Options:
 
     @cached_property
     def first(self) -> Options:
-        """What is left of the options for a first selection."""
+        """The options that a first selection may take."""
         return self if self.n_first is None else Options(self.groups[: self.n_first])

@@ -1,6 +1,6 @@
 """PrivPfC: the quality of a grid.
 
-It is the expected number of records that a classifier gets right which predicts, in each cell, the
+It is the expected number of correct predictions of a classifier that predicts, in each cell, the
 class with the largest noisy count. It is defined by an integer table, so that its range is exact
 and no floating-point error affects the privacy.
 """
@@ -43,7 +43,7 @@ class Quality:
         """The table for counts with discrete Laplace noise of budget ``epsilon``."""
         rate = float(dyadic_floor(epsilon))
         x = np.arange(_table_length(rate), dtype=np.float64)
-        # Law of the difference of the noises of two counts.
+        # Distribution of the difference of the noises of two counts.
         r = math.exp(-rate)
         law = (math.tanh(rate / 2)) ** 2 * r**x * (x + 1 / math.tanh(rate))
         below = 0.5 + np.cumsum(law) - law / 2 - law[0] / 2
@@ -67,8 +67,9 @@ class Quality:
         Only one cell of each grid changes. If the record's class is (or becomes) the largest,
         the difference x grows and the score changes by a step s(x) of the table; if it is (or
         becomes) the second, the difference falls and the score changes by UNIT - s(x - 1);
-        otherwise by nothing. An overtaking exchanges names, not the sorted counts. Hence all
-        changes, of all grids, lie between the least and the largest of s, UNIT - s and 0.
+        otherwise by nothing. If one class overtakes another, their names are exchanged but the
+        sorted counts are not. Hence all changes, of all grids, lie between the least and the
+        largest of s, UNIT - s and 0.
         """
         # Past the end of the table every step is UNIT.
         steps = np.append(np.diff(self.table), UNIT)

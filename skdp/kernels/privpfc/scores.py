@@ -43,8 +43,8 @@ def grid_scores(
     -------
     scores : ndarray of shape (n_grids,), int64
     """
-    # Grids over the same predictors share one table of counts, grouped as finely as all of them
-    # need together; it is far smaller than the rows.
+    # Grids over the same predictors share one table of counts, with the coarsest grouping that all
+    # of them can use; it is far smaller than the rows.
     used = grids > 0
     order = np.lexsort((*grids.T[::-1], *used.T[::-1]))
     ordered = used[order]
@@ -93,7 +93,7 @@ def _set_scores(
 def _batches(
     rows: _Rows, axes: Sequence[int], choices: NDArray[np.int16]
 ) -> Iterator[tuple[IntArray, list[tuple[int, ...]]]]:
-    """Parts of a set of grids: one grid alone, or several that need few cells together.
+    """Subsets of a set of grids: one grid alone, or several that together need few cells.
 
     Yields their numbers, and the options that they use of each predictor.
     """
@@ -165,7 +165,7 @@ class _Rows:
 
 
 class _SharedCells:
-    """Cells as fine as several grids need together, and their counts by class.
+    """Cells that are fine enough for several grids, and their counts by class.
 
     Parameters
     ----------

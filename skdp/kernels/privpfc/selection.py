@@ -25,8 +25,8 @@ __all__ = ["SHARES", "privpfc_parts", "select_grid"]
 SHARES = {"total": "0.03", "grid": "0.37", "counts": "0.60"}
 # Its bound on the change of the quality, 1.1 in either direction.
 _PAPER_RANGE = math.ceil(2.2 * UNIT)
-# A second selection near the first pays if the number of records times the budget of selection is
-# at least this.
+# A second selection near the first is made if the number of records times the budget of selection
+# is at least this.
 _TWO_STAGES_FROM = 3_000
 
 
@@ -66,11 +66,11 @@ def select_grid(
         Option number of each predictor.
     """
     # Privacy. Candidates depend on public facts, the noisy number of records and (in the second
-    # stage) the grid released by the first, hence cost nothing. All scores of a stage change
-    # within one interval of length `score_range` when a record is added (see there), so each
-    # noisy maximum costs its budget, and the two halves of the part "grid" add up to it. The
-    # exponential mechanism takes exp(epsilon q / 2.2) for the dissertation's sensitivity of 1.1:
-    # 2.2 exceeds the range.
+    # stage) the grid released by the first, hence cost nothing. All scores of a stage change within
+    # one interval of length `score_range` when a record is added (see its docstring), so each noisy
+    # maximum costs its budget, and the two halves of the part "grid" add up to it. The exponential
+    # mechanism takes exp(epsilon q / 2.2) for the dissertation's sensitivity of 1.1: 2.2 exceeds
+    # the range.
     source = noise_source(random_state)
     first = [each.first for each in options]
     limit = cell_limit(n_records, parts["counts"], table.shape[-1], selection)
