@@ -787,7 +787,7 @@ def test_wide_columns_are_grouped_and_that_is_said():
     frame = pd.DataFrame({"a": x, "b": x, "c": x > 0.5})
     domain = Domain(
         {
-            "a": Numeric(0, 1, bins=1_000_000),
+            "a": Numeric(0, 1, bins=100_000),
             "b": Numeric(0, 1, bins=3000),
             "c": Categorical([False, True]),
         }
