@@ -346,15 +346,15 @@ def test_a_failed_training_loses_no_release():
 
 
 def test_a_release_is_kept_where_warnings_are_errors():
-    ledger = skdp.PrivacyLedger(2)
-    model = skdp.PrivateClassifier(
-        encoded(DecisionTreeClassifier()), clone(RELEASE).set_params(ledger=ledger)
-    )
+    # So much that noise does not hide that there are no records.
+    ledger = skdp.PrivacyLedger(2000)
+    release = clone(RELEASE).set_params(ledger=ledger, epsilon=2000)
+    model = skdp.PrivateClassifier(encoded(DecisionTreeClassifier()), release)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(UserWarning, match="nearly no records"):
             model.fit(X.iloc[:0], Y.iloc[:0])
-    assert ledger.spent == model.synthesizer_.privacy_loss_.epsilon == 2
+    assert ledger.spent == model.synthesizer_.privacy_loss_.epsilon == 2000
 
 
 @pytest.mark.parametrize(

@@ -1072,6 +1072,18 @@ def test_intervals_and_keywords_in_place_of_them_exclude_each_other():
         BoxModel(boxes, [5, 7], (10,), KnownNoise(1), noise_epsilon=2)
 
 
+def test_attributes_of_earlier_versions_are_deprecated():
+    model = BoxModel(Boxes([[0], [5]], [[5], [10]]), [5, 7], (10,), AnySpread(1, [4, 8]))
+    with pytest.warns(FutureWarning, match="intervals.measured"):
+        assert model.measured.tolist() == [4, 8]
+    with pytest.warns(FutureWarning, match="AnySpread"):
+        assert model.uneven
+    with pytest.warns(FutureWarning):
+        assert model.leaf_errors is None
+    with pytest.raises(AttributeError, match="no attribute 'other'"):
+        model.other  # noqa: B018
+
+
 @pytest.mark.parametrize(
     ("keywords", "intervals"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ from ..domain import Domain
 from .arrays import checked_counts
 from .boxes import Boxes
 from .intervals import (
+    AnySpread,
     Cut,
     Error,
     Intervals,
@@ -29,6 +31,13 @@ __all__ = ["BoxModel"]
 
 # Numbers held at once while a batch of queries is answered: they fit into a core's cache.
 _CHUNK = 1 << 18
+# Attributes of earlier versions, and where to find them now.
+_OLD_ATTRIBUTES = {
+    "noise_variance": "`intervals.variance` of GaussianNoise",
+    "leaf_errors": "`intervals.leaf_errors` of BoundedSpread",
+    "measured": "`intervals.measured` of AnySpread",
+    "uneven": "whether they are AnySpread",
+}
 
 
 class BoxModel:
@@ -188,6 +197,19 @@ class BoxModel:
         if any(((vector > 0) & (vector < 1)).any() for vector in weights.values()):
             text += " Bins covered in part are taken as covered in proportion."
         return Error(std, below, above, text)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _OLD_ATTRIBUTES:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        warnings.warn(
+            f"BoxModel.{name} is deprecated. Ask its intervals: {_OLD_ATTRIBUTES[name]}.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        if name == "uneven":
+            return isinstance(self.intervals, AnySpread)
+        found = getattr(self.intervals, "variance" if name == "noise_variance" else name, None)
+        return self.counts if name == "measured" and found is None else found
 
     @property
     def noise_epsilon(self) -> tuple[Fraction, ...] | None:
