@@ -57,8 +57,12 @@ def certify(branch: Branch, everything: bool = False):
         epsilon = branch.epsilons[place % len(branch.epsilons)]
         # All of the latter where every count is 0 on one side.
         runs = 2 * len(MODES) if pair == "nobody" and branch.runs > 1 else branch.runs
+        if branch.runs == 2 and pair != "nobody" and not everything:
+            runs = 1
+        # Both directions, in one run by turns from pair to pair.
+        first = place if runs == 1 else 0
         turns = [
-            (epsilon, MODES[(place + turn // 2) % len(MODES)], turn % 2 == 1)
+            (epsilon, MODES[(place + turn // 2) % len(MODES)], (first + turn) % 2 == 1)
             for turn in range(runs)
         ]
         if everything:
