@@ -29,7 +29,6 @@ from ..mechanisms import discrete_laplace_variance
 from .box_model import BoxModel
 from .boxes import Boxes
 from .files import loss_from_data, loss_to_data, read_archive, write_archive
-from .intervals import KnownNoise  # noqa: F401 (in an example)
 from .labels import group_labels, plot_axis
 from .mixture import MixtureModel
 from .model import Model, Weights
@@ -119,7 +118,8 @@ class Synopsis:
 
     Examples
     --------
-    >>> from skdp import Categorical, Domain, Numeric
+    >>> from skdp import Categorical, Domain, Numeric, Synopsis
+    >>> from skdp.release import Boxes, BoxModel, KnownNoise
     >>> domain = Domain({"age": Numeric(20, 59, integer=True), "sex": Categorical(["F", "M"])})
     >>> boxes = Boxes(lower=[[0, 0], [20, 0]], upper=[[20, 2], [40, 2]])
     >>> model = BoxModel(boxes, [800, 400], domain.shape, KnownNoise(0.1))
@@ -384,7 +384,8 @@ class Synopsis:
 
         Examples
         --------
-        >>> from skdp import Categorical, Domain, Numeric
+        >>> from skdp import Categorical, Domain, Numeric, Synopsis
+        >>> from skdp.release import Boxes, BoxModel
         >>> domain = Domain({"age": Numeric(20, 59, integer=True), "sex": Categorical(["F", "M"])})
         >>> boxes = Boxes(lower=[[0, 0], [0, 1]], upper=[[40, 1], [40, 2]])
         >>> release = Synopsis(domain, BoxModel(boxes, [800, 400], domain.shape))

@@ -143,7 +143,7 @@ class PairViewSynthesizer(Synthesizer):
             label=None if self.target is None else domain.index(self.target),
             random_state=source,
         )
-        return Synopsis.from_model(domain, model, privacy_loss=loss, mechanism=mechanism)
+        return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
 
 
 def _cutting_order(attribute):
