@@ -1,43 +1,49 @@
 """Differentially private estimators that work like scikit-learn's."""
 
-from .accounting import PrivacyLedger, PrivacyLoss
-from .classification import (
-    DiffGenTransformer,
-    PrivPfCClassifier,
-    PrivPfCTransformer,
-    ProjectedHistogramTransformer,
-)
-from .cluster import DPKMeans
-from .compose import PrivateClassifier, PrivateRegressor
-from .datacube import CubePlan, DataCube
-from .domain import Categorical, Domain, Numeric, Taxonomy
-from .exceptions import (
-    BudgetExceededError,
-    DomainError,
-    InsecureSeedWarning,
-    PrivacyLeakWarning,
-)
-from .histogram import RangeTreeHistogram
-from .kernels.dpcube.usefulness import usefulness
-from .model_selection import (
-    PrivateGridSearchCV,
-    PrivateKFold,
-    make_private_scorer,
-    private_accuracy,
-    private_confusion_matrix,
-    private_cross_val_score,
-    private_mse,
-)
-from .preprocessing import PrivateQuantileClipper, PrivateStandardScaler
-from .release import QueryResult, Synopsis
-from .selection import DPTopKSelector, most_frequent_items
-from .synthesis import (
-    GridSynthesizer,
-    HDPViewSynthesizer,
-    KDTreeSynthesizer,
-    PairViewSynthesizer,
-    PrivTreeSynthesizer,
-)
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .accounting import PrivacyLedger, PrivacyLoss
+    from .classification import (
+        DiffGenTransformer,
+        PrivPfCClassifier,
+        PrivPfCTransformer,
+        ProjectedHistogramTransformer,
+    )
+    from .cluster import DPKMeans
+    from .compose import PrivateClassifier, PrivateRegressor
+    from .datacube import CubePlan, DataCube
+    from .domain import Categorical, Domain, Numeric, Taxonomy
+    from .exceptions import (
+        BudgetExceededError,
+        DomainError,
+        InsecureSeedWarning,
+        PrivacyLeakWarning,
+    )
+    from .histogram import RangeTreeHistogram
+    from .kernels.dpcube.usefulness import usefulness
+    from .model_selection import (
+        PrivateGridSearchCV,
+        PrivateKFold,
+        make_private_scorer,
+        private_accuracy,
+        private_confusion_matrix,
+        private_cross_val_score,
+        private_mse,
+    )
+    from .preprocessing import PrivateQuantileClipper, PrivateStandardScaler
+    from .release import QueryResult, Synopsis
+    from .selection import DPTopKSelector, most_frequent_items
+    from .synthesis import (
+        GridSynthesizer,
+        HDPViewSynthesizer,
+        KDTreeSynthesizer,
+        PairViewSynthesizer,
+        PrivTreeSynthesizer,
+    )
 
 __all__ = [
     "BudgetExceededError",
@@ -82,3 +88,91 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+# A name is imported when it is first asked for, so that `import skdp` is quick and a script waits
+# only for what it uses. Type checkers read the imports above; `tests/test_layers.py` compares both.
+_HOMES = {
+    "accounting": (
+        "PrivacyLedger",
+        "PrivacyLoss",
+    ),
+    "classification": (
+        "DiffGenTransformer",
+        "PrivPfCClassifier",
+        "PrivPfCTransformer",
+        "ProjectedHistogramTransformer",
+    ),
+    "cluster": ("DPKMeans",),
+    "compose": (
+        "PrivateClassifier",
+        "PrivateRegressor",
+    ),
+    "datacube": (
+        "CubePlan",
+        "DataCube",
+    ),
+    "domain": (
+        "Categorical",
+        "Domain",
+        "Numeric",
+        "Taxonomy",
+    ),
+    "exceptions": (
+        "BudgetExceededError",
+        "DomainError",
+        "InsecureSeedWarning",
+        "PrivacyLeakWarning",
+    ),
+    "histogram": ("RangeTreeHistogram",),
+    "kernels.dpcube.usefulness": ("usefulness",),
+    "model_selection": (
+        "PrivateGridSearchCV",
+        "PrivateKFold",
+        "make_private_scorer",
+        "private_accuracy",
+        "private_confusion_matrix",
+        "private_cross_val_score",
+        "private_mse",
+    ),
+    "preprocessing": (
+        "PrivateQuantileClipper",
+        "PrivateStandardScaler",
+    ),
+    "release": (
+        "QueryResult",
+        "Synopsis",
+    ),
+    "selection": (
+        "DPTopKSelector",
+        "most_frequent_items",
+    ),
+    "synthesis": (
+        "GridSynthesizer",
+        "HDPViewSynthesizer",
+        "KDTreeSynthesizer",
+        "PairViewSynthesizer",
+        "PrivTreeSynthesizer",
+    ),
+}
+_PACKAGES = (
+    "accounting", "audit", "classification", "cluster", "compose", "datacube", "domain",
+    "exceptions", "hierarchy", "histogram", "inspection", "kernels", "mechanisms",
+    "model_selection", "plotting", "preprocessing", "quality", "release", "rows", "selection",
+    "synthesis",
+)  # fmt: skip
+_MODULES = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    elif name in _PACKAGES:
+        value = import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PACKAGES})

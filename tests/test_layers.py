@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+import skdp
 
 PACKAGE = Path(__file__).resolve().parent.parent / "skdp"
 
@@ -214,7 +218,9 @@ def use_faults(source):
                 fault(node, f"{library} is used outside {sorted(owners) or 'this library'}")
         if parts[0] != "skdp" and parts[-1] in RANDOM_ATTRIBUTES and outside_random:
             fault(node, f"{name} makes randomness outside skdp._random")
-        if name in ("importlib.import_module", "importlib.__import__"):
+        # The top level names what it imports in a table, which a test below compares.
+        by_string = name in ("importlib.import_module", "importlib.__import__")
+        if by_string and source.name != "skdp":
             fault(node, "an import by string hides from these tests")
 
     outside_random = source.name != "skdp._random"
@@ -323,12 +329,30 @@ def test_types_are_checked_everywhere_else():
         assert sorted({module.removesuffix(".*") for module in listed}) == sorted(expected)
 
 
-def test_the_top_level_holds_only_names():
-    tree = Source.read(PACKAGE / "__init__.py").tree
-    kinds = (ast.Import, ast.ImportFrom, ast.Assign)
-    docstring, *body = tree.body
-    assert isinstance(docstring, ast.Expr)
-    assert all(isinstance(node, kinds) for node in body)
+def test_the_top_level_imports_each_name_when_it_is_asked_for():
+    top = Source.read(PACKAGE / "__init__.py")
+    loaded = [name for _, name in top.imported(top.on_loading())]
+    assert {name.partition(".")[0] for name in loaded} == {"__future__", "importlib", "typing"}
+    (typed,) = (node for node in top.tree.body if isinstance(node, ast.If))
+    homes = {
+        node.module: tuple(alias.name for alias in node.names)
+        for node in typed.body
+        if isinstance(node, ast.ImportFrom)
+    }
+    assert homes == skdp._HOMES
+    assert sorted(name for names in homes.values() for name in names) == sorted(skdp.__all__)
+
+
+def test_the_top_level_gives_names_and_packages():
+    statement = (
+        "import sys, skdp\n"
+        "assert not any(name.startswith('skdp.') for name in sys.modules)\n"
+        "assert set(skdp.__all__) | set(skdp._PACKAGES) <= set(dir(skdp))\n"
+        "for name in skdp.__all__: assert getattr(skdp, name).__name__ == name, name\n"
+        "for name in skdp._PACKAGES: assert getattr(skdp, name).__name__ == 'skdp.' + name\n"
+        "assert not hasattr(skdp, 'no_such_name')"
+    )
+    subprocess.run([sys.executable, "-c", statement], check=True, cwd=PACKAGE.parent)
 
 
 # The rules themselves, on modules that break them
