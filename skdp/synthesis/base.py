@@ -13,7 +13,7 @@ from .._random import sampling_generator
 from .._validation import as_sample_size
 from ..exceptions import PrivacyLeakWarning
 from ..quality import compare
-from ..rows import build_frame, count_rows
+from ..rows import Layout, count_rows
 
 __all__ = ["Synthesizer"]
 
@@ -63,7 +63,7 @@ class Synthesizer(PrivateEstimator):
         synopsis.privacy_loss = loss
 
         self._remember_columns(X, rows)
-        self._library = rows.library
+        self._layout = Layout.of(X, rows, domain)
         self.domain_ = domain
         self.synopsis_ = synopsis
         self.privacy_loss_ = loss
@@ -104,10 +104,12 @@ class Synthesizer(PrivateEstimator):
         Returns
         -------
         frame : table of the library that ``fit`` was given
-            All columns of the domain, in its order and with its types.
+            All columns of the domain, in the order and with the types that ``fit`` was given, as
+            far as these types can hold the values of the domain. See the user guide,
+            "What comes out".
         """
         check_is_fitted(self)
-        return build_frame(self._sample_columns(n_samples, random_state), like=self._library)
+        return self._build_table(self._sample_columns(n_samples, random_state))
 
     def make_training_set(self, n_samples=None, random_state=None):
         """Draw synthetic rows for training.
@@ -135,7 +137,7 @@ class Synthesizer(PrivateEstimator):
         y = None
         if self.target is not None:
             y = _label_array(columns.pop(self.target))
-        return build_frame(columns, like=self._library), y, None
+        return self._build_table(columns), y, None
 
     def prepare(self, X):
         """Map test rows to the format of the training set; here nothing changes."""
@@ -233,9 +235,9 @@ class Synthesizer(PrivateEstimator):
         synthetic = self.synopsis_.sample_codes(max(len(records), 1), rng)
         return compare(records, synthetic, domain, predicted, rng)
 
-    def _stand_in(self, domain, library):
+    def _stand_in(self, domain, layout):
         """Act as if fitted to public rows of the domain, so that a model can be tried out."""
-        self._library = library
+        self._layout = layout
         self.domain_ = domain
         self.synopsis_ = _PublicRows(domain, self.target)
         return self
