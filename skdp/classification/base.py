@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -22,7 +21,7 @@ from ..exceptions import DomainError
 from ..hierarchy import project_to_simplex
 from ..kernels.privpfc import measure_grid_counts
 from ..mechanisms import discrete_laplace_variance
-from ..rows import Frame, Layout, as_frame, count_rows, read_rows
+from ..rows import Frame, Layout, as_frame, count_rows, labels_like, read_rows
 from .grid import Grid, one_hot
 from .labels import label_classes, without_label
 
@@ -209,7 +208,7 @@ class GridRelease(PrivateEstimator):
         Returns
         -------
         X_resampled : table of the library of ``X``
-        y_resampled : ndarray, or pandas Series where ``y`` is one
+        y_resampled : array or Series, as ``y`` is, with its type; ndarray if ``y`` is a list
             Only if ``y`` is given; otherwise the label is a column of ``X_resampled``.
         """
         self.fit(X, y)
@@ -217,7 +216,7 @@ class GridRelease(PrivateEstimator):
             return self._build_table(self._sample_columns(None, None, most=True))
         columns = self._sample_columns(None, None, most=True)
         labels = np.array(columns.pop(self.target_).tolist(), dtype=self.classes_.dtype)
-        y_resampled = pd.Series(labels, name=y.name) if isinstance(y, pd.Series) else labels
+        y_resampled = labels_like(labels, y, self.domain_, self.target_)
         return self._build_table(columns), y_resampled
 
     def _stand_in(self, domain, layout):

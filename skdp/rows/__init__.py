@@ -33,7 +33,7 @@ from .columns import Column, object_array
 from .counts import Counts, CountTable, ProjectedCounts
 from .expressions import floor_positive, part_of, search_sorted
 from .frames import Frame, as_array, as_column, as_frame, as_labels
-from .layout import Layout
+from .layout import Layout, labels_like
 from .lazy import LazyRows, read_rows
 from .tables import build_frame, column_names, row_taker, select_columns, take_rows
 
@@ -59,6 +59,7 @@ __all__ = [
     "count_rows",
     "floor_positive",
     "is_missing",
+    "labels_like",
     "object_array",
     "part_of",
     "read_rows",

@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .._types import BoolArray
-from ..domain.values import is_missing
+from .._types import BoolArray, FloatArray
+from ..domain.values import MAX_INTEGER, is_missing
+from .columns import numpy_column
 from .holding import Held, scaled
 from .types import ColumnType
 
@@ -97,8 +98,8 @@ def _integer_dtype(found: ColumnType) -> Any:
     return np.dtype(f"{'i' if found.signed else 'u'}{found.bits // 8}")
 
 
-def _rounded(values: NDArray[Any], missing: BoolArray, plan: ColumnPlan) -> NDArray[Any]:
-    """Floats of fewer bits, which rounding may not carry out of the declared range."""
+def _rounded(values: FloatArray, missing: BoolArray, plan: ColumnPlan) -> NDArray[Any]:
+    """Floats of fewer bits, which rounding carries neither out of the range nor to another bin."""
     dtype = np.dtype(f"f{plan.type.bits // 8}")
     rounded = values.astype(dtype)
     if plan.type.bits == 64:
@@ -108,6 +109,9 @@ def _rounded(values: NDArray[Any], missing: BoolArray, plan: ColumnPlan) -> NDAr
         low = np.nextafter(low, dtype.type(np.inf))
     if float(high) > plan.held.high:
         high = np.nextafter(high, dtype.type(-np.inf))
+    astray = _astray(rounded.astype(np.float64), values, plan)
+    back = np.where(rounded > values, -np.inf, np.inf).astype(dtype)
+    rounded[astray] = np.nextafter(rounded[astray], back[astray])
     # A range between two neighbours of the narrow type holds none of them.
     return np.clip(rounded, low, high) if low <= high else rounded
 
@@ -115,12 +119,27 @@ def _rounded(values: NDArray[Any], missing: BoolArray, plan: ColumnPlan) -> NDAr
 def _decimals(values: NDArray[Any], plan: ColumnPlan) -> NDArray[Any]:
     scale, held = plan.type.scale, plan.held
     low, high = math.ceil(scaled(held.low, scale)), math.floor(scaled(held.high, scale))
+    drawn = values.astype(np.float64)
+    if max(abs(low), abs(high)) < MAX_INTEGER:
+        units = np.rint(drawn * 10**scale).astype(np.int64).astype(object)
+    else:
+        units = np.array([round(scaled(value, scale)) for value in values.tolist()], dtype=object)
+    rounded = np.array([unit / 10**scale for unit in units], dtype=np.float64)
+    astray = _astray(rounded, drawn, plan)
+    units[astray] -= np.sign(rounded - drawn)[astray].astype(int)
     result = np.empty(len(values), dtype=object)
-    power = 10**scale
-    for place, value in enumerate(values.tolist()):
-        units = value * power if isinstance(value, int) else round(scaled(value, scale))
-        result[place] = Decimal(min(max(units, low), high)).scaleb(-scale)
+    for place, unit in enumerate(units.tolist()):
+        result[place] = Decimal(min(max(unit, low), high)).scaleb(-scale)
     return result
+
+
+def _astray(rounded: FloatArray, drawn: FloatArray, plan: ColumnPlan) -> BoolArray:
+    """Which numbers are in another bin since they were rounded: an edge may have a meaning."""
+    attribute = plan.held.attribute
+    if attribute is None:
+        return np.zeros(len(drawn), dtype=bool)
+    before, after = (attribute.encode(numpy_column(x, "")) for x in (drawn, rounded))
+    return before != after
 
 
 def _positions(values: pd.Series, missing: BoolArray, categories: Sequence[Any]) -> NDArray[Any]:

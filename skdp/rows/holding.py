@@ -7,7 +7,7 @@ every draw has the same types.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -45,6 +45,8 @@ class Held:
         The declared categories; empty if there are none.
     ordered : bool
         Whether the order of the categories is declared to be meaningful.
+    attribute : Attribute or None
+        The declaration itself, where rounded numbers must keep their bins.
     """
 
     kind: str
@@ -54,6 +56,7 @@ class Held:
     gaps: bool = False
     categories: tuple[Any, ...] = ()
     ordered: bool = False
+    attribute: Any = None
 
     @classmethod
     def by(cls, attribute: Any) -> Held:
@@ -87,7 +90,8 @@ class Held:
             return cls("number", 1, 2**31 - 1, True, gaps)
         special = tuple(getattr(attribute, "special", None) or ())
         low, high = min([attribute.lower, *special]), max([attribute.upper, *special])
-        return cls("number", low, high, whole or _on_whole_grid(attribute, special), gaps)
+        whole = whole or _on_whole_grid(attribute, special)
+        return cls("number", low, high, whole, gaps, attribute=attribute)
 
 
 def _on_whole_grid(attribute: Any, special: tuple[Any, ...]) -> bool:
@@ -156,10 +160,10 @@ def _float(wanted: ColumnType, held: Held, library: str) -> ColumnType:
             fits = largest <= _EXACT[bits]
         elif held.categories:
             # A category stands for itself: it is not rounded.
-            fits = largest <= np.finfo(dtype).max
+            fits = largest <= float(np.finfo(dtype).max)
             fits = fits and all(float(dtype(value)) == value for value in held.categories)
         else:
-            fits = largest <= np.finfo(dtype).max
+            fits = largest <= float(np.finfo(dtype).max)
         if fits:
             return wanted.but(bits=bits)
     return OWN
@@ -210,7 +214,7 @@ def _category(wanted: ColumnType, held: Held, library: str) -> ColumnType:
         # Polars has categories of text only.
         return wanted if held.kind == "text" else OWN
     # A missing cell is no category.
-    listed = Held(**{**vars(held), "gaps": False})
+    listed = replace(held, gaps=False)
     values = OWN if wanted.values is None else held_type(wanted.values, listed, library)
     bits = wanted.bits
     if bits:

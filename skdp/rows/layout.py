@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 
 from ..domain import Domain
 from .casts import ColumnPlan, cast_column, plain_column, plain_objects
-from .frames import Frame
+from .frames import Frame, as_column
 from .holding import Held, held_type
 from .lazy import LazyRows
 from .types import OWN, ColumnType, type_of
 
-__all__ = ["Layout"]
+__all__ = ["Layout", "labels_like"]
 
 
 class Layout:
@@ -39,9 +39,6 @@ class Layout:
         Of the container.
     plans : mapping of str to ColumnPlan
         Of each column, in the order of the output.
-    array : str, default=""
-        For NumPy: "structured", "plain" for an array with a type, "" for lists, whose entries
-        have no common type.
     index, columns : object, default=None
         For pandas: names of the index and of the column index.
 
@@ -59,13 +56,11 @@ class Layout:
         library: str,
         plans: Mapping[str, ColumnPlan],
         *,
-        array: str = "",
         index: Any = None,
         columns: Any = None,
     ) -> None:
         self.library = library
         self._plans = dict(plans)
-        self._array = array
         self._index = index
         self._columns = columns
 
@@ -93,13 +88,16 @@ class Layout:
             wanted, declared = types.get(name, (OWN, None))
             found = held_type(wanted, held, library)
             plans[name] = _plan(found, held, declared)
-        array, index, columns = "", None, None
+        index, columns = None, None
         if isinstance(X, pd.DataFrame):
-            index = X.index.name if X.index.nlevels == 1 else None
+            index = cls.index_name(X)
             columns = X.columns.name if X.columns.nlevels == 1 else None
-        elif library == "numpy" and hasattr(X, "__array__"):
-            array = "structured" if getattr(X, "dtype", np.dtype("f8")).names else "plain"
-        return cls(library, plans, array=array, index=index, columns=columns)
+        return cls(library, plans, index=index, columns=columns)
+
+    @staticmethod
+    def index_name(data: pd.DataFrame | pd.Series) -> Any:
+        """Name of the index; None for an index of several levels, which is not kept."""
+        return data.index.name if data.index.nlevels == 1 else None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -144,15 +142,13 @@ class Layout:
         backend: Any = self.library
         return nw.to_native(nw.new_series("", data, dtype, backend=backend))
 
+    def __repr__(self) -> str:
+        types = {name: plan.type for name, plan in self._plans.items()}
+        return f"Layout({self.library}, {types}, index={self._index!r}, columns={self._columns!r})"
+
     def _build_array(self, made: Mapping[str, Any]) -> NDArray[Any]:
-        dtypes = {name: self._dtype_of(name, values) for name, values in made.items()}
-        n_rows = len(next(iter(made.values()))) if made else 0
-        if self._array == "structured":
-            array = np.empty(n_rows, dtype=list(dtypes.items()))
-            for name, values in made.items():
-                array[name] = _entries(values, dtypes[name])
-            return array
-        dtype = _common_dtype(list(dtypes.values()))
+        dtype = _common_dtype([self._dtype_of(name, values) for name, values in made.items()])
+        n_rows = len(next(iter(made.values())))
         array = np.empty((n_rows, len(made)), dtype=dtype)
         for place, values in enumerate(made.values()):
             array[:, place] = _entries(values, dtype)
@@ -168,6 +164,31 @@ class Layout:
         if held.gaps or not held.whole:
             return np.dtype(np.float64)
         return np.dtype(bool if held.kind == "boolean" else np.int64)
+
+
+def labels_like(labels: NDArray[Any], y: Any, domain: Domain, name: str) -> Any:
+    """Drawn labels in the container and the type of ``y``.
+
+    Parameters
+    ----------
+    labels : ndarray
+    y : array, Series or list
+        As given to ``fit``. Its values are not read; of a list, the labels come back as they are.
+    domain : Domain
+    name : str
+        Column of the labels.
+    """
+    column = as_column(y, name)
+    native = isinstance(nw.from_native(y, pass_through=True, allow_series=True), nw.Series)
+    if column.library == "numpy" and not isinstance(y, np.ndarray):
+        return labels
+    rows = Frame([name], [column], len(column), column.library)
+    made = Layout.of(y, rows, domain.select([name])).column(name, labels)
+    if not native:
+        return made if isinstance(made, np.ndarray) else labels
+    if column.library == "pandas":
+        made.name, made.index.name = y.name, Layout.index_name(y)
+    return made.alias(y.name) if column.library == "polars" else made
 
 
 def _types_of(rows: Frame | LazyRows) -> dict[str, tuple[ColumnType, Sequence[Any] | None]]:
@@ -187,8 +208,6 @@ def _types_of_array(X: Any, rows: Any, types: dict[str, Any]) -> dict[str, Any]:
     """Lists have no type; the columns of an array, and its labels, have one."""
     if not hasattr(X, "__array__"):
         return {}
-    if getattr(X, "dtype", np.dtype(object)).names:
-        return types
     return dict.fromkeys(rows.names, types[rows.names[0]])
 
 

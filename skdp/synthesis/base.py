@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import PrivateEstimator, match_rows, warn_of_emptiness
@@ -13,7 +12,7 @@ from .._random import sampling_generator
 from .._validation import as_sample_size
 from ..exceptions import PrivacyLeakWarning
 from ..quality import compare
-from ..rows import Layout, count_rows
+from ..rows import Layout, count_rows, labels_like
 
 __all__ = ["Synthesizer"]
 
@@ -158,7 +157,7 @@ class Synthesizer(PrivateEstimator):
         Returns
         -------
         X_resampled : table of the library of ``X``
-        y_resampled : ndarray, or pandas Series where ``y`` is one
+        y_resampled : array or Series, as ``y`` is, with its type; ndarray if ``y`` is a list
             Only where ``y`` is given.
 
         Raises
@@ -176,9 +175,7 @@ class Synthesizer(PrivateEstimator):
                 "name it in target=, so that synthetic rows carry it."
             )
         X_resampled, y_resampled, _ = self.fit(X, y).make_training_set()
-        if isinstance(y, pd.Series):
-            y_resampled = pd.Series(y_resampled, name=y.name)
-        return X_resampled, y_resampled
+        return X_resampled, labels_like(y_resampled, y, self.domain_, self.target)
 
     def plot(self, columns=None, *, ax=None):
         """Draw the released density over one or two columns; see :meth:`skdp.Synopsis.plot`."""
