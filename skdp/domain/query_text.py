@@ -253,7 +253,8 @@ class QueryText:
             try:
                 attribute_of(value, self.domain)
             except ValueError as error:
-                hint = " Text goes between quotation marks." if kind == "name" else ""
+                unknown = kind == "name" and self.domain.why_not(value) is None
+                hint = " Text goes between quotation marks." if unknown else ""
                 raise ValueError(
                     f"Cannot read the query {self.text!r} at position {position}: {error}{hint}"
                 ) from None
