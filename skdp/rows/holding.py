@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from .._random import sampling_generator
+from ..domain import Categorical, Identifier, Numeric
 from .types import OWN, ColumnType
 
 __all__ = ["Held", "held_type", "scaled"]
@@ -45,6 +46,8 @@ class Held:
         The declared categories; empty if there are none.
     ordered : bool
         Whether the order of the categories is declared to be meaningful.
+    grid : bool
+        Whether `step` or `decimals` is declared.
     attribute : Attribute or None
         The declaration itself, where rounded numbers must keep their bins.
     """
@@ -56,16 +59,21 @@ class Held:
     gaps: bool = False
     categories: tuple[Any, ...] = ()
     ordered: bool = False
+    grid: bool = False
     attribute: Any = None
 
     @classmethod
     def by(cls, attribute: Any) -> Held:
         """What an attribute of a domain decodes to."""
+        if isinstance(attribute, Identifier):
+            # Fresh ones count up from 1, or are text.
+            whole = attribute.format is None
+            return cls("number" if whole else "text", 1, 2**31 - 1, whole)
         # The type of decoded values is the same for any codes, so for none.
         dtype = attribute.decode(np.zeros(0, dtype=np.int64), sampling_generator(0)).dtype
-        gaps = bool(getattr(attribute, "nullable", False))
-        categories = tuple(getattr(attribute, "categories", ()))
-        ordered = bool(getattr(attribute, "ordered", False))
+        gaps, categories, ordered = attribute.nullable, (), False
+        if isinstance(attribute, Categorical):
+            categories, ordered = attribute.categories, attribute.ordered
         if pd.api.types.is_datetime64_any_dtype(dtype):
             kind = "day" if type(attribute).__name__ == "Date" else "time"
             return cls(kind, attribute.lower, attribute.upper, gaps=gaps)
@@ -85,22 +93,18 @@ class Held:
 
     @classmethod
     def _of_numbers(cls, attribute: Any, whole: bool, gaps: bool) -> Held:
-        if not hasattr(attribute, "lower"):
-            # Fresh identifiers count up from 1.
-            return cls("number", 1, 2**31 - 1, True, gaps)
-        special = tuple(getattr(attribute, "special", None) or ())
-        low, high = min([attribute.lower, *special]), max([attribute.upper, *special])
-        whole = whole or _on_whole_grid(attribute, special)
-        return cls("number", low, high, whole, gaps, attribute=attribute)
+        ends = [attribute.lower, attribute.upper, *attribute.special]
+        grid = attribute.step is not None or attribute.decimals is not None
+        whole = whole or _on_whole_grid(attribute)
+        return cls("number", min(ends), max(ends), whole, gaps, grid=grid, attribute=attribute)
 
 
-def _on_whole_grid(attribute: Any, special: tuple[Any, ...]) -> bool:
+def _on_whole_grid(attribute: Numeric) -> bool:
     """Whether ``step`` or ``decimals`` allow integers only."""
-    step, decimals = getattr(attribute, "step", None), getattr(attribute, "decimals", None)
-    parts = list(special)
-    if step is not None:
-        parts += [step, attribute.lower]
-    elif decimals is None or decimals > 0:
+    parts = list(attribute.special)
+    if attribute.step is not None:
+        parts += [attribute.step, attribute.lower]
+    elif attribute.decimals is None or attribute.decimals > 0:
         return False
     return all(float(part).is_integer() for part in parts)
 

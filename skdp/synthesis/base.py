@@ -49,6 +49,7 @@ class Synthesizer(PrivateEstimator):
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
         rows, domain = match_rows(X, y, self.domain, self.target, lazy=True, unit=self._unit())
+        layout = Layout.of(X, rows, domain)
         parts = self._parts(self._record_epsilon(), domain)
         together = self._together(domain)
         if together is None:
@@ -62,7 +63,7 @@ class Synthesizer(PrivateEstimator):
         synopsis.privacy_loss = loss
 
         self._remember_columns(X, rows)
-        self._layout = Layout.of(X, rows, domain)
+        self._layout = layout
         self.domain_ = domain
         self.synopsis_ = synopsis
         self.privacy_loss_ = loss
@@ -124,19 +125,22 @@ class Synthesizer(PrivateEstimator):
         Returns
         -------
         X : table of the library that ``fit`` was given
-            The columns of the domain except ``target``.
+            The columns that ``fit`` was given, without identifiers and ``target``.
         y : ndarray of shape (n_samples,) or None
             The column ``target``, or None where no target is set.
         sample_weight : None
             All synthetic rows have the same weight.
         """
         check_is_fitted(self)
+        return *self._labelled_rows(n_samples, random_state, identifiers=False), None
+
+    def _labelled_rows(self, n_samples, random_state, *, identifiers):
+        """Rows without the label, and the labels; both like those that ``fit`` was given."""
         number = as_sample_size(n_samples, self.synopsis_.total, len(self.domain_), most=True)
         columns = self._sample_columns(number, random_state)
-        y = None
-        if self.target is not None:
-            y = _label_array(columns.pop(self.target))
-        return self._build_table(columns), y, None
+        y = None if self.target is None else _label_array(columns[self.target])
+        names = [n for n in self._given_names(identifiers=identifiers) if n != self.target]
+        return self._build_table({name: columns[name] for name in names}), y
 
     def prepare(self, X):
         """Map test rows to the format of the training set; here nothing changes."""
@@ -174,7 +178,7 @@ class Synthesizer(PrivateEstimator):
                 "fit_resample was given y, but target is None. Add the label to the domain and "
                 "name it in target=, so that synthetic rows carry it."
             )
-        X_resampled, y_resampled, _ = self.fit(X, y).make_training_set()
+        X_resampled, y_resampled = self.fit(X, y)._labelled_rows(None, None, identifiers=True)
         return X_resampled, labels_like(y_resampled, y, self.domain_, self.target)
 
     def plot(self, columns=None, *, ax=None):
