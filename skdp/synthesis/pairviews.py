@@ -7,7 +7,14 @@ import warnings
 import numpy as np
 
 from ..domain import Categorical
-from ..kernels.pairviews import MOST_CLASSES, coarse_attributes, pair_views, pair_views_parts
+from ..exceptions import DomainError
+from ..kernels.pairviews import (
+    MOST_CLASSES,
+    Rules,
+    coarse_attributes,
+    pair_views,
+    pair_views_parts,
+)
 from ..release import Synopsis
 from .base import Synthesizer
 
@@ -94,6 +101,8 @@ class PairViewSynthesizer(Synthesizer):
     ['age', 'sex']
     """
 
+    _honours_zeros = True
+
     def __init__(
         self,
         epsilon=1.0,
@@ -121,6 +130,12 @@ class PairViewSynthesizer(Synthesizer):
         return (domain.index(self.target),)
 
     def _parts(self, epsilon, domain):
+        zeros = _zeros(domain)
+        if zeros and Rules.of(domain.shape, zeros) is None:
+            raise DomainError(
+                "No record that satisfies all rules of the domain was found, in a search of "
+                "limited length. Leave out rules, or give domain.without_structure()."
+            )
         return pair_views_parts(epsilon, domain.shape, self.error_share)
 
     def _release(self, table, domain, loss, source):
@@ -141,9 +156,15 @@ class PairViewSynthesizer(Synthesizer):
             loss.parts,
             orders=[_cutting_order(attribute) for attribute in domain.attributes],
             label=None if self.target is None else domain.index(self.target),
+            zeros=_zeros(domain),
             random_state=source,
         )
         return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
+
+
+def _zeros(domain):
+    """Combinations of codes that records can have, by the rules of a domain."""
+    return getattr(getattr(domain, "structure", None), "zeros", ())
 
 
 def _cutting_order(attribute):

@@ -29,10 +29,12 @@ from __future__ import annotations
 
 from .budget import ViewShares, coarse_attributes, pair_views_parts, view_shares
 from .measure import MOST_CLASSES, pair_views
+from .rules import Rules
 from .single import single_views
 
 __all__ = [
     "MOST_CLASSES",
+    "Rules",
     "ViewShares",
     "coarse_attributes",
     "pair_views",

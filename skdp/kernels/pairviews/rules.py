@@ -68,15 +68,15 @@ class Rules(NamedTuple):
         """
         possible = [np.ones(size, dtype=bool) for size in shape]
         masks: dict[Cell, BoolArray] = {}
-        for axes, allowed in zeros:
+        for axes, allowed in ((each.axes, each.allowed) for each in zeros):
             masks[axes] = masks[axes] & allowed if axes in masks else np.asarray(allowed)
         for axes in [axes for axes in masks if len(axes) == 1]:
-            possible[axes[0]] = possible[axes[0]] & masks.pop(axes)
+            possible[axes[0]] &= masks.pop(axes)
         for axes in [axes for axes in masks if len(axes) > 2]:
             for pair in combinations(range(len(axes)), 2):
                 others = tuple(k for k in range(len(axes)) if k not in pair)
                 two = (axes[pair[0]], axes[pair[1]])
-                margin = masks[axes].any(axis=others)
+                margin = np.asarray(masks[axes].any(axis=others))
                 masks[two] = masks[two] & margin if two in masks else margin
         if not _propagate(possible, masks):
             return None
@@ -186,10 +186,11 @@ class Rules(NamedTuple):
 def within_class(zeros: Sequence[Zeros], label: int, code: int) -> list[Zeros]:
     """The rules of the records with one code of an attribute, which has no other code then."""
     found = []
-    for axes, allowed in zeros:
-        if label in axes:
-            allowed = np.take(allowed, [code], axis=axes.index(label))
-        found.append(Zeros(axes, allowed))
+    for each in zeros:
+        if label in each.axes:
+            allowed = np.take(each.allowed, [code], axis=each.axes.index(label))
+            each = Zeros(each.axes, allowed)
+        found.append(each)
     return found
 
 
@@ -251,7 +252,8 @@ def _with_code(
     found = list(possible)
     found[axis] = np.zeros(len(found[axis]), dtype=bool)
     found[axis][code] = True
-    for axes, allowed in zeros:
+    for each in zeros:
+        axes, allowed = each.axes, each.allowed
         if axis not in axes:
             continue
         free = [k for k in axes if k not in known]

@@ -245,8 +245,8 @@ def possible_rows(
 
 def _breaks(rows: CodeArray, zeros: Sequence[Zeros]) -> BoolArray:
     broken = np.zeros(len(rows), dtype=bool)
-    for axes, allowed in zeros:
-        broken |= ~allowed[tuple(rows[:, axis] for axis in axes)]
+    for each in zeros:
+        broken |= ~each.allowed[tuple(rows[:, axis] for axis in each.axes)]
     return broken
 
 
@@ -260,8 +260,9 @@ def _redrawn(
     rows = rows.copy()
     at = np.arange(len(rows))
     for _ in range(_REDRAWS):
-        for axes, allowed in zeros:
-            broken = at[_breaks(rows[at], [Zeros(axes, allowed)])]
+        for each in zeros:
+            axes, allowed = each.axes, each.allowed
+            broken = at[_breaks(rows[at], [each])]
             if not len(broken):
                 continue
             position = int(generator.integers(len(axes)))
