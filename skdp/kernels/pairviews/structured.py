@@ -57,6 +57,7 @@ def fitted(
     Proportional fitting. Where no such table has both margins, the fitting ends between the two:
     the mean of a table with the rows and one with the columns asked for.
     """
+    rows, columns = _floored(rows), _floored(columns)
     free = np.outer(rows, columns) * allowed
     found = table * allowed
     if found.sum() <= 0:
@@ -131,7 +132,7 @@ def fit_tree(
     views = [each.grouped for each in attributes]
     joined = _component_of(len(views), ruled, edges)
     for axis in joined:
-        views[axis] = (1 - _FLOOR) * views[axis] + _FLOOR / len(views[axis])
+        views[axis] = _floored(views[axis])
     for _ in range(_SWEEPS if len(ruled) > 1 else 1):
         for edge in ruled:
             a, b = edge.axes
@@ -299,6 +300,10 @@ def _draw_whole(
     drawn = inverse(weights.ravel(), generator.random(len(which)))
     for axis, codes in zip(axes, np.unravel_index(drawn, allowed.shape), strict=True):
         rows[which, axis] = codes
+
+
+def _floored(view: FloatArray) -> FloatArray:
+    return (1 - _FLOOR) * view + _FLOOR / len(view)
 
 
 def _ratio(wanted: FloatArray, found: FloatArray) -> FloatArray:
