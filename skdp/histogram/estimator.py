@@ -193,7 +193,7 @@ class RangeTreeHistogram(PrivateEstimator):
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
         rows, domain = match_rows(
-            as_table(X), None, self._declared(), None, lazy=True, unit=self._unit()
+            as_table(X), None, self._declared(), None, lazy=True, unit=self._unit(), of=self
         )
         design = self._plan().design_of(only_attribute(domain))
         parts = budget_parts(design, self._record_epsilon())
