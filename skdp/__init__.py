@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .cluster import DPKMeans
     from .compose import PrivateClassifier, PrivateRegressor
     from .datacube import CubePlan, DataCube
-    from .domain import Categorical, Domain, Numeric, Taxonomy
+    from .domain import Categorical, Date, Datetime, Domain, Numeric, Taxonomy
     from .exceptions import (
         BudgetExceededError,
         DomainError,
@@ -53,6 +53,8 @@ __all__ = [
     "DPTopKSelector",
     "CubePlan",
     "DataCube",
+    "Date",
+    "Datetime",
     "Domain",
     "DomainError",
     "GridSynthesizer",
@@ -113,6 +115,8 @@ _HOMES = {
     ),
     "domain": (
         "Categorical",
+        "Date",
+        "Datetime",
         "Domain",
         "Numeric",
         "Taxonomy",

@@ -11,6 +11,8 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``domain``       `Domain`: columns and their order
 ``attribute``    what both kinds of columns share: codes, labels, levels
 ``numeric``      `Numeric`: a range, cut into bins
+``dates``        `Date` and `Datetime`: ranges of days and of times
+``clock``        whole units since 1970, and moments as users write them
 ``categorical``  `Categorical`: a list of categories
 ``taxonomy``     `Taxonomy`: nested groups of categories
 ``values``       numbers, categories and flags as they are declared
@@ -22,9 +24,20 @@ membership question for free. Only the schema (columns and declared types) is ch
 
 from .attribute import Attribute, Level
 from .categorical import Categorical
+from .dates import Date, Datetime
 from .domain import Domain
 from .numeric import Numeric
 from .report import DomainReport
 from .taxonomy import Taxonomy
 
-__all__ = ["Attribute", "Categorical", "Domain", "DomainReport", "Level", "Numeric", "Taxonomy"]
+__all__ = [
+    "Attribute",
+    "Categorical",
+    "Date",
+    "Datetime",
+    "Domain",
+    "DomainReport",
+    "Level",
+    "Numeric",
+    "Taxonomy",
+]

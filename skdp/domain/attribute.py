@@ -183,6 +183,10 @@ class Attribute:
         """Why a column of this kind cannot hold the attribute, with the remedy."""
         raise NotImplementedError
 
+    def _unreadable(self, column: Column | LazyColumn) -> str | None:
+        """Why a column of a kind that is right cannot be read where it is, with the remedy."""
+        return None
+
     def _diagnose(self, column: Column) -> dict[str, int]:
         """Exact counts for ``Domain.check``: private."""
         raise NotImplementedError

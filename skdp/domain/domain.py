@@ -20,6 +20,7 @@ from .._validation import check_choice
 from ..exceptions import DomainError, PrivacyLeakWarning
 from .attribute import Attribute
 from .categorical import Categorical
+from .dates import Date, Datetime
 from .inference import infer_attribute
 from .numeric import DEFAULT_BINS, Numeric
 from .reading import LazyRows, Rows, read
@@ -298,7 +299,7 @@ class Domain:
         kinds, dtypes = frame.kinds, frame.dtypes
         refused = []
         for name, attribute in self.items():
-            reason = attribute._refusal(kinds[name])
+            reason = attribute._refusal(kinds[name]) or attribute._unreadable(frame.column(name))
             if reason is not None:
                 refused.append(f"{name!r} (type {dtypes[name]}) {reason}")
         if refused:
@@ -552,6 +553,9 @@ def _attribute_from_data(data: dict[str, Any]) -> tuple[str, Numeric | Categoric
     name, kind = data.pop("name"), data.pop("type")
     if kind == "numeric":
         return name, Numeric(data.pop("lower"), data.pop("upper"), **data)
+    if kind in ("date", "datetime"):
+        declared = Date if kind == "date" else Datetime
+        return name, declared(data.pop("lower"), data.pop("upper"), **data)
     if kind == "categorical":
         tree = data.pop("taxonomy")
         taxonomy = None if tree is None else Taxonomy(tree["labels"], tree["parents"])

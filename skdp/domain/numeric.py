@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -139,7 +140,7 @@ class Numeric(Attribute):
         return np.where(positions == self.bins, int(self.upper) + 1, first)
 
     def encode(self, column: Column) -> CodeArray:  # noqa: D102
-        return self._encode(column.numbers())
+        return self._encode(self._numbers(column))
 
     def expression(self, column: LazyColumn) -> Any:  # noqa: D102
         missing = self.bins if self.nullable else -1
@@ -162,7 +163,7 @@ class Numeric(Attribute):
             self.upper,
             self.bins,
             one_each=self._one_each,
-            divide=lambda numbers, divisor: np.divide(numbers, divisor, out=numbers),
+            divide=lambda x, divisor: np.divide(x, divisor, out=x),
         )
         codes = x.astype(np.int32)
         np.minimum(codes, self.bins - 1, out=codes)
@@ -278,15 +279,50 @@ class Numeric(Attribute):
                 "is declared Numeric but holds text; convert it to numbers, or declare it "
                 "Categorical"
             )
-        if kind == "temporal":
+        if kind in ("temporal", "zoned"):
+            return "is declared Numeric but holds dates or times; declare it Date or Datetime"
+        if kind == "duration":
             return (
-                "is declared Numeric but holds dates or times; convert it to a number, such as "
-                "days since a fixed date"
+                "is declared Numeric but holds durations or times of the day; convert it to a "
+                "number, such as minutes"
             )
         return "is declared Numeric but does not hold numbers; convert it to numbers"
 
+    def number(self, value: Any, column: str) -> float | int:
+        """A value of a query as a number; integers stay exact.
+
+        Parameters
+        ----------
+        value : int or float
+        column : str
+            For messages.
+
+        Raises
+        ------
+        ValueError
+            If it cannot be compared with the column.
+        """
+        if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+            raise ValueError(
+                f"Column {column!r} is numeric and cannot be compared with {value!r} of type "
+                f"{type(value).__name__}."
+            )
+        if isinstance(value, numbers.Integral):
+            return int(value)
+        number = float(value)
+        if math.isnan(number):
+            raise ValueError(
+                f"Column {column!r} cannot be compared with nan. For missing values ask for None, "
+                "if the column is nullable."
+            )
+        return number
+
+    def _numbers(self, column: Column) -> FloatArray:
+        """Values on the number line, NaN where there is none."""
+        return column.numbers()
+
     def _diagnose(self, column: Column) -> dict[str, int]:
-        values = column.numbers()
+        values = self._numbers(column)
         missing = int(np.isnan(values).sum())
         return {
             "below": int((values < self.lower).sum()),
