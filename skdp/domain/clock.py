@@ -279,7 +279,9 @@ class Clock:
         # the end of the gap where there is none.
         codes, days = pd.factorize(values)
         first = np.ones(len(days), dtype=bool)
-        placed = pd.DatetimeIndex(days).tz_localize(zone_of(self.tz), nonexistent="shift_forward", ambiguous=first)
+        placed = pd.DatetimeIndex(days).tz_localize(
+            zone_of(self.tz), nonexistent="shift_forward", ambiguous=first
+        )
         gap = placed[:0].insert(0, pd.NaT)
         return pd.DatetimeIndex(placed.append(gap).take(codes))
 
