@@ -25,7 +25,7 @@ from .._types import BoolArray, IntArray
 from ..exceptions import DomainError
 from .values import is_missing
 
-__all__ = ["UNITS", "Clock", "clock", "micros_of", "moment", "unit_number"]
+__all__ = ["UNITS", "Clock", "clock", "micros_of", "moment", "rescaled", "unit_start", "zone_of"]
 
 DAY = 86_400_000_000
 

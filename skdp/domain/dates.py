@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from .._arrays import run_starts
 from .._types import FloatArray, IntArray
 from ..exceptions import DomainError
 from .attribute import MISSING_LABEL, halvings
-from .clock import DAY, FIXED, UNITS, Clock, clock, zone_of
+from .clock import DAY, FIXED, UNITS, Clock, clock, unit_start, zone_of
 from .numeric import Numeric
 from .reading import Column, LazyColumn
 from .values import MAX_BINS, MAX_INTEGER, as_int, some
@@ -37,7 +37,14 @@ class _Temporal(Numeric):
     summable = False
 
     def _declare(
-        self, lower: Any, upper: Any, unit: str, bins: int | None, tz: str | None, nullable: bool
+        self,
+        lower: Any,
+        upper: Any,
+        unit: str,
+        bins: int | None,
+        tz: str | None,
+        special: Any,
+        nullable: bool,
     ) -> None:
         if unit not in self._units:
             raise DomainError(f"unit must be one of {some(self._units, 10)}, got {unit!r}.")
@@ -46,18 +53,23 @@ class _Temporal(Numeric):
         self._set(unit=unit, tz=tz)
         low = self._bound(lower, "lower")
         high = self._bound(upper, "upper")
+        if isinstance(special, str | bytes) or not isinstance(special, Iterable):
+            raise DomainError(
+                f"special must be a list of dates, such as ['1900-01-01'], got {special!r}."
+            )
+        cells = [self._bound(value, "A special value") for value in special]
         if low > high:
             raise DomainError(
                 f"{self._name} needs lower <= upper, got lower={str(lower)!r} and "
                 f"upper={str(upper)!r}."
             )
-        if max(abs(low), abs(high)) > MAX_INTEGER:
+        if max(map(abs, [low, high, *cells])) > MAX_INTEGER:
             raise DomainError(
-                f"{unit}s from {str(lower)!r} to {str(upper)!r} are too many since 1970 to be "
+                f"{unit}s from {str(lower)!r} to {str(upper)!r} are too far from 1970 to be "
                 "counted exactly; use a coarser unit."
             )
         n_bins = self._checked_bins(high - low + 1, bins)
-        super().__init__(low, high, n_bins, integer=True, nullable=nullable)
+        super().__init__(low, high, n_bins, integer=True, nullable=nullable, special=cells)
 
     @property
     def _name(self) -> str:
@@ -109,7 +121,8 @@ class _Temporal(Numeric):
 
     @property
     def _clock(self) -> Clock:
-        return clock(self.unit, self.tz, int(self.lower), int(self.upper))
+        numbers = [self.lower, self.upper, *self.special]
+        return clock(self.unit, self.tz, int(min(numbers)), int(max(numbers)))
 
     def number(self, value: Any, column: str) -> float | int:
         """Place of a value of a query on the number line.
@@ -143,23 +156,45 @@ class _Temporal(Numeric):
     def expression(self, column: LazyColumn) -> Any:  # noqa: D102
         return super().expression(column.instants(self._clock))
 
-    def decode(self, codes: ArrayLike, rng: np.random.Generator) -> pd.Series:  # noqa: D102
-        drawn = super().decode(codes, rng)
-        return self._stamps(drawn.to_numpy(dtype=np.float64, na_value=np.nan))
+    def _finish(self, numbers: FloatArray) -> pd.Series:
+        return pd.Series(self.shown(numbers))
 
-    def _stamps(self, numbers: FloatArray) -> pd.Series:
-        missing = np.isnan(numbers)
-        whole = np.where(missing, self.lower, numbers)
-        return pd.Series(self._clock.stamps(whole, missing))
+    def shown(self, numbers: ArrayLike) -> pd.DatetimeIndex:
+        """Numbers of units as moments; NaT for nan.
 
-    def moments(self, numbers: ArrayLike) -> pd.DatetimeIndex:
-        """Numbers of units, fractions included, as moments; NaT for nan."""
-        return pd.DatetimeIndex(self._stamps(np.asarray(numbers, dtype=np.float64)))
+        Parameters
+        ----------
+        numbers : array-like of float
+            Half a unit stands for the middle between its first moment and that of the next.
+
+        Returns
+        -------
+        DatetimeIndex
+            With the declared time zone.
+        """
+        values = np.asarray(numbers, dtype=np.float64)
+        missing = np.isnan(values)
+        return self._clock.stamps(np.where(missing, self.lower, values), missing)
+
+    def days(self, numbers: ArrayLike) -> FloatArray:
+        """First moments of units in days since 1970, as pictures need them: ascending.
+
+        They are those of UTC where units are shorter than a day and a time zone is declared.
+        """
+        return unit_start(np.asarray(numbers, dtype=np.int64), self.unit) / DAY
+
+    @property
+    def axis_zone(self) -> str:
+        """Time zone in which `days` are shown."""
+        return "UTC" if self.tz is None or self._clock.local else self.tz
 
     def labels(self) -> list[str]:  # noqa: D102
         edges = self.edges.tolist()
         texts = [self._text(*pair) for pair in zip(edges[:-1], edges[1:], strict=True)]
-        return texts + [MISSING_LABEL] * self.nullable
+        return texts + self._special_labels() + [MISSING_LABEL] * self.nullable
+
+    def _special_labels(self) -> list[str]:
+        return [self._clock.text(int(value)) for value in self.special]
 
     def _text(self, first: int, stop: int) -> str:
         """Text for units from first up to stop, exclusive."""
@@ -168,12 +203,11 @@ class _Temporal(Numeric):
 
     def span_label(self, start: int, stop: int) -> str:
         """Text for the values of the bins from ``start`` up to ``stop``, exclusive."""
-        first, end = self._first_integer(np.array([start, stop])).tolist()
+        first, end = self._bins.edges_at(np.array([start, stop])).tolist()
         return self._text(first, end)
 
-    def _families(
-        self, limit: int, against_rest: bool
-    ) -> Iterator[list[tuple[IntArray, list[str]]]]:
+    def _bin_families(self, limit: int) -> Iterator[list[tuple[IntArray, list[str]]]]:
+        # 1970 is nothing that dates would crowd around.
         codes = np.arange(self.bins, dtype=np.int64)
         yield [self._spans(groups) for groups in halvings(codes, self.bins, limit)]
 
@@ -238,6 +272,7 @@ class _Temporal(Numeric):
         if self.bins != self._checked_bins(int(self.upper - self.lower) + 1, None):
             parts.append(f"bins={self.bins}")
         parts += [] if self.tz is None else [f"tz={self.tz!r}"]
+        parts += [f"special={self._special_labels()}"] * bool(self.special)
         parts += ["nullable=True"] * self.nullable
         return f"{self._name}({', '.join(parts)})"
 
@@ -264,6 +299,9 @@ class Date(_Temporal):
     bins : int, optional
         Number of bins, each of about equally many units. Default: one for each unit, or 128 if
         there are more than 366.
+    special : list of dates, optional
+        Values that stand for something else, such as ``"1900-01-01"`` for "unknown", inside or
+        outside of the range. Each has a cell of its own. They are dates to queries and means.
     nullable : bool, default=False
         Whether a missing value has a cell of its own, the last code. Otherwise records without
         this value are skipped.
@@ -306,9 +344,10 @@ class Date(_Temporal):
         unit: str = "day",
         bins: int | None = None,
         *,
+        special: Any = (),
         nullable: bool = False,
     ) -> None:
-        self._declare(lower, upper, unit, bins, None, nullable)
+        self._declare(lower, upper, unit, bins, None, special, nullable)
 
 
 class Datetime(_Temporal):
@@ -332,6 +371,9 @@ class Datetime(_Temporal):
         of this or any other zone, and sampled values have this one. Units below a day count real
         time, so an hour that the clock shows twice is two hours; days and longer units are those
         of the zone's calendar.
+    special : list of dates, optional
+        Values that stand for something else, such as ``"1900-01-01"`` for "unknown", inside or
+        outside of the range. Each has a cell of its own. They are dates to queries and means.
     nullable : bool, default=False
         Whether a missing value has a cell of its own, the last code. Otherwise records without
         this value are skipped.
@@ -375,6 +417,7 @@ class Datetime(_Temporal):
         bins: int | None = None,
         *,
         tz: str | None = None,
+        special: Any = (),
         nullable: bool = False,
     ) -> None:
-        self._declare(lower, upper, unit, bins, tz, nullable)
+        self._declare(lower, upper, unit, bins, tz, special, nullable)

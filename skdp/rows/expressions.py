@@ -12,8 +12,8 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
+from ..domain.bins import bin_positions
 from ..domain.clock import Clock
-from ..domain.numeric import bin_positions
 from ..domain.values import is_exact_float
 from .lazy_dates import lazy_number, moment_columns
 from .quotients import floor, quotient
@@ -91,11 +91,21 @@ class LazyColumn:
         if self.kind == "null":
             return self
         assert self._lookups is not None
-        value = lazy_number(self._lookups.moment(self.name, self.dtype), clock, self._lookups.let)
+        value = lazy_number(
+            self._lookups.moment(self.name, self.dtype), clock, self._lookups.prepare
+        )
         return _Numbers(self.name, self.engine, value, self._lookups)
 
     def binned(
-        self, lower: float, upper: float, bins: int, *, integer: bool, missing: int
+        self,
+        lower: float,
+        upper: float,
+        bins: int,
+        *,
+        integer: bool,
+        missing: int,
+        edges: Sequence[float] | None = None,
+        special: Sequence[float] = (),
     ) -> nw.Expr:
         """Bin of each number, as :class:`skdp.Numeric` defines it, in float64 step by step.
 
@@ -107,11 +117,30 @@ class LazyColumn:
             Whether only the integer part of a number counts.
         missing : int
             Code where there is no number.
+        edges : sequence of float, default=None
+            Where bins are uneven, the edges between two of them.
+        special : sequence of float
+            Numbers whose codes come after those of the bins.
         """
         if self.kind == "null":
             return nw.lit(missing)
         value = self.number()
         gone = value.is_null() | value.is_nan()
+        if edges is None:
+            code = self._evenly_binned(value, gone, lower, upper, bins, integer=integer)
+        else:
+            # Edges of integers are integers, so the integer part has the same bin.
+            if self._lookups is not None and len(edges) > 1:
+                value = self._lookups.prepare(value)
+                gone = value.is_null() | value.is_nan()
+            code = _between(value, edges, 0)
+        for place, number in enumerate(special):
+            code = nw.when(value == nw.lit(number)).then(nw.lit(bins + place)).otherwise(code)
+        return nw.when(gone).then(nw.lit(missing)).otherwise(code)
+
+    def _evenly_binned(
+        self, value: Any, gone: Any, lower: float, upper: float, bins: int, *, integer: bool
+    ) -> Any:
         # Missing values get a number first, because some engines raise when they cast a NaN.
         x = nw.when(gone).then(nw.lit(lower)).otherwise(value)
         # Not with clip, which repeats the whole expression to test for null first.
@@ -122,8 +151,7 @@ class LazyColumn:
         one_each = integer and bins == upper - lower + 1
         divide = functools.partial(_divided, engine=self.engine)
         x = bin_positions(x, lower, upper, bins, one_each=one_each, divide=divide)
-        code = nw.min_horizontal(floor_positive(x, self.engine), nw.lit(bins - 1))
-        return nw.when(gone).then(nw.lit(missing)).otherwise(code)
+        return nw.min_horizontal(floor_positive(x, self.engine), nw.lit(bins - 1))
 
     def looked_up(self, codes: Mapping[Any, int], *, unknown: int, missing: int) -> nw.Expr:
         """Code of each value in a table of them.
@@ -197,6 +225,16 @@ class _Numbers(LazyColumn):
         return self._value.cast(nw.Float64)
 
 
+def _between(value: Any, edges: Sequence[float], below: int) -> Any:
+    """``below`` plus the number of edges up to each value: a tree of conditions."""
+    if not edges:
+        return nw.lit(below)
+    middle = len(edges) // 2
+    left = _between(value, edges[:middle], below)
+    right = _between(value, edges[middle + 1 :], below + middle + 1)
+    return nw.when(value < nw.lit(edges[middle])).then(left).otherwise(right)
+
+
 def search_sorted(value: Any, table: Sequence[tuple[Any, float]], unknown: float) -> Any:
     """Binary search of each value in a sorted table: a tree of conditions."""
     if not table:
@@ -228,8 +266,8 @@ class Lookups:
         self._engine = engine
         self.most_conditions = _MOST_CONDITIONS[engine]
         self._tables: list[tuple[Any, Sequence[tuple[Any, int]]]] = []
+        self._values: list[Any] = []
         self._moments: dict[str, str] = {}
-        self._lets: list[Any] = []
 
     def moment(self, name: str, dtype: str) -> tuple[nw.Expr, nw.Expr]:
         """Whole seconds since 1970 of a column of dates, and the microseconds beyond them."""
@@ -237,19 +275,10 @@ class Lookups:
         place = list(self._moments).index(name)
         return nw.col(f"{self._prefix}seconds{place}"), nw.col(f"{self._prefix}micros{place}")
 
-    def let(self, value: Any) -> nw.Expr:
-        """A column that holds a value, so that it is computed once."""
-        self._lets.append(value)
-        return nw.col(f"{self._prefix}let{len(self._lets) - 1}")
-
-    def computed(self, frame: nw.LazyFrame) -> nw.LazyFrame:
-        """The rows with moments and values."""
-        for place, (name, dtype) in enumerate(self._moments.items()):
-            names = [f"{self._prefix}{part}{place}" for part in ("seconds", "micros")]
-            frame = moment_columns(frame, self._engine, name, dtype, names)
-        for place, value in enumerate(self._lets):
-            frame = frame.with_columns(**{f"{self._prefix}let{place}": value})
-        return frame
+    def prepare(self, value: Any) -> nw.Expr:
+        """Compute a value once, for expressions that mention it often; returns its column."""
+        self._values.append(value)
+        return nw.col(f"{self._prefix}value{len(self._values) - 1}")
 
     def add(self, value: Any, items: Sequence[tuple[Any, int]]) -> nw.Expr:
         """Add a table; returns the column that will hold the code of each value, or null."""
@@ -257,7 +286,13 @@ class Lookups:
         return nw.col(f"{self._prefix}found{len(self._tables) - 1}")
 
     def joined(self, frame: nw.LazyFrame) -> nw.LazyFrame:
-        """The rows with all tables joined. Values in a table differ: no row occurs twice."""
+        """The rows with all of it. Values in a table differ: no row occurs twice."""
+        for place, (name, dtype) in enumerate(self._moments.items()):
+            names = [f"{self._prefix}{part}{place}" for part in ("seconds", "micros")]
+            frame = moment_columns(frame, self._engine, name, dtype, names)
+        # One by one: a value may mention those before it.
+        for number, value in enumerate(self._values):
+            frame = frame.with_columns(**{f"{self._prefix}value{number}": value})
         for number, (value, items) in enumerate(self._tables):
             key, found = f"{self._prefix}key{number}", f"{self._prefix}found{number}"
             small = nw.from_native(_TABLES[self._engine](nw.to_native(frame), key, found, items))

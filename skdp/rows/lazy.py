@@ -136,7 +136,7 @@ class LazyRows:
             if self.engine == "duckdb":
                 kinds = self.kinds.items()
                 rows = text_as_bytes(rows, [name for name, kind in kinds if kind == "string"])
-            rows = lookups.joined(lookups.computed(rows))
+            rows = lookups.joined(rows)
             if unit is None:
                 return rows.with_columns(**codes).select(*names)
             owner = nw.col(unit)
