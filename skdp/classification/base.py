@@ -126,7 +126,7 @@ class GridRelease(PrivateEstimator):
             )
         if self.classes is not None:
             require_y(self, y, ": classes= declares a label that X has no column for")
-        rows, domain = match_rows(read, y, domain, target, lazy=True, unit=unit)
+        rows, domain = match_rows(read, y, domain, target, lazy=True, unit=unit, of=self)
         return rows, domain, target
 
     def sample(self, n_samples=None, random_state=None):

@@ -8,6 +8,7 @@ Everything here is private; nothing here is ever an attribute of an estimator.
 ===============  ===================================================================================
 ``frames``       `Frame`: a table in memory, of any library
 ``columns``      one column of NumPy, pandas, Polars or PyArrow
+``instants``     dates and times of a column in memory
 ``tables``       makes and cuts tables of the user's library
 ``layout``       `Layout`: what a table looks like, so that drawn rows look the same
 ``types``        types of columns in words that the libraries share
@@ -15,6 +16,8 @@ Everything here is private; nothing here is ever an attribute of an estimator.
 ``casts``        drawn values as columns of a type
 ``lazy``         `LazyRows`: a table in an engine
 ``expressions``  codes as expressions of an engine
+``lazy_dates``   dates and times of a column in an engine
+``quotients``    integer quotients that engines and NumPy compute alike
 ``coded``        rows of codes that stay in an engine
 ``bounds``       a few rows of each person, chosen by an engine
 ``coding``       codes each record, keeps a few rows of each person, counts

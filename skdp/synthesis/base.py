@@ -20,6 +20,9 @@ __all__ = ["Synthesizer"]
 class Synthesizer(PrivateEstimator):
     """A release with a queryable synopsis; subclasses define how it is measured."""
 
+    # Whether records that public rules forbid have no count and are never drawn.
+    _honours_zeros = False
+
     def fit(self, X, y=None):
         """Charge epsilon, then release a synopsis of the rows.
 
@@ -48,7 +51,16 @@ class Synthesizer(PrivateEstimator):
         EngineError
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
-        rows, domain = match_rows(X, y, self.domain, self.target, lazy=True, unit=self._unit())
+        rows, domain = match_rows(
+            X,
+            y,
+            self.domain,
+            self.target,
+            lazy=True,
+            unit=self._unit(),
+            structure=self._honours_zeros,
+            of=self,
+        )
         layout = Layout.of(X, rows, domain)
         parts = self._parts(self._record_epsilon(), domain)
         together = self._together(domain)
@@ -220,7 +232,7 @@ class Synthesizer(PrivateEstimator):
             Always.
         """
         check_is_fitted(self)
-        rows, domain = match_rows(X, y, self.domain_, self.target)
+        rows, domain = match_rows(X, y, self.domain_, self.target, structure=True)
         predicted = self.target if target == "own" and "own" not in domain.names else target
         if predicted is not None:
             domain.index(predicted)
