@@ -229,19 +229,14 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
 
     def _test_rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        rows = as_frame(X)
+        as_frame(X)
         validate_data(self, X, reset=False, skip_check_array=True)
         release = self.synthesizer_
-        if not hasattr(release, "_given_names"):
-            given = features = list(release.domain_.names)
-        else:
-            # In the order of the rows that the model was trained on.
-            given, features = release._given_names(), release._given_names(identifiers=False)
-        given = [name for name in given if name != release.target]
-        features = [name for name in features if name != release.target]
-        if rows.n_unnamed == len(given) > len(features):
-            X = np.asarray(X)[:, [given.index(name) for name in features]]
-        return release.prepare(select_columns(X, features))
+        # In the order of the rows that the model was trained on.
+        names = release.domain_.names
+        if hasattr(release, "_given_names"):
+            names = release._given_names(identifiers=False)
+        return release.prepare(select_columns(X, [n for n in names if n != release.target]))
 
     def _privacy_steps(self, name: str, rows: Rows) -> list[Step]:
         # Only the release reads the true rows; what is trained reads only the release.

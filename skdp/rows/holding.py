@@ -16,13 +16,16 @@ import numpy as np
 import pandas as pd
 
 from .._random import sampling_generator
-from ..domain import Categorical, Identifier, Numeric
+from ..domain import Categorical, Date, Datetime, Identifier, Numeric
 from .types import OWN, ColumnType
 
 __all__ = ["Held", "held_type", "scaled"]
 
 # Integers that are exact in floats of this many bits.
 _EXACT = {16: 2**11, 32: 2**24, 64: 2**53}
+
+# First and last whole day that nanoseconds in 64 bits hold.
+_FIRST_DAY, _LAST_DAY = np.datetime64("1677-09-22"), np.datetime64("2262-04-10")
 
 # Most digits of a decimal, by its bits.
 _DIGITS = {32: 9, 64: 18, 128: 38, 256: 76}
@@ -36,8 +39,8 @@ class Held:
     ----------
     kind : {"number", "boolean", "text", "mixed", "day", "time"}
         "day" for dates without a time of day.
-    low, high : int or float
-        Range of numbers.
+    low, high : int, float or datetime64
+        Range of numbers; of dates and times as ``numpy.datetime64``, in UTC where they have a zone.
     whole : bool
         Whether all numbers are integers.
     gaps : bool
@@ -74,9 +77,11 @@ class Held:
         gaps, categories, ordered = attribute.nullable, (), False
         if isinstance(attribute, Categorical):
             categories, ordered = attribute.categories, attribute.ordered
-        if pd.api.types.is_datetime64_any_dtype(dtype):
-            kind = "day" if type(attribute).__name__ == "Date" else "time"
-            return cls(kind, attribute.lower, attribute.upper, gaps=gaps)
+        if isinstance(attribute, Date | Datetime):
+            ends = attribute.shown([attribute.lower, attribute.upper, *attribute.special])
+            ends = ends.tz_convert("UTC").tz_localize(None) if ends.tz is not None else ends
+            kind = "day" if isinstance(attribute, Date) else "time"
+            return cls(kind, ends.min().to_datetime64(), ends.max().to_datetime64(), gaps=gaps)
         if all(isinstance(value, str) for value in categories) and categories:
             return cls("text", gaps=gaps, categories=categories, ordered=ordered)
         if pd.api.types.is_bool_dtype(dtype):
@@ -238,7 +243,11 @@ def _date(wanted: ColumnType, held: Held, library: str) -> ColumnType:
 
 
 def _datetime(wanted: ColumnType, held: Held, library: str) -> ColumnType:
-    return wanted if held.kind in ("day", "time") else OWN
+    if held.kind not in ("day", "time"):
+        return OWN
+    # 64 bits of nanoseconds reach from 1677 to 2262.
+    narrow = held.low.astype("M8[D]") < _FIRST_DAY or held.high.astype("M8[D]") > _LAST_DAY
+    return wanted.but(unit="us") if narrow and wanted.unit == "ns" else wanted
 
 
 _RULES = {

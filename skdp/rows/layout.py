@@ -251,13 +251,16 @@ def _common_dtype(dtypes: Sequence[np.dtype]) -> np.dtype:
     kinds = {"number" if dtype.kind in "biuf" else dtype.kind for dtype in dtypes}
     if len(kinds) == 1 and kinds <= {"number", "U"}:
         return np.result_type(*dtypes)
-    return np.dtype(object)
+    # Dates differ only where those of one column are too far away for nanoseconds.
+    return np.dtype("M8[us]" if kinds == {"M"} else object)
 
 
 def _entries(values: Any, dtype: np.dtype) -> NDArray[Any]:
     """A column as an array of a type that can hold it."""
     if isinstance(values, np.ndarray):
-        return values
+        # NumPy makes integers, not dates, of nanoseconds.
+        dates = dtype.kind == "O" and values.dtype.kind == "M"
+        return values.astype("M8[us]") if dates else values
     if dtype.kind == "O":
         return plain_objects(values)
     if isinstance(values.dtype, np.dtype):
