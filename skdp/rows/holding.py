@@ -70,38 +70,44 @@ class Held:
         """What an attribute of a domain decodes to."""
         if isinstance(attribute, Identifier):
             # Fresh ones count up from 1, or are text.
-            whole = attribute.format is None
-            return cls("number" if whole else "text", 1, 2**31 - 1, whole)
+            plain = attribute.format is None
+            return cls("number" if plain else "text", 1, 2**31 - 1, plain)
+        if isinstance(attribute, Date | Datetime):
+            return cls._of_dates(attribute)
         # The type of decoded values is the same for any codes, so for none.
         dtype = attribute.decode(np.zeros(0, dtype=np.int64), sampling_generator(0)).dtype
-        gaps, categories, ordered = attribute.nullable, (), False
+        whole = pd.api.types.is_integer_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)
         if isinstance(attribute, Categorical):
-            categories, ordered = attribute.categories, attribute.ordered
-        if isinstance(attribute, Date | Datetime):
-            ends = attribute.shown([attribute.lower, attribute.upper, *attribute.special])
-            ends = ends.tz_convert("UTC").tz_localize(None) if ends.tz is not None else ends
-            kind = "day" if isinstance(attribute, Date) else "time"
-            return cls(kind, ends.min().to_datetime64(), ends.max().to_datetime64(), gaps=gaps)
-        if all(isinstance(value, str) for value in categories) and categories:
-            return cls("text", gaps=gaps, categories=categories, ordered=ordered)
-        if pd.api.types.is_bool_dtype(dtype):
-            whole: Any = {"low": min(categories), "high": max(categories), "whole": True}
-            return cls("boolean", **whole, gaps=gaps, categories=categories, ordered=ordered)
-        if not pd.api.types.is_numeric_dtype(dtype):
-            kind = "mixed" if categories else "text"
-            return cls(kind, gaps=gaps, categories=categories, ordered=ordered)
-        if categories:
-            low, high = min(categories), max(categories)
-            whole = pd.api.types.is_integer_dtype(dtype)
-            return cls("number", low, high, whole, gaps, categories, ordered)
-        return cls._of_numbers(attribute, bool(pd.api.types.is_integer_dtype(dtype)), gaps)
+            return cls._of_categories(attribute, dtype, whole)
+        return cls._of_numbers(attribute, whole)
 
     @classmethod
-    def _of_numbers(cls, attribute: Any, whole: bool, gaps: bool) -> Held:
+    def _of_dates(cls, attribute: Date | Datetime) -> Held:
+        ends = attribute.shown([attribute.lower, attribute.upper, *attribute.special])
+        if ends.tz is not None:
+            ends = ends.tz_convert("UTC").tz_localize(None)
+        kind = "day" if isinstance(attribute, Date) else "time"
+        low, high = ends.min().to_datetime64(), ends.max().to_datetime64()
+        return cls(kind, low, high, gaps=attribute.nullable)
+
+    @classmethod
+    def _of_categories(cls, attribute: Categorical, dtype: Any, whole: bool) -> Held:
+        categories: tuple[Any, ...] = attribute.categories
+        same = {"categories": categories, "ordered": attribute.ordered}
+        if all(isinstance(value, str) for value in categories):
+            return cls("text", gaps=attribute.nullable, **same)
+        if not pd.api.types.is_numeric_dtype(dtype):
+            return cls("mixed", gaps=attribute.nullable, **same)
+        kind = "boolean" if pd.api.types.is_bool_dtype(dtype) else "number"
+        return cls(kind, min(categories), max(categories), whole, attribute.nullable, **same)
+
+    @classmethod
+    def _of_numbers(cls, attribute: Numeric, whole: bool) -> Held:
         ends = [attribute.lower, attribute.upper, *attribute.special]
         grid = attribute.step is not None or attribute.decimals is not None
         whole = whole or _on_whole_grid(attribute)
-        return cls("number", min(ends), max(ends), whole, gaps, grid=grid, attribute=attribute)
+        ends = [min(ends), max(ends)]
+        return cls("number", *ends, whole, attribute.nullable, grid=grid, attribute=attribute)
 
 
 def _on_whole_grid(attribute: Numeric) -> bool:
