@@ -16,6 +16,10 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``values``       numbers, categories and flags as they are declared
 ``inference``    columns read from data: not private
 ``report``       what a domain would do to the records of a frame
+``schemas``      domains from schemas in other formats, and skeletons of domains
+``shown``        a domain as a table that a person can read
+``difference``   what differs between two domains
+``yaml_text``    domains as YAML
 ``reading``      how a domain gets at rows, without importing `skdp.rows`
 ===============  ===================================================================================
 """
