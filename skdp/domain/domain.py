@@ -694,9 +694,9 @@ class Domain:
 
         Examples
         --------
-        >>> Domain({"sex": Categorical(["F", "M"])}).describe()
-                    kind values  cells  missing structure
-        sex  Categorical   F, M      2    False
+        >>> Domain({"sex": Categorical(["F", "M"])}).describe()[["kind", "values", "cells"]]
+                    kind values  cells
+        sex  Categorical   F, M      2
         """
         return columns_table(self)
 
