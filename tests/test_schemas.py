@@ -19,11 +19,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdp import Categorical, Domain, DomainError, Numeric
-Date = Datetime = Identifier = None
+from skdp import Categorical, Date, Datetime, Domain, DomainError, Identifier, Numeric
 from skdp.domain.schemas.book_cells import as_span, as_values
 from skdp.domain.schemas.book_table import HEADERS
-from skdp.domain.schemas.build import Overrides, build
 from skdp.domain.schemas.words import meaning
 
 NIST = Path(__file__).resolve().parents[2] / "shared" / "data" / "nist"
@@ -73,10 +71,8 @@ def test_one_error_names_every_gap_and_its_code_can_be_filled_in():
     assert set(again) == {"age", "pay", "city", "d"}
     with pytest.raises(DomainError, match="4 columns need"):
         Domain.from_schema(types, ranges=again)
-    for text in ("(..., ...)", "(..., ...)", "[...]", "(..., ...)"):
-        filled = {"[...]": "['x']"}.get(text, "(0, 9)")
-        code = code.replace(text, filled, 1)
-    code = code.replace("'d': (0, 9)", "'d': ('2020-01-01', '2020-02-01')")
+    code = code.replace("(..., ...),  # date", "('2020-01-01', '2020-02-01'),")
+    code = code.replace("(..., ...)", "(0, 9)").replace("[...]", "['x']")
     assert Domain.from_schema(types, ranges=eval(code)).names == tuple(types)
 
 
@@ -317,9 +313,8 @@ def test_sdv_needs_ranges_and_says_so_once():
     assert domain["age"] == Numeric(0, 99, integer=True)
     assert domain["size"] == Categorical(["S", "M", "L"], ordered=True)
     assert type(domain["day"]) is Date
-    assert Domain.from_schema(
-        metadata["tables"]["people"]["columns"] and {"columns": {"ok": {"sdtype": "boolean"}}}
-    ).names == ("ok",)
+    alone = {"columns": {"ok": {"sdtype": "boolean"}}}
+    assert Domain.from_schema(alone).names == ("ok",)
     with pytest.raises(DomainError, match="name one with table="):
         Domain.from_schema(metadata, table="gone")
 
@@ -569,7 +564,7 @@ def test_code_book_with_several_rows_for_each_variable():
             "edu": Categorical([1, 2, 3, 4], ordered=True),
             "age": Numeric(0, 99, integer=True, special=[999]),
         }
-    ) or list(domain["edu"].categories) == [1, 2, 3, 4]
+    )
     labelled = Domain.from_schema(frame[:2], format="codebook", labels=True)
     assert labelled["sex"] == Categorical(["Male", "Female"])
 
@@ -614,7 +609,7 @@ def test_code_book_of_a_survey_tool(tmp_path):
         ("name,type,range,values\na,int,0-9,x=none", "'x' is no number"),
         ("name,type\na,int", "1 column needs"),
         ("name,type\na,text", "free text"),
-        ("name,type,values\na,date,2020-01-01", "DomainError|'a'"),
+        ("name,type,values\na,date,2020-01-01", "is date, so it needs a range"),
     ],
 )
 def test_code_books_that_are_refused(tmp_path, rows, message):
@@ -718,9 +713,11 @@ def test_files_raise_nothing_but_domain_errors(tmp_path_factory, content):
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 99) | st.text("ab09-", max_size=4) | st.sampled_from(
-        ["integer", "string", "number", "date", "numerical", "int64", "#/$defs/a"]
-    ),
+    st.none()
+    | st.booleans()
+    | st.integers(-9, 99)
+    | st.text("ab09-", max_size=4)
+    | st.sampled_from(["integer", "string", "number", "date", "numerical", "int64", "#/$defs/a"]),
     lambda inner: st.lists(inner, max_size=3)
     | st.dictionaries(
         st.sampled_from(
@@ -788,7 +785,7 @@ def test_yaml_is_what_a_person_means():
     inferred: false
     attributes:
     - {name: answer, type: categorical, categories: [yes, no, on, 12:30, 2020-01-31, 1_000, 0o7]}
-    - {name: code, type: categorical, categories: [1, 2.5, "3", true]}
+    - {name: code, type: categorical, categories: [0, 2.5, "3", true]}
     - {name: pay, type: numeric, lower: 0, upper: 1e3, bins: 4}
     """
     rest = ", ordered: false, taxonomy: null, other: null, nullable: false}"
@@ -797,7 +794,7 @@ def test_yaml_is_what_a_person_means():
     )
     domain = Domain.from_yaml(text)
     assert domain["answer"].categories == ("yes", "no", "on", "12:30", "2020-01-31", "1_000", "0o7")
-    assert domain["code"].categories == (1, 2.5, "3", True) or domain["code"].categories[2] == "3"
+    assert domain["code"].categories == (0, 2.5, "3", True)
     assert domain["pay"] == Numeric(0, 1000, 4)
 
 
@@ -904,7 +901,6 @@ def test_thousands_of_columns(tmp_path):
     assert "'c1999': (..., ...)" in str(caught.value)
 
 
-def test_build_keeps_what_it_is_given():
+def test_a_listing_without_columns_is_refused():
     with pytest.raises(DomainError, match="no columns"):
         Domain.from_schema(np.dtype([]), format="dtypes")
-    assert build([], Overrides(None, None, None, (), None, None), ()) if False else True

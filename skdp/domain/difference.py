@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .shown import values_text
 from .values import some, with_types
-
-if TYPE_CHECKING:
-    from .domain import Domain
 
 __all__ = ["DomainDifference", "difference"]
 
@@ -59,7 +56,7 @@ class DomainDifference:
         return "\n".join(lines[:_MOST_LINES] + ([f"... ({more} more)"] if more > 0 else []))
 
 
-def difference(first: Domain, second: Domain) -> DomainDifference:
+def difference(first: Any, second: Any) -> DomainDifference:
     """See `Domain.diff`."""
     old, new = _declared(first), _declared(second)
     added = tuple(name for name in new if name not in old)
@@ -72,7 +69,7 @@ def difference(first: Domain, second: Domain) -> DomainDifference:
             changed[name] = texts
     described = {name: _described(new[name]) for name in added}
     described |= {name: _described(old[name]) for name in removed}
-    rules = [[str(rule) for rule in _rules(domain)] for domain in (first, second)]
+    rules = [[str(rule) for rule in domain.structure.rules] for domain in (first, second)]
     return DomainDifference(
         added,
         removed,
@@ -87,14 +84,8 @@ def difference(first: Domain, second: Domain) -> DomainDifference:
     )
 
 
-def _declared(domain: Domain) -> dict[str, Any]:
-    names = getattr(domain, "columns", domain.names)
-    get = getattr(domain, "declared", domain.__getitem__)
-    return {name: get(name) for name in names}
-
-
-def _rules(domain: Domain) -> tuple[Any, ...]:
-    return tuple(getattr(getattr(domain, "structure", None), "rules", ()))
+def _declared(domain: Any) -> dict[str, Any]:
+    return {name: domain.declared(name) for name in domain.columns}
 
 
 def _described(attribute: Any) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
+from .rules import query_of
 from .values import digits
-
-if TYPE_CHECKING:
-    from .domain import Domain
 
 __all__ = ["columns_table", "html_page", "html_table", "values_text"]
 
@@ -20,6 +19,9 @@ _MOST_ROWS = 100
 # Categories that one cell shows, and the characters that it shows of each.
 _MOST_CATEGORIES = 6
 _LONGEST = 30
+# Rules that one cell shows, and the characters that it shows of each.
+_MOST_RULES = 2
+_LONGEST_RULE = 60
 
 
 def values_text(attribute: Any) -> str:
@@ -45,8 +47,8 @@ def _listed(values: Sequence[Any]) -> str:
     return ", ".join(shown) + (f", ... ({more:,} more)" if more else "")
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+def _cut(text: str, longest: int = _LONGEST) -> str:
+    return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
 def _kind(attribute: Any) -> str:
@@ -55,18 +57,17 @@ def _kind(attribute: Any) -> str:
     return " ".join([kind, *(f"({word})" for word in words)])
 
 
-def columns_table(domain: Domain, limit: int | None = None) -> pd.DataFrame:
+def columns_table(domain: Any, limit: int | None = None) -> pd.DataFrame:
     """One row for each column of the table: kind, values, cells, missing, structure.
 
     ``cells`` is 0 for columns that are not measured. ``limit`` keeps the first columns only.
     """
-    names = getattr(domain, "columns", domain.names)[:limit]
-    declared = getattr(domain, "declared", domain.__getitem__)
+    names = domain.columns[:limit]
     rules = _rules(domain)
     measured_names = set(domain.names)
     rows = {}
     for name in names:
-        attribute = declared(name)
+        attribute = domain.declared(name)
         measured = name in measured_names
         rows[name] = {
             "kind": _kind(attribute),
@@ -78,17 +79,30 @@ def columns_table(domain: Domain, limit: int | None = None) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def _rules(domain: Domain) -> dict[str, str]:
-    """Text of the rules that name each column."""
+def _rules(domain: Any) -> dict[str, str]:
+    """Text of the rules about each column."""
     found: dict[str, list[str]] = {}
-    for rule in getattr(getattr(domain, "structure", None), "rules", ()):
-        for name in getattr(rule, "columns", ()):
-            found.setdefault(name, []).append(_cut_rule(str(rule)))
-    return {name: "; ".join(texts[:3]) for name, texts in found.items()}
+    for rule in domain.structure.rules:
+        for name in _about(rule, domain.columns):
+            found.setdefault(name, []).append(_cut(repr(rule), _LONGEST_RULE))
+    more = _MOST_RULES
+    return {
+        name: "; ".join(texts[:more]) + (f"; ... ({len(texts) - more} more)" * (len(texts) > more))
+        for name, texts in found.items()
+    }
 
 
-def _cut_rule(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."
+def _about(rule: Any, columns: Sequence[str]) -> Sequence[str]:
+    """Columns that a rule restricts."""
+    if hasattr(rule, "column"):
+        return (rule.column,)
+    if hasattr(rule, "columns"):
+        return tuple(rule.columns)
+    condition = query_of(rule.condition)
+    if isinstance(condition, str):
+        words = set(re.findall(r"[^\W\d]\w*", condition))
+        return [name for name in columns if name in words or f"`{name}`" in condition]
+    return tuple(condition)
 
 
 def html_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -104,7 +118,7 @@ def _cell(value: Any) -> str:
     return f'<td style="text-align:left">{escape(str(value))}</td>'
 
 
-def html_page(domain: Domain) -> str:
+def html_page(domain: Any) -> str:
     """The domain as HTML for a notebook: its first columns, and how many more there are."""
     table = columns_table(domain, _MOST_ROWS)
     header = ["column", "kind", "range or categories", "cells", "missing", "structure"]
@@ -113,7 +127,7 @@ def html_page(domain: Domain) -> str:
         table = table.drop(columns="structure")
     table["missing"] = ["may be missing" if missing else "" for missing in table["missing"]]
     rows = [[name, *cells] for name, *cells in table.itertuples(name=None)]
-    n_columns = len(getattr(domain, "columns", domain.names))
+    n_columns = len(domain.columns)
     more = f"<p>... and {n_columns - len(rows):,} more columns</p>" if n_columns > len(rows) else ""
     marked = ", inferred from data: not private" if domain.inferred else ""
     size = f"{domain.size:,}" if domain.size < 10**15 else f"about 10^{len(str(domain.size)) - 1}"

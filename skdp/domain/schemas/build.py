@@ -14,7 +14,7 @@ from ...exceptions import DomainError
 from ..attribute import Attribute
 from ..categorical import Categorical
 from ..numeric import DEFAULT_BINS, Numeric
-from ..values import some
+from ..values import as_float, some
 from .dtypes import of_dtype
 from .field import KINDS, Field
 
@@ -326,17 +326,16 @@ def _categorical(field: Field, categories: Sequence[Any]) -> Categorical:
 
 def _numeric(field: Field) -> Numeric:
     """A range of numbers."""
-    lower, upper = field.lower, field.upper
-    options = _given(field, "scale", "special", "step", "decimals")
+    options = _given(field, "edges", "scale", "special", "step", "decimals")
+    options |= {"integer": field.kind == "integer", "nullable": field.nullable}
     if field.edges is not None:
-        return Numeric(edges=field.edges, nullable=field.nullable, **options)
-    integer = field.kind == "integer" and field.step is None
+        return Numeric(**options)
+    lower, upper = as_float(field.lower, "lower"), as_float(field.upper, "upper")
     bins = field.bins
-    if integer and bins is None and upper - lower >= MOST_SINGLE:
+    if options["integer"] and bins is None and upper - lower >= MOST_SINGLE:
         # One code each for a million integers is rarely meant.
         bins = DEFAULT_BINS
-    options.pop("decimals", None) if integer else None
-    return Numeric(lower, upper, bins, integer=integer, nullable=field.nullable, **options)
+    return Numeric(field.lower, field.upper, bins, **options)
 
 
 def _moment(field: Field) -> Any:

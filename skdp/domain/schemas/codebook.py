@@ -123,7 +123,9 @@ class _Variable:
         field.nullable = gaps
         if field.kind in ("integer", "number") and _bounded(field):
             self._special(field, coded, extra)
-        elif coded or extra:
+        elif field.kind in ("date", "datetime") and (coded or extra):
+            self._moments(field, coded, extra)
+        elif coded or extra or spans:
             self._categories(field, spans, coded, extra)
         self._whole(field)
         return field
@@ -296,6 +298,17 @@ class _Variable:
             if value not in special and (not inside or text in extra):
                 special.append(value)
         field.special = special or None
+
+    def _moments(self, field: Field, coded: list[Coded], extra: list[str]) -> None:
+        """Dates beside the range stand for themselves, such as 1900-01-01 for an unknown one."""
+        if not _bounded(field):
+            raise DomainError(
+                f"the type is {field.type}, so it needs a range such as 2020-01-01..2020-12-31."
+            )
+        texts = [*(item.value for item in coded), *extra]
+        gone = [t for t in texts if t in self.absent or t.casefold() in _ABSENT]
+        field.nullable = field.nullable or bool(gone)
+        field.special = [text for text in texts if text not in gone] or None
 
     def _categories(
         self, field: Field, spans: list[Any], coded: list[Coded], extra: list[str]
