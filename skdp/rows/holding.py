@@ -93,7 +93,7 @@ class Held:
     @classmethod
     def _of_categories(cls, attribute: Categorical, dtype: Any, whole: bool) -> Held:
         categories: tuple[Any, ...] = attribute.categories
-        same = {"categories": categories, "ordered": attribute.ordered}
+        same: Any = {"categories": categories, "ordered": attribute.ordered}
         if all(isinstance(value, str) for value in categories):
             return cls("text", gaps=attribute.nullable, **same)
         if not pd.api.types.is_numeric_dtype(dtype):
@@ -106,8 +106,8 @@ class Held:
         ends = [attribute.lower, attribute.upper, *attribute.special]
         grid = attribute.step is not None or attribute.decimals is not None
         whole = whole or _on_whole_grid(attribute)
-        ends = [min(ends), max(ends)]
-        return cls("number", *ends, whole, attribute.nullable, grid=grid, attribute=attribute)
+        low, high = min(ends), max(ends)
+        return cls("number", low, high, whole, attribute.nullable, grid=grid, attribute=attribute)
 
 
 def _on_whole_grid(attribute: Numeric) -> bool:
