@@ -162,6 +162,10 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         like = self._layout if hasattr(self, "_layout") else self._library
         return build_frame(columns, like=like)
 
+    def _drawn_names(self) -> tuple[str, ...]:
+        """Names of the columns of drawn rows, in their order."""
+        return self._layout.names if hasattr(self, "_layout") else self.domain_.names
+
     def _given_names(self, *, identifiers: bool = True) -> list[str]:
         """Columns of the domain that ``fit`` was given, in their order, and the label."""
         if not hasattr(self, "_layout"):
