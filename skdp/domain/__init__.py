@@ -18,6 +18,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``grids``        the possible values of integers, steps and decimals
 ``contents``     which numbers a bin holds: draws, means, shares of bins
 ``categorical``  `Categorical`: a list of categories
+``enums``        categories that a type declares
 ``taxonomy``     `Taxonomy`: nested groups of categories
 ``values``       numbers, categories and flags as they are declared
 ``inference``    columns read from data: not private
