@@ -181,8 +181,10 @@ class Numeric(Attribute):
         assert n_bins is not None
         self._set(bins=n_bins)
         if isinstance(law, Linear):
-            check = check_even_integers if self.integer else check_real_bins
-            check(low, high, n_bins)  # type: ignore[operator]
+            if self.integer:
+                check_even_integers(int(low), int(high), n_bins)
+            else:
+                check_real_bins(low, high, n_bins)
         else:
             cuts = scale_edges(law, low, high, n_bins, self.integer)
             self._set(scale=str(scale), _edges=_frozen(cuts))
@@ -251,8 +253,7 @@ class Numeric(Attribute):
             if self.lower <= value <= self.upper and grid.value(place) == value:
                 places.append(place)
         plain = self.integer and self.step is None
-        special = np.array(places, dtype=np.int64)
-        return Points(self._bins, grid, plain, scale, special)
+        return Points(self._bins, grid, plain, scale, np.array(places, dtype=np.int64))
 
     @property
     def edges(self) -> NDArray:
@@ -453,11 +454,8 @@ class Numeric(Attribute):
     def _bin_families(self, limit: int) -> Iterator[list[tuple[IntArray, list[str]]]]:
         codes = np.arange(self.bins, dtype=np.int64)
         yield [self._spans(groups) for groups in halvings(codes, self.bins, limit)]
-        if (
-            self._edges is not None
-            or self.bins < _LOG_BINS
-            or not (self.upper >= 0 and self.lower <= self.upper / 100)
-        ):
+        crowded = self.upper >= 0 and self.lower <= self.upper / 100
+        if self._edges is not None or self.bins < _LOG_BINS or not crowded:
             return
         # In a finely divided range from about 0 (or below) to a large number, values often crowd
         # near 0: money, durations. Positions are on a scale that is linear within each octave of
@@ -625,11 +623,11 @@ class Numeric(Attribute):
             if not self._one_each:
                 parts.append(f"bins={self.bins}")
         parts += [f"{name}=True" for name in ("integer", "nullable") if getattr(self, name)]
-        for name, value in extras.items():
-            texts = [digits(each) for each in value] if isinstance(value, list) else repr(value)
-            parts.append(
-                f"{name}=[{', '.join(texts)}]" if isinstance(value, list) else f"{name}={texts}"
-            )
+        if "scale" in extras:
+            extras["scale"] = repr(self.scale)
+        if "special" in extras:
+            extras["special"] = f"[{', '.join(self._special_labels())}]"
+        parts += [f"{name}={value}" for name, value in extras.items()]
         return f"Numeric({', '.join(parts)})"
 
 

@@ -19,7 +19,7 @@ from ..domain import Categorical, Date, Datetime, Numeric
 from ..exceptions import DomainError
 from ..hierarchy import Blue
 from ..release import QueryResult, parse
-from ..rows import build_frame, count_rows
+from ..rows import Layout, count_rows
 from .design import Plan, budget_parts, cover_variances, level_table, sum_variance
 from .inputs import as_list, as_numbers, as_table, declared_attribute, only_attribute, position_of
 
@@ -193,7 +193,7 @@ class RangeTreeHistogram(PrivateEstimator):
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
         rows, domain = match_rows(
-            as_table(X), None, self._declared(), None, lazy=True, unit=self._unit()
+            as_table(X), None, self._declared(), None, lazy=True, unit=self._unit(), of=self
         )
         design = self._plan().design_of(only_attribute(domain))
         parts = budget_parts(design, self._record_epsilon())
@@ -211,7 +211,7 @@ class RangeTreeHistogram(PrivateEstimator):
         estimates = self._estimate(blue, noisy.values)
 
         self._remember_columns(as_table(X), rows)
-        self._library = rows.library
+        self._layout = Layout.of(as_table(X), rows, domain)
         self.domain_ = domain
         self.tree_ = design.tree
         self.codes_ = design.codes
@@ -511,7 +511,8 @@ class RangeTreeHistogram(PrivateEstimator):
         Returns
         -------
         frame of shape (n_samples, 1)
-            Of the library that ``fit`` was given.
+            Of the library and the type that ``fit`` was given, as far as this type can hold the
+            values of the domain.
         """
         check_is_fitted(self)
         n_rows = as_sample_size(n_samples, float(self.node_counts_[0]), 1)
@@ -522,7 +523,7 @@ class RangeTreeHistogram(PrivateEstimator):
         positions = generator.choice(len(weights), size=n_rows, p=weights / weights.sum())
         codes = self.codes_[positions].astype(np.int32)[:, None]
         drawn = self.domain_.decode(codes, generator)
-        return build_frame({str(name): drawn[name] for name in drawn}, like=self._library)
+        return self._build_table({str(name): drawn[name] for name in drawn})
 
     def plot(self, *, ax: Any = None, level: float = 0.95) -> Any:
         """Draw the histogram with a band of pointwise confidence intervals.

@@ -78,6 +78,9 @@ class Column:
         The library's own name of the type, for messages.
     """
 
+    # Library of the data.
+    library = "numpy"
+
     def __init__(self, data: Any, kind: str, dtype: str) -> None:
         self.data = data
         self.kind = kind
@@ -267,6 +270,8 @@ class _NumpyColumn(Column):
 
 
 class _PandasColumn(Column):
+    library = "pandas"
+
     def _floats(self) -> FloatArray:
         if isinstance(self.data.dtype, pd.CategoricalDtype):
             raise TypeError("by dictionary")
@@ -295,6 +300,8 @@ class _PandasColumn(Column):
 
 
 class _PolarsColumn(Column):
+    library = "polars"
+
     def _floats(self) -> FloatArray:
         series = nw.from_native(self.data, series_only=True)
         if self.dtype.startswith("Decimal"):
@@ -326,6 +333,8 @@ class _PolarsColumn(Column):
 
 
 class _ArrowColumn(Column):
+    library = "pyarrow"
+
     def _floats(self) -> FloatArray:
         if self.dtype.startswith("dictionary"):
             raise TypeError("by dictionary")
