@@ -16,7 +16,15 @@ from .._random import NoiseSource, noise_source
 from .._validation import as_epsilon, as_integer, split_epsilon
 from ..accounting import PrivacyLoss, charge
 from ..domain import Domain
-from ..rows import MOST_AT_ONCE, Contributions, Frame, LazyRows, as_frame, select_columns
+from ..rows import (
+    MOST_AT_ONCE,
+    Contributions,
+    Frame,
+    LazyRows,
+    as_frame,
+    read_rows,
+    select_columns,
+)
 from .published import Published
 from .seeds import HidesSeed
 from .shown import ShowsPrivacy
@@ -136,7 +144,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         """
         if isinstance(rows, LazyRows):
             # scikit-learn takes frames in memory, and needs only the names.
-            names = [name for name in rows.names if name not in (label, self._unit())]
+            names = [name for name in read_rows(X).names if name not in (label, self._unit())]
             X = pd.DataFrame(columns=names)
         elif self._unit() is not None:
             X = select_columns(X, [name for name in as_frame(X).names if name != self._unit()])

@@ -232,7 +232,9 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         as_frame(X)
         validate_data(self, X, reset=False, skip_check_array=True)
         target = self.synthesizer_.target
-        features = [name for name in self.synthesizer_.domain_.names if name != target]
+        trained = getattr(self.synthesizer_, "_trained_on", None)
+        names = self.synthesizer_.domain_.names if trained is None else trained()
+        features = [name for name in names if name != target]
         return self.synthesizer_.prepare(select_columns(X, features))
 
     def _privacy_steps(self, name: str, rows: Rows) -> list[Step]:

@@ -11,6 +11,7 @@ Everything here is private; nothing here is ever an attribute of an estimator.
 ``tables``       makes and cuts tables of the user's library
 ``lazy``         `LazyRows`: a table in an engine
 ``expressions``  codes as expressions of an engine
+``empty_cells``  rows in cells that are declared empty, skipped by an engine
 ``coded``        rows of codes that stay in an engine
 ``bounds``       a few rows of each person, chosen by an engine
 ``coding``       codes each record, keeps a few rows of each person, counts
