@@ -20,9 +20,10 @@ from ..rows import (
     MOST_AT_ONCE,
     Contributions,
     Frame,
+    Layout,
     LazyRows,
     as_frame,
-    read_rows,
+    build_frame,
     select_columns,
 )
 from .published import Published
@@ -43,6 +44,11 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
     3. reads the values, keeping everything exact in local variables;
     4. assigns the released attributes, ``privacy_loss_`` among them, last.
     """
+
+    # What the rows given to ``fit`` look like, in estimators that draw rows.
+    _layout: Layout
+    _library: str
+    domain_: Domain
 
     def _spend(
         self,
@@ -128,8 +134,8 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         most = loss.max_contributions
         if most is None:
             return None
-        [unit] = (name for name in rows.names if name not in domain)
-        return Contributions(unit, most, source)
+        assert rows.unit is not None
+        return Contributions(rows.unit, most, source)
 
     def _remember_columns(self, X: Any, rows: Frame | LazyRows, label: str | None = None) -> None:
         """Set ``n_features_in_``, and ``feature_names_in_`` where columns have names.
@@ -144,11 +150,22 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         """
         if isinstance(rows, LazyRows):
             # scikit-learn takes frames in memory, and needs only the names.
-            names = [name for name in read_rows(X).names if name not in (label, self._unit())]
+            names = [name for name in rows.names if name not in (label, self._unit())]
             X = pd.DataFrame(columns=names)
         elif self._unit() is not None:
             X = select_columns(X, [name for name in as_frame(X).names if name != self._unit()])
         validate_data(self, X, skip_check_array=True)
+
+    def _build_table(self, columns: Mapping[str, Any]) -> Any:
+        """Drawn columns as a table that looks like the one that was given to ``fit``."""
+        # Pickles of earlier versions know the library only.
+        like = self._layout if hasattr(self, "_layout") else self._library
+        return build_frame(columns, like=like)
+
+    def _drawn_names(self) -> tuple[str, ...]:
+        """Names of the columns of drawn rows, in their order."""
+        # Pickles of earlier versions draw the columns in the order of the domain.
+        return self._layout.names if hasattr(self, "_layout") else self.domain_.names
 
     def _feature_names(self) -> list[str]:
         """Names of the columns that were fitted: x0, x1, ... for arrays."""

@@ -122,6 +122,8 @@ def match_rows(
     *,
     lazy: bool = False,
     unit: str | None = None,
+    structure: bool = False,
+    of: Any = None,
 ) -> tuple[Any, Domain]:
     """Match the columns of the rows, and the labels if there is a target, with the domain.
 
@@ -135,17 +137,29 @@ def match_rows(
         Whether lazy frames are accepted: by estimators that need counts only.
     unit : str, default=None
         A further column, which identifies the person a row belongs to.
+    structure : bool, default=False
+        Whether the estimator honours structural zeros: combinations of values that rules of the
+        domain forbid. If it does not, a domain with such rules is refused.
+    of : estimator, default=None
+        The estimator, for that error.
 
     Returns
     -------
     rows : Frame, or LazyRows for lazy frames
         With exactly the columns of the domain, and the unit.
     domain : Domain
+
+    Raises
+    ------
+    DomainError
+        If the schema does not fit, or the domain has rules that the estimator cannot honour.
     """
     rows: Any = read_rows(X) if lazy else as_frame(X)
     if unit is not None:
         _check_unit(rows, domain, unit)
     domain = full_domain(domain, without_unit(rows, unit))
+    if not structure:
+        _refuse_zeros(domain, of)
     _check_target(domain, target)
     labelled = target is not None and y is not None
     rows = _with_names(rows, domain, target if labelled else None)
@@ -153,9 +167,10 @@ def match_rows(
         rows = rows.with_column(target, y)
         _check_label_type(domain[target], rows.kinds[target], rows.dtypes[target])
     domain.check_schema(without_unit(rows, unit))
-    # Derived columns and identifiers are not read.
-    used = [name for name in rows.names if name == unit or name in domain.names]
-    return rows.select(used) if len(used) < len(rows.names) else rows, domain
+    if unit is not None:
+        rows = rows.select(rows.names)
+        rows.unit = unit
+    return rows, domain
 
 
 def _check_target(domain: Domain, target: str | None) -> None:
@@ -188,23 +203,19 @@ def _with_names(rows: Any, domain: Domain, label: str | None) -> Any:
     return rows.with_names(names)
 
 
-def features_of(X: Any, domain: Domain, label: str | None) -> list[str]:
-    """Columns of ``X`` that a model may learn from: not the label, not identifiers.
+def features_of(rows: Frame | LazyRows | None, domain: Domain, label: str | None) -> list[str]:
+    """Columns that a model may learn from: not the label, no identifiers.
 
     Parameters
     ----------
-    X : as given to ``fit``, or None
-        Whose schema was checked. None stands for a table with all columns.
+    rows : Frame, LazyRows or None
+        As `match_rows` gave them. They may lack derived columns; None stands for a table with all.
     domain : Domain
     label : str or None
     """
     known = {*domain.names, *domain.structure.derived} - {label}
-    if X is None or len(domain.columns) == len(domain):
-        return [name for name in domain.columns if name in known]
-    rows = read_rows(X)
-    taken = [label] if label is not None and len(rows.names) < len(domain.columns) else []
-    given = domain.names_for(rows.n_unnamed, taken) if rows.n_unnamed else rows.names
-    return [name for name in domain.columns if name in known and name in (given or domain.names)]
+    given = domain.columns if rows is None else rows.names
+    return [name for name in domain.columns if name in known and name in given]
 
 
 def take_features(X: Any, domain: Domain, features: Sequence[str], label: str | None) -> Any:
@@ -218,6 +229,23 @@ def take_features(X: Any, domain: Domain, features: Sequence[str], label: str | 
     names = domain.names_for(rows.n_unnamed, [label]) or domain.names_for(rows.n_unnamed) or []
     kept = [place for place, name in enumerate(names) if name in features]
     return np.asarray(X)[:, kept] if len(kept) < len(names) else X
+
+
+def _refuse_zeros(domain: Domain, of: Any) -> None:
+    """Refuse rules that forbid values: a release that ignores them would break them."""
+    rules = getattr(domain, "structure", None)
+    if rules is None or not rules.zeros:
+        return
+    name = "This estimator" if of is None else type(of).__name__
+    ruled = sorted({axis for zeros in rules.zeros for axis in zeros.axes})
+    columns = ", ".join(repr(domain.names[axis]) for axis in ruled[:5])
+    more = f" and {len(ruled) - 5} more columns" if len(ruled) > 5 else ""
+    raise DomainError(
+        f"{name} cannot honour the rules of the domain, which forbid some values of "
+        f"{columns}{more}: its release would count and draw records that cannot exist. Use "
+        "PairViewSynthesizer, which honours them, or give domain=domain.without_structure(). "
+        "Derived columns and identifiers are no obstacle."
+    )
 
 
 def _check_label_type(attribute: Attribute, kind: str, dtype: str) -> None:

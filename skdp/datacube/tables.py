@@ -17,7 +17,7 @@ import pandas as pd
 from .._names import free_name
 from .._types import FloatArray
 from .._validation import as_integer, check_choice
-from ..domain import Numeric
+from ..domain import Date, Datetime, Numeric
 from .names import check_names, titles
 
 __all__ = ["all_cuboids", "cross_table", "tidy_table"]
@@ -201,7 +201,10 @@ def values_of(attribute, codes):
         return attribute.decode(codes, None).array
     positions = np.where(codes < attribute.n_values, codes, -1)
     if attribute.integer and attribute.bins == attribute.upper - attribute.lower + 1:
-        integers = pd.array(attribute.edges[:-1], dtype="Int64")
+        known = [*attribute.edges[:-1].tolist(), *attribute.special]
+        if isinstance(attribute, Date | Datetime):
+            return attribute.shown([*known, np.nan])[positions].array
+        integers = pd.array(known, dtype="Int64")
         if attribute.nullable:
             return integers.take(positions, allow_fill=True)
         return integers.take(positions).astype("int64")

@@ -6,13 +6,14 @@ So the package for rows imports this one, never the other way round, and registe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._types import FloatArray
+from .clock import Clock
 
 __all__ = ["Column", "LazyColumn", "LazyRows", "Rows", "provide_reader", "read"]
 
@@ -26,6 +27,9 @@ class Column(Protocol):
     def numbers(self) -> FloatArray:
         """Values as float64, NaN where missing or not a number. Never raises."""
 
+    def instants(self, clock: Clock) -> FloatArray:
+        """Dates as whole units of a clock, NaN where missing or no date. Never raises."""
+
     def factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         """Values as positions in a list of distinct values; -1 where missing. Never raises."""
 
@@ -33,8 +37,24 @@ class Column(Protocol):
 class LazyColumn(Protocol):
     """A column in an engine: codes are expressions that the engine evaluates."""
 
-    def binned(self, lower: float, upper: float, bins: int, *, integer: bool, missing: int) -> Any:
-        """Bin of each number."""
+    kind: str
+    dtype: str
+
+    def instants(self, clock: Clock) -> LazyColumn:
+        """The column of the whole units of a clock, of a column of dates."""
+
+    def binned(
+        self,
+        lower: float,
+        upper: float,
+        bins: int,
+        *,
+        integer: bool,
+        missing: int,
+        edges: Sequence[float] | None = None,
+        special: Sequence[float] = (),
+    ) -> Any:
+        """Bin of each number, and the codes of special ones."""
 
     def looked_up(self, codes: Any, *, unknown: int, missing: int) -> Any:
         """Code of each value in a table of them."""

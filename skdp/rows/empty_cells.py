@@ -21,6 +21,9 @@ __all__ = ["skip_empty_cells"]
 # A table is searched by the intervals of one attribute if no combination of the others has more.
 _MOST_INTERVALS = 8
 
+# Engines that evaluate only the branch of a condition that holds; plans with many joins are slow.
+_MOST_CONDITIONS = {"duckdb": 1024, "pyspark": 1024}
+
 
 def skip_empty_cells(
     frame: Any, zeros: Sequence[Zeros], names: Sequence[str], lookups: Lookups
@@ -39,40 +42,70 @@ def skip_empty_cells(
     # Privacy: as in `Domain.encode_columns`. A row is skipped for its own codes and the public
     # declaration alone. Whether the search is by conditions or by a join follows from the
     # declaration too. Each key of a join occurs once, so no row is doubled.
-    codes = [nw.col(name) for name in names]
-    allowed = [_allowed(each, [codes[axis] for axis in each.axes], lookups) for each in zeros]
-    kept = functools.reduce(operator.and_, allowed)
-    first = nw.when(kept).then(codes[0]).otherwise(nw.lit(-1))
-    return lookups.joined(frame).with_columns(**{names[0]: first})
+    kept: list[Any] = []
+    for number, each in enumerate(zeros):
+        search = _Search(each, [names[axis] for axis in each.axes])
+        if search.is_wide:
+            # As a column, so that its expression is not repeated in every condition.
+            row = f"{lookups.prefix}row{number}"
+            frame = frame.with_columns(**{row: search.row(lookups)})
+            kept.append(search.allowed(nw.col(row), lookups))
+        else:
+            kept.append(search.allowed(search.row(lookups), lookups))
+    first = nw.when(functools.reduce(operator.and_, kept)).then(nw.col(names[0]))
+    return lookups.joined(frame).with_columns(**{names[0]: first.otherwise(nw.lit(-1))})
 
 
-def _allowed(zeros: Zeros, codes: Sequence[Any], lookups: Lookups) -> Any:
-    """Whether a row is in an allowed cell; anything where a code is negative."""
-    table = zeros.allowed
-    classes = [_classes(table, axis) for axis in range(table.ndim)]
-    axis = int(np.argmax([len(firsts) for firsts, _ in classes]))
-    others = [other for other in range(table.ndim) if other != axis]
-    # One row for each combination of classes of the other attributes.
-    rows = table
-    for other in others:
-        rows = rows.take(classes[other][0], axis=other)
-    shape = [rows.shape[other] for other in others]
-    rows = np.moveaxis(rows, axis, -1).reshape(-1, table.shape[axis])
-    row: Any = nw.lit(0)
-    for other, size in zip(others, shape, strict=True):
-        row = row * size + _looked_up(codes[other], classes[other][1], lookups)
-    starts, stops = _intervals(rows)
-    if starts.shape[1] <= _MOST_INTERVALS:
-        inside = [
-            (codes[axis] >= _looked_up(row, starts[:, place], lookups))
-            & (codes[axis] < _looked_up(row, stops[:, place], lookups))
-            for place in range(starts.shape[1])
-        ]
-        return functools.reduce(operator.or_, inside)
-    firsts, class_of = classes[axis]
-    cells = rows.take(firsts, axis=1).astype(np.int64)
-    cell = row * len(firsts) + _looked_up(codes[axis], class_of, lookups)
-    return _looked_up(cell, cells.ravel(), lookups) == 1
+class _Search:
+    """Finds out whether a row is in an allowed cell; anything where a code is negative.
+
+    Parameters
+    ----------
+    zeros : Zeros
+    names : sequence of str
+        Columns of codes of its attributes.
+    """
+
+    def __init__(self, zeros: Zeros, names: Sequence[str]) -> None:
+        table = zeros.allowed
+        classes = [_classes(table, axis) for axis in range(table.ndim)]
+        # The attribute with the most classes is searched by intervals of its codes.
+        axis = int(np.argmax([len(firsts) for firsts, _ in classes]))
+        self._own, self._class_of = nw.col(names[axis]), classes[axis]
+        others = [other for other in range(table.ndim) if other != axis]
+        self.is_wide = len(others) > 1
+        self._others = [nw.col(names[other]) for other in others]
+        self._classes = [classes[other][1] for other in others]
+        if self.is_wide:
+            # One row for each combination of classes of the other attributes.
+            for other in others:
+                table = table.take(classes[other][0], axis=other)
+        self._sizes = [table.shape[other] for other in others]
+        self._rows = np.moveaxis(table, axis, -1).reshape(-1, table.shape[axis])
+
+    def row(self, lookups: Lookups) -> Any:
+        """Number of the combination of the other attributes."""
+        if not self.is_wide:
+            return self._others[0] if self._others else nw.lit(0)
+        row: Any = nw.lit(0)
+        for code, size, class_of in zip(self._others, self._sizes, self._classes, strict=True):
+            row = row * size + _looked_up(code, class_of, lookups)
+        return row
+
+    def allowed(self, row: Any, lookups: Lookups) -> Any:
+        """Whether the cell is allowed."""
+        starts, stops = _intervals(self._rows)
+        if starts.shape[1] <= _MOST_INTERVALS:
+            inside = [
+                (self._own >= _looked_up(row, starts[:, place], lookups))
+                & (self._own < _looked_up(row, stops[:, place], lookups))
+                for place in range(starts.shape[1])
+            ]
+            return functools.reduce(operator.or_, inside)
+        firsts, class_of = self._class_of
+        cells = self._rows.take(firsts, axis=1).astype(np.int64)
+        cell = row * len(firsts) + _looked_up(self._own, class_of, lookups)
+        return _looked_up(cell, cells.ravel(), lookups) == 1
 
 
 def _classes(table: BoolArray, axis: int) -> tuple[IntArray, IntArray]:
@@ -99,9 +132,9 @@ def _intervals(rows: BoolArray) -> tuple[IntArray, IntArray]:
 def _looked_up(key: Any, values: NDArray[np.integer], lookups: Lookups) -> Any:
     """The value for each key 0, 1, ...: by conditions if it seldom changes, else by a join."""
     starts = run_starts(values).tolist()
-    if len(starts) <= lookups.most_conditions:
+    if len(starts) <= _MOST_CONDITIONS.get(lookups.engine, lookups.most_conditions):
         return _piecewise(key, [(start, int(values[start])) for start in starts])
-    return lookups.add(key, list(enumerate(values.tolist())))
+    return lookups.add(key.cast(nw.Int64), list(enumerate(values.tolist())))
 
 
 def _piecewise(key: Any, pieces: Sequence[tuple[int, int]]) -> Any:

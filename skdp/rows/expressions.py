@@ -12,8 +12,11 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from ..domain.numeric import bin_positions
+from ..domain.bins import bin_positions
+from ..domain.clock import Clock
 from ..domain.values import is_exact_float
+from .lazy_dates import lazy_number, moment_columns
+from .quotients import floor, quotient
 
 __all__ = ["LazyColumn", "floor_positive", "part_of", "search_sorted"]
 
@@ -31,12 +34,6 @@ _MOST_CONDITIONS = {"polars": 8, "duckdb": 64, "pyspark": 64}
 
 # Engines that truncate a number when it is cast to an integer; DuckDB rounds it.
 _TRUNCATING = ("polars", "pyspark")
-
-
-def floor(value: Any) -> Any:
-    """Largest integer below, where int64 holds it; engines cast by rounding or by truncation."""
-    near = value.cast(nw.Int64)
-    return near - nw.when(near > value).then(nw.lit(1)).otherwise(nw.lit(0))
 
 
 def floor_positive(value: Any, engine: str) -> Any:
@@ -89,8 +86,26 @@ class LazyColumn:
             value = value.cast(nw.String)
         return value.cast(nw.Float64)
 
+    def instants(self, clock: Clock) -> LazyColumn:
+        """The column of the numbers of units of a clock, for a column with a type of dates."""
+        if self.kind == "null":
+            return self
+        assert self._lookups is not None
+        value = lazy_number(
+            self._lookups.moment(self.name, self.dtype), clock, self._lookups.prepare
+        )
+        return _Numbers(self.name, self.engine, value, self._lookups)
+
     def binned(
-        self, lower: float, upper: float, bins: int, *, integer: bool, missing: int
+        self,
+        lower: float,
+        upper: float,
+        bins: int,
+        *,
+        integer: bool,
+        missing: int,
+        edges: Sequence[float] | None = None,
+        special: Sequence[float] = (),
     ) -> nw.Expr:
         """Bin of each number, as :class:`skdp.Numeric` defines it, in float64 step by step.
 
@@ -102,11 +117,30 @@ class LazyColumn:
             Whether only the integer part of a number counts.
         missing : int
             Code where there is no number.
+        edges : sequence of float, default=None
+            Where bins are uneven, the edges between two of them.
+        special : sequence of float
+            Numbers whose codes come after those of the bins.
         """
         if self.kind == "null":
             return nw.lit(missing)
         value = self.number()
         gone = value.is_null() | value.is_nan()
+        if edges is None:
+            code = self._evenly_binned(value, gone, lower, upper, bins, integer=integer)
+        else:
+            # Edges of integers are integers, so the integer part has the same bin.
+            if self._lookups is not None and len(edges) > 1:
+                value = self._lookups.prepare(value)
+                gone = value.is_null() | value.is_nan()
+            code = _between(value, edges, 0)
+        for place, number in enumerate(special):
+            code = nw.when(value == nw.lit(number)).then(nw.lit(bins + place)).otherwise(code)
+        return nw.when(gone).then(nw.lit(missing)).otherwise(code)
+
+    def _evenly_binned(
+        self, value: Any, gone: Any, lower: float, upper: float, bins: int, *, integer: bool
+    ) -> Any:
         # Missing values get a number first, because some engines raise when they cast a NaN.
         x = nw.when(gone).then(nw.lit(lower)).otherwise(value)
         # Not with clip, which repeats the whole expression to test for null first.
@@ -117,8 +151,7 @@ class LazyColumn:
         one_each = integer and bins == upper - lower + 1
         divide = functools.partial(_divided, engine=self.engine)
         x = bin_positions(x, lower, upper, bins, one_each=one_each, divide=divide)
-        code = nw.min_horizontal(floor_positive(x, self.engine), nw.lit(bins - 1))
-        return nw.when(gone).then(nw.lit(missing)).otherwise(code)
+        return nw.min_horizontal(floor_positive(x, self.engine), nw.lit(bins - 1))
 
     def looked_up(self, codes: Mapping[Any, int], *, unknown: int, missing: int) -> nw.Expr:
         """Code of each value in a table of them.
@@ -181,6 +214,27 @@ class LazyColumn:
         return nw.when(gone).then(nw.lit(missing)).otherwise(found)
 
 
+class _Numbers(LazyColumn):
+    """Numbers that were computed from a column."""
+
+    def __init__(self, name: str, engine: str, value: nw.Expr, lookups: Lookups) -> None:
+        super().__init__(name, "numeric", "Int64", engine, lookups)
+        self._value = value
+
+    def number(self) -> nw.Expr:
+        return self._value.cast(nw.Float64)
+
+
+def _between(value: Any, edges: Sequence[float], below: int) -> Any:
+    """``below`` plus the number of edges up to each value: a tree of conditions."""
+    if not edges:
+        return nw.lit(below)
+    middle = len(edges) // 2
+    left = _between(value, edges[:middle], below)
+    right = _between(value, edges[middle + 1 :], below + middle + 1)
+    return nw.when(value < nw.lit(edges[middle])).then(left).otherwise(right)
+
+
 def search_sorted(value: Any, table: Sequence[tuple[Any, float]], unknown: float) -> Any:
     """Binary search of each value in a sorted table: a tree of conditions."""
     if not table:
@@ -195,7 +249,10 @@ def search_sorted(value: Any, table: Sequence[tuple[Any, float]], unknown: float
 
 
 class Lookups:
-    """Tables of values and their codes, to be joined with the rows of an engine.
+    """What is computed of the rows of an engine before their codes.
+
+    Tables of values and their codes, which are joined with the rows; moments of dates; and other
+    values that would otherwise be repeated in an expression.
 
     Parameters
     ----------
@@ -205,21 +262,40 @@ class Lookups:
     """
 
     def __init__(self, prefix: str, engine: str) -> None:
-        self._prefix = prefix
-        self._engine = engine
+        self.prefix = prefix
+        self.engine = engine
         self.most_conditions = _MOST_CONDITIONS[engine]
         self._tables: list[tuple[Any, Sequence[tuple[Any, int]]]] = []
+        self._values: list[Any] = []
+        self._moments: dict[str, str] = {}
+
+    def moment(self, name: str, dtype: str) -> tuple[nw.Expr, nw.Expr]:
+        """Whole seconds since 1970 of a column of dates, and the microseconds beyond them."""
+        self._moments[name] = dtype
+        place = list(self._moments).index(name)
+        return nw.col(f"{self.prefix}seconds{place}"), nw.col(f"{self.prefix}micros{place}")
+
+    def prepare(self, value: Any) -> nw.Expr:
+        """Compute a value once, for expressions that mention it often; returns its column."""
+        self._values.append(value)
+        return nw.col(f"{self.prefix}value{len(self._values) - 1}")
 
     def add(self, value: Any, items: Sequence[tuple[Any, int]]) -> nw.Expr:
         """Add a table; returns the column that will hold the code of each value, or null."""
         self._tables.append((value, items))
-        return nw.col(f"{self._prefix}found{len(self._tables) - 1}")
+        return nw.col(f"{self.prefix}found{len(self._tables) - 1}")
 
     def joined(self, frame: nw.LazyFrame) -> nw.LazyFrame:
-        """The rows with all tables joined. Values in a table differ: no row occurs twice."""
+        """The rows with all of it. Values in a table differ: no row occurs twice."""
+        for place, (name, dtype) in enumerate(self._moments.items()):
+            names = [f"{self.prefix}{part}{place}" for part in ("seconds", "micros")]
+            frame = moment_columns(frame, self.engine, name, dtype, names)
+        # One by one: a value may mention those before it.
+        for number, value in enumerate(self._values):
+            frame = frame.with_columns(**{f"{self.prefix}value{number}": value})
         for number, (value, items) in enumerate(self._tables):
-            key, found = f"{self._prefix}key{number}", f"{self._prefix}found{number}"
-            small = nw.from_native(_TABLES[self._engine](nw.to_native(frame), key, found, items))
+            key, found = f"{self.prefix}key{number}", f"{self.prefix}found{number}"
+            small = nw.from_native(_TABLES[self.engine](nw.to_native(frame), key, found, items))
             frame = frame.with_columns(**{key: value}).join(small, on=key, how="left")
         return frame
 
@@ -274,15 +350,4 @@ def part_of(column: Any, size: int, side: int) -> Any:
     size, side : int
         Number of codes and of parts.
     """
-    return _quotient((column + 1) * side - 1, size)
-
-
-def _quotient(value: Any, divisor: int) -> Any:
-    """Integer part of a quotient of integers that are not negative, below 2**45 and 2**22.
-
-    Adding a half keeps the quotient of floats 0.5 / divisor away from the integers. Within these
-    limits that is more than rounding can move it, even twice where an engine takes the reciprocal.
-    """
-    if isinstance(value, nw.Expr):
-        return floor((value.cast(nw.Float64) + 0.5) / float(divisor))
-    return value // divisor
+    return quotient((column + 1) * side - 1, size)

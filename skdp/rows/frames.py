@@ -39,6 +39,9 @@ class Frame:
         What :func:`build_frame` builds for ``like=`` this frame.
     """
 
+    # Column that identifies the person a row belongs to, where contributions are bounded.
+    unit: str | None = None
+
     def __init__(
         self,
         names: Sequence[str | None],
@@ -346,6 +349,11 @@ def as_frame(data: Any) -> Frame:
             "install 'skdp[duckdb]'`)."
         )
     array = as_array(data)
+    if array.dtype.names:
+        raise TypeError(
+            f"Structured arrays are not supported (fields {some(array.dtype.names)}). Make it a "
+            "frame with pandas.DataFrame(X)."
+        )
     if array.ndim != 2:
         numpy_kind(array.dtype, "the array")
         raise _not_two_dimensional(array.ndim)
