@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import warnings
 
-import numpy as np
-
-from ..domain import Categorical
 from ..exceptions import DomainError
 from ..kernels.pairviews import (
     MOST_CLASSES,
@@ -130,7 +127,7 @@ class PairViewSynthesizer(Synthesizer):
         return (domain.index(self.target),)
 
     def _parts(self, epsilon, domain):
-        zeros = _zeros(domain)
+        zeros = domain.structure.zeros
         if zeros and Rules.of(domain.shape, zeros) is None:
             raise DomainError(
                 "No record that satisfies all rules of the domain was found, in a search of "
@@ -154,24 +151,9 @@ class PairViewSynthesizer(Synthesizer):
         model = pair_views(
             table,
             loss.parts,
-            orders=[_cutting_order(attribute) for attribute in domain.attributes],
+            orders=[attribute.order() for attribute in domain.attributes],
             label=None if self.target is None else domain.index(self.target),
-            zeros=_zeros(domain),
+            zeros=domain.structure.zeros,
             random_state=source,
         )
         return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
-
-
-def _zeros(domain):
-    """Combinations of codes that records can have, by the rules of a domain."""
-    return getattr(getattr(domain, "structure", None), "zeros", ())
-
-
-def _cutting_order(attribute):
-    """Codes in an order in which neighbours are similar, or None for unordered categories."""
-    if isinstance(attribute, Categorical):
-        if attribute.taxonomy is None and not attribute.ordered:
-            return None
-        _, codes = attribute.hierarchy()
-        return np.concatenate([codes, np.arange(attribute.n_values, attribute.size)])
-    return np.arange(attribute.size)
