@@ -233,11 +233,10 @@ def take_features(X: Any, domain: Domain, features: Sequence[str], label: str | 
 
 def _refuse_zeros(domain: Domain, of: Any) -> None:
     """Refuse rules that forbid values: a release that ignores them would break them."""
-    rules = getattr(domain, "structure", None)
-    if rules is None or not rules.zeros:
+    if not domain.structure.zeros:
         return
     name = "This estimator" if of is None else type(of).__name__
-    ruled = sorted({axis for zeros in rules.zeros for axis in zeros.axes})
+    ruled = sorted({axis for zeros in domain.structure.zeros for axis in zeros.axes})
     columns = ", ".join(repr(domain.names[axis]) for axis in ruled[:5])
     more = f" and {len(ruled) - 5} more columns" if len(ruled) > 5 else ""
     raise DomainError(
