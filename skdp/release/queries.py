@@ -24,7 +24,7 @@ from ..domain import Domain
 from .query_text import QueryText
 from .regions import Region, axis_of, everything, region_of_range, region_of_values
 
-__all__ = ["first_moment", "parse"]
+__all__ = ["first_moment", "parse", "regions_of"]
 
 Query = Mapping[str, Any] | str | None
 
@@ -78,7 +78,7 @@ def parse(query: Query, domain: Domain) -> dict[int, np.ndarray]:
     >>> parse("10 <= pay < 50 and sex == 'F'", domain)
     {0: array([0.5, 1. , 0.5, 0. ]), 1: array([1., 0.])}
     """
-    regions = _regions(query, domain)
+    regions = regions_of(query, domain)
     return {axis: region.weights() for axis, region in sorted(regions.items())}
 
 
@@ -108,7 +108,7 @@ def first_moment(
     ValueError
         As in `parse`, or if ``column`` has no numbers.
     """
-    regions = _regions(query, domain)
+    regions = regions_of(query, domain)
     axis = axis_of(column, domain)
     region = regions.setdefault(axis, everything(column, domain.attributes[axis]))
     regions[axis] = region = region.without_missing()
@@ -139,7 +139,8 @@ def _from_dict(query: Mapping[str, Any], domain: Domain) -> dict[int, Region]:
     return regions
 
 
-def _regions(query: Query, domain: Domain) -> dict[int, Region]:
+def regions_of(query: Query, domain: Domain) -> dict[int, Region]:
+    """The region of each attribute that a query constrains, by its position."""
     if query is None:
         return {}
     if isinstance(query, str):

@@ -152,6 +152,8 @@ class _Categories:
 
 
 Region = _Continuous | _Integer | _Categories
+# The kinds of regions of numbers, for those who draw from them.
+RealNumbers, WholeNumbers = _Continuous, _Integer
 
 
 def axis_of(column: Any, domain: Domain) -> int:
