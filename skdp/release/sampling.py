@@ -17,7 +17,7 @@ from ..domain.values import some
 from .conditions import Bounds, Condition
 from .model import Model
 
-__all__ = ["draw_codes", "draw_frame", "fill_frame"]
+__all__ = ["draw_codes", "draw_frame", "fill_columns", "fill_frame"]
 
 
 def draw_codes(
@@ -83,28 +83,46 @@ def fill_frame(
     model: Model,
     domain: Domain,
     frame: Any,
-    columns: Sequence[str] | None,
+    columns: Sequence[str] | str | None,
     generator: np.random.Generator,
 ) -> pd.DataFrame:
     """A frame with its missing values drawn; see `Synopsis.impute`."""
     known = Known.read(frame, domain, "frame")
+    filled = _fill(model, known, columns, generator)
+    values = {name: filled[name] if name in filled else known.values(name) for name in known.names}
+    return pd.DataFrame(values, index=known.index)
+
+
+def fill_columns(
+    model: Model,
+    domain: Domain,
+    frame: Any,
+    columns: Sequence[str] | str | None,
+    generator: np.random.Generator,
+) -> tuple[dict[str, pd.Series], list[str]]:
+    """The columns of a frame in which values were missing, filled; and the names of all."""
+    known = Known.read(frame, domain, "frame")
+    return _fill(model, known, columns, generator), known.names
+
+
+def _fill(
+    model: Model, known: Known, columns: Sequence[str] | str | None, generator: np.random.Generator
+) -> dict[str, pd.Series]:
     names = known.names if columns is None else _listed_columns(columns, known.names)
+    domain, codes, weights = known.domain, known.codes, {}
     gaps = {name: known.missing(name) for name in names}
-    codes, weights = known.codes, {}
     for name, gap in gaps.items():
         axis, attribute = domain.index(name), domain[name]
         codes[gap, axis] = -1
         if attribute.nullable:
+            # What is filled in is a value.
             weights[axis] = np.append(np.ones(attribute.n_values), 0.0)
-    codes = model.sample_given(codes, generator, weights)
-    drawn = decode(domain, codes, generator, known.bounds())
-    result = {}
-    for name in known.names:
-        values = known.values(name)
-        if name in gaps and gaps[name].any():
-            values = _filled(values, gaps[name], drawn[name])
-        result[name] = values
-    return pd.DataFrame(result, index=known.index)
+    drawn = decode(domain, model.sample_given(codes, generator, weights), generator, known.bounds())
+    return {
+        name: _filled(known.values(name), gap, drawn[name])
+        for name, gap in gaps.items()
+        if gap.any()
+    }
 
 
 def _listed_columns(columns: Any, names: Sequence[str]) -> list[str]:

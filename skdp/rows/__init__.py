@@ -9,6 +9,7 @@ Everything here is private; nothing here is ever an attribute of an estimator.
 ``frames``       `Frame`: a table in memory, of any library
 ``columns``      one column of NumPy, pandas, Polars or PyArrow
 ``tables``       makes and cuts tables of the user's library
+``completing``   tables completed by drawn columns
 ``lazy``         `LazyRows`: a table in an engine
 ``expressions``  codes as expressions of an engine
 ``coded``        rows of codes that stay in an engine
@@ -26,6 +27,7 @@ from ..domain.values import is_missing
 from .coded import CodedRows, LabelledSums
 from .coding import MOST_AT_ONCE, Contributions, code_rows, count_rows
 from .columns import Column, object_array
+from .completing import complete_table
 from .counts import Counts, CountTable, ProjectedCounts
 from .expressions import floor_positive, part_of, search_sorted
 from .frames import Frame, as_array, as_column, as_frame, as_labels
@@ -50,6 +52,7 @@ __all__ = [
     "build_frame",
     "code_rows",
     "column_names",
+    "complete_table",
     "count_rows",
     "floor_positive",
     "is_missing",

@@ -13,7 +13,8 @@ from .._random import sampling_generator
 from .._validation import as_sample_size
 from ..exceptions import PrivacyLeakWarning
 from ..quality import compare
-from ..rows import build_frame, count_rows
+from ..release.sampling import fill_columns
+from ..rows import as_frame, build_frame, complete_table, count_rows
 
 __all__ = ["Synthesizer"]
 
@@ -90,24 +91,69 @@ class Synthesizer(PrivateEstimator):
         check_is_fitted(self)
         return self.synopsis_.aggregate(by, column, query)
 
-    def sample(self, n_samples=None, random_state=None):
-        """Draw synthetic rows from the synopsis.
+    def sample(self, n_samples=None, random_state=None, *, where=None, given=None):
+        """Draw synthetic rows from the synopsis; all of a kind, or to complete given columns.
 
         Parameters
         ----------
         n_samples : int, default=None
-            Number of rows. None draws max(0, round(noisy total)) rows, and raises ValueError if
-            that makes more than 500 million values (rows times columns).
+            Number of rows. None draws max(0, round(noisy total)) rows (of those that satisfy
+            ``where``), and raises ValueError if that makes more than 500 million values (rows
+            times columns). With ``given`` there is one row for each of its rows.
         random_state : int, numpy.random.Generator or None, default=None
             Seed of the draw. It is safe to set: drawing is post-processing of the release.
+        where : dict, str or None, default=None
+            A condition that every row satisfies, such as ``"age >= 65 and sex == 'F'"``; see
+            :meth:`skdp.Synopsis.sample`.
+        given : table, default=None
+            Some of the columns: one row is drawn for each of its rows, given its values, which are
+            returned as they are; see :meth:`skdp.Synopsis.sample`. The result holds what ``given``
+            holds: if that are private records, so is the result.
 
         Returns
         -------
-        frame : table of the library that ``fit`` was given
+        frame : table of the library that ``fit`` was given, or that of ``given``
             All columns of the domain, in its order and with its types.
+
+        Raises
+        ------
+        ValueError
+            If no value satisfies ``where``, or ``given`` has columns that are not declared.
         """
         check_is_fitted(self)
-        return build_frame(self._sample_columns(n_samples, random_state), like=self._library)
+        if given is not None:
+            drawn = self.synopsis_.sample(n_samples, random_state, where=where, given=given)
+            own = as_frame(given)
+            fresh = {name: drawn[name] for name in drawn.columns if name not in own.named}
+            same = own.library == self._library
+            return complete_table(
+                given, fresh, list(drawn.columns), self._library if same else None
+            )
+        return build_frame(self._sample_columns(n_samples, random_state, where), like=self._library)
+
+    def impute(self, X, *, columns=None, random_state=None):
+        """Fill missing values with draws from the synopsis, given the values that are there.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            Some or all columns of the domain. It need not be what was fitted. The result holds its
+            rows: if they are private records, so is the result.
+        columns : str or sequence of str, default=None
+            Columns to fill; None: all.
+        random_state : int, numpy.random.Generator or None, default=None
+            Seed of the draw.
+
+        Returns
+        -------
+        frame : table of the library of ``X``
+            The columns of ``X``; see :meth:`skdp.Synopsis.impute`.
+        """
+        check_is_fitted(self)
+        filled, names = fill_columns(
+            self.synopsis_.model, self.domain_, X, columns, sampling_generator(random_state)
+        )
+        return complete_table(X, filled, names)
 
     def make_training_set(self, n_samples=None, random_state=None):
         """Draw synthetic rows for training.
@@ -240,8 +286,10 @@ class Synthesizer(PrivateEstimator):
         self.synopsis_ = _PublicRows(domain, self.target)
         return self
 
-    def _sample_columns(self, n_samples, random_state):
+    def _sample_columns(self, n_samples, random_state, where=None):
         rng = sampling_generator(random_state)
+        if where is not None:
+            return dict(self.synopsis_.sample(n_samples, rng, where=where).items())
         codes = self.synopsis_.sample_codes(n_samples, rng)
         return dict(self.domain_.decode(codes, rng).items())
 
