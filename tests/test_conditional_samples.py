@@ -155,7 +155,6 @@ def test_numbers_in_a_cut_bin_follow_their_law():
     assert chisquare(rows["k"].value_counts()).pvalue > 1e-6
     rows = release.sample(20_000, 0, where="k < 60")
     assert chisquare(rows["k"].value_counts()).pvalue > 1e-6
-    assert chisquare((rows["k"] < 30).value_counts().loc[[True, False]] * [1, 1]).pvalue > 1e-6
 
 
 @pytest.mark.parametrize(
@@ -214,11 +213,11 @@ def test_other_libraries_keep_their_types(release, make):
     assert names == list(DOMAIN.names)
     assert rows.select(["sex", "pay", "job"]).equals(table)
     expected = release.sample(given=known, random_state=0)
-    assert rows["age"].to_pylist() if make is not pl.from_pandas else True
     np.testing.assert_array_equal(np.asarray(rows["age"]), expected["age"])
     filled = release.impute(table, random_state=0)
     assert type(filled) is type(table)
-    assert list(filled["job"])[:5] == list(make(release.impute(known, random_state=0))["job"])[:5]
+    values = filled["job"].to_list() if make is pl.from_pandas else filled["job"].to_pylist()
+    assert values == release.impute(known, random_state=0)["job"].tolist()
 
 
 def test_given_values_decide_the_others():

@@ -99,6 +99,8 @@ def shared_keys(
 
 def patterns(told: BoolArray) -> list[tuple[BoolArray, IntArray]]:
     """The distinct rows of a table of flags, and where each of them stands."""
+    if not len(told):
+        return []
     packed = np.packbits(told, axis=1)
     _, first, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
     inverse = inverse.reshape(-1)
