@@ -40,6 +40,7 @@ class GivenRows:
         self.rows = rows
         self.row_weights = row_weights
         self.weights = weights
+        self._sorted: dict[int, tuple[IntArray, IntArray]] = {}
 
     def draw(self, known: CodeArray, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
         """Positions of records that agree with each row of known codes, drawn by weight.
@@ -111,11 +112,30 @@ class GivenRows:
 
     def _candidates(self, known: CodeArray, axes: IntArray) -> IntArray:
         """Records that agree in each attribute by itself with some row, the few that remain."""
+        wanted = {int(axis): np.unique(known[:, axis]) for axis in axes}
+        for axis in wanted:
+            if axis not in self._sorted:
+                order = np.argsort(self.rows[:, axis], kind="stable")
+                self._sorted[axis] = order, running_sums(np.bincount(self.rows[:, axis]))
+        runs = {axis: self._runs(axis, codes) for axis, codes in wanted.items()}
         live = np.arange(len(self.rows))
-        for axis in axes:
-            present = np.zeros(int(max(self.rows[:, axis].max(), known[:, axis].max())) + 1, bool)
-            present[known[:, axis]] = True
-            live = live[present[self.rows[live, axis]]]
+        # The rarest first, from its sorted records: what remains is small at once.
+        for axis in sorted(runs, key=lambda each: (runs[each][1] - runs[each][0]).sum()):
+            if len(live) == len(self.rows):
+                order = self._sorted[axis][0]
+                parts = [order[a:b] for a, b in zip(*runs[axis], strict=True)]
+                live = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))
+            else:
+                codes = wanted[axis]
+                present = np.zeros(int(max(codes[-1], self.rows[live, axis].max())) + 1, bool)
+                present[codes] = True
+                live = live[present[self.rows[live, axis]]]
             if len(live) < ENOUGH:
                 break
         return live
+
+    def _runs(self, axis: int, codes: IntArray) -> tuple[IntArray, IntArray]:
+        """Where the records of some codes begin and end among those sorted by an attribute."""
+        reach = self._sorted[axis][1]
+        last = len(reach) - 1
+        return reach[np.minimum(codes, last)], reach[np.minimum(codes + 1, last)]
