@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .._types import BoolArray, CodeArray
+from .._types import CodeArray, FloatArray
 from .._validation import as_sample_size
-from ..domain import Categorical, Domain, Numeric
-from ..domain.reading import read
+from ..domain import Domain
 from ..domain.values import some
-from .conditions import Bounds, Condition
+from .conditions import Condition, within_bounds
+from .known import Known
+from .lawful import Lawful
 from .model import Model
 
 __all__ = ["draw_codes", "draw_frame", "fill_columns", "fill_frame"]
+
+# How often rows are drawn again whose values cannot satisfy condition and structure at once.
+_ROUNDS = 50
 
 
 def draw_codes(
@@ -39,9 +42,15 @@ def draw_codes(
     if not condition.weights:
         number = as_sample_size(n_samples, model.total, len(domain))
         return model.sample_codes(number, generator), condition
+    lawful = Lawful(domain, condition.weights, condition.query)
     total = float(model.answer([condition.weights])[0]) if n_samples is None else 0.0
     number = as_sample_size(n_samples, total, len(domain))
-    return model.sample_codes(number, generator, condition.weights), condition
+
+    def draw(known: CodeArray) -> CodeArray:
+        return model.sample_codes(len(known), generator, lawful.weights)
+
+    unknown = np.full((number, len(domain)), -1, dtype=np.int32)
+    return lawful.draw(draw, unknown, generator), condition
 
 
 def draw_frame(
@@ -53,9 +62,78 @@ def draw_frame(
     given: Any = None,
 ) -> pd.DataFrame:
     """Synthetic rows; see `Synopsis.sample`."""
-    if given is None:
-        codes, condition = draw_codes(model, domain, n_samples, generator, where)
-        return decode(domain, codes, generator, condition.bounds(codes, generator))
+    if given is not None:
+        return _complete(model, domain, n_samples, generator, where, given)
+    codes, condition = draw_codes(model, domain, n_samples, generator, where)
+    if not condition.weights:
+        return domain.decode(codes, generator)
+
+    def draw(rows: int) -> CodeArray:
+        return draw_codes(model, domain, rows, generator, where)[0]
+
+    return _decode(domain, codes, generator, condition, draw)
+
+
+def _decode(
+    domain: Domain,
+    codes: CodeArray,
+    generator: np.random.Generator,
+    condition: Condition,
+    draw: Callable[[int], CodeArray],
+) -> pd.DataFrame:
+    """Values of codes that satisfy a condition.
+
+    Codes alone do not tell whether values can satisfy a rule of `at_most` and the condition at
+    once: rows whose values cannot are drawn again.
+    """
+    bounds = condition.bounds(codes, generator)
+    frame = domain.decode(codes, generator, bounds=bounds)
+    compared = [name for name in bounds if name in _compared(domain)]
+    for _ in range(_ROUNDS if compared else 0):
+        wrong = np.zeros(len(frame), dtype=bool)
+        for name in compared:
+            numbers = domain.line(name, frame[name])
+            wrong |= ~within_bounds(numbers, bounds[name])
+        rows = np.flatnonzero(wrong)
+        if not len(rows):
+            return frame
+        fresh = draw(len(rows))
+        own = condition.bounds(fresh, generator)
+        again = domain.decode(fresh, generator, bounds=own)
+        for name, (low, high) in own.items():
+            bounds[name][0][rows], bounds[name][1][rows] = low, high
+        frame = _replaced(frame, rows, again)
+    if compared:
+        raise ValueError(
+            f"No row was found that satisfies where={condition.query!r} and the rules of at_most "
+            f"on {some(compared)}: they seem to contradict each other."
+        )
+    return frame
+
+
+def _compared(domain: Domain) -> set[str]:
+    """Columns that rules of `at_most` compare."""
+    above = domain.structure.bounds_of()
+    return {*above, *(bound for bounds in above.values() for bound in bounds)}
+
+
+def _replaced(frame: pd.DataFrame, rows: Any, fresh: pd.DataFrame) -> pd.DataFrame:
+    """A frame with other values in some rows, of the same types."""
+    kept = np.setdiff1d(np.arange(len(frame)), rows)
+    both = pd.concat([frame.iloc[kept], fresh])
+    back = np.argsort(np.concatenate([kept, rows]))
+    return both.iloc[back].reset_index(drop=True)
+
+
+def _complete(
+    model: Model,
+    domain: Domain,
+    n_samples: Any,
+    generator: np.random.Generator,
+    where: Any,
+    given: Any,
+) -> pd.DataFrame:
+    """One row for each row of ``given``."""
     known = Known.read(given, domain, "given")
     if n_samples is not None and as_sample_size(n_samples, 0.0, 1) != known.n_rows:
         raise ValueError(
@@ -63,20 +141,40 @@ def draw_frame(
             "each of them. Leave n_samples out; for several draws repeat the rows of given."
         )
     condition = Condition(where, domain)
-    both = [domain.names[axis] for axis in condition.weights if domain.names[axis] in known.names]
+    base = domain.structure.base_of
+    decided = {base(name) for name in known.names}
+    both = [name for name in condition.columns if base(name) in decided]
     if both:
         raise ValueError(
             f"where has a condition on {some(both)}, which given holds: its values are kept as "
             "they are. Select the rows of given instead, or leave the condition out."
         )
-    codes = model.sample_given(known.codes, generator, condition.weights)
-    drawn = decode(
-        domain, codes, generator, {**known.bounds(), **condition.bounds(codes, generator)}
-    )
+    codes = _given_codes(model, known, condition.weights, condition.query, generator)
+    bounds = known.bounds() | condition.bounds(codes, generator)
+    drawn = domain.decode(codes, generator, bounds=bounds)
     drawn.index = known.index
     for name in known.names:
         drawn[name] = known.values(name)
     return drawn
+
+
+def _given_codes(
+    model: Model,
+    known: Known,
+    weights: Mapping[int, FloatArray],
+    query: Any,
+    generator: np.random.Generator,
+) -> CodeArray:
+    """Codes of rows given their known values."""
+    codes = known.codes.copy()
+    for rows, told in known.groups():
+        lawful = Lawful(known.domain, {**weights, **told}, query)
+
+        def draw(some_rows: CodeArray, lawful: Lawful = lawful) -> CodeArray:
+            return model.sample_given(some_rows, generator, lawful.weights)
+
+        codes[rows] = lawful.draw(draw, codes[rows], generator)
+    return codes
 
 
 def fill_frame(
@@ -108,16 +206,22 @@ def fill_columns(
 def _fill(
     model: Model, known: Known, columns: Sequence[str] | str | None, generator: np.random.Generator
 ) -> dict[str, pd.Series]:
-    names = known.names if columns is None else _listed_columns(columns, known.names)
-    domain, codes, weights = known.domain, known.codes, {}
+    domain = known.domain
+    names = [name for name in known.names if domain.find(name) is not None]
+    names = names if columns is None else _listed_columns(columns, known.names)
     gaps = {name: known.missing(name) for name in names}
+    weights: dict[int, FloatArray] = {}
     for name, gap in gaps.items():
-        axis, attribute = domain.index(name), domain[name]
-        codes[gap, axis] = -1
-        if attribute.nullable:
+        if name in known.derived:
+            known.derived[name][gap] = -1
+        if name not in domain.names:
+            continue
+        known.codes[gap, domain.index(name)] = -1
+        if domain[name].nullable:
             # What is filled in is a value.
-            weights[axis] = np.append(np.ones(attribute.n_values), 0.0)
-    drawn = decode(domain, model.sample_given(codes, generator, weights), generator, known.bounds())
+            weights[domain.index(name)] = np.append(np.ones(domain[name].n_values), 0.0)
+    codes = _given_codes(model, known, weights, None, generator)
+    drawn = domain.decode(codes, generator, bounds=known.bounds())
     return {
         name: _filled(known.values(name), gap, drawn[name])
         for name, gap in gaps.items()
@@ -133,103 +237,9 @@ def _listed_columns(columns: Any, names: Sequence[str]) -> list[str]:
     return listed
 
 
-@dataclass
-class Known:
-    """Columns that are given, and their codes.
-
-    Attributes
-    ----------
-    frame : Rows
-        The columns given, with the names of the domain.
-    domain : Domain
-    codes : ndarray of int32, shape (n_rows, n_attributes)
-        -1 where a value is unknown: in columns that are not given, and for values without a code.
-    native : DataFrame or None
-        What the user gave, if that is a frame of pandas.
-    """
-
-    frame: Any
-    domain: Domain
-    codes: CodeArray
-    native: pd.DataFrame | None
-
-    @classmethod
-    def read(cls, data: Any, domain: Domain, what: str) -> Known:
-        """Columns of any container.
-
-        Raises
-        ------
-        DomainError, TypeError, ValueError
-            If the container cannot be read, a column is not declared, or its type cannot hold the
-            declared values.
-        """
-        frame = read(data)
-        if frame.n_unnamed:
-            if frame.n_unnamed != len(domain) or frame.named:
-                raise ValueError(
-                    f"{what} has {frame.n_unnamed} columns without names, which are taken by "
-                    f"position and so must be all {len(domain)} columns of the domain. Give a "
-                    "frame whose columns are named."
-                )
-            frame = frame.with_names(domain.names)
-        extra = [name for name in frame.names if name not in domain]
-        if extra:
-            raise ValueError(
-                f"{what} has columns that the domain does not declare: {some(extra)}. Select the "
-                "declared columns first."
-            )
-        part = domain.select(frame.names)
-        frame = part.check_schema(frame)
-        codes = np.full((frame.n_rows, len(domain)), -1, dtype=np.int32, order="F")
-        codes[:, [domain.index(name) for name in frame.names]] = part.encode_columns(frame)
-        return cls(frame, domain, codes, data if isinstance(data, pd.DataFrame) else None)
-
-    @property
-    def names(self) -> list[str]:
-        """Columns given, in their order."""
-        return list(self.frame.names)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows given."""
-        return len(self.codes)
-
-    @property
-    def index(self) -> pd.Index:
-        """Row labels of a frame of pandas, else positions."""
-        return pd.RangeIndex(self.n_rows) if self.native is None else self.native.index
-
-    def values(self, name: str) -> pd.Series:
-        """A column as it was given."""
-        if self.native is not None and name in self.native.columns:
-            return self.native[name]
-        return pd.Series(self.frame.column(name).objects(), index=self.index)
-
-    def missing(self, name: str) -> BoolArray:
-        """Where a column has no value; an undeclared category is a value."""
-        codes = self.codes[:, self.domain.index(name)]
-        attribute = self.domain[name]
-        absent: BoolArray = (codes == attribute.n_values) | (codes < 0)
-        if isinstance(attribute, Categorical):
-            absent &= self.frame.column(name).factorize()[0] < 0
-        return absent
-
-    def bounds(self) -> dict[str, Bounds]:
-        """The numbers given, so that those drawn beside them agree with them."""
-        found: dict[str, Bounds] = {}
-        for name in self.names:
-            attribute = self.domain[name]
-            if isinstance(attribute, Numeric):
-                numbers = np.clip(
-                    self.frame.column(name).numbers(), attribute.lower, attribute.upper
-                )
-                found[name] = (numbers, numbers)
-        return found
-
-
-def _filled(values: pd.Series, gap: BoolArray, drawn: pd.Series) -> pd.Series:
+def _filled(values: pd.Series, gap: Any, drawn: pd.Series) -> pd.Series:
     """A column with drawn values in its gaps; of its own type if that can hold them."""
-    fresh = pd.Series(drawn.to_numpy()[gap] if drawn.dtype != object else drawn[gap].to_numpy())
+    fresh = drawn[gap]
     filled = values.copy()
     if isinstance(values.dtype, pd.CategoricalDtype):
         absent = [each for each in fresh.unique() if each not in values.cat.categories]
@@ -240,25 +250,3 @@ def _filled(values: pd.Series, gap: BoolArray, drawn: pd.Series) -> pd.Series:
         filled = values.astype(object)
         filled[gap] = fresh.astype(object).to_numpy()
     return filled
-
-
-def decode(
-    domain: Domain, codes: CodeArray, generator: np.random.Generator, bounds: Mapping[str, Bounds]
-) -> pd.DataFrame:
-    """Values of codes, within bounds on some columns."""
-    frame = domain.decode(codes, random_state=generator)
-    for name, (low, high) in bounds.items():
-        attribute = domain[name]
-        assert isinstance(attribute, Numeric)
-        code = codes[:, domain.index(name)].astype(np.int64)
-        there = np.flatnonzero(code < attribute.n_values)
-        low, high = (np.broadcast_to(end, code.shape)[there] for end in (low, high))
-        first, stop = (attribute.edges[code[there] + side] for side in (0, 1))
-        first, stop = np.fmax(first, low), np.fmin(stop - attribute.integer, high)
-        u = generator.random(len(there))
-        if attribute.integer:
-            drawn = (first + np.floor(u * (stop - first + 1))).astype(np.int64)
-        else:
-            drawn = np.clip(first + u * (stop - first), first, stop)
-        frame.loc[frame.index[there], name] = drawn
-    return frame
