@@ -11,6 +11,8 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``domain``       `Domain`: columns and their order
 ``attribute``    what both kinds of columns share: codes, labels, levels
 ``numeric``      `Numeric`: a range, cut into bins
+``dates``        `Date` and `Datetime`: ranges of days and of times
+``clock``        whole units since 1970, and moments as users write them
 ``bins``         where a range is cut: evenly, at edges, on a scale
 ``scales``       linear, log and square root
 ``grids``        the possible values of integers, steps and decimals
@@ -27,6 +29,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``conditions``   a dict or a text as conditions on columns
 ``query_text``   conditions written as text
 ``regions``      the part of one attribute that a condition covers
+``filling``      a column with drawn values in its gaps
 ``values``       numbers, categories and flags as they are declared
 ``data``         domains as JSON holds them
 ``inference``    columns read from data: not private
@@ -37,6 +40,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 
 from .attribute import Attribute, Level
 from .categorical import Categorical
+from .dates import Date, Datetime
 from .domain import Domain
 from .identifiers import Identifier, Text
 from .numeric import Numeric
@@ -58,6 +62,8 @@ from .taxonomy import Taxonomy
 __all__ = [
     "Attribute",
     "Categorical",
+    "Date",
+    "Datetime",
     "Domain",
     "DomainReport",
     "Identifier",

@@ -6,6 +6,8 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``synopsis``      `Synopsis`: queries, synthetic rows, files
 ``answers``       an answer with its error bar; many answers at once
 ``sampling``      synthetic rows: all, those under a condition, those given some columns
+``known``         columns that a user gives, and what they say of others
+``lawful``        rows that satisfy a condition and the structure of the domain
 ``conditions``    what drawn rows must satisfy, and the numbers allowed inside a bin
 ``model``         what a synopsis asks of a model
 ``boxes``         a partition of the domain
@@ -46,7 +48,7 @@ from .mixture import MixtureModel
 from .model import Model
 from .queries import first_moment, parse
 from .synopsis import Synopsis
-from .tree_density import PairTable, TreeDensity
+from .tree_density import PairTable, TreeDensity, inverse, inverse_rows
 from .tree_model import TreeModel
 
 __all__ = [
@@ -71,5 +73,7 @@ __all__ = [
     "first_moment",
     "group_sums",
     "intervals_from_keywords",
+    "inverse",
+    "inverse_rows",
     "parse",
 ]

@@ -130,7 +130,7 @@ class Known:
             if name in self.domain.names and isinstance(self.domain[name], Numeric):
                 attribute = self.domain[name]
                 assert isinstance(attribute, Numeric)
-                numbers = _numbers(attribute, self.frame.column(name))
+                numbers = attribute._numbers(self.frame.column(name))
                 numbers = np.clip(numbers, attribute.lower, attribute.upper)
                 numbers = np.floor(numbers) if attribute.integer else numbers
                 found[name] = (numbers, numbers)
@@ -162,9 +162,3 @@ class Known:
             if both.any():
                 weights[axis] = both
         return weights
-
-
-def _numbers(attribute: Numeric, column: Any) -> FloatArray:
-    """Values of a column on the number line of its attribute."""
-    numbers: FloatArray = column.numbers()
-    return numbers

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._types import CodeArray, FloatArray
+from .._types import BoolArray, CodeArray, FloatArray
 from .._validation import as_sample_size
-from ..domain import Domain
+from ..domain import Domain, Numeric
+from ..domain.filling import fill_series
+from ..domain.reading import read
 from ..domain.values import some
 from .conditions import Condition, within_bounds
 from .known import Known
@@ -92,7 +94,9 @@ def _decode(
     for _ in range(_ROUNDS if compared else 0):
         wrong = np.zeros(len(frame), dtype=bool)
         for name in compared:
-            numbers = domain.line(name, frame[name])
+            attribute = domain[name]
+            assert isinstance(attribute, Numeric)
+            numbers = attribute._numbers(read(frame[[name]]).column(name))
             wrong |= ~within_bounds(numbers, bounds[name])
         rows = np.flatnonzero(wrong)
         if not len(rows):
@@ -186,9 +190,10 @@ def fill_frame(
 ) -> pd.DataFrame:
     """A frame with its missing values drawn; see `Synopsis.impute`."""
     known = Known.read(frame, domain, "frame")
-    filled = _fill(model, known, columns, generator)
-    values = {name: filled[name] if name in filled else known.values(name) for name in known.names}
-    return pd.DataFrame(values, index=known.index)
+    drawn, gaps = _fill(model, known, columns, generator)
+    values = {name: known.values(name) for name in known.names}
+    filled = {name: fill_series(values[name], drawn[name], gap) for name, gap in gaps.items()}
+    return pd.DataFrame(values | filled, index=known.index)
 
 
 def fill_columns(
@@ -197,19 +202,19 @@ def fill_columns(
     frame: Any,
     columns: Sequence[str] | str | None,
     generator: np.random.Generator,
-) -> tuple[dict[str, pd.Series], list[str]]:
-    """The columns of a frame in which values were missing, filled; and the names of all."""
-    known = Known.read(frame, domain, "frame")
-    return _fill(model, known, columns, generator), known.names
+) -> tuple[dict[str, pd.Series], dict[str, BoolArray]]:
+    """Values for the columns of a frame in which some are missing, and where they are."""
+    return _fill(model, Known.read(frame, domain, "frame"), columns, generator)
 
 
 def _fill(
     model: Model, known: Known, columns: Sequence[str] | str | None, generator: np.random.Generator
-) -> dict[str, pd.Series]:
+) -> tuple[dict[str, pd.Series], dict[str, BoolArray]]:
     domain = known.domain
     names = [name for name in known.names if domain.find(name) is not None]
-    names = names if columns is None else _listed_columns(columns, known.names)
+    names = names if columns is None else _listed_columns(columns, names)
     gaps = {name: known.missing(name) for name in names}
+    gaps = {name: gap for name, gap in gaps.items() if gap.any()}
     weights: dict[int, FloatArray] = {}
     for name, gap in gaps.items():
         if name in known.derived:
@@ -222,11 +227,7 @@ def _fill(
             weights[domain.index(name)] = np.append(np.ones(domain[name].n_values), 0.0)
     codes = _given_codes(model, known, weights, None, generator)
     drawn = domain.decode(codes, generator, bounds=known.bounds())
-    return {
-        name: _filled(known.values(name), gap, drawn[name])
-        for name, gap in gaps.items()
-        if gap.any()
-    }
+    return {name: drawn[name] for name in gaps}, gaps
 
 
 def _listed_columns(columns: Any, names: Sequence[str]) -> list[str]:
@@ -235,18 +236,3 @@ def _listed_columns(columns: Any, names: Sequence[str]) -> list[str]:
     if unknown:
         raise ValueError(f"columns names {some(unknown)}, but frame has {some(list(names))}.")
     return listed
-
-
-def _filled(values: pd.Series, gap: Any, drawn: pd.Series) -> pd.Series:
-    """A column with drawn values in its gaps; of its own type if that can hold them."""
-    fresh = drawn[gap]
-    filled = values.copy()
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        absent = [each for each in fresh.unique() if each not in values.cat.categories]
-        filled = filled.cat.add_categories(absent)
-    try:
-        filled[gap] = fresh.to_numpy()
-    except (TypeError, ValueError):
-        filled = values.astype(object)
-        filled[gap] = fresh.astype(object).to_numpy()
-    return filled
