@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import warnings
+from datetime import date, datetime
 
 import numpy as np
 import pandas as pd
@@ -16,13 +17,21 @@ from scipy.stats import chisquare, kstest
 
 from skdp import (
     Categorical,
+    Date,
+    Datetime,
     Domain,
     DomainError,
     HDPViewSynthesizer,
+    Identifier,
     Numeric,
     PairViewSynthesizer,
     PrivTreeSynthesizer,
     Synopsis,
+    at_most,
+    derived,
+    forbid,
+    only_if,
+    within,
 )
 from skdp.release import Boxes, BoxModel
 
@@ -34,6 +43,9 @@ DOMAIN = Domain(
         "sex": Categorical(["F", "M"]),
         "job": Categorical(["a", "b", "c"], nullable=True),
         "size": Categorical(["S", "M", "L"], ordered=True),
+        "money": Numeric(0, 5000, bins=12, scale="log", special=[0, -1], decimals=2),
+        "day": Date("2020-01-01", "2020-12-31", bins=10, nullable=True),
+        "time": Datetime("2020-01-01", "2020-01-31", unit="minute", bins=30),
     }
 )
 
@@ -42,6 +54,7 @@ def people(n=3000, seed=0):
     rng = np.random.default_rng(seed)
     codes = np.stack([rng.integers(0, size, n) for size in DOMAIN.shape], axis=1)
     codes[:, 4] = np.minimum(codes[:, 4], codes[:, 2])
+    codes[:, 6] = np.minimum(codes[:, 6], 13 - codes[:, 2])
     return DOMAIN.decode(codes, rng)
 
 
@@ -72,6 +85,14 @@ NUMBERS = {
     "age": st.one_of(st.integers(15, 92), st.floats(17, 90).map(lambda x: round(x, 2))),
     "pay": st.one_of(st.floats(-1, 1001), st.sampled_from([0, 50, 100.0, 333.3, 1000])),
     "kids": st.integers(-1, 10),
+    "money": st.one_of(
+        st.sampled_from([0, -1, 0.01, 19.99, 5000]),
+        st.integers(0, 500_000).map(lambda cents: cents / 100),
+    ),
+    "day": st.dates(date(2019, 12, 25), date(2021, 1, 5)).map(str),
+    "time": st.datetimes(datetime(2020, 1, 1), datetime(2020, 2, 1)).map(
+        lambda moment: str(moment.replace(second=0, microsecond=0))
+    ),
 }
 TEXTS = {"sex": ["F", "M"], "job": ["a", "b", "c"], "size": ["S", "M", "L"]}
 
@@ -80,19 +101,21 @@ TEXTS = {"sex": ["F", "M"], "job": ["a", "b", "c"], "size": ["S", "M", "L"]}
 def comparisons(draw):
     """A comparison as text, and the function that tells which rows of a frame satisfy it."""
     column = draw(st.sampled_from(DOMAIN.names))
-    whole = column in ("age", "kids")
+    single = column in ("age", "kids", "money", "day", "time")
     if column in TEXTS:
         values = st.sampled_from(TEXTS[column])
         signs = ["==", "!=", "in", "not in", *(["<", ">="] if column == "size" else [])]
     else:
         values = NUMBERS[column]
-        signs = ["<", "<=", ">", ">=", *(["==", "!=", "in", "not in"] if whole else [])]
+        signs = ["<", "<=", ">", ">=", *(["==", "!=", "in", "not in"] if single else [])]
     sign = draw(st.sampled_from(signs))
-    if whole and sign not in ("<", "<=", ">", ">="):
+    if column in ("age", "kids") and sign not in ("<", "<=", ">", ">="):
         values = values.filter(lambda value: value == int(value)).map(int)
+    read = pd.Timestamp if column in ("day", "time") else lambda value: value
     if sign in ("in", "not in"):
         listed = draw(st.lists(values, min_size=1, max_size=4))
-        return f"{column} {sign} {listed!r}", lambda f: f[column].isin(listed) == (sign == "in")
+        known = [read(value) for value in listed]
+        return f"{column} {sign} {listed!r}", lambda f: f[column].isin(known) == (sign == "in")
     value = draw(values)
 
     def holds(frame):
@@ -100,7 +123,7 @@ def comparisons(draw):
         order = {"S": 0, "M": 1, "L": 2}
         if column == "size" and sign in ("<", ">="):
             return COMPARISONS[sign](series.map(order), order[value])
-        found = COMPARISONS[sign](series.astype(object), value)
+        found = COMPARISONS[sign](series.astype(object), read(value))
         # Missing values differ from every value, and are in no order.
         return found.where(series.notna(), sign == "!=").astype(bool)
 
@@ -261,3 +284,122 @@ def test_gaps_of_other_types_are_filled():
     filled = view.impute(array)
     assert filled.dtype == float and filled[0, 1] == 0.5 and filled[1, 0] == 3.0
     assert not np.isnan(filled).any()
+
+
+RULED = Domain(
+    {
+        "id": Identifier("P{}"),
+        "amount": Numeric(0, 5000, bins=12, scale="log", special=[0], decimals=2),
+        "balance": Numeric(0, 5000, bins=12, scale="log", special=[0], decimals=2),
+        "city": Categorical(["a1", "a2", "b1", "b2"]),
+        "state": Categorical(["A", "B"]),
+        "age": Numeric(0, 89, integer=True, bins=30),
+        "old": Categorical(["young", "old"]),
+        "type": Categorical(["single", "joint"]),
+        "joint": Numeric(0, 1000, bins=10, nullable=True),
+        "married": Categorical(["y", "n"]),
+    },
+    structure=[
+        at_most("balance", "amount"),
+        within("city", "state", {"a1": "A", "a2": "A", "b1": "B", "b2": "B"}),
+        derived("old", from_="age", map={(0, 60): "young", (60, 90): "old"}),
+        only_if("joint", "type == 'joint'"),
+        forbid("age < 15 and married == 'y'"),
+    ],
+)
+
+
+def lawful_rows(n):
+    rng = np.random.default_rng(0)
+    codes = np.stack([rng.integers(0, size, 9 * n) for size in RULED.shape], axis=1)
+    return RULED.decode(codes[~RULED.structure.breaks(codes)][:n], rng)
+
+
+def violations(frame):
+    return (
+        (frame["balance"] > frame["amount"])
+        | (frame["state"] != frame["city"].str[0].str.upper())
+        | ((frame["age"] >= 60) != (frame["old"] == "old"))
+        | ((frame["type"] == "single") & frame["joint"].notna())
+        | ((frame["age"] < 15) & (frame["married"] == "y"))
+    ).sum()
+
+
+@pytest.fixture(scope="module", params=[None, "type"])
+def ruled(request):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        synthesizer = PairViewSynthesizer(
+            3, domain=RULED, target=request.param, error_share=0, random_state=0
+        )
+        return synthesizer.fit(lawful_rows(2000))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "balance >= 900 and amount <= 950",
+        "balance == 0 and amount > 0.5",
+        "balance in [900.01, 900.02] and amount in [900.01, 900.03, 4000]",
+        "state == 'A' and age < 12",
+        "old == 'old' and city in ['b1', 'b2'] and married == 'y' and age != 70",
+        "type == 'joint' and joint == None and amount < 20",
+    ],
+)
+def test_conditions_and_rules_hold_together(ruled, query):
+    rows = ruled.sample(300, 0, where=query)
+    assert violations(rows) == 0
+    for part in query.split(" and "):
+        if "None" not in part:
+            assert len(rows.query(part)) == 300, part
+    assert rows["joint"].isna().all() or "None" not in query
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "balance >= 4000 and amount <= 20",
+        "balance >= 901 and amount <= 900",
+        "married == 'y' and age < 10",
+        "joint > 10 and type == 'single'",
+        "old == 'old' and age < 60",
+        "state == 'A' and city == 'b1'",
+    ],
+)
+def test_conditions_against_the_rules_are_refused(ruled, query):
+    with pytest.raises(ValueError, match="No row"):
+        ruled.sample(30, 0, where=query)
+
+
+def test_derived_columns_say_what_they_follow_from(ruled):
+    known = lawful_rows(200)[["old", "amount", "id"]]
+    known.loc[0, "amount"] = 1e9
+    rows = ruled.sample(given=known, where="state == 'B'", random_state=0)
+    assert list(rows.columns) == list(RULED.columns)
+    pd.testing.assert_frame_equal(rows[known.columns], known)
+    assert violations(rows) == 0 and (rows["state"] == "B").all()
+    with pytest.raises(ValueError, match="where has a condition on 'age', which given holds"):
+        ruled.sample(given=known, where="age > 60")
+
+
+def test_filled_rows_keep_the_rules(ruled):
+    frame = lawful_rows(400)
+    rng = np.random.default_rng(3)
+    for name in ("balance", "city", "state", "age", "old", "married"):
+        frame.loc[rng.random(400) < 0.15, name] = None
+    filled = ruled.impute(frame, random_state=0)
+    assert filled.drop(columns="joint").notna().all().all()
+    # A single applicant has no joint income; every other gap is filled.
+    assert (filled["joint"].isna() == (filled["type"] == "single")).all()
+    assert violations(filled) == 0
+    there = frame.notna()
+    pd.testing.assert_frame_equal(
+        filled.where(there).astype(object), frame.where(there).astype(object)
+    )
+
+
+def test_given_rows_that_break_a_rule_count_as_unknown(ruled):
+    known = pd.DataFrame({"type": ["single", "joint"], "joint": [500.0, 500.0]})
+    rows = ruled.sample(given=known, random_state=0)
+    pd.testing.assert_frame_equal(rows[["type", "joint"]], known)
+    assert violations(rows) == 1

@@ -32,7 +32,8 @@ class Known:
         Of measured columns. -1 where a value is unknown: in columns that are not given, for values
         without a code, and in all columns of a row that breaks the structure.
     derived : dict of str to ndarray
-        Codes of the derived columns that are given without the column that they follow from.
+        Codes of the derived columns that are given; they count where the column that they follow
+        from is unknown.
     native : DataFrame or None
         What the user gave, if that is a frame of pandas.
     """
@@ -90,7 +91,7 @@ class Known:
         for column, name in enumerate(told):
             if name in domain.names:
                 codes[:, domain.index(name)] = found[:, column]
-            elif structure.base_of(name) not in told:
+            else:
                 derived[name] = found[:, column].astype(np.int64)
         if structure.zeros:
             codes[structure.breaks(codes)] = -1
@@ -142,6 +143,8 @@ class Known:
         if not self.derived:
             return [(rows, {})]
         table = np.stack(list(self.derived.values()), axis=1)
+        base = [self.domain.index(self.domain.structure.base_of(name)) for name in self.derived]
+        table = np.where(self.codes[:, base] >= 0, -1, table)
         distinct, at = np.unique(table, axis=0, return_inverse=True)
         order = np.argsort(at.reshape(-1), kind="stable")
         ends = np.cumsum(np.bincount(at.reshape(-1), minlength=len(distinct)))[:-1]

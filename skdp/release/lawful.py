@@ -10,7 +10,7 @@ import numpy as np
 from .._types import BoolArray, CodeArray, FloatArray
 from ..domain import Domain
 
-__all__ = ["Lawful"]
+__all__ = ["Lawful", "must_be_missing"]
 
 # How often rows are drawn again that break the structure, before a search takes their place.
 _ROUNDS = 30
@@ -156,3 +156,25 @@ class Lawful:
             if possible is not None:
                 return row
         return None
+
+
+def must_be_missing(domain: Domain, codes: CodeArray, axis: int) -> BoolArray:
+    """Rows in which a rule leaves a nullable column no value, given the known values of others.
+
+    Parameters
+    ----------
+    domain : Domain
+    codes : ndarray of int32, shape (n_rows, n_attributes)
+        -1 where they are unknown.
+    axis : int
+    """
+    forced = np.zeros(len(codes), dtype=bool)
+    for zeros in domain.structure.zeros:
+        if axis not in zeros.axes:
+            continue
+        others = [other for other in zeros.axes if other != axis]
+        rows = np.flatnonzero((codes[:, others] >= 0).all(axis=1))
+        table = np.moveaxis(zeros.allowed, zeros.axes.index(axis), -1)
+        allowed = table[tuple(codes[rows, other] for other in others)]
+        forced[rows] |= ~np.broadcast_to(allowed, (len(rows), table.shape[-1]))[:, :-1].any(axis=1)
+    return forced

@@ -16,7 +16,7 @@ from ..domain.reading import read
 from ..domain.values import some
 from .conditions import Condition, within_bounds
 from .known import Known
-from .lawful import Lawful
+from .lawful import Lawful, must_be_missing
 from .model import Model
 
 __all__ = ["draw_codes", "draw_frame", "fill_columns", "fill_frame"]
@@ -214,17 +214,22 @@ def _fill(
     names = [name for name in known.names if domain.find(name) is not None]
     names = names if columns is None else _listed_columns(columns, names)
     gaps = {name: known.missing(name) for name in names}
-    gaps = {name: gap for name, gap in gaps.items() if gap.any()}
-    weights: dict[int, FloatArray] = {}
     for name, gap in gaps.items():
         if name in known.derived:
             known.derived[name][gap] = -1
-        if name not in domain.names:
+        if name in domain.names:
+            known.codes[gap, domain.index(name)] = -1
+    weights: dict[int, FloatArray] = {}
+    for name in gaps:
+        if name not in domain.names or not domain[name].nullable:
             continue
-        known.codes[gap, domain.index(name)] = -1
-        if domain[name].nullable:
-            # What is filled in is a value.
-            weights[domain.index(name)] = np.append(np.ones(domain[name].n_values), 0.0)
+        # What is filled in is a value, but where the structure says that there is none.
+        axis, n_values = domain.index(name), domain[name].n_values
+        weights[axis] = np.append(np.ones(n_values), 0.0)
+        empty = gaps[name] & must_be_missing(domain, known.codes, axis)
+        known.codes[empty, axis] = n_values
+        gaps[name] = gaps[name] & ~empty
+    gaps = {name: gap for name, gap in gaps.items() if gap.any()}
     codes = _given_codes(model, known, weights, None, generator)
     drawn = domain.decode(codes, generator, bounds=known.bounds())
     return {name: drawn[name] for name in gaps}, gaps
