@@ -12,7 +12,8 @@ from .._random import sampling_generator
 from .._validation import as_sample_size
 from ..exceptions import PrivacyLeakWarning
 from ..quality import compare
-from ..rows import Layout, count_rows, labels_like
+from ..release.sampling import fill_columns
+from ..rows import Layout, as_frame, complete_table, count_rows, fill_table, labels_like
 
 __all__ = ["Synthesizer"]
 
@@ -102,26 +103,69 @@ class Synthesizer(PrivateEstimator):
         check_is_fitted(self)
         return self.synopsis_.aggregate(by, column, query)
 
-    def sample(self, n_samples=None, random_state=None):
-        """Draw synthetic rows from the synopsis.
+    def sample(self, n_samples=None, random_state=None, *, where=None, given=None):
+        """Draw synthetic rows from the synopsis; all of a kind, or to complete given columns.
 
         Parameters
         ----------
         n_samples : int, default=None
-            Number of rows. None draws max(0, round(noisy total)) rows, and raises ValueError if
-            that makes more than 500 million values (rows times columns).
+            Number of rows. None draws max(0, round(noisy total)) rows (of those that satisfy
+            ``where``), and raises ValueError if that makes more than 500 million values (rows
+            times columns). With ``given`` there is one row for each of its rows.
         random_state : int, numpy.random.Generator or None, default=None
             Seed of the draw. It is safe to set: drawing is post-processing of the release.
+        where : dict, str or None, default=None
+            A condition that every row satisfies, such as ``"age >= 65 and sex == 'F'"``; see
+            :meth:`skdp.Synopsis.sample`.
+        given : table, default=None
+            Some of the columns: one row is drawn for each of its rows, given its values, which are
+            returned as they are; see :meth:`skdp.Synopsis.sample`. The result holds what ``given``
+            holds: if that are private records, so is the result.
 
         Returns
         -------
-        frame : table of the library that ``fit`` was given
+        frame : table of the library that ``fit`` was given, or that of ``given``
             All columns of the domain, in the order and with the types that ``fit`` was given, as
             far as these types can hold the values of the domain. See the user guide,
-            "What comes out".
+            "What comes out". The columns of ``given`` stay as they are.
+
+        Raises
+        ------
+        ValueError
+            If no value satisfies ``where``, or ``given`` has columns that are not declared.
         """
         check_is_fitted(self)
-        return self._build_table(self._sample_columns(n_samples, random_state))
+        if given is None:
+            return self._build_table(self._sample_columns(n_samples, random_state, where))
+        drawn = self.synopsis_.sample(n_samples, random_state, where=where, given=given)
+        fresh = {name: drawn[name] for name in drawn.columns if name not in as_frame(given).named}
+        return complete_table(
+            given, fresh, self._drawn_names(), like=getattr(self, "_layout", None)
+        )
+
+    def impute(self, X, *, columns=None, random_state=None):
+        """Fill missing values with draws from the synopsis, given the values that are there.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            Some or all columns of the domain. It need not be what was fitted. The result holds its
+            rows: if they are private records, so is the result.
+        columns : str or sequence of str, default=None
+            Columns to fill; None: all.
+        random_state : int, numpy.random.Generator or None, default=None
+            Seed of the draw.
+
+        Returns
+        -------
+        frame : table of the library of ``X``
+            The columns of ``X``; see :meth:`skdp.Synopsis.impute`.
+        """
+        check_is_fitted(self)
+        drawn, gaps = fill_columns(
+            self.synopsis_.model, self.domain_, X, columns, sampling_generator(random_state)
+        )
+        return fill_table(X, drawn, gaps, self.domain_)
 
     def make_training_set(self, n_samples=None, random_state=None):
         """Draw synthetic rows for training.
@@ -262,8 +306,10 @@ class Synthesizer(PrivateEstimator):
         self.synopsis_ = _PublicRows(domain, self.target)
         return self
 
-    def _sample_columns(self, n_samples, random_state):
+    def _sample_columns(self, n_samples, random_state, where=None):
         rng = sampling_generator(random_state)
+        if where is not None:
+            return dict(self.synopsis_.sample(n_samples, rng, where=where).items())
         codes = self.synopsis_.sample_codes(n_samples, rng)
         return dict(self.domain_.decode(codes, rng).items())
 
