@@ -324,7 +324,7 @@ class Points:
         moment = total * grid.numerator + number * grid.offset
         return number / size, moment / (grid.denominator * size)
 
-    def _by_bin(self, firsts: IntArray, places: IntArray) -> tuple[NDArray[Any], FloatArray]:
+    def _by_bin(self, firsts: IntArray, places: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
         """Weight of some points by bin, and weight times place."""
         n = len(firsts) - 1
         bins = np.searchsorted(firsts, places, side="right") - 1
@@ -352,7 +352,8 @@ class Points:
         slope = (self.scale.density(high) - self.scale.density(low)) * self.grid.step()
         rest = self.grid.place(self.scale.mean(low, high)) * mass - mass / 2 - slope / 12
         total += np.where(start < stop, rest, 0.0)
-        return self._mass(first, stop), total
+        weight: NDArray[Any] = self._mass(first, stop)
+        return weight, total
 
 
 def _within(
