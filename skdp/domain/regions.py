@@ -7,14 +7,15 @@ import math
 import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from ..domain import Categorical, Domain, Numeric
-from ..domain.contents import Points, Spread
-from ..domain.grids import Grid
-from ..domain.values import digits
+from .categorical import Categorical
+from .contents import Points, Spread
+from .grids import Grid
+from .numeric import Numeric
+from .values import digits
 
 
 @dataclass(frozen=True)
@@ -146,11 +147,29 @@ class _Categories:
 Region = _Continuous | _OnGrid | _Categories
 
 
-def axis_of(column: Any, domain: Domain) -> int:
-    """Position of a column, with a hint where it is misspelt."""
-    if column in domain:
-        return domain.index(column)
-    names = domain.names
+class Schema(Protocol):
+    """Columns that conditions may name."""
+
+    def why_not(self, column: str) -> str | None:
+        """Why a declared column cannot be asked for; None if it is not declared."""
+
+    def find(self, column: str) -> Numeric | Categorical | None:
+        """The attribute of a column that can be asked for."""
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Columns that can be asked for."""
+
+
+def attribute_of(column: Any, schema: Schema) -> Numeric | Categorical:
+    """Attribute of a column, with a hint where it is misspelt."""
+    attribute = schema.find(column) if isinstance(column, str) else None
+    if attribute is not None:
+        return attribute
+    reason = schema.why_not(column) if isinstance(column, str) else None
+    if reason is not None:
+        raise ValueError(reason)
+    names = schema.known
     close = difflib.get_close_matches(str(column), names, n=1)
     shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
     hint = f" Did you mean {close[0]!r}?" if close else ""
