@@ -244,7 +244,10 @@ class Points:
         width = stop - first
         if len(self.special):
             width = np.maximum(width - self._n_special(first, stop), 1)
-        k = first + rng.integers(0, width)
+        return self._passing(first + rng.integers(0, width), first)
+
+    def _passing(self, k: IntArray, first: IntArray) -> IntArray:
+        """Places counted without those that have a cell of their own."""
         for special in self.special.tolist():
             k = np.where((first <= special) & (special <= k), k + 1, k)
         return k
@@ -279,14 +282,17 @@ class Points:
     def values_at(self, codes: IntArray, shares: FloatArray) -> FloatArray:
         """Points of bins up to which the shares of the bin lie."""
         first, stop = self.first(codes), self.first(codes + 1)
+        free = self._weight(first, stop)
         if self.even:
-            place = first + shares * (stop - first)
-        else:
-            start = self._forward(first)
-            place = self.grid.place(self.scale.inverse(start + shares * self._mass(first, stop)))
-        k = np.clip(np.ceil(place) - 1, first, stop - 1).astype(np.int64)
+            k = np.clip(np.ceil(first + shares * free) - 1, first, first + free - 1)
+            return self.grid.value(self._passing(k.astype(np.int64), first))
+        on_scale = self._forward(first) + shares * free
         for special in self.special.tolist():
-            k = np.where((k == special) & (k + 1 < stop), k + 1, k)
+            passed = (first <= special) & (self._forward(np.int64(special)) < on_scale)
+            on_scale = on_scale + passed * self._mass(np.int64(special), np.int64(special + 1))
+        # A share that rounding puts above a point means the point.
+        place = self.grid.place(self.scale.inverse(on_scale)) - 1e-9
+        k = np.clip(np.ceil(place) - 1, first, stop - 1).astype(np.int64)
         return self.grid.value(self._inner(first, k + 1)[1])
 
     def _weight(self, first: IntArray, stop: IntArray) -> NDArray[Any]:
