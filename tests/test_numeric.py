@@ -360,7 +360,7 @@ def test_releases_answer_about_special_values(estimator):
     drawn = release.sample(4000, random_state=0)
     assert (drawn["balance"] == 0).mean() == pytest.approx(0.7, abs=0.05)
     assert (drawn["income"] == drawn["income"].round(2)).all()
-    groups = release.group_by("balance")
+    groups = release.aggregate(by="balance")
     assert len(groups) == MONEY["balance"].size and groups["balance"].iloc[-1] == 0
 
 

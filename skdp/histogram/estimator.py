@@ -460,8 +460,8 @@ class RangeTreeHistogram(PrivateEstimator):
         -------
         DataFrame
             ``lower`` and ``upper`` end of the bin (numeric attributes; upper is exclusive, the
-            last one inclusive; both are the value where it is special) or the column itself (categories), ``count``, ``std_error``. The
-            missing cell, if any, is the last row.
+            last one inclusive; both are the value where it is special) or the column itself
+            (categories), ``count``, ``std_error``. The missing cell, if any, is the last row.
         """
         check_is_fitted(self)
         attribute = only_attribute(self.domain_)
