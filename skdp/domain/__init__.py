@@ -11,6 +11,8 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``domain``       `Domain`: columns and their order
 ``attribute``    what both kinds of columns share: codes, labels, levels
 ``numeric``      `Numeric`: a range, cut into bins
+``dates``        `Date` and `Datetime`: ranges of days and of times
+``clock``        whole units since 1970, and moments as users write them
 ``bins``         where a range is cut: evenly, at edges, on a scale
 ``scales``       linear, log and square root
 ``grids``        the possible values of integers, steps and decimals
@@ -31,12 +33,18 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``data``         domains as JSON holds them
 ``inference``    columns read from data: not private
 ``report``       what a domain would do to the records of a frame
+``declaring``    methods of `Domain` for schemas, YAML and notebooks
+``schemas``      domains from schemas in other formats, and skeletons of domains
+``shown``        a domain as a table that a person can read
+``difference``   what differs between two domains
+``yaml_text``    domains as YAML
 ``reading``      how a domain gets at rows, without importing `skdp.rows`
 ===============  ===================================================================================
 """
 
 from .attribute import Attribute, Level
 from .categorical import Categorical
+from .dates import Date, Datetime
 from .domain import Domain
 from .identifiers import Identifier, Text
 from .numeric import Numeric
@@ -58,6 +66,8 @@ from .taxonomy import Taxonomy
 __all__ = [
     "Attribute",
     "Categorical",
+    "Date",
+    "Datetime",
     "Domain",
     "DomainReport",
     "Identifier",

@@ -15,14 +15,14 @@ from .._arrays import running_sums
 from .._base import PrivateEstimator, match_rows, warn_of_emptiness
 from .._random import sampling_generator
 from .._validation import as_level, as_sample_size, check_choice
-from ..domain import Categorical, Numeric
+from ..domain import Categorical, Date, Datetime, Numeric
 from ..exceptions import DomainError
 from ..hierarchy import Blue
 from ..release import QueryResult, parse
-from ..rows import build_frame, count_rows
+from ..rows import Layout, count_rows
 from .design import Plan, budget_parts, cover_variances, level_table, sum_variance
 from .distribution import share_below, values_below
-from .inputs import as_list, as_table, declared_attribute, only_attribute, position_of
+from .inputs import as_list, as_numbers, as_table, declared_attribute, only_attribute, position_of
 
 __all__ = ["RangeTreeHistogram"]
 
@@ -194,7 +194,7 @@ class RangeTreeHistogram(PrivateEstimator):
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
         rows, domain = match_rows(
-            as_table(X), None, self._declared(), None, lazy=True, unit=self._unit()
+            as_table(X), None, self._declared(), None, lazy=True, unit=self._unit(), of=self
         )
         design = self._plan().design_of(only_attribute(domain))
         parts = budget_parts(design, self._record_epsilon())
@@ -212,7 +212,7 @@ class RangeTreeHistogram(PrivateEstimator):
         estimates = self._estimate(blue, noisy.values)
 
         self._remember_columns(as_table(X), rows)
-        self._library = rows.library
+        self._layout = Layout.of(as_table(X), rows, domain)
         self.domain_ = domain
         self.tree_ = design.tree
         self.codes_ = design.codes
@@ -396,7 +396,8 @@ class RangeTreeHistogram(PrivateEstimator):
 
         Returns
         -------
-        float (int for an integer attribute, a category for ordered ones), or ndarray
+        float (int for an integer attribute, a Timestamp for dates, a category for ordered ones), \
+        or array
             From the non-negative estimates, records spread evenly inside bins, missing values
             left out. Without any positive count, all values count as equally frequent.
 
@@ -421,6 +422,8 @@ class RangeTreeHistogram(PrivateEstimator):
             values = values_below(attribute, counts, np.atleast_1d(shares))
             if attribute.integer:
                 values = values.astype(np.int64)
+            if not attribute.summable:
+                values = attribute.shown(values).array
         return values.reshape(shares.shape) if shares.ndim else values[0]
 
     def cdf(self, x: Any) -> Any:
@@ -429,7 +432,8 @@ class RangeTreeHistogram(PrivateEstimator):
         Parameters
         ----------
         x : value or array-like
-            Numbers; categories for an ordered categorical attribute.
+            Numbers; dates or ISO text for dates; categories for an ordered categorical
+            attribute.
 
         Returns
         -------
@@ -450,7 +454,7 @@ class RangeTreeHistogram(PrivateEstimator):
             codes = [attribute.index_of(value) + 1 for value in given.ravel().tolist()]
             share = (running_sums(counts) / counts.sum())[codes].reshape(given.shape)
         else:
-            share = share_below(attribute, counts, np.asarray(x, dtype=np.float64))
+            share = share_below(attribute, counts, as_numbers(attribute, x))
         return share if np.ndim(x) else float(share)
 
     def to_frame(self) -> pd.DataFrame:
@@ -470,12 +474,13 @@ class RangeTreeHistogram(PrivateEstimator):
         if isinstance(attribute, Numeric):
             edges = attribute.edges
             special = np.array(attribute.special, dtype=edges.dtype)
+            low: Any
+            high: Any
             low, high = (np.append(ends, special) for ends in (edges[:-1], edges[1:]))
             if attribute.nullable:
-                low, high = (
-                    np.append(low.astype(float), np.nan),
-                    np.append(high.astype(float), np.nan),
-                )
+                low, high = (np.append(ends.astype(float), np.nan) for ends in (low, high))
+            if isinstance(attribute, Date | Datetime):
+                low, high = attribute.shown(low), attribute.shown(high)
             columns = {"lower": low, "upper": high}
         else:
             columns = {self.domain_.names[0]: list(attribute.categories) + missing}
@@ -498,7 +503,8 @@ class RangeTreeHistogram(PrivateEstimator):
         Returns
         -------
         frame of shape (n_samples, 1)
-            Of the library that ``fit`` was given.
+            Of the library and the type that ``fit`` was given, as far as this type can hold the
+            values of the domain.
         """
         check_is_fitted(self)
         n_rows = as_sample_size(n_samples, float(self.node_counts_[0]), 1)
@@ -509,7 +515,7 @@ class RangeTreeHistogram(PrivateEstimator):
         positions = generator.choice(len(weights), size=n_rows, p=weights / weights.sum())
         codes = self.codes_[positions].astype(np.int32)[:, None]
         drawn = self.domain_.decode(codes, generator)
-        return build_frame({str(name): drawn[name] for name in drawn}, like=self._library)
+        return self._build_table({str(name): drawn[name] for name in drawn})
 
     def plot(self, *, ax: Any = None, level: float = 0.95) -> Any:
         """Draw the histogram with a band of pointwise confidence intervals.
@@ -547,7 +553,10 @@ class RangeTreeHistogram(PrivateEstimator):
         where = np.append(at[at < n], n)
         borders = attribute.edges[where].astype(float) if numeric else where - 0.5
         labels = None if numeric else attribute.labels()[:n]
-        axis = PlotAxis(self.domain_.names[0], borders, labels, attribute.nullable)
+        zone = None
+        if numeric and isinstance(attribute, Date | Datetime):
+            borders, zone = attribute.days(borders), attribute.axis_zone
+        axis = PlotAxis(self.domain_.names[0], borders, labels, attribute.nullable, zone)
         ax = plot_view(counts, [axis], ax=ax)
         low = counts - half
         if self.non_negative:

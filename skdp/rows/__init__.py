@@ -8,9 +8,16 @@ Everything here is private; nothing here is ever an attribute of an estimator.
 ===============  ===================================================================================
 ``frames``       `Frame`: a table in memory, of any library
 ``columns``      one column of NumPy, pandas, Polars or PyArrow
+``instants``     dates and times of a column in memory
 ``tables``       makes and cuts tables of the user's library
+``layout``       `Layout`: what a table looks like, so that drawn rows look the same
+``types``        types of columns in words that the libraries share
+``holding``      which type can hold the values of a domain
+``casts``        drawn values as columns of a type
 ``lazy``         `LazyRows`: a table in an engine
 ``expressions``  codes as expressions of an engine
+``lazy_dates``   dates and times of a column in an engine
+``quotients``    integer quotients that engines and NumPy compute alike
 ``coded``        rows of codes that stay in an engine
 ``bounds``       a few rows of each person, chosen by an engine
 ``coding``       codes each record, keeps a few rows of each person, counts
@@ -29,6 +36,7 @@ from .columns import Column, object_array
 from .counts import Counts, CountTable, ProjectedCounts
 from .expressions import floor_positive, part_of, search_sorted
 from .frames import Frame, as_array, as_column, as_frame, as_labels
+from .layout import Layout, labels_like
 from .lazy import LazyRows, read_rows
 from .tables import build_frame, column_names, row_taker, select_columns, take_rows
 
@@ -41,6 +49,7 @@ __all__ = [
     "Counts",
     "Frame",
     "LabelledSums",
+    "Layout",
     "LazyRows",
     "ProjectedCounts",
     "as_array",
@@ -53,6 +62,7 @@ __all__ = [
     "count_rows",
     "floor_positive",
     "is_missing",
+    "labels_like",
     "object_array",
     "part_of",
     "read_rows",
