@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import importlib.util
 import json
 import re
 from datetime import date, datetime
@@ -19,11 +20,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdp import Categorical, Date, Datetime, Domain, DomainError, Identifier, Numeric
+from skdp import (
+    Categorical,
+    Date,
+    Datetime,
+    Domain,
+    DomainError,
+    Identifier,
+    Numeric,
+    PrivacyLeakWarning,
+    at_most,
+    derived,
+    forbid,
+)
 from skdp.domain.schemas.book_cells import as_span, as_values
 from skdp.domain.schemas.book_table import HEADERS
 from skdp.domain.schemas.words import meaning
 
+BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 NIST = Path(__file__).resolve().parents[2] / "shared" / "data" / "nist"
 
 
@@ -905,6 +919,70 @@ def test_differences_are_readable():
     assert "inferred: False -> True" in repr(old.diff(marked))
     with pytest.raises(DomainError, match="diff compares with a Domain"):
         old.diff({})
+
+
+def test_report_names_what_changes_with_shares():
+    domain = Domain(
+        {
+            "a": Numeric(0, 9, integer=True),
+            "b": Numeric(0, 9, integer=True),
+            "c": Categorical(["x", "y"], nullable=True),
+        },
+        structure=[at_most("a", "b")],
+    )
+    frame = pd.DataFrame({"a": [1, 5, 3, 20], "b": [2, 3, 4, 30], "c": ["x", None, "z", "y"]})
+    with pytest.warns(PrivacyLeakWarning):
+        report = domain.check(frame)
+    text = repr(report)
+    assert "records skipped: 2 of 4 (50%)" in text
+    assert "all represented as they are: 0 of 3" in text
+    assert "rules that hold in all records: 0 of 1" in text
+    assert re.search(r"at_most\('a', 'b'\) +1 \(25%\)", text)
+    assert re.search(r"^a +1 \(25%\)", text, re.M) and "missing, kept" in text
+    assert report.shares.loc["a", "above"] == 0.25 and not report.clean
+    page = report._repr_html_()
+    assert "<td" in page and "1 (25%)" in page and "at_most(&#x27;a&#x27;" in page
+    with pytest.warns(PrivacyLeakWarning):
+        clean = domain.check(frame[:1])
+    assert clean.clean and "all represented as they are: 3 of 3" in repr(clean)
+    with pytest.warns(PrivacyLeakWarning):
+        assert "records skipped: 0 of 0 (0%)" in repr(domain.check(frame[:0]))
+
+
+def test_structure_is_shown_and_compared():
+    columns = {
+        "a": Numeric(0, 9, integer=True),
+        "b": Numeric(0, 9, integer=True),
+        "g": Categorical(["u", "v"]),
+        "s": Categorical(["u1", "v1"]),
+        "id": Identifier(),
+    }
+    rules = [at_most("a", "b"), derived("g", from_="s", map={"u1": "u", "v1": "v"}),
+             forbid("a > 3 and s == 'u1'")]  # fmt: skip
+    domain = Domain(columns, structure=rules)
+    table = domain.describe()
+    assert list(table.index) == list(columns)
+    assert table.loc["a", "structure"].startswith("at_most('a', 'b'); forbid(")
+    assert table.loc["s", "structure"].startswith("forbid(") and table.loc["b", "structure"] == ""
+    assert table["cells"].tolist() == [10, 10, 0, 2, 0]
+    assert "structure</th>" in domain._repr_html_()
+    assert "- rule at_most('a', 'b')" in repr(domain.diff(Domain(columns, structure=rules[1:])))
+    pytest.importorskip("yaml")
+    assert Domain.from_yaml(domain.to_yaml()) == domain
+
+
+def test_loans_are_declared_in_one_line_from_their_code_book():
+    spec = importlib.util.spec_from_file_location("loans", BENCHMARKS / "loans.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    domain = Domain.from_schema(BENCHMARKS / "loans_codebook.csv")
+    frame = module.loans(2_000)
+    assert domain.columns == tuple(frame.columns) and len(domain) == 49
+    assert domain["late_fees"] == Numeric(0, 900, scale="log", special=[0], decimals=2)
+    assert domain["amount"].step == 25 and type(domain["issued"]) is Date
+    with pytest.warns(PrivacyLeakWarning):
+        report = domain.check(frame)
+    assert report.n_skipped == 0 and report.shares["above"].max() < 0.01
 
 
 def test_notebook_shows_a_table():
