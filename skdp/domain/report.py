@@ -74,13 +74,12 @@ class DomainReport:
     def _summary(self) -> list[str]:
         """Sentences on all columns and rules."""
         n_columns, n_changed = len(self.columns), len(self._changed)
+        share = _share(self.n_skipped, self.n_rows)
         lines = [
-            f"records skipped: {self.n_skipped} of {self.n_rows} ({_share(self.n_skipped, self.n_rows)})"
-        ]
-        lines.append(
+            f"records skipped: {self.n_skipped} of {self.n_rows} ({share})",
             f"columns whose values are all represented as they are: {n_columns - n_changed} of "
-            f"{n_columns}"
-        )
+            f"{n_columns}",
+        ]
         if self.rules is not None:
             held = len(self.rules) - len(self._broken)
             lines.append(f"rules that hold in all records: {held} of {len(self.rules)}")
