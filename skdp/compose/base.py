@@ -231,12 +231,13 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         check_is_fitted(self)
         as_frame(X)
         validate_data(self, X, reset=False, skip_check_array=True)
-        release = self.synthesizer_
+        target = self.synthesizer_.target
         # In the order of the rows that the model was trained on.
-        names = release.domain_.names
-        if hasattr(release, "_given_names"):
-            names = release._given_names(identifiers=False)
-        return release.prepare(select_columns(X, [n for n in names if n != release.target]))
+        drawn = getattr(self.synthesizer_, "_drawn_names", None)
+        names = self.synthesizer_.domain_.names if drawn is None else drawn()
+        trained = getattr(self.synthesizer_, "_trained_on", lambda: names)()
+        features = [name for name in names if name in trained and name != target]
+        return self.synthesizer_.prepare(select_columns(X, features))
 
     def _privacy_steps(self, name: str, rows: Rows) -> list[Step]:
         # Only the release reads the true rows; what is trained reads only the release.
@@ -265,7 +266,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
 def _feature_layout(X: Any, rows: Frame, release: Any) -> Layout:
     """Layout of the features, before the release is fitted."""
     domain = release.domain
-    features = [name for name in domain.names if name != release.target]
-    if rows.n_unnamed == len(features):
+    features = domain.names_for(rows.n_unnamed, [release.target])
+    if rows.n_unnamed and features is not None:
         rows = rows.with_names(features)
     return Layout.of(X, rows, domain)
