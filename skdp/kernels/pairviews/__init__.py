@@ -27,14 +27,16 @@ from __future__ import annotations
 
 from .budget import ViewShares, coarse_attributes, pair_views_parts, view_shares
 from .measure import MOST_CLASSES, pair_views
-from .single import single_views
+from .single import DIRECT, single_shares, single_views
 
 __all__ = [
+    "DIRECT",
     "MOST_CLASSES",
     "ViewShares",
     "coarse_attributes",
     "pair_views",
     "pair_views_parts",
+    "single_shares",
     "single_views",
     "view_shares",
 ]
