@@ -12,7 +12,7 @@ from ..exceptions import PrivacyLeakWarning
 from .declared import read_domain
 from .describe import columns_table
 from .outputs import write_text
-from .program import Withheld
+from .program import read
 from .progress import Progress
 from .sources import header_of, open_source
 
@@ -46,13 +46,10 @@ def check(options: Namespace) -> int:
     )
     with open_source(options.data, domain) as source:
         domain.check_schema(source.schema())
-        try:
-            records = source.table(progress)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", PrivacyLeakWarning)
-                report = domain.check(records)
-        except Exception as error:
-            raise Withheld(type(error).__name__) from None
+        records = read(source.table, progress)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyLeakWarning)
+            report = domain.check(records)
     print(report)
     return 0 if report.clean else 1
 

@@ -31,7 +31,7 @@ exit codes:
   1    an audit found a violation; two domains differ; values do not fit a domain
   2    refused: the message says why and what to do
   3    over budget; nothing was spent
-  4    failed after the charge: the message is withheld, because it may quote values
+  4    failed on the data: the message is withheld, because it may quote values
   130  interrupted
   141  whoever read the output has gone"""
 

@@ -4,15 +4,51 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from ..exceptions import BudgetExceededError, LedgerError
+from .progress import Progress
 
-__all__ = ["Withheld", "main"]
+__all__ = ["Withheld", "main", "read"]
+
+Read = TypeVar("Read")
 
 
 class Withheld(Exception):
-    """An error after the data were read; only its type is shown."""
+    """An error of which only the type is shown, because its message may quote values.
+
+    Parameters
+    ----------
+    error : Exception
+    charged : bool
+        Whether a ledger may have been charged.
+    """
+
+    def __init__(self, error: Exception, *, charged: bool) -> None:
+        stands = "The charge to the ledger stands." if charged else "Nothing was charged."
+        super().__init__(
+            f"Failed ({type(error).__name__}). The message is withheld, because it may quote "
+            f"values of the data. {stands}"
+        )
+
+
+def read(rows: Callable[[Progress], Read], progress: Progress) -> Read:
+    """Read the records of a file, before anything is charged.
+
+    Raises
+    ------
+    OSError
+        What the system says of the file.
+    Withheld
+        For everything else, such as the errors of the libraries for Parquet.
+    """
+    try:
+        return rows(progress)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
+            raise
+        raise Withheld(error, charged=False) from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,14 +78,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(
             2, f"Refused: {error.filename}: {error.strerror}." if known else f"Refused: {error}"
         )
-    except (ValueError, TypeError, LedgerError) as error:
+    except (ValueError, TypeError, LedgerError, ImportError) as error:
         return _failed(2, f"Refused: {error}")
     except Withheld as error:
-        return _failed(
-            4,
-            f"Failed ({error}). The message is withheld, because it may quote values of the data. "
-            "The charge to the ledger stands.",
-        )
+        return _failed(4, str(error))
     except KeyboardInterrupt:
         return _failed(130, "Interrupted. Charges already made to a ledger stand.")
 

@@ -12,7 +12,7 @@ from ..exceptions import BudgetExceededError
 from . import outputs
 from .declared import read_domain
 from .methods import estimator_of, number
-from .program import Withheld
+from .program import Withheld, read
 from .progress import Progress
 from .sources import Source, open_source
 
@@ -71,11 +71,11 @@ def _fit(estimator: Any, source: Source, progress: Progress, *, charged: bool) -
     A file is parsed before the charge, so that a disk that fails costs nothing; in an engine it is
     read after it. The values are not looked at until the fit has charged.
     """
-    records = source.rows(progress)
+    records = read(source.rows, progress)
     progress.say("Measuring.")
     try:
         estimator.fit(records)
     except (BudgetExceededError, LedgerError):
         raise
     except Exception as error:
-        raise Withheld(type(error).__name__) from None
+        raise Withheld(error, charged=charged) from None
