@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 __all__ = ["parser"]
@@ -54,8 +54,8 @@ _DOMAIN = "the public domain: JSON or YAML that a domain wrote, or a code book o
 def parser() -> ArgumentParser:
     """All commands."""
     # As it was called: `skdp` or `python -m skdp`.
-    called = os.path.basename(sys.argv[0]) if sys.argv else ""
-    prog = "python -m skdp" if called == "__main__.py" else "skdp"
+    module = Path(sys.argv[0]).parts[-2:] == ("skdp", "__main__.py")
+    prog = "python -m skdp" if module else "skdp"
     top = ArgumentParser(
         prog=prog,
         description=_DESCRIPTION.format(prog=prog),
