@@ -37,14 +37,14 @@ def from_schema(options: Namespace) -> int:
 
 def check(options: Namespace) -> int:
     """Count what a domain would change in a file: exact, not private."""
-    domain = read_domain(options.domain, options.structure)
+    domain = read_domain(options.domain, options.structure, data=options.data)
     progress = Progress(options.quiet)
     print(
         "NOT PRIVATE: these counts are exact. They are for the data owner only and must not be "
         "passed on.",
         file=sys.stderr,
     )
-    with open_source(options.data, domain) as source:
+    with open_source(options.data, domain, derived=True) as source:
         domain.check_schema(source.schema())
         records = read(source.table, progress)
         with warnings.catch_warnings():

@@ -22,7 +22,7 @@ __all__ = ["release"]
 def release(options: Namespace) -> int:
     """Charge the ledger, measure the file, and write the release."""
     progress = Progress(options.quiet)
-    domain = read_domain(options.domain, options.structure)
+    domain = read_domain(options.domain, options.structure, data=options.data)
     _check_ledger(options)
     files = (options.data, options.domain, options.structure, options.ledger)
     inputs = [each for each in files if each is not None]

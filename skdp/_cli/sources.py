@@ -34,7 +34,9 @@ class Source(Protocol):
 
 
 @contextmanager
-def open_source(path: str, domain: Domain, unit: str | None = None) -> Iterator[Source]:
+def open_source(
+    path: str, domain: Domain, unit: str | None = None, *, derived: bool = False
+) -> Iterator[Source]:
     """Open a file of records and match its columns with the domain, by names alone.
 
     Parameters
@@ -43,6 +45,8 @@ def open_source(path: str, domain: Domain, unit: str | None = None) -> Iterator[
     domain : Domain
     unit : str, default=None
         A further column, which identifies the person a row belongs to.
+    derived : bool, default=False
+        Whether columns that follow from others are read where the file has them.
 
     Raises
     ------
@@ -52,15 +56,23 @@ def open_source(path: str, domain: Domain, unit: str | None = None) -> Iterator[
         If it cannot be opened.
     """
     columns = [*domain.names, *([unit] if unit is not None and unit not in domain.names else [])]
+    more = [name for name in domain.structure.derived if derived]
     with open(path, "rb") as file:
         if is_parquet_name(path) or is_parquet_file(path):
-            yield _ParquetSource(path, columns)
+            yield _ParquetSource(path, columns, more)
         else:
-            yield _CSVSource(file, path, domain, columns)
+            yield _CSVSource(file, path, domain, columns, more)
 
 
 class _CSVSource:
-    def __init__(self, file: IO[bytes], path: str, domain: Domain, columns: Sequence[str]) -> None:
+    def __init__(
+        self,
+        file: IO[bytes],
+        path: str,
+        domain: Domain,
+        columns: Sequence[str],
+        more: Sequence[str],
+    ) -> None:
         self._file, self._path = file, path
         self._lines = lines_of(file)
         self._header = names_of(next(self._lines, ""), path)
@@ -71,7 +83,8 @@ class _CSVSource:
             "It must be a text file in UTF-8 with commas between its fields, whose first line "
             "names the columns as the domain does.",
         )
-        self._columns = {name: domain[name] if name in domain else None for name in columns}
+        columns = [*columns, *present(self._header, more)]
+        self._columns = {name: domain.declared(name) if name in domain else None for name in columns}
 
     def empty(self) -> Any:
         return read_records([], self._header, self._columns)
@@ -86,10 +99,10 @@ class _CSVSource:
 
 
 class _ParquetSource:
-    def __init__(self, path: str, columns: Sequence[str]) -> None:
+    def __init__(self, path: str, columns: Sequence[str], more: Sequence[str]) -> None:
         self._path = path
         self._file = ParquetFile(path)
-        self._columns = columns
+        self._columns = [*columns, *present(self._file.names, more)]
         check_columns(
             self._file.names,
             columns,
@@ -127,6 +140,11 @@ def check_columns(found: Sequence[str], wanted: Sequence[str], what: str, remedy
     twice = [name for name in wanted if list(found).count(name) > 1]
     if twice:
         raise ValueError(f"{what} names the column {twice[0]!r} more than once.")
+
+
+def present(found: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """The columns that a file has, once each."""
+    return [name for name in wanted if list(found).count(name) == 1]
 
 
 def header_of(path: str) -> Any:
