@@ -1,12 +1,14 @@
-"""Data sets of the benchmarks, read from ``../shared/data`` beside the project.
+"""Data sets of the benchmarks, read from the folder ``$SKDP_DATA``, else ``data`` in the checkout.
 
-``SOURCES.md`` there lists their sources and licences. If the folder is missing, every function ends
-the program with a message. Tests that need the data call `available` and are skipped instead.
+``benchmarks/data.toml`` lists the files with their sources and licences. If one is missing, the
+function that needs it ends the program with a message. Tests that need the data call `available`
+and are skipped instead.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import platform
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "HDPVIEW_TABLES",
+    "ROOT",
     "Histogram",
     "RangeTable",
     "available",
@@ -31,14 +34,14 @@ __all__ = [
     "write_json",
 ]
 
-_ROOT = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+ROOT = Path(os.environ.get("SKDP_DATA") or Path(__file__).resolve().parents[1] / "data")
 
 HDPVIEW_TABLES = ("small", "numerical", "adult", "mdsalary", "twitter")
 
 
 def available() -> bool:
     """Whether the data are present."""
-    return _ROOT.is_dir()
+    return ROOT.is_dir()
 
 
 def data_path(*parts: str) -> Path:
@@ -49,11 +52,11 @@ def data_path(*parts: str) -> Path:
     SystemExit
         If it is missing.
     """
-    path = _ROOT.joinpath(*parts)
+    path = ROOT.joinpath(*parts)
     if not path.exists():
         raise SystemExit(
-            f"This benchmark needs the data file {path}, which is missing. The data are not "
-            "part of the project; put them beside it and run again."
+            f"This benchmark needs the data file {'/'.join(parts)}, which is not in {ROOT}. "
+            "benchmarks/data.toml says where it comes from; SKDP_DATA names the folder."
         )
     return path
 

@@ -16,7 +16,22 @@ if TYPE_CHECKING:
     from .cluster import DPKMeans
     from .compose import PrivateClassifier, PrivateRegressor
     from .datacube import CubePlan, DataCube
-    from .domain import Categorical, Domain, Numeric, Taxonomy
+    from .domain import (
+        Categorical,
+        Domain,
+        Identifier,
+        Numeric,
+        Taxonomy,
+        Text,
+        at_most,
+        derived,
+        forbid,
+        missing_together,
+        only_if,
+        structure_from_data,
+        total_of,
+        within,
+    )
     from .exceptions import (
         BudgetExceededError,
         DomainError,
@@ -57,6 +72,7 @@ __all__ = [
     "DomainError",
     "GridSynthesizer",
     "HDPViewSynthesizer",
+    "Identifier",
     "InsecureSeedWarning",
     "KDTreeSynthesizer",
     "Numeric",
@@ -78,13 +94,22 @@ __all__ = [
     "RangeTreeHistogram",
     "Synopsis",
     "Taxonomy",
+    "Text",
+    "at_most",
+    "derived",
+    "forbid",
     "make_private_scorer",
+    "missing_together",
     "private_accuracy",
     "private_confusion_matrix",
     "private_cross_val_score",
     "private_mse",
     "most_frequent_items",
+    "only_if",
+    "structure_from_data",
+    "total_of",
     "usefulness",
+    "within",
 ]
 
 __version__ = "0.1.0"
@@ -114,8 +139,18 @@ _HOMES = {
     "domain": (
         "Categorical",
         "Domain",
+        "Identifier",
         "Numeric",
         "Taxonomy",
+        "Text",
+        "at_most",
+        "derived",
+        "forbid",
+        "missing_together",
+        "only_if",
+        "structure_from_data",
+        "total_of",
+        "within",
     ),
     "exceptions": (
         "BudgetExceededError",
@@ -164,6 +199,9 @@ _MODULES = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
+    if _MODULES.get(name, name) == "domain":
+        # A domain reads tables through what this package registers with it.
+        import_module(".rows", __name__)
     if name in _MODULES:
         value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
     elif name in _PACKAGES:

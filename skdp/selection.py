@@ -254,7 +254,7 @@ class _ByNumber:
         counts = np.maximum(noisy[:n], 0).astype(np.float64)
         if not counts.any():
             counts[:] = 1
-        centers = label.centers
+        centers = label.means()
         self.total = counts.sum()
         away = centers - counts @ centers / self.total
         self.weights = np.zeros(label.size, dtype=np.int64)

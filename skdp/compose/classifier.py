@@ -169,7 +169,8 @@ def _declared_classes(attribute: Attribute, target: str) -> NDArray[Any]:
     if isinstance(attribute, Categorical):
         return np.unique(np.array(attribute.categories))
     if isinstance(attribute, Numeric) and attribute.integer:
-        return np.arange(attribute.lower, attribute.upper + 1, dtype=np.int64)
+        values = np.arange(attribute.lower, attribute.upper + 1, dtype=np.int64)
+        return np.union1d(values, np.array(attribute.special, dtype=np.int64))
     raise DomainError(
         f"The label {target!r} is declared as a continuous Numeric. A classifier needs a "
         "Categorical, or a Numeric with integer=True."

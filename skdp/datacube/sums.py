@@ -34,13 +34,18 @@ def value_grid(domain, measure, value, resolution):
             f"value={value!r} is declared Categorical; sums need a Numeric column, whose range "
             "bounds what a record adds."
         )
-    return BoundedGrid.of(attribute.lower, attribute.upper, resolution)
+    # Special values may lie outside of the range.
+    reach = (attribute.lower, attribute.upper, *attribute.special)
+    return BoundedGrid.of(min(reach), max(reach), resolution)
 
 
 def contributions_of(column, attribute, grid):
     """Integer that each record adds to a sum, from its own value alone: 0 where it is missing."""
     values = column.numbers()
     missing = np.isnan(values)
+    if attribute.special:
+        inside = np.clip(values, attribute.lower, attribute.upper)
+        values = np.where(np.isin(values, attribute.special), values, inside)
     if attribute.integer:
         values = np.floor(values)
     contributions = grid.encode(values)

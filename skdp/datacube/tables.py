@@ -201,7 +201,8 @@ def values_of(attribute, codes):
         return attribute.decode(codes, None).array
     positions = np.where(codes < attribute.n_values, codes, -1)
     if attribute.integer and attribute.bins == attribute.upper - attribute.lower + 1:
-        integers = pd.array(attribute.edges[:-1], dtype="Int64")
+        known = [*attribute.edges[:-1].tolist(), *attribute.special]
+        integers = pd.array(known, dtype="Int64")
         if attribute.nullable:
             return integers.take(positions, allow_fill=True)
         return integers.take(positions).astype("int64")

@@ -11,9 +11,24 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``domain``       `Domain`: columns and their order
 ``attribute``    what both kinds of columns share: codes, labels, levels
 ``numeric``      `Numeric`: a range, cut into bins
+``bins``         where a range is cut: evenly, at edges, on a scale
+``scales``       linear, log and square root
+``grids``        the possible values of integers, steps and decimals
+``contents``     which numbers a bin holds: draws, means, shares of bins
 ``categorical``  `Categorical`: a list of categories
+``identifiers``  `Identifier`: columns that are never measured
 ``taxonomy``     `Taxonomy`: nested groups of categories
+``rules``        what is known about how columns depend on each other, as it is declared
+``structure``    `Structure`: rules compiled into derived columns and empty cells
+``maps``         derived columns: the code for each code of the base
+``consistency``  tables of allowed cells, and which of them contradict
+``numberline``   numbers for rules: values of each code, draws within bounds
+``drawing``      rows for codes, so that rules hold for the values too
+``conditions``   a dict or a text as conditions on columns
+``query_text``   conditions written as text
+``regions``      the part of one attribute that a condition covers
 ``values``       numbers, categories and flags as they are declared
+``data``         domains as JSON holds them
 ``inference``    columns read from data: not private
 ``report``       what a domain would do to the records of a frame
 ``reading``      how a domain gets at rows, without importing `skdp.rows`
@@ -23,8 +38,42 @@ membership question for free. Only the schema (columns and declared types) is ch
 from .attribute import Attribute, Level
 from .categorical import Categorical
 from .domain import Domain
+from .identifiers import Identifier, Text
 from .numeric import Numeric
 from .report import DomainReport
+from .rules import (
+    Rule,
+    at_most,
+    derived,
+    forbid,
+    missing_together,
+    only_if,
+    structure_from_data,
+    total_of,
+    within,
+)
+from .structure import Structure, Zeros
 from .taxonomy import Taxonomy
 
-__all__ = ["Attribute", "Categorical", "Domain", "DomainReport", "Level", "Numeric", "Taxonomy"]
+__all__ = [
+    "Attribute",
+    "Categorical",
+    "Domain",
+    "DomainReport",
+    "Identifier",
+    "Level",
+    "Numeric",
+    "Rule",
+    "Structure",
+    "Taxonomy",
+    "Text",
+    "Zeros",
+    "at_most",
+    "derived",
+    "forbid",
+    "missing_together",
+    "only_if",
+    "structure_from_data",
+    "total_of",
+    "within",
+]

@@ -104,29 +104,46 @@ class Attribute:
         """Text for each code, for printing."""
         raise NotImplementedError
 
+    def order(self) -> IntArray | None:
+        """Codes in an order in which neighbours are similar; None if there is no such order.
+
+        Returns
+        -------
+        ndarray of int64, shape (size,), or None
+            The missing cell is the last.
+        """
+        raise NotImplementedError
+
     def hierarchy(self) -> tuple[Taxonomy, IntArray]:
         """Tree over the values, and the code of each of its leaves, in the order of the leaves.
 
         Without a declared taxonomy: the dyadic tree for numbers and ordered categories, a root
-        with all categories below it otherwise. The missing cell is not in the tree.
+        with all categories below it otherwise. Special values of numbers and the missing cell are
+        not in the tree.
         """
         raise NotImplementedError
 
     def levels(self) -> tuple[Level, ...]:
         """Generalisations from coarsest (everything in one group) to finest (each code alone).
 
-        Below the top level, the missing cell is a separate group, the last.
+        Below the top level, special values are groups of their own, then the missing cell.
         """
         tree, leaf_codes = self.hierarchy()
         own = self.labels()
         result = []
-        for level in range(max(tree.height, int(self.nullable)) + 1):
+        # Special values of numbers are not in the tree, like the missing cell.
+        special = slice(len(leaf_codes), self.n_values)
+        n_special = self.n_values - len(leaf_codes)
+        for level in range(max(tree.height, int(self.nullable or n_special > 0)) + 1):
             cut = tree.cut(min(level, tree.height))
             groups = np.zeros(self.size, dtype=np.int64)
             groups[leaf_codes] = tree.groups(min(level, tree.height))
             texts = [str(tree.labels[node]) for node in cut]
-            if level == tree.height:
+            if level >= tree.height:
                 texts = [own[code] for code in leaf_codes]
+            if n_special and level:
+                groups[special] = len(texts) + np.arange(n_special)
+                texts += own[special]
             if self.nullable and level:
                 groups[-1] = len(texts)
                 texts.append(MISSING_LABEL)
@@ -139,7 +156,7 @@ class Attribute:
         """Public ways to merge codes into 2 to ``max_groups`` groups, for grids.
 
         Each family is a taxonomy read level by level, nested, from coarse to fine. No partition
-        occurs twice. The missing cell is always a group of its own, the last.
+        occurs twice. Special values and the missing cell are always groups of their own.
 
         Parameters
         ----------

@@ -235,6 +235,12 @@ class Categorical(Attribute):
         labels = ["Any", *self.categories]
         return Taxonomy(labels, [-1] + [0] * self.n_values), codes
 
+    def order(self) -> IntArray | None:  # noqa: D102
+        if self.taxonomy is None and not self.ordered:
+            return None
+        _, codes = self.hierarchy()
+        return np.concatenate([codes, np.arange(self.n_values, self.size)])
+
     def _families(
         self, limit: int, against_rest: bool
     ) -> Iterator[list[tuple[IntArray, list[str]]]]:

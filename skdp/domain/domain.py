@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,19 +18,18 @@ from .._validation import check_choice
 from ..exceptions import DomainError, PrivacyLeakWarning
 from .attribute import Attribute
 from .categorical import Categorical
+from .data import domain_to_text, parts_from_text
+from .drawing import draw_columns
+from .identifiers import Identifier, Text
 from .inference import infer_attribute
 from .numeric import DEFAULT_BINS, Numeric
 from .reading import LazyRows, Rows, read
-from .report import DomainReport
-from .taxonomy import Taxonomy
+from .report import DomainReport, report_of
+from .rules import structure_from_data
+from .structure import Structure
 from .values import as_flag, plain_text, some
 
 __all__ = ["Domain"]
-
-_FORMAT = "skdp.domain"
-
-
-_VERSION = 1
 
 
 class Domain:
@@ -40,8 +37,13 @@ class Domain:
 
     Parameters
     ----------
-    attributes : mapping of str to Numeric or Categorical, or iterable of such pairs
+    attributes : mapping of str to Numeric, Categorical or Identifier, or iterable of such pairs
         The columns in order. They decide columns, order and types of everything released.
+    structure : sequence of Rule, default=()
+        What is publicly known about how columns depend on each other: rules made by `derived`,
+        `within`, `at_most`, `only_if`, `forbid`, `missing_together` and `total_of`. Synthetic rows
+        satisfy all of them. A record that breaks one is skipped, like one with a value that the
+        domain cannot represent.
     inferred : bool, default=False
         Whether the domain was read from data, as :meth:`infer` does: then nothing released over
         it is private. It marks every attribute; one inferred attribute makes the whole domain
@@ -50,7 +52,14 @@ class Domain:
     Attributes
     ----------
     names : tuple of str
+        Columns that are measured: all columns but identifiers and those that follow from others.
+        Codes, ``len`` and iteration are about these.
     attributes : tuple of Numeric or Categorical
+        Of the measured columns.
+    columns : tuple of str
+        All columns, in declared order.
+    structure : Structure
+        The compiled rules; falsy if there are none.
     shape : tuple of int
         Number of codes of each attribute.
     size : int
@@ -59,8 +68,9 @@ class Domain:
     Raises
     ------
     DomainError
-        If there are no attributes, names are repeated or are not strings, or the domain has a
-        single cell.
+        If there are no attributes, names are repeated or are not strings, the domain has a single
+        cell, or rules do not fit the columns or contradict each other (the error names the
+        shortest contradiction).
 
     Examples
     --------
@@ -69,22 +79,47 @@ class Domain:
     (74, 2)
     >>> domain.encode(pd.DataFrame({"sex": ["M", "?"], "age": [120, 20]})).tolist()
     [[73, 1], [3, -1]]
+
+    With a structure:
+
+    >>> from skdp import derived
+    >>> domain = Domain(
+    ...     {
+    ...         "id": Identifier(),
+    ...         "age": Numeric(0, 99, integer=True),
+    ...         "adult": Categorical(["no", "yes"]),
+    ...     },
+    ...     structure=[derived("adult", from_="age", map={(0, 18): "no", (18, 99): "yes"})],
+    ... )
+    >>> domain.names, domain.columns
+    (('age',), ('id', 'age', 'adult'))
+    >>> domain.decode([[17], [18]])
+       id  age adult
+    0   1   17    no
+    1   2   18   yes
     """
 
     names: tuple[str, ...]
     attributes: tuple[Numeric | Categorical, ...]
     inferred: bool
+    structure: Structure
     _positions: dict[str, int]
+    _declared: dict[str, Numeric | Categorical | Identifier]
 
     def __init__(
         self,
-        attributes: Mapping[str, Numeric | Categorical]
-        | Iterable[tuple[str, Numeric | Categorical]],
+        attributes: Mapping[str, Numeric | Categorical | Identifier]
+        | Iterable[tuple[str, Numeric | Categorical | Identifier]],
         *,
+        structure: Iterable[Any] = (),
         inferred: bool = False,
     ) -> None:
-        if isinstance(attributes, Domain | Mapping):
-            pairs: list[Any] = list(attributes.items())
+        rules = Structure.read(structure)
+        if isinstance(attributes, Domain):
+            pairs: list[Any] = list(attributes._declared.items())
+            rules = [*attributes.structure.rules, *rules]
+        elif isinstance(attributes, Mapping):
+            pairs = list(attributes.items())
         elif isinstance(attributes, Attribute | str) or not isinstance(attributes, Iterable):
             raise DomainError(
                 "A Domain is declared by a mapping of column names to Numeric or Categorical, got "
@@ -92,43 +127,36 @@ class Domain:
             )
         else:
             pairs = list(attributes)
-        self._init(pairs, as_flag(inferred, "inferred"))
+        self._init(pairs, as_flag(inferred, "inferred"), rules)
         if self.size == 1:
             raise DomainError(
                 "The domain has a single cell: there is nothing to release except the number of "
                 "records. Declare more than one value."
             )
 
-    def _init(self, pairs: Sequence[Any], inferred: bool) -> None:
-        if not pairs:
-            raise DomainError("The domain has no attributes. Declare at least one column.")
-        for pair in pairs:
-            if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-                raise DomainError(f"Expected (name, attribute) pairs, got {pair!r}.")
-            name, attribute = pair
-            if not isinstance(name, str):
-                raise DomainError(
-                    f"Column names must be strings, got {name!r} of type {type(name).__name__}."
-                )
-            plain_text(name, "Column name")
-            if not isinstance(attribute, Numeric | Categorical):
-                raise DomainError(
-                    f"Column {name!r} must be declared by Numeric or Categorical, got "
-                    f"{type(attribute).__name__}."
-                )
-        attributes = tuple(attribute for _, attribute in pairs)
+    def _init(self, pairs: Sequence[Any], inferred: bool, rules: Sequence[Any] = ()) -> None:
+        declared = _checked(pairs)
         if inferred:
-            attributes = tuple(attribute._marked() for attribute in attributes)
-        names = tuple(str(name) for name, _ in pairs)
-        if len(set(names)) != len(names):
-            repeated = sorted({name for name in names if names.count(name) > 1})
-            raise DomainError(f"Column names must be unique, but {some(repeated)} are repeated.")
+            declared = {name: attribute._marked() for name, attribute in declared.items()}
+        structure = Structure(rules, declared)
+        measured = {
+            name: attribute
+            for name, attribute in declared.items()
+            if name not in structure.derived and not isinstance(attribute, Identifier)
+        }
+        if not measured:
+            raise DomainError(
+                "The domain has no column to measure: all are identifiers. Declare at least one "
+                "Numeric or Categorical column."
+            )
         fields = {
-            "names": names,
-            "attributes": attributes,
+            "names": tuple(measured),
+            "attributes": tuple(measured.values()),
             # The mark is stored on the attributes, so every domain built from them keeps it.
-            "inferred": any(attribute.inferred for attribute in attributes),
-            "_positions": {name: position for position, name in enumerate(names)},
+            "inferred": any(attribute.inferred for attribute in declared.values()),
+            "structure": structure,
+            "_positions": {name: position for position, name in enumerate(measured)},
+            "_declared": declared,
         }
         for field, value in fields.items():
             object.__setattr__(self, field, value)
@@ -136,17 +164,31 @@ class Domain:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("A Domain cannot be changed; declare a new one.")
 
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = {
+            "names": self.columns,
+            "attributes": tuple(self._declared.values()),
+            "inferred": self.inferred,
+            "_positions": {name: position for position, name in enumerate(self.columns)},
+        }
+        if self.structure:
+            state["rules"] = self.structure.to_data()
+        return state
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Pickles of earlier versions have the mark on the domain only.
         marked = any(attribute.inferred for attribute in state["attributes"])
         pairs = list(zip(state["names"], state["attributes"], strict=True))
-        self._init(pairs, state["inferred"] and not marked)
+        rules = structure_from_data(state.get("rules", []))
+        self._init(pairs, state["inferred"] and not marked, rules)
 
     @classmethod
-    def _trusted(cls, pairs: Sequence[Any], inferred: bool) -> Domain:
+    def _trusted(
+        cls, pairs: Sequence[Any], inferred: bool = False, rules: Sequence[Any] = ()
+    ) -> Domain:
         """A part of a domain, which may have a single cell."""
         domain = cls.__new__(cls)
-        domain._init(pairs, inferred)
+        domain._init(pairs, inferred, rules)
         return domain
 
     @classmethod
@@ -198,30 +240,78 @@ class Domain:
         """Number of cells, a Python integer of any size."""
         return math.prod(self.shape)
 
-    def items(self) -> list[tuple[str, Numeric | Categorical]]:
-        """(name, attribute) pairs in order."""
-        return list(zip(self.names, self.attributes, strict=True))
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns of the table, in declared order: measured, derived and identifiers."""
+        return tuple(self._declared)
 
-    def index(self, name: str) -> int:
-        """Position of a column.
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Columns that a query may name: measured and derived ones, without totals."""
+        return self.names if len(self.columns) == len(self) else self.structure.known or self.names
+
+    def declared(self, name: str) -> Numeric | Categorical | Identifier:
+        """Declaration of any column, measured or not.
 
         Raises
         ------
         DomainError
             If it is not declared.
         """
+        if isinstance(name, str) and name in self._declared:
+            return self._declared[name]
+        raise DomainError(
+            f"Column {name!r} is not in the domain; it has {some(self.columns)}."
+        )
+
+    def without_structure(self) -> Domain:
+        """The same columns without rules: those that were derived are measured then."""
+        return Domain._trusted(list(self._declared.items()))
+
+    def find(self, column: str) -> Numeric | Categorical | None:
+        """Attribute of a column that a query may name; None for others."""
+        if column in self._positions:
+            return self.attributes[self._positions[column]]
+        return self.structure.find(column) if column in self._declared else None
+
+    def why_not(self, column: str) -> str | None:
+        """Why a declared column cannot be in a query; None if it is not declared."""
+        if isinstance(self._declared.get(column), Identifier):
+            return f"Column {column!r} is an Identifier: it is not measured and has no statistics."
+        return self.structure.why_not(column)
+
+    def items(self) -> list[tuple[str, Numeric | Categorical]]:
+        """(name, attribute) pairs of the measured columns, in order."""
+        return list(zip(self.names, self.attributes, strict=True))
+
+    def index(self, name: str) -> int:
+        """Position of a measured column.
+
+        Raises
+        ------
+        DomainError
+            If it is not declared, or not measured.
+        """
         try:
             return self._positions[name]
         except (KeyError, TypeError):
+            pass
+        if name in self:
             raise DomainError(
-                f"Column {name!r} is not in the domain; it has {some(self.names)}."
-            ) from None
+                f"Column {name!r} is not measured: it follows from other columns, by "
+                f"{self.structure.derived[name]!r}."
+            )
+        raise DomainError(f"Column {name!r} is not in the domain; it has {some(self.names)}.")
 
     def __getitem__(self, name: str) -> Numeric | Categorical:
-        return self.attributes[self.index(name)]
+        attribute = self._declared.get(name) if isinstance(name, str) else None
+        if attribute is None or isinstance(attribute, Identifier):
+            return self.attributes[self.index(name)]
+        return attribute
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in self._positions
+        """Whether a column is measured or follows from measured ones."""
+        return isinstance(name, str) and (name in self._positions or name in self.structure.derived)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -230,8 +320,13 @@ class Domain:
         return len(self.names)
 
     def select(self, names: Sequence[str]) -> Domain:
-        """The domain of some of the columns, in the order given."""
-        return self._trusted([(name, self[name]) for name in names], False)
+        """The domain of some of the columns, in the order given.
+
+        Rules are kept whose columns are all selected. A derived column without the column that it
+        comes from is measured.
+        """
+        rules = self.structure.kept_by(names)
+        return self._trusted([(name, self.declared(name)) for name in names], False, rules)
 
     def with_attribute(self, name: str, attribute: Numeric | Categorical) -> Domain:
         """The domain with one more column at the end.
@@ -241,11 +336,12 @@ class Domain:
         DomainError
             If the column is declared already.
         """
-        if name in self:
+        if name in self._declared:
             raise DomainError(
                 f"Column {name!r} is declared twice: in the domain and separately. Declare it once."
             )
-        return Domain([*self.items(), (name, attribute)])
+        pairs = [*self._declared.items(), (name, attribute)]
+        return Domain(pairs, structure=self.structure.rules)
 
     def check_schema(self, data: Any) -> Any:
         """Check columns and declared types, and nothing that depends on a value.
@@ -255,12 +351,14 @@ class Domain:
         Parameters
         ----------
         data : table or 2-D array
-            Needs exactly the columns of the domain, in any order. Columns without names (of an
-            array) are taken by position, for the columns of the domain that no name matches.
+            Needs the measured columns of the domain, in any order. Derived columns and identifiers
+            may be there too, and are ignored. Columns without names (of an array) are taken by
+            position, for the columns of the domain that no name matches: for all of them, or for
+            the measured ones.
 
         Returns
         -------
-        frame : the columns, with values not yet looked at
+        frame : the measured columns, with values not yet looked at
             In the domain's order.
 
         Raises
@@ -271,30 +369,7 @@ class Domain:
         TypeError, ValueError
             If the container cannot be read.
         """
-        frame = read(data)
-        if frame.n_unnamed:
-            free = [name for name in self.names if name not in frame.named]
-            if len(free) != frame.n_unnamed:
-                raise DomainError(
-                    f"The data has {frame.n_unnamed} columns without names, but the domain "
-                    f"declares {len(free)} for them: {some(free)}."
-                )
-            frame = frame.with_names(free)
-        present = set(frame.names)
-        missing = [name for name in self.names if name not in present]
-        extra = [name for name in frame.names if name not in self]
-        if missing or extra:
-            raise DomainError(
-                "The columns of the data are not those of the domain."
-                + (f" Missing: {some(missing)}." if missing else "")
-                + (f" Not declared: {some(extra)}." if extra else "")
-                + (
-                    " Select the declared columns first, or declare the others."
-                    if extra
-                    else " Add them, or leave them out of the domain (`domain.select`)."
-                )
-            )
-        frame = frame.select(self.names)
+        frame = self._named(read(data)).select(self.names)
         kinds, dtypes = frame.kinds, frame.dtypes
         refused = []
         for name, attribute in self.items():
@@ -305,6 +380,55 @@ class Domain:
             more = f"; and {len(refused) - 5} more columns" if len(refused) > 5 else ""
             raise DomainError(
                 "Column types do not match the domain: " + "; ".join(refused[:5]) + more + "."
+            )
+        return frame
+
+    def names_for(self, n_unnamed: int, taken: Iterable[str] = ()) -> list[str] | None:
+        """The columns that columns without names stand for, by position.
+
+        Parameters
+        ----------
+        n_unnamed : int
+            Number of columns without names.
+        taken : iterable of str
+            Columns that were given by name.
+
+        Returns
+        -------
+        list of str, or None
+            All free columns or the measured ones among them; None if neither are as many.
+        """
+        named = set(taken)
+        for columns in (self.columns, self.names):
+            free = [name for name in columns if name not in named]
+            if len(free) == n_unnamed:
+                return free
+        return None
+
+    def _named(self, frame: Any) -> Any:
+        """The columns by name; errors if they are not those of the domain."""
+        if frame.n_unnamed:
+            names = self.names_for(frame.n_unnamed, frame.named)
+            if names is None:
+                free = [name for name in self.names if name not in frame.named]
+                raise DomainError(
+                    f"The data has {frame.n_unnamed} columns without names, but the domain "
+                    f"declares {len(free)} for them: {some(free)}."
+                )
+            frame = frame.with_names(names)
+        present = set(frame.names)
+        missing = [name for name in self.names if name not in present]
+        extra = [name for name in frame.names if name not in self._declared]
+        if missing or extra:
+            raise DomainError(
+                "The columns of the data are not those of the domain."
+                + (f" Missing: {some(missing)}." if missing else "")
+                + (f" Not declared: {some(extra)}." if extra else "")
+                + (
+                    " Select the declared columns first, or declare the others."
+                    if extra
+                    else " Add them, or leave them out of the domain (`domain.select`)."
+                )
             )
         return frame
 
@@ -330,13 +454,14 @@ class Domain:
             ``on_invalid="raise"``.
         """
         check_choice(on_invalid, "on_invalid", ("skip", "raise"))
-        frame = self.check_schema(data)
+        rows = read(data)
+        frame = self.check_schema(rows)
         if on_invalid == "raise":
-            report = self._report(frame)
+            report = self._report(self._named(rows))
             if not report.clean:
                 raise DomainError(
-                    "Values outside of the domain (this message is not private):\n"
-                    f"{report.columns.to_string()}"
+                    "Values outside of the domain, or rows that break its structure (this message "
+                    f"is not private):\n{report}"
                 )
         return self.encode_columns(frame)
 
@@ -351,11 +476,19 @@ class Domain:
         Returns
         -------
         codes : ndarray of shape (n_rows, n_attributes), int32, Fortran order
+            -1 where a value has no code; in every column of a record that breaks the structure.
         """
         # Codes are written column by column here, and read column by column when they are counted.
         codes = np.empty((frame.n_rows, len(self)), dtype=np.int32, order="F")
         for position, (name, attribute) in enumerate(self.items()):
             codes[:, position] = attribute.encode(frame.column(name))
+        if self.structure.zeros:
+            # Privacy. Which cells are empty is declared, never read from data. Whether a record is
+            # skipped depends on this record and the declaration alone, so it is a map from records
+            # to records or nothing, applied to each by itself: neighbouring tables stay neighbours
+            # or become equal, and whatever is released from the rest is as private as before. It
+            # never raises, because an error would tell that some record breaks a rule.
+            codes[self.structure.breaks(codes)] = -1
         return codes
 
     def expressions(self, rows: LazyRows) -> list[Any]:
@@ -373,26 +506,38 @@ class Domain:
         """
         return [attribute.expression(rows.column(name)) for name, attribute in self.items()]
 
-    def decode(self, codes: ArrayLike, random_state: Any = None) -> pd.DataFrame:
+    def decode(
+        self,
+        codes: ArrayLike,
+        random_state: Any = None,
+        *,
+        bounds: Mapping[str, tuple[Any, Any]] | None = None,
+    ) -> pd.DataFrame:
         """Records for codes: values drawn uniformly within bins, categories as they are.
+
+        Values satisfy the structure as well as codes do: a column of `at_most` is drawn below the
+        value drawn for its bound. Derived columns follow, identifiers are 1, 2, ...
 
         Parameters
         ----------
         codes : array-like of shape (n, n_attributes), integers
-            Every code in 0..size - 1 of its attribute.
+            Of the measured columns: every code in 0..size - 1 of its attribute.
         random_state : None, int or numpy.random.Generator
             Source of the draws, which are not noise and protect nothing.
+        bounds : mapping of str to (lower, upper), default=None
+            For measured numbers: closed ranges, on the number line, numbers or arrays with one for
+            each row, that values must lie in where their cells reach into them.
 
         Returns
         -------
         frame : pandas.DataFrame
-            float64 for numbers, int64 for integers ("Int64" if nullable), the categories' type
-            otherwise; NaN, NA or None in the missing cell.
+            All columns, in declared order: float64 for numbers, int64 for integers ("Int64" if
+            nullable), the categories' type otherwise; NaN, NA or None in the missing cell.
 
         Raises
         ------
         ValueError
-            If the codes do not fit the domain.
+            If the codes do not fit the domain, or break its structure.
         """
         rows = np.asarray(codes)
         if rows.ndim != 2 or rows.shape[1] != len(self):
@@ -404,12 +549,22 @@ class Domain:
             raise ValueError(f"codes must be integers, got {rows.dtype}.")
         if rows.size and ((rows < 0).any() or (rows >= np.array(self.shape)).any()):
             raise ValueError(f"codes must lie in 0..size - 1 for the sizes {self.shape}.")
+        if self.structure.zeros and rows.size and self.structure.breaks(rows).any():
+            raise ValueError(
+                "codes break the structure of the domain: "
+                f"{int(self.structure.breaks(rows).sum())} of {len(rows)} rows are in cells that "
+                "are declared empty. Draw them from a release that honours the structure, or "
+                "decode with domain.without_structure()."
+            )
+        for name in bounds or ():
+            if not isinstance(self[name], Numeric):
+                raise ValueError(f"bounds are for numbers, but column {name!r} is Categorical.")
+        by_name = {
+            name: rows[:, place].astype(np.int64) for place, name in enumerate(self.names)
+        }
         rng = sampling_generator(random_state)
         return pd.DataFrame(
-            {
-                name: attribute.decode(rows[:, position], rng)
-                for position, (name, attribute) in enumerate(self.items())
-            }
+            draw_columns(self._declared, self.structure, by_name, len(rows), rng, bounds or {})
         )
 
     def check(self, data: Any) -> DomainReport:
@@ -425,24 +580,18 @@ class Domain:
         DomainError
             For errors of the schema, see :meth:`check_schema`.
         """
-        frame = self.check_schema(data)
+        rows = read(data)
+        self.check_schema(rows)
         warnings.warn(
             "Domain.check counts private values exactly: its answer is not private and must not "
             "leave the data owner.",
             PrivacyLeakWarning,
             stacklevel=2,
         )
-        return self._report(frame)
+        return self._report(self._named(rows))
 
     def _report(self, frame: Rows) -> DomainReport:
-        skipped = np.zeros(frame.n_rows, dtype=bool)
-        rows = {}
-        for name, attribute in self.items():
-            column = frame.column(name)
-            rows[name] = attribute._diagnose(column)
-            skipped |= attribute.encode(column) < 0
-        columns = pd.DataFrame.from_dict(rows, orient="index")
-        return DomainReport(columns, frame.n_rows, int(skipped.sum()))
+        return report_of(self, frame)
 
     @classmethod
     def infer(cls, data: Any, *, bins: int = DEFAULT_BINS) -> Domain:
@@ -479,16 +628,12 @@ class Domain:
         return cls(pairs, inferred=True)
 
     def to_json(self) -> str:
-        """The domain as JSON text, which :meth:`from_json` reads."""
-        return json.dumps(
-            {
-                "format": _FORMAT,
-                "version": _VERSION,
-                "inferred": self.inferred,
-                "attributes": [{"name": n, **a._to_data()} for n, a in self.items()],
-            },
-            allow_nan=False,
-        )
+        """The domain as JSON text, which :meth:`from_json` reads.
+
+        The format has version 1 for what the first version of skdp knew, else version 2.
+        """
+        pairs = list(self._declared.items())
+        return domain_to_text(pairs, self.structure.to_data(), self.inferred)
 
     @classmethod
     def from_json(cls, source: str | os.PathLike[str]) -> Domain:
@@ -506,33 +651,14 @@ class Domain:
         OSError
             If the file cannot be read.
         """
-        if not isinstance(source, str | os.PathLike):
-            raise DomainError(f"from_json takes JSON text or a path, got {type(source).__name__}.")
+        pairs, rules, inferred = parts_from_text(source)
         try:
-            text = source if isinstance(source, str) else Path(source).read_text("utf-8")
-            data = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise DomainError(
-                f"This is not a domain in JSON: {error}. A file is read with "
-                "`Domain.from_json(pathlib.Path(...))`."
-            ) from error
-        if not isinstance(data, dict) or data.get("format") != _FORMAT:
-            raise DomainError("This JSON is not a domain: it lacks the format 'skdp.domain'.")
-        if data.get("version") != _VERSION:
-            raise DomainError(
-                f"This domain has version {data.get('version')!r}, but only version {_VERSION} can "
-                "be read. Use the skdp that wrote it, or a newer one."
-            )
-        try:
-            pairs = [_attribute_from_data(dict(item)) for item in data["attributes"]]
-            return cls._trusted(pairs, as_flag(data["inferred"], "inferred"))
+            return cls._trusted(pairs, inferred, structure_from_data(rules))
         except DomainError as error:
             raise DomainError(f"This JSON declares no valid domain. {error}") from error
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise DomainError(f"This domain is damaged: {error!r}.") from error
 
     def _key(self) -> tuple[Any, ...]:
-        return (self.names, self.attributes, self.inferred)
+        return (tuple(self._declared.items()), self.structure, self.inferred)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Domain) and self._key() == other._key()
@@ -541,19 +667,47 @@ class Domain:
         return hash(self._key())
 
     def __repr__(self) -> str:
-        shown = [f"{name!r}: {attribute!r}" for name, attribute in self.items()[:12]]
-        if len(self) > len(shown):
-            shown.append(f"... ({len(self) - len(shown)} more)")
-        return f"Domain({{{', '.join(shown)}}}{', inferred=True' if self.inferred else ''})"
+        shown = [f"{name!r}: {part!r}" for name, part in list(self._declared.items())[:12]]
+        if len(self.columns) > len(shown):
+            shown.append(f"... ({len(self.columns) - len(shown)} more)")
+        rules = list(map(repr, self.structure.rules[:6]))
+        if len(self.structure) > len(rules):
+            rules.append(f"... ({len(self.structure) - len(rules)} more)")
+        tail = f", structure=[{', '.join(rules)}]" if rules else ""
+        return f"Domain({{{', '.join(shown)}}}{tail}{', inferred=True' * self.inferred})"
 
 
-def _attribute_from_data(data: dict[str, Any]) -> tuple[str, Numeric | Categorical]:
-    """One attribute of a JSON domain; raises if anything is wrong with it."""
-    name, kind = data.pop("name"), data.pop("type")
-    if kind == "numeric":
-        return name, Numeric(data.pop("lower"), data.pop("upper"), **data)
-    if kind == "categorical":
-        tree = data.pop("taxonomy")
-        taxonomy = None if tree is None else Taxonomy(tree["labels"], tree["parents"])
-        return name, Categorical(data.pop("categories"), taxonomy=taxonomy, **data)
-    raise DomainError(f"Attribute type {kind!r} is unknown.")
+def _checked(pairs: Sequence[Any]) -> dict[str, Any]:
+    """Declarations by name; errors for anything that declares no column."""
+    if not pairs:
+        raise DomainError("The domain has no attributes. Declare at least one column.")
+    declared: dict[str, Any] = {}
+    repeated: dict[str, None] = {}
+    for pair in pairs:
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            raise DomainError(f"Expected (name, attribute) pairs, got {pair!r}.")
+        name, attribute = pair
+        if not isinstance(name, str):
+            raise DomainError(
+                f"Column names must be strings, got {name!r} of type {type(name).__name__}."
+            )
+        plain_text(name, "Column name")
+        if isinstance(attribute, Text) or attribute is Text:
+            raise DomainError(
+                f"Column {name!r} is free text, which no release can hold. Leave the column out; "
+                "or declare Identifier(), which ignores it and gives synthetic rows fresh ids; or "
+                "replace it by a Categorical of what is in it."
+            )
+        if not isinstance(attribute, Numeric | Categorical | Identifier):
+            raise DomainError(
+                f"Column {name!r} must be declared by Numeric or Categorical, got "
+                f"{type(attribute).__name__}."
+            )
+        if name in declared:
+            repeated[name] = None
+        declared[str(name)] = attribute
+    if repeated:
+        raise DomainError(
+            f"Column names must be unique, but {some(sorted(repeated))} are repeated."
+        )
+    return declared

@@ -6,7 +6,7 @@ So the package for rows imports this one, never the other way round, and registe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,8 +33,18 @@ class Column(Protocol):
 class LazyColumn(Protocol):
     """A column in an engine: codes are expressions that the engine evaluates."""
 
-    def binned(self, lower: float, upper: float, bins: int, *, integer: bool, missing: int) -> Any:
-        """Bin of each number."""
+    def binned(
+        self,
+        lower: float,
+        upper: float,
+        bins: int,
+        *,
+        integer: bool,
+        missing: int,
+        edges: Sequence[float] | None = None,
+        special: Sequence[float] = (),
+    ) -> Any:
+        """Bin of each number, and the codes of special ones."""
 
     def looked_up(self, codes: Any, *, unknown: int, missing: int) -> Any:
         """Code of each value in a table of them."""

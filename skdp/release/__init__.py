@@ -15,8 +15,6 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``mixture``       model: a tree model for each class of a label
 ``coupling``      tables with given margins
 ``queries``       from a dict or a string to weights of codes
-``query_text``    queries written as text
-``regions``       the part of one attribute that a condition covers
 ``labels``        codes and ranges of codes in words
 ``arrays``        read-only copies of arrays
 ``files``         a zip archive of JSON and plain arrays

@@ -25,6 +25,12 @@ def range_label(attribute: Numeric | Categorical, start: int, stop: int) -> str:
         if len(shown) > 5:
             shown = [*shown[:3], f"... ({len(shown)} in all)"]
         return ", ".join(shown) + tail
+    if stop > attribute.bins:
+        # Special values, and perhaps bins before them.
+        texts = attribute.labels()[max(start, attribute.bins) : stop]
+        if start < attribute.bins:
+            texts.insert(0, range_label(attribute, start, attribute.bins))
+        return " or ".join(texts) + tail
     low, high = attribute.edges[[start, stop]].tolist()
     if attribute.integer:
         return (f"{low}" if high == low + 1 else f"{low} to {high - 1}") + tail
@@ -42,6 +48,7 @@ def group_labels(attribute: Numeric | Categorical) -> list[Any]:
             labels = [int(edge) for edge in edges[:-1]]
         else:
             labels = list(pd.IntervalIndex.from_breaks(edges, closed="left"))
+        labels += attribute.special
     return labels + [None] * (attribute.size - attribute.n_values)
 
 
@@ -50,6 +57,10 @@ def plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
     if isinstance(attribute, Categorical):
         edges = np.arange(attribute.n_values + 1) - 0.5
         labels: list[str] | None = attribute.labels()[: attribute.n_values]
+    elif attribute.special:
+        # Special values lie anywhere on the number line: each code has a bar of its own.
+        edges = np.arange(attribute.n_values + 1) - 0.5
+        labels = attribute.labels()[: attribute.n_values]
     else:
         # A bar stands over its integers, the first one included.
         edges = attribute.edges - 0.5 * attribute.integer

@@ -14,19 +14,13 @@ Strings go through a tokenizer and parser of our own; nothing in them is ever ex
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
-from typing import Any
-
 import numpy as np
 
 from ..domain import Domain
-from .query_text import QueryText
-from .regions import Region, axis_of, everything, region_of_range, region_of_values
+from ..domain.conditions import Query, regions_of
+from ..domain.regions import attribute_of, everything
 
 __all__ = ["first_moment", "parse"]
-
-Query = Mapping[str, Any] | str | None
 
 
 def parse(query: Query, domain: Domain) -> dict[int, np.ndarray]:
@@ -78,8 +72,7 @@ def parse(query: Query, domain: Domain) -> dict[int, np.ndarray]:
     >>> parse("10 <= pay < 50 and sex == 'F'", domain)
     {0: array([0.5, 1. , 0.5, 0. ]), 1: array([1., 0.])}
     """
-    regions = _regions(query, domain)
-    return {axis: region.weights() for axis, region in sorted(regions.items())}
+    return _by_axis(domain, domain.structure.weights_of(query, domain))
 
 
 def first_moment(
@@ -108,44 +101,19 @@ def first_moment(
     ValueError
         As in `parse`, or if ``column`` has no numbers.
     """
-    regions = _regions(query, domain)
-    axis = axis_of(column, domain)
-    region = regions.setdefault(axis, everything(column, domain.attributes[axis]))
-    regions[axis] = region = region.without_missing()
-    moment = region.moment()
-    return {axis: region.weights() for axis, region in sorted(regions.items())}, moment
+    attribute = attribute_of(column, domain)
+    regions = regions_of(query, domain)
+    region = regions.pop(column, None) or everything(column, attribute)
+    region = region.without_missing()
+    structure = domain.structure
+    base = structure.base_of(column)
+    moment, own = (structure.lifted(column, part) for part in (region.moment(), region.weights()))
+    found = structure.weights_of_regions(regions)
+    moment = moment * found.get(base, 1.0)
+    found[base] = own * found.get(base, 1.0)
+    return _by_axis(domain, found), moment
 
 
-def _from_dict(query: Mapping[str, Any], domain: Domain) -> dict[int, Region]:
-    regions: dict[int, Region] = {}
-    for column, value in query.items():
-        axis = axis_of(column, domain)
-        attribute = domain.attributes[axis]
-        if isinstance(value, tuple):
-            if len(value) != 2:
-                raise ValueError(
-                    f"The range for column {column!r} must be a tuple (low, high), got {value!r}. "
-                    "For a set of values use a list."
-                )
-            regions[axis] = region_of_range(column, attribute, *value)
-        elif isinstance(value, list | AbstractSet | range):
-            regions[axis] = region_of_values(column, attribute, value)
-        elif isinstance(value, Mapping):
-            raise ValueError(f"The condition on column {column!r} cannot be a dict: {value!r}.")
-        elif hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0:
-            regions[axis] = region_of_values(column, attribute, value.tolist())
-        else:
-            regions[axis] = region_of_values(column, attribute, [value])
-    return regions
-
-
-def _regions(query: Query, domain: Domain) -> dict[int, Region]:
-    if query is None:
-        return {}
-    if isinstance(query, str):
-        return QueryText(query, domain).regions()
-    if isinstance(query, Mapping):
-        return _from_dict(query, domain)
-    raise TypeError(
-        f"A query must be a dict or a string, got {query!r} of type {type(query).__name__}."
-    )
+def _by_axis(domain: Domain, weights: dict[str, np.ndarray]) -> dict[int, np.ndarray]:
+    found = {domain.index(name): vector for name, vector in weights.items()}
+    return dict(sorted(found.items()))

@@ -12,7 +12,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from ..domain.numeric import bin_positions
+from ..domain.bins import bin_positions
 from ..domain.values import is_exact_float
 
 __all__ = ["LazyColumn", "floor_positive", "part_of", "search_sorted"]
@@ -90,7 +90,15 @@ class LazyColumn:
         return value.cast(nw.Float64)
 
     def binned(
-        self, lower: float, upper: float, bins: int, *, integer: bool, missing: int
+        self,
+        lower: float,
+        upper: float,
+        bins: int,
+        *,
+        integer: bool,
+        missing: int,
+        edges: Sequence[float] | None = None,
+        special: Sequence[float] = (),
     ) -> nw.Expr:
         """Bin of each number, as :class:`skdp.Numeric` defines it, in float64 step by step.
 
@@ -102,11 +110,30 @@ class LazyColumn:
             Whether only the integer part of a number counts.
         missing : int
             Code where there is no number.
+        edges : sequence of float, default=None
+            Where bins are uneven, the edges between two of them.
+        special : sequence of float
+            Numbers whose codes come after those of the bins.
         """
         if self.kind == "null":
             return nw.lit(missing)
         value = self.number()
         gone = value.is_null() | value.is_nan()
+        if edges is None:
+            code = self._evenly_binned(value, gone, lower, upper, bins, integer=integer)
+        else:
+            # Edges of integers are integers, so the integer part has the same bin.
+            if self._lookups is not None and len(edges) > 1:
+                value = self._lookups.prepare(value)
+                gone = value.is_null() | value.is_nan()
+            code = _between(value, edges, 0)
+        for place, number in enumerate(special):
+            code = nw.when(value == nw.lit(number)).then(nw.lit(bins + place)).otherwise(code)
+        return nw.when(gone).then(nw.lit(missing)).otherwise(code)
+
+    def _evenly_binned(
+        self, value: Any, gone: Any, lower: float, upper: float, bins: int, *, integer: bool
+    ) -> Any:
         # Missing values get a number first, because some engines raise when they cast a NaN.
         x = nw.when(gone).then(nw.lit(lower)).otherwise(value)
         # Not with clip, which repeats the whole expression to test for null first.
@@ -117,8 +144,7 @@ class LazyColumn:
         one_each = integer and bins == upper - lower + 1
         divide = functools.partial(_divided, engine=self.engine)
         x = bin_positions(x, lower, upper, bins, one_each=one_each, divide=divide)
-        code = nw.min_horizontal(floor_positive(x, self.engine), nw.lit(bins - 1))
-        return nw.when(gone).then(nw.lit(missing)).otherwise(code)
+        return nw.min_horizontal(floor_positive(x, self.engine), nw.lit(bins - 1))
 
     def looked_up(self, codes: Mapping[Any, int], *, unknown: int, missing: int) -> nw.Expr:
         """Code of each value in a table of them.
@@ -181,6 +207,16 @@ class LazyColumn:
         return nw.when(gone).then(nw.lit(missing)).otherwise(found)
 
 
+def _between(value: Any, edges: Sequence[float], below: int) -> Any:
+    """``below`` plus the number of edges up to each value: a tree of conditions."""
+    if not edges:
+        return nw.lit(below)
+    middle = len(edges) // 2
+    left = _between(value, edges[:middle], below)
+    right = _between(value, edges[middle + 1 :], below + middle + 1)
+    return nw.when(value < nw.lit(edges[middle])).then(left).otherwise(right)
+
+
 def search_sorted(value: Any, table: Sequence[tuple[Any, float]], unknown: float) -> Any:
     """Binary search of each value in a sorted table: a tree of conditions."""
     if not table:
@@ -209,6 +245,12 @@ class Lookups:
         self._engine = engine
         self.most_conditions = _MOST_CONDITIONS[engine]
         self._tables: list[tuple[Any, Sequence[tuple[Any, int]]]] = []
+        self._values: list[Any] = []
+
+    def prepare(self, value: Any) -> nw.Expr:
+        """Compute a value once, for expressions that mention it often; returns its column."""
+        self._values.append(value)
+        return nw.col(f"{self._prefix}value{len(self._values) - 1}")
 
     def add(self, value: Any, items: Sequence[tuple[Any, int]]) -> nw.Expr:
         """Add a table; returns the column that will hold the code of each value, or null."""
@@ -217,6 +259,9 @@ class Lookups:
 
     def joined(self, frame: nw.LazyFrame) -> nw.LazyFrame:
         """The rows with all tables joined. Values in a table differ: no row occurs twice."""
+        if self._values:
+            names = [f"{self._prefix}value{number}" for number in range(len(self._values))]
+            frame = frame.with_columns(**dict(zip(names, self._values, strict=True)))
         for number, (value, items) in enumerate(self._tables):
             key, found = f"{self._prefix}key{number}", f"{self._prefix}found{number}"
             small = nw.from_native(_TABLES[self._engine](nw.to_native(frame), key, found, items))

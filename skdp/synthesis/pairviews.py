@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import warnings
 
-import numpy as np
-
-from ..domain import Categorical
 from ..kernels.pairviews import MOST_CLASSES, coarse_attributes, pair_views, pair_views_parts
 from ..release import Synopsis
 from .base import Synthesizer
@@ -139,18 +136,8 @@ class PairViewSynthesizer(Synthesizer):
         model = pair_views(
             table,
             loss.parts,
-            orders=[_cutting_order(attribute) for attribute in domain.attributes],
+            orders=[attribute.order() for attribute in domain.attributes],
             label=None if self.target is None else domain.index(self.target),
             random_state=source,
         )
         return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
-
-
-def _cutting_order(attribute):
-    """Codes in an order in which neighbours are similar, or None for unordered categories."""
-    if isinstance(attribute, Categorical):
-        if attribute.taxonomy is None and not attribute.ordered:
-            return None
-        _, codes = attribute.hierarchy()
-        return np.concatenate([codes, np.arange(attribute.n_values, attribute.size)])
-    return np.arange(attribute.size)

@@ -6,26 +6,59 @@ import difflib
 import math
 import numbers
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 
-from .._arrays import snapped
-from ..domain import Categorical, Domain, Numeric
+from .categorical import Categorical
+from .contents import Points, Spread
+from .grids import Grid
+from .numeric import Numeric
+from .values import digits
 
 
 @dataclass(frozen=True)
 class _Numbers:
-    """Numbers of an attribute, and its missing cell or not."""
+    """Numbers of an attribute, and which of its other cells.
+
+    Attributes
+    ----------
+    attribute : Numeric
+    low, high : float
+        On a grid, the places of the smallest and the largest number.
+    missing : bool
+        Whether the missing cell is part of it.
+    special : frozenset of int
+        Positions of the special values that are part of it.
+    """
 
     attribute: Numeric
     low: float
     high: float
     missing: bool
+    special: frozenset[int] = frozenset()
 
-    def _with_missing(self, weights: np.ndarray) -> np.ndarray:
-        return np.append(weights, float(self.missing)) if self.attribute.nullable else weights
+    def without_missing(self) -> Any:
+        return replace(self, missing=False)
+
+    def _covered(self) -> tuple[np.ndarray, np.ndarray]:
+        raise NotImplementedError
+
+    def weights(self) -> np.ndarray:
+        held = [float(place in self.special) for place in range(len(self.attribute.special))]
+        return self._joined(self._covered()[0], held)
+
+    def moment(self) -> np.ndarray:
+        values = enumerate(self.attribute.special)
+        held = [float(value) if place in self.special else 0.0 for place, value in values]
+        return self._joined(self._covered()[1], held, values_only=True)
+
+    def _joined(
+        self, bins: np.ndarray, special: list[float], *, values_only: bool = False
+    ) -> np.ndarray:
+        missing = [float(self.missing and not values_only)] * self.attribute.nullable
+        return np.concatenate([bins, special, missing])
 
 
 class _Continuous(_Numbers):
@@ -37,85 +70,45 @@ class _Continuous(_Numbers):
             max(self.low, other.low),
             min(self.high, other.high),
             self.missing and other.missing,
+            self.special & other.special,
         )
 
-    def without_missing(self) -> _Continuous:
-        return _Continuous(self.attribute, self.low, self.high, False)
-
     def _covered(self) -> tuple[np.ndarray, np.ndarray]:
-        """Covered part of every bin, in bin units from the lower bound."""
-        lower, upper, bins = self.attribute.lower, self.attribute.upper, self.attribute.bins
-        ends = [min(max(end, lower), upper) for end in (self.low, self.high)]
-        start, stop = snapped([(end - lower) / (upper - lower) * bins for end in ends]).tolist()
-        if self.high < lower or self.low > upper:  # outside: covers nothing
-            start, stop = 0.0, 0.0
-        left = np.arange(bins, dtype=np.float64)
-        return np.maximum(left, start), np.minimum(left + 1.0, max(stop, start))
-
-    def weights(self) -> np.ndarray:
-        begin, end = self._covered()
-        return self._with_missing(np.clip(end - begin, 0.0, 1.0))
-
-    def moment(self) -> np.ndarray:
-        begin, end = self._covered()
-        lower, upper = self.attribute.lower, self.attribute.upper
-        middle = lower + (begin + end) / 2 * ((upper - lower) / self.attribute.bins)
-        return self._with_missing(np.clip(end - begin, 0.0, 1.0) * middle)
+        held = self.attribute.contents
+        assert isinstance(held, Spread)
+        return held.covered(self.low, self.high)
 
 
 @dataclass(frozen=True)
-class _Integer(_Numbers):
-    """Integers from low to high, among ``only`` (if given), except ``never``."""
+class _OnGrid(_Numbers):
+    """Numbers of a grid from low to high, among ``only`` (if given), except ``never``.
+
+    All are places of the grid: of integers, the integers themselves.
+    """
 
     low: int
     high: int
     only: frozenset[int] | None = None
     never: frozenset[int] = frozenset()
 
-    def intersect(self, other: _Integer) -> _Integer:
+    def intersect(self, other: _OnGrid) -> _OnGrid:
         only = self.only if other.only is None else other.only
         if self.only is not None and other.only is not None:
             only = self.only & other.only
-        return _Integer(
+        return _OnGrid(
             self.attribute,
             max(self.low, other.low),
             min(self.high, other.high),
             self.missing and other.missing,
+            self.special & other.special,
             only,
             self.never | other.never,
         )
 
-    def without_missing(self) -> _Integer:
-        return _Integer(self.attribute, self.low, self.high, False, self.only, self.never)
-
-    def _counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Per bin: integers covered, their sum, integers in all."""
-        edges = self.attribute.edges
-        first, stop = edges[:-1], edges[1:]
-        if self.only is None:
-            begin = np.maximum(first, self.low)
-            number = np.maximum(np.minimum(stop, self.high + 1) - begin, 0)
-            total = number * (begin + (number - 1) / 2.0)
-            chosen, sign = self.never, -1
-        else:
-            number = np.zeros(len(first), dtype=np.int64)
-            total = np.zeros(len(first))
-            chosen, sign = self.only - self.never, 1
-        values = np.array(
-            [value for value in sorted(chosen) if self.low <= value <= self.high], dtype=np.int64
-        )
-        bins = np.searchsorted(edges, values, side="right") - 1
-        number = number + sign * np.bincount(bins, minlength=len(first))
-        total = total + sign * np.bincount(bins, weights=values, minlength=len(first))
-        return number, total, stop - first
-
-    def weights(self) -> np.ndarray:
-        number, _, size = self._counts()
-        return self._with_missing(number / size)
-
-    def moment(self) -> np.ndarray:
-        _, total, size = self._counts()
-        return self._with_missing(total / size)
+    def _covered(self) -> tuple[np.ndarray, np.ndarray]:
+        held = self.attribute.contents
+        assert isinstance(held, Points)
+        return held.covered(self.low, self.high, self.only, self.never)
 
 
 @dataclass(frozen=True)
@@ -151,14 +144,32 @@ class _Categories:
         return self.mask * values
 
 
-Region = _Continuous | _Integer | _Categories
+Region = _Continuous | _OnGrid | _Categories
 
 
-def axis_of(column: Any, domain: Domain) -> int:
-    """Position of a column, with a hint where it is misspelt."""
-    if column in domain:
-        return domain.index(column)
-    names = domain.names
+class Schema(Protocol):
+    """Columns that conditions may name."""
+
+    def why_not(self, column: str) -> str | None:
+        """Why a declared column cannot be asked for; None if it is not declared."""
+
+    def find(self, column: str) -> Numeric | Categorical | None:
+        """The attribute of a column that can be asked for."""
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Columns that can be asked for."""
+
+
+def attribute_of(column: Any, schema: Schema) -> Numeric | Categorical:
+    """Attribute of a column, with a hint where it is misspelt."""
+    attribute = schema.find(column) if isinstance(column, str) else None
+    if attribute is not None:
+        return attribute
+    reason = schema.why_not(column) if isinstance(column, str) else None
+    if reason is not None:
+        raise ValueError(reason)
+    names = schema.known
     close = difflib.get_close_matches(str(column), names, n=1)
     shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
     hint = f" Did you mean {close[0]!r}?" if close else ""
@@ -169,9 +180,28 @@ def everything(column: str, attribute: Numeric | Categorical) -> Region:
     """The region of no condition."""
     if isinstance(attribute, Categorical):
         return _Categories(column, attribute, np.ones(attribute.size, dtype=bool))
-    if attribute.integer:
-        return _Integer(attribute, int(attribute.lower), int(attribute.upper), True)
-    return _Continuous(attribute, -math.inf, math.inf, True)
+    return _all_but(attribute, frozenset(), frozenset(), missing=True)
+
+
+def _all_but(
+    attribute: Numeric, never: frozenset[int], special: frozenset[int], *, missing: bool
+) -> Region:
+    """All numbers but some places of the grid and some special values."""
+    kept = frozenset(range(len(attribute.special))) - special
+    held = attribute.contents
+    if isinstance(held, Spread):
+        return _Continuous(attribute, -math.inf, math.inf, missing, kept)
+    return _OnGrid(attribute, held.grid.first, held.grid.last, missing, kept, None, never)
+
+
+def _none_but(
+    attribute: Numeric, only: frozenset[int], special: frozenset[int], *, missing: bool
+) -> Region:
+    """No numbers but some places of the grid and some special values."""
+    held = attribute.contents
+    if isinstance(held, Spread):
+        return _Continuous(attribute, math.inf, -math.inf, missing, special)
+    return _OnGrid(attribute, held.grid.first, held.grid.last, missing, special, only)
 
 
 def _missing(column: str, attribute: Numeric | Categorical) -> Region:
@@ -184,9 +214,7 @@ def _missing(column: str, attribute: Numeric | Categorical) -> Region:
         mask = np.zeros(attribute.size, dtype=bool)
         mask[-1] = True
         return _Categories(column, attribute, mask)
-    if attribute.integer:
-        return _Integer(attribute, 1, 0, True)
-    return _Continuous(attribute, math.inf, -math.inf, True)
+    return _none_but(attribute, frozenset(), frozenset(), missing=True)
 
 
 def _number(column: str, value: Any) -> float | int:
@@ -253,15 +281,33 @@ def region_of_range(
     right = math.inf if high is None else _number(column, high)
     if left > right:
         raise _reversed(column, low, high)
-    if not attribute.integer:
-        return _Continuous(attribute, float(left), float(right), False)
-    lower, upper = int(attribute.lower), int(attribute.upper)
-    # Bounded to the domain before becoming integers: the ends may be infinite.
+    special = frozenset(
+        place
+        for place, value in enumerate(attribute.special)
+        if (left < value if "<" in strict else left <= value)
+        and (value < right if ">" in strict else value <= right)
+    )
+    held = attribute.contents
+    if isinstance(held, Spread):
+        return _Continuous(attribute, float(left), float(right), False, special)
+    first, last = _places(held.grid, left, right, strict)
+    return _OnGrid(attribute, first, last, False, special)
+
+
+def _places(grid: Grid, left: float, right: float, strict: str) -> tuple[int, int]:
+    """Places of the smallest and the largest number of a grid in a range; reversed if none."""
+    lower, upper = (float(end) for end in grid.value(np.array([grid.first, grid.last])))
+    # Bounded to the grid before becoming places: the ends may be infinite.
     if left > upper or right < lower:
-        return _Integer(attribute, 1, 0, False)
-    first = lower if left < lower else math.floor(left) + 1 if "<" in strict else math.ceil(left)
-    last = upper if right > upper else math.ceil(right) - 1 if ">" in strict else math.floor(right)
-    return _Integer(attribute, max(first, lower), min(last, upper), False)
+        return grid.last + 1, grid.last
+    first, last = grid.first, grid.last
+    if left >= lower:
+        first = int(grid.at_least(left))
+        first += "<" in strict and float(grid.value(first)) == left
+    if right <= upper:
+        last = int(grid.at_most(right))
+        last -= ">" in strict and float(grid.value(last)) == right
+    return first, last
 
 
 def _open_end(value: Any) -> bool:
@@ -290,27 +336,49 @@ def region_of_values(
         if missing:
             mask[-1] = True
         return _Categories(column, attribute, ~mask if negate else mask)
-    if not attribute.integer:
-        if present:
-            raise ValueError(
-                f"Column {column!r} is continuous: the single value {present[0]!r} has no share of "
-                "a bin. Ask for a range, (low, high)."
-            )
-        if negate:
-            return _Continuous(attribute, -math.inf, math.inf, not missing)
-        return _Continuous(attribute, math.inf, -math.inf, missing)
+    own = {value: place for place, value in enumerate(attribute.special)}
     asked = [_number(column, value) for value in present]
-    odd = [number for number in asked if math.isinf(number) or number != math.floor(number)]
-    if odd:
-        raise ValueError(
-            f"Column {column!r} holds integers, so no record has the value {odd[0]!r}. "
-            "Ask for an integer or a range."
-        )
-    chosen = frozenset(int(number) for number in asked)
-    lower, upper = int(attribute.lower), int(attribute.upper)
+    special = frozenset(own[value] for value in asked if value in own)
+    others = [value for value in asked if value not in own]
+    held = attribute.contents
+    if isinstance(held, Spread):
+        if others:
+            raise _no_share(column, attribute, others[0])
+        chosen = frozenset[int]()
+    else:
+        chosen = frozenset(_place(column, attribute, held.grid, value) for value in others)
     if negate:
-        return _Integer(attribute, lower, upper, not missing, None, chosen)
-    return _Integer(attribute, lower, upper, missing, chosen)
+        return _all_but(attribute, chosen, special, missing=not missing)
+    return _none_but(attribute, chosen, special, missing=missing)
+
+
+def _no_share(column: str, attribute: Numeric, value: float) -> ValueError:
+    known = ", ".join(map(digits, attribute.special))
+    return ValueError(
+        f"Column {column!r} is continuous: the single value {value!r} has no share of "
+        "a bin. Ask for a range, (low, high)"
+        + (f", or for a special value, {known}." if known else ".")
+    )
+
+
+def _place(column: str, attribute: Numeric, grid: Grid, value: float) -> int:
+    """Place of a single number; one beyond the grid where it lies outside of the range."""
+    if attribute.integer and attribute.step is None:
+        if math.isinf(value) or value != math.floor(value):
+            raise ValueError(
+                f"Column {column!r} holds integers, so no record has the value {value!r}. "
+                "Ask for an integer or a range."
+            )
+        return int(value)
+    if not attribute.lower <= value <= attribute.upper:
+        return grid.last + 1
+    place = int(grid.at_least(value))
+    if float(grid.value(place)) != value:
+        raise ValueError(
+            f"Column {column!r} has values in steps of {digits(grid.step())}, and {value!r} is "
+            "none of them. Ask for one of them or a range."
+        )
+    return place
 
 
 def region_of_comparison(

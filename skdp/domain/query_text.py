@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ..domain import Domain
-from .regions import Region, axis_of, region_of_comparison, region_of_range
+from .regions import Region, Schema, attribute_of, region_of_comparison, region_of_range
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -47,16 +46,16 @@ class _Column:
 class QueryText:
     """Recursive descent over one query string; ``regions`` gives what it asks for."""
 
-    def __init__(self, text: str, domain: Domain) -> None:
+    def __init__(self, text: str, domain: Schema) -> None:
         self.text = text
         self.domain = domain
         self.tokens = self._tokenize()
         self.at = 0
         self.depth = 0
-        self.found: dict[int, Region] = {}
+        self.found: dict[str, Region] = {}
 
-    def regions(self) -> dict[int, Region]:
-        """The region of each attribute that the text constrains."""
+    def regions(self) -> dict[str, Region]:
+        """The region of each column that the text constrains."""
         if len(self.tokens) == 1:
             raise self._error("the query is empty; use None or {} to ask for all records", 0)
         self._conjunction()
@@ -212,13 +211,11 @@ class QueryText:
             raise self._unexpected(*self.tokens[self.at])
         self._check_ends(operators)
         for column, operator, value in operators:
-            axis = axis_of(column.name, self.domain)
-            region = region_of_comparison(
-                column.name, self.domain.attributes[axis], operator, value
-            )
-            known = self.found.get(axis)
+            attribute = attribute_of(column.name, self.domain)
+            region = region_of_comparison(column.name, attribute, operator, value)
+            known = self.found.get(column.name)
             # Regions of one attribute are of one kind, which the type checker cannot see.
-            self.found[axis] = region if known is None else known.intersect(region)  # type: ignore[arg-type]
+            self.found[column.name] = region if known is None else known.intersect(region)  # type: ignore[arg-type]
 
     def _check_ends(self, operators: list[tuple[_Column, str, Any]]) -> None:
         """Refuse a reversed range written as one chain, ``40 <= x <= 30``."""
@@ -228,7 +225,7 @@ class QueryText:
                 ends[operator[0]] = (value, column.name)
         if len(ends) == 2 and ends["<"][1] == ends[">"][1]:
             column_name = ends["<"][1]
-            attribute = self.domain.attributes[axis_of(column_name, self.domain)]
+            attribute = attribute_of(column_name, self.domain)
             region_of_range(column_name, attribute, ends[">"][0], ends["<"][0])
 
     def _operator(self) -> str | None:
@@ -254,9 +251,10 @@ class QueryText:
         ):
             self.at += 1
             try:
-                axis_of(value, self.domain)
+                attribute_of(value, self.domain)
             except ValueError as error:
-                hint = " Text goes between quotation marks." if kind == "name" else ""
+                unknown = kind == "name" and self.domain.why_not(value) is None
+                hint = " Text goes between quotation marks." if unknown else ""
                 raise ValueError(
                     f"Cannot read the query {self.text!r} at position {position}: {error}{hint}"
                 ) from None

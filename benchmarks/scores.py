@@ -1,0 +1,159 @@
+"""Scores that several benchmarks share: how close synthetic rows are to the records.
+
+All of them are exact and not private.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+__all__ = ["joint_codes", "k_marginal", "observer_auc", "spearman_difference", "total_variation"]
+
+# Numbers are compared in this many bins of equal width.
+BINS = 16
+_OBSERVED_ROWS = 20_000
+
+
+def joint_codes(
+    records: pd.DataFrame, synthetic: pd.DataFrame, bins: int = BINS
+) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[int, ...]]:
+    """Both tables as codes: categories as they are, numbers in bins of the range of the records.
+
+    Parameters
+    ----------
+    records, synthetic : DataFrame with the same columns
+    bins : int, default=16
+        Bins of equal width for columns of numbers with more than ``bins`` distinct values.
+
+    Returns
+    -------
+    codes of records, codes of synthetic rows : ndarray of shape (n, d)
+        A missing value has a code of its own.
+    shape : tuple of int
+        Number of codes of each column.
+    """
+    sides: list[list[NDArray[np.int64]]] = [[], []]
+    sizes = []
+    for name in records.columns:
+        both = [frame[name] for frame in (records, synthetic)]
+        numeric = all(
+            pd.api.types.is_numeric_dtype(one) or pd.api.types.is_datetime64_any_dtype(one)
+            for one in both
+        )
+        if numeric and records[name].nunique() > bins:
+            numbers = [_numbers(one) for one in both]
+            low, high = np.nanmin(numbers[0]), np.nanmax(numbers[0])
+            cut = [np.floor((x - low) / (high - low) * bins) for x in numbers]
+            codes = [np.where(np.isnan(x), bins, np.clip(x, 0, bins - 1)) for x in cut]
+            sizes.append(bins + 1)
+        else:
+            whole = pd.concat([one.astype(object) for one in both], ignore_index=True)
+            found, values = pd.factorize(whole.where(whole.notna(), None), use_na_sentinel=False)
+            codes = [found[: len(records)], found[len(records) :]]
+            sizes.append(len(values))
+        for side, code in zip(sides, codes, strict=True):
+            side.append(code.astype(np.int64))
+    left, right = (np.column_stack(side) for side in sides)
+    return left, right, tuple(sizes)
+
+
+def _numbers(column: pd.Series) -> NDArray[np.float64]:
+    if pd.api.types.is_datetime64_any_dtype(column):
+        column = (column - pd.Timestamp(0, tz=column.dt.tz)) / pd.Timedelta(days=1)
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def total_variation(
+    records: NDArray[np.int64],
+    synthetic: NDArray[np.int64],
+    shape: Sequence[int],
+    order: int = 2,
+    columns: Sequence[int] | None = None,
+) -> float:
+    """Mean total variation distance of all marginals of ``order`` columns: 0 equal, 1 disjoint.
+
+    Parameters
+    ----------
+    records, synthetic : ndarray of int, shape (n, d)
+    shape : sequence of int
+    order : int, default=2
+    columns : sequence of int, default=None
+        The columns to compare; by default all.
+    """
+    axes = range(len(shape)) if columns is None else columns
+    distances = []
+    for chosen in itertools.combinations(axes, order):
+        cells = []
+        for codes in (records, synthetic):
+            cell = np.zeros(len(codes), dtype=np.int64)
+            for axis in chosen:
+                cell = cell * shape[axis] + codes[:, axis]
+            cells.append(cell)
+        found = np.unique(np.concatenate(cells), return_inverse=True)[1]
+        n = len(cells[0])
+        left, right = (
+            np.bincount(part, minlength=found.max() + 1) / len(part)
+            for part in (found[:n], found[n:])
+        )
+        distances.append(np.abs(left - right).sum() / 2)
+    return float(np.mean(distances))
+
+
+def k_marginal(
+    records: NDArray[np.int64], synthetic: NDArray[np.int64], shape: Sequence[int], order: int = 2
+) -> float:
+    """NIST's k-marginal score, 0 to 1,000: (2 - L1 distance) * 500, mean of all marginals."""
+    return 1000.0 * (1.0 - total_variation(records, synthetic, shape, order))
+
+
+def spearman_difference(records: pd.DataFrame, synthetic: pd.DataFrame) -> float:
+    """Mean absolute difference of the rank correlations of all pairs of columns of numbers.
+
+    Missing values are left out pair by pair; a correlation that is not defined counts as 0.
+    """
+    names = [
+        name
+        for name in records.columns
+        if pd.api.types.is_numeric_dtype(records[name]) and records[name].nunique() > 2
+    ]
+    tables = [
+        frame[names].astype(float).corr(method="spearman").fillna(0.0).to_numpy()
+        for frame in (records, synthetic)
+    ]
+    upper = np.triu_indices(len(names), 1)
+    return float(np.abs(tables[0] - tables[1])[upper].mean())
+
+
+def observer_auc(records: pd.DataFrame, synthetic: pd.DataFrame, seed: int = 0) -> float:
+    """AUC of boosted trees that tell records from synthetic rows: 0.5 where they cannot.
+
+    Out-of-fold predictions over three folds, on at most 20,000 rows of each, equally many.
+    """
+    n = min(len(records), len(synthetic), _OBSERVED_ROWS)
+    both = [frame.sample(n, random_state=seed) for frame in (records, synthetic)]
+    X = np.column_stack([_observed(*(one[name] for one in both)) for name in records.columns])
+    y = np.repeat([0, 1], n)
+    folds = StratifiedKFold(3, shuffle=True, random_state=seed)
+    trees = HistGradientBoostingClassifier(max_iter=100, random_state=seed)
+    scores = cross_val_predict(trees, X, y, cv=folds, method="predict_proba")[:, 1]
+    return float(roc_auc_score(y, scores))
+
+
+def _observed(left: pd.Series, right: pd.Series) -> NDArray[np.float64]:
+    """A column of both tables as numbers: as they are, or the frequency rank of a category."""
+    if all(
+        pd.api.types.is_numeric_dtype(one) or pd.api.types.is_datetime64_any_dtype(one)
+        for one in (left, right)
+    ):
+        return np.concatenate([_numbers(left), _numbers(right)])
+    texts = pd.concat([left, right], ignore_index=True).astype(object)
+    ranks = texts.map({value: rank for rank, value in enumerate(texts.value_counts().index)})
+    return ranks.to_numpy(dtype=np.float64)

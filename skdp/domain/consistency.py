@@ -1,0 +1,169 @@
+"""Tables of allowed cells, made consistent with each other; and which of them contradict."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from .._types import BoolArray
+
+__all__ = ["MOST_CELLS", "Tables", "consistent", "satisfiable", "shortest"]
+
+# Axes (sorted) and which cells of them are allowed.
+Tables = dict[tuple[int, ...], BoolArray]
+
+# Cells of one table: 16 MB of truth values.
+MOST_CELLS = 2**24
+
+# Cells that the search for one allowed row may visit, about two seconds of work.
+_SEARCH_CELLS = 2**31
+
+Item = TypeVar("Item")
+
+
+def consistent(tables: Mapping[tuple[int, ...], BoolArray]) -> Tables | None:
+    """Forbid what cannot be part of any row by looking at two tables at a time.
+
+    A code that one table forbids with every code of the others is forbidden in all tables; so are
+    combinations of codes of several attributes that two tables share. Which rows are allowed does
+    not change.
+
+    Returns
+    -------
+    tables : dict or None
+        With a table for each single axis too; None if nothing is left.
+    """
+    known = {axes: allowed.copy() for axes, allowed in sorted(tables.items())}
+    for axes, allowed in list(known.items()):
+        for place, axis in enumerate(axes):
+            known.setdefault((axis,), np.ones(allowed.shape[place], dtype=bool))
+    links = _links(list(known))
+    if not all(allowed.any() for allowed in known.values()):
+        return None
+    todo = set(known)
+    while todo:
+        changed: set[tuple[int, ...]] = set()
+        for one, other, shared in links:
+            if one not in todo and other not in todo:
+                continue
+            both = _onto(known[one], one, shared) & _onto(known[other], other, shared)
+            for axes in (one, other):
+                if _restrict(known[axes], axes, both, shared):
+                    changed.add(axes)
+            if not both.any():
+                return None
+        todo = changed
+    return known
+
+
+def _links(
+    tables: Sequence[tuple[int, ...]],
+) -> list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
+    """Pairs of tables to be compared, and the axes that they share.
+
+    Tables that share one axis meet in the table of that axis alone.
+    """
+    wide = [axes for axes in tables if len(axes) > 1]
+    links = {(axes, (axis,)): (axis,) for axes in wide for axis in axes}
+    meeting: dict[tuple[int, int], list[tuple[int, ...]]] = {}
+    for axes in wide:
+        for pair in itertools.combinations(axes, 2):
+            for other in meeting.setdefault(pair, []):
+                links[other, axes] = tuple(sorted({*other} & {*axes}))
+            meeting[pair].append(axes)
+    return [(one, other, shared) for (one, other), shared in links.items()]
+
+
+def _onto(allowed: BoolArray, axes: tuple[int, ...], kept: tuple[int, ...]) -> BoolArray:
+    """Combinations of some axes that are allowed with at least one of the others."""
+    gone = tuple(place for place, axis in enumerate(axes) if axis not in kept)
+    return allowed.any(axis=gone) if gone else allowed
+
+
+def _restrict(
+    allowed: BoolArray, axes: tuple[int, ...], mask: BoolArray, shared: tuple[int, ...]
+) -> bool:
+    """Forbid in place what the mask forbids; whether anything changed."""
+    if _onto(allowed, axes, shared).sum() == mask.sum():
+        # The mask allows a part of it, so they are equal.
+        return False
+    shape = [size if axis in shared else 1 for axis, size in zip(axes, allowed.shape, strict=True)]
+    allowed &= mask.reshape(shape)
+    return True
+
+
+def satisfiable(tables: Mapping[tuple[int, ...], BoolArray]) -> bool | None:
+    """Whether a row is allowed by all tables; None if the search had to give up.
+
+    Consistent tables without a cycle always have one. With a cycle, codes are tried one attribute
+    after the other. Everything here is public: no record is looked at.
+    """
+    known = consistent(tables)
+    if known is None:
+        return False
+    if _acyclic([axes for axes in known if len(axes) > 1]):
+        return True
+    budget = [_SEARCH_CELLS]
+    return _search(known, budget)
+
+
+def _search(known: Tables, budget: list[int]) -> bool | None:
+    open_axes = [axes for axes, allowed in known.items() if len(axes) == 1 and allowed.sum() > 1]
+    if not open_axes:
+        return True
+    [axis] = min(open_axes, key=lambda axes: int(known[axes].sum()))
+    for code in np.flatnonzero(known[(axis,)]):
+        budget[0] -= sum(allowed.size for allowed in known.values())
+        if budget[0] < 0:
+            return None
+        fixed = {
+            axes: allowed.take([code], axis=axes.index(axis)) if axis in axes else allowed
+            for axes, allowed in known.items()
+        }
+        rest = consistent(fixed)
+        found = rest is not None and _search(rest, budget)
+        if found or found is None:
+            return found
+    return False
+
+
+def _acyclic(edges: Sequence[tuple[int, ...]]) -> bool:
+    """Whether the tables form no cycle: attributes of one table, and tables inside others, go."""
+    left = [set(edge) for edge in edges]
+    while True:
+        count: dict[int, int] = {}
+        for edge in left:
+            for axis in edge:
+                count[axis] = count.get(axis, 0) + 1
+        smaller = [{axis for axis in edge if count[axis] > 1} for edge in left]
+        kept: list[set[int]] = []
+        for edge in sorted(smaller, key=len, reverse=True):
+            if edge and not any(edge <= other for other in kept):
+                kept.append(edge)
+        if not kept:
+            return True
+        if sum(map(len, kept)) == sum(map(len, left)) and len(kept) == len(left):
+            return False
+        left = kept
+
+
+def shortest(items: Sequence[Item], fails: Callable[[list[Item]], bool]) -> list[Item]:
+    """Few items that fail together, none of which can be left out.
+
+    All single items are tried, and all pairs of a short list; else items are left out one by one.
+    """
+    for size, most in ((1, 10_000), (2, 2_000), (3, 500)):
+        if math.comb(len(items), size) <= most:
+            for chosen in itertools.combinations(items, size):
+                if fails(list(chosen)):
+                    return list(chosen)
+    kept = list(items)
+    for item in items:
+        rest = [other for other in kept if other is not item]
+        if fails(rest):
+            kept = rest
+    return kept

@@ -1,0 +1,127 @@
+"""Identifier and Text: columns that are never measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from ..exceptions import DomainError
+from .values import plain_text
+
+__all__ = ["Identifier", "Text"]
+
+
+class Identifier:
+    """A column that identifies records: a key, an account number, a name.
+
+    It is never measured. In the data it may be present or absent, and its values are never read
+    (an estimator reads them only where the column is its ``unit``). Synthetic rows get fresh ids,
+    which have nothing to do with those of the data.
+
+    Parameters
+    ----------
+    format : str, default=None
+        How ids are written, for :meth:`str.format` with the number of the row, from 1:
+        ``"C{:05d}"`` gives C00001, C00002, and so on. None: the integers 1, 2, ...
+
+    Raises
+    ------
+    DomainError
+        If the format cannot write a number, or writes the same text for different numbers.
+
+    Examples
+    --------
+    >>> from skdp import Domain, Numeric
+    >>> domain = Domain({"id": Identifier("C{:03d}"), "age": Numeric(0, 99, integer=True)})
+    >>> domain.names, domain.columns
+    (('age',), ('id', 'age'))
+    >>> domain.decode([[30], [40]])
+         id  age
+    0  C001   30
+    1  C002   40
+    """
+
+    format: str | None
+
+    # What a domain asks of every declaration.
+    inferred = False
+
+    def __init__(self, format: str | None = None) -> None:
+        if format is not None:
+            if not isinstance(format, str):
+                raise DomainError(
+                    f"format must be a text such as 'C{{:05d}}', got {format!r} of type "
+                    f"{type(format).__name__}."
+                )
+            plain_text(format, "format")
+            try:
+                texts = {format.format(number) for number in (1, 2, 10, 999_983)}
+            except (ValueError, LookupError, AttributeError, TypeError) as error:
+                raise DomainError(
+                    f"format={format!r} cannot write a number ({error}). Use one field, as in "
+                    "'C{:05d}'."
+                ) from None
+            if len(texts) < 4:
+                raise DomainError(
+                    f"format={format!r} gives several rows the same id. Give it a field for the "
+                    "number, as in 'C{:05d}'."
+                )
+        object.__setattr__(self, "format", format)
+
+    def fresh(self, n: int) -> pd.Series:
+        """Ids of n synthetic rows.
+
+        Parameters
+        ----------
+        n : int
+
+        Returns
+        -------
+        Series of int64, or of text where there is a format
+        """
+        if self.format is None:
+            return pd.Series(range(1, n + 1), dtype="int64")
+        texts = [self.format.format(number) for number in range(1, n + 1)]
+        return pd.Series(texts, dtype=pd.Series(["text"]).dtype)
+
+    def _marked(self) -> Identifier:
+        """The same: it holds nothing that could have been read from data."""
+        return self
+
+    def _to_data(self) -> dict[str, Any]:
+        return {"type": "identifier", "format": self.format}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("Identifier cannot be changed; declare a new one.")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        object.__setattr__(self, "format", state["format"])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identifier) and self.format == other.format
+
+    def __hash__(self) -> int:
+        return hash(("Identifier", self.format))
+
+    def __repr__(self) -> str:
+        return f"Identifier({'' if self.format is None else repr(self.format)})"
+
+
+class Text:
+    """Free text, which no release can hold: a `Domain` refuses it and says what to do.
+
+    A code book may have such columns; this name for them gives a clear error instead of a domain
+    that silently lacks them.
+
+    Parameters
+    ----------
+    description : str, default=""
+        What the column holds.
+    """
+
+    def __init__(self, description: str = "") -> None:
+        self.description = description
+
+    def __repr__(self) -> str:
+        return f"Text({self.description!r})" if self.description else "Text()"

@@ -1,0 +1,175 @@
+"""What rules need to know of numbers: the values of each code, and draws within bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._types import FloatArray, IntArray
+from ..exceptions import DomainError
+from .categorical import Categorical
+from .numeric import Numeric
+from .rules import AtMost, OnlyIf
+from .values import is_missing
+
+__all__ = ["check_chains", "check_same_line", "draw_numbers", "finish", "fixed_code", "grid_of", "spans"]
+
+
+def spans(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
+    """Smallest and largest number of each code; nan for the missing cell.
+
+    Parameters
+    ----------
+    attribute : Numeric, or Categorical whose categories are numbers
+    """
+    codes = np.arange(attribute.size)
+    if isinstance(attribute, Categorical):
+        values = np.full(attribute.size, np.nan)
+        values[: attribute.n_values] = [float(value) for value in attribute.categories]
+        return values, values
+    return span(attribute, codes)
+
+
+def span(attribute: Numeric, codes: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Smallest and largest number that is drawn for each code."""
+    if hasattr(attribute, "span"):
+        return attribute.span(codes)
+    edges = attribute.edges
+    low = edges[:-1].astype(np.float64)
+    if attribute.integer:
+        high = edges[1:].astype(np.float64) - 1
+    else:
+        high = np.nextafter(edges[1:], -np.inf)
+        high[-1] = attribute.upper
+    gone = np.full(int(attribute.nullable), np.nan)
+    return np.append(low, gone)[codes], np.append(high, gone)[codes]
+
+
+def draw_numbers(
+    attribute: Numeric | Categorical,
+    codes: IntArray,
+    rng: np.random.Generator,
+    lower: FloatArray,
+    upper: FloatArray,
+) -> FloatArray:
+    """Numbers for codes within closed bounds, where the cell reaches into them; nan for missing."""
+    if isinstance(attribute, Categorical):
+        return spans(attribute)[0][codes]
+    if hasattr(attribute, "draw"):
+        return attribute.draw(codes, rng, lower=lower, upper=upper)
+    low, high = span(attribute, codes)
+    low, high = np.fmax(low, lower), np.fmin(high, upper)
+    share = rng.random(len(codes))
+    if attribute.integer:
+        first = np.ceil(low)
+        return np.minimum(first + np.floor(share * (np.floor(high) - first + 1)), high)
+    return np.clip(low + share * (high - low), low, high)
+
+
+def finish(attribute: Any, codes: IntArray, numbers: FloatArray, rng: np.random.Generator) -> Any:
+    """The column of drawn numbers, with the type that decoding gives."""
+    if isinstance(attribute, Categorical):
+        return attribute.decode(codes, rng)
+    if hasattr(attribute, "draw"):
+        return attribute.decode(codes, rng, lower=numbers, upper=numbers)
+    import pandas as pd
+
+    if not attribute.integer:
+        return pd.Series(numbers)
+    missing = np.isnan(numbers)
+    whole = np.where(missing, 0, numbers).astype(np.int64)
+    if not attribute.nullable:
+        return pd.Series(whole)
+    values = pd.array(whole, dtype="Int64")
+    values[missing] = pd.NA
+    return pd.Series(values)
+
+
+def line_of(attribute: Numeric | Categorical) -> tuple[Any, ...] | None:
+    """What tells number lines apart; None for categories that are not numbers."""
+    if isinstance(attribute, Categorical):
+        plain = all(not isinstance(value, str | bool) for value in attribute.categories)
+        return ("number",) if plain else None
+    if type(attribute) is Numeric:
+        return ("number",)
+    return (
+        type(attribute).__name__,
+        getattr(attribute, "unit", None),
+        str(getattr(attribute, "tz", None)),
+    )
+
+
+def grid_of(attribute: Numeric | Categorical) -> tuple[Any, ...]:
+    """What tells grids of values apart: integers, multiples of a step, all numbers."""
+    if isinstance(attribute, Categorical):
+        return ("categories", attribute.categories)
+    step, decimals = getattr(attribute, "step", None), getattr(attribute, "decimals", None)
+    if step is not None:
+        return ("step", step, attribute.lower)
+    return ("integers",) if attribute.integer else ("numbers", decimals)
+
+
+def check_same_line(rule: AtMost, one: Any, other: Any) -> None:
+    """Refuse a comparison of columns whose values have no common order."""
+    lines = line_of(one), line_of(other)
+    for name, line in zip((rule.column, rule.bound), lines, strict=True):
+        if line is None:
+            raise DomainError(
+                f"{rule!r}: column {name!r} holds text or flags, which have no place on a number "
+                "line. Use forbid() for combinations of categories."
+            )
+    if lines[0] != lines[1]:
+        words = [" ".join(str(part) for part in line if part and part != "None") for line in lines]  # type: ignore[union-attr]
+        raise DomainError(
+            f"{rule!r} compares columns on different number lines, {words[0]!r} and {words[1]!r}. "
+            "Declare both in the same way, for dates with the same unit."
+        )
+
+
+def check_chains(above: Mapping[str, Sequence[str]], declared: Mapping[str, Any]) -> None:
+    """Refuse chains of `at_most` in which a value between two others may not exist.
+
+    Between 5.6 and 5.9 there is a number, but no integer: a column that has others below it and
+    above it must be on their grid of values.
+    """
+    for column, bounds in above.items():
+        below = [other for other, others in above.items() if column in others]
+        chain = [*below, column, *bounds]
+        if below and len({grid_of(declared[name]) for name in chain}) > 1:
+            raise DomainError(
+                f"Rules of at_most put {column!r} between {below[0]!r} and {bounds[0]!r}, but "
+                "their values are not on one grid (integers, multiples of one step, or all "
+                "numbers), so there may be none between two others. Declare the columns of a "
+                "chain alike, or leave out one of its rules."
+            )
+
+
+def fixed_code(rule: OnlyIf, attribute: Any) -> int:
+    """The code of what the column holds where the condition does not hold."""
+    value, name = rule.otherwise, rule.column
+    if is_missing(value):
+        if not attribute.nullable:
+            raise DomainError(
+                f"{rule!r}: column {name!r} has no missing cell for the rows where the condition "
+                "does not hold. Declare it with nullable=True, or name the value that it then has: "
+                "otherwise=0 with special=[0], or a category."
+            )
+        return attribute.size - 1
+    if isinstance(attribute, Categorical):
+        try:
+            return attribute.index_of(value)
+        except KeyError:
+            raise DomainError(
+                f"{rule!r}: otherwise={value!r} is not a category of {name!r}."
+            ) from None
+    if not isinstance(value, str):
+        low, high = spans(attribute)
+        alone = np.flatnonzero((low == value) & (high == value))
+        if len(alone):
+            return int(alone[-1])
+    raise DomainError(
+        f"{rule!r}: otherwise={value!r} has no code of its own in {name!r}. Declare it there with "
+        f"special=[{value!r}]."
+    )

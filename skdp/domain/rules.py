@@ -1,0 +1,514 @@
+"""Rules: what is publicly known about how the columns of a table depend on each other.
+
+A rule says nothing about any record of the data: it is declared, like a range or a category. The
+functions here make rules; `Domain(..., structure=[...])` checks and compiles them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..exceptions import DomainError
+from .values import plain_category, plain_text, some
+
+__all__ = [
+    "AtMost",
+    "Condition",
+    "Derived",
+    "Forbid",
+    "MissingTogether",
+    "OnlyIf",
+    "Rule",
+    "TotalOf",
+    "at_most",
+    "derived",
+    "forbid",
+    "missing_together",
+    "only_if",
+    "query_of",
+    "structure_from_data",
+    "total_of",
+    "within",
+]
+
+# Text as a query, or (column, what is asked) pairs: see `_frozen`.
+Condition = str | tuple[tuple[str, tuple[Any, ...]], ...]
+
+
+
+@dataclass(frozen=True, repr=False)
+class Rule:
+    """One rule of a structure; made by functions such as `derived` and `at_most`."""
+
+    kind: ClassVar[str]
+
+    def to_data(self) -> dict[str, Any]:
+        """The rule as values that JSON can hold; `structure_from_data` reads them."""
+        raise NotImplementedError
+
+    def _arguments(self) -> list[str]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({', '.join(self._arguments())})"
+
+
+@dataclass(frozen=True, repr=False)
+class Derived(Rule):
+    """``column`` is a function of another column: see `derived`."""
+
+    kind: ClassVar[str] = "derived"
+    column: str
+    from_: str
+    map: tuple[tuple[Any, Any], ...]
+
+    def to_data(self) -> dict[str, Any]:  # noqa: D102
+        pairs = [[list(k) if isinstance(k, tuple) else k, v] for k, v in self.map]
+        plain = all(isinstance(key, str) for key, _ in pairs)
+        data = {"rule": self.kind, "column": self.column, "from": self.from_}
+        return {**data, "map": dict(pairs) if plain else pairs}
+
+    def _arguments(self) -> list[str]:
+        shown = ", ".join(f"{key!r}: {value!r}" for key, value in self.map[:4])
+        more = f", ... ({len(self.map) - 4} more)" if len(self.map) > 4 else ""
+        return [repr(self.column), f"from_={self.from_!r}", f"map={{{shown}{more}}}"]
+
+
+@dataclass(frozen=True, repr=False)
+class AtMost(Rule):
+    """``column`` is at most ``bound``: see `at_most`."""
+
+    kind: ClassVar[str] = "at_most"
+    column: str
+    bound: str
+
+    def to_data(self) -> dict[str, Any]:  # noqa: D102
+        return {"rule": self.kind, "column": self.column, "bound": self.bound}
+
+    def _arguments(self) -> list[str]:
+        return [repr(self.column), repr(self.bound)]
+
+
+@dataclass(frozen=True, repr=False)
+class OnlyIf(Rule):
+    """``column`` has values only where a condition holds: see `only_if`."""
+
+    kind: ClassVar[str] = "only_if"
+    column: str
+    condition: Condition
+    otherwise: Any = None
+
+    def to_data(self) -> dict[str, Any]:  # noqa: D102
+        data = {"rule": self.kind, "column": self.column, "otherwise": self.otherwise}
+        return {**data, "condition": _condition_to_data(self.condition)}
+
+    def _arguments(self) -> list[str]:
+        tail = [] if self.otherwise is None else [f"otherwise={self.otherwise!r}"]
+        return [repr(self.column), repr(query_of(self.condition)), *tail]
+
+
+@dataclass(frozen=True, repr=False)
+class Forbid(Rule):
+    """No record satisfies a condition: see `forbid`."""
+
+    kind: ClassVar[str] = "forbid"
+    condition: Condition
+
+    def to_data(self) -> dict[str, Any]:  # noqa: D102
+        return {"rule": self.kind, "condition": _condition_to_data(self.condition)}
+
+    def _arguments(self) -> list[str]:
+        return [repr(query_of(self.condition))]
+
+
+@dataclass(frozen=True, repr=False)
+class MissingTogether(Rule):
+    """Columns are missing in the same records: see `missing_together`."""
+
+    kind: ClassVar[str] = "missing_together"
+    columns: tuple[str, ...]
+
+    def to_data(self) -> dict[str, Any]:  # noqa: D102
+        return {"rule": self.kind, "columns": list(self.columns)}
+
+    def _arguments(self) -> list[str]:
+        return [repr(column) for column in self.columns]
+
+
+@dataclass(frozen=True, repr=False)
+class TotalOf(Rule):
+    """``column`` is the sum of other columns: see `total_of`."""
+
+    kind: ClassVar[str] = "total_of"
+    column: str
+    parts: tuple[str, ...]
+
+    def to_data(self) -> dict[str, Any]:  # noqa: D102
+        return {"rule": self.kind, "column": self.column, "parts": list(self.parts)}
+
+    def _arguments(self) -> list[str]:
+        return [repr(self.column), repr(list(self.parts))]
+
+
+def derived(column: str, from_: str, map: Mapping[Any, Any]) -> Rule:
+    """Declare that a column is a function of another, such as the grade of a sub-grade.
+
+    The column is not measured: its share of the budget goes to the others. Synthetic rows get its
+    value from the other column, and queries on it are rewritten.
+
+    Parameters
+    ----------
+    column : str
+        A `Categorical`, or a `Numeric` with one code for each integer.
+    from_ : str
+        The column that decides, measured or derived itself.
+    map : mapping
+        Value of ``column`` for each value of ``from_``. For a `Categorical` every category has an
+        entry. For a `Numeric` a key is a pair ``(low, high)``, which stands for low <= x < high
+        (None is an open end, and the declared upper end belongs to the last interval), or a single
+        number; intervals must begin and end at edges of bins. If ``from_`` is nullable, the key
+        None says what a missing value gives; without it, ``column`` is missing too.
+
+    Raises
+    ------
+    DomainError
+        If names or map have the wrong type; what depends on the domain is checked by `Domain`.
+
+    Examples
+    --------
+    >>> from skdp import Categorical, Domain
+    >>> Domain(
+    ...     {"sub_grade": Categorical(["A1", "A2", "B1"]), "grade": Categorical(["A", "B"])},
+    ...     structure=[derived("grade", "sub_grade", {"A1": "A", "A2": "A", "B1": "B"})],
+    ... ).names
+    ('sub_grade',)
+    """
+    column, from_ = _name(column, "column"), _name(from_, "from_")
+    if not isinstance(map, Mapping) or not map:
+        raise DomainError(
+            f"derived({column!r}) needs a map, a dict from values of {from_!r} to values of "
+            f"{column!r}, got {map!r}."
+        )
+    pairs = tuple((_map_key(column, key), _value(value, "value")) for key, value in map.items())
+    if column == from_:
+        raise DomainError(f"Column {column!r} cannot be derived from itself.")
+    return Derived(column, from_, pairs)
+
+
+def within(column: str, group: str, map: Mapping[Any, Any]) -> Rule:
+    """Declare that values of a column lie in groups, such as cities in states.
+
+    The same as ``derived(group, from_=column, map=map)``.
+
+    Parameters
+    ----------
+    column : str
+        The finer column, such as the city.
+    group : str
+        The coarser column, such as the state. It is not measured.
+    map : mapping
+        Group of each value of ``column``, as in `derived`.
+    """
+    return derived(group, column, map)
+
+
+def at_most(column: str, bound: str) -> Rule:
+    """Declare that one column never exceeds another, such as a balance and its limit.
+
+    Parameters
+    ----------
+    column, bound : str
+        Columns on the same number line: two `Numeric`, two dates of one unit, or categories that
+        are numbers. A row in which one of them is missing satisfies the rule. Rules chain: with
+        ``at_most("a", "b")`` and ``at_most("b", "c")``, a is at most c, also where b is missing.
+
+    Examples
+    --------
+    >>> at_most("balance", "amount")
+    at_most('balance', 'amount')
+    """
+    if not isinstance(bound, str):
+        raise DomainError(
+            f"at_most({column!r}, {bound!r}) needs the name of another column as its bound. A "
+            "fixed bound is declared as the range of the column: Numeric(lower, upper)."
+        )
+    column, bound = _name(column, "column"), _name(bound, "bound")
+    if column == bound:
+        raise DomainError(f"at_most({column!r}, {bound!r}) compares a column with itself.")
+    return AtMost(column, bound)
+
+
+def only_if(column: str, condition: Any, otherwise: Any = None) -> Rule:
+    """Declare that a column has values only where a condition holds.
+
+    Parameters
+    ----------
+    column : str
+    condition : str or dict
+        A query, as for `skdp.release.parse`, on other columns.
+    otherwise : value, default=None
+        What the column holds where the condition does not hold: None for missing (it must be
+        nullable), or a category, or a number that has a code of its own (of ``special=``, or one
+        integer per code).
+
+    Examples
+    --------
+    >>> only_if("joint_income", "type == 'joint'")
+    only_if('joint_income', "type == 'joint'")
+    """
+    return OnlyIf(_name(column, "column"), _frozen(condition), _value(otherwise, "otherwise"))
+
+
+def forbid(condition: Any) -> Rule:
+    """Declare that no record satisfies a condition.
+
+    Parameters
+    ----------
+    condition : str or dict
+        A query on one or more columns, as for `skdp.release.parse`. On a `Numeric` its ends must
+        be edges of bins, so that whole cells are forbidden.
+
+    Examples
+    --------
+    >>> forbid("age < 15 and married == 'yes'")
+    forbid("age < 15 and married == 'yes'")
+    """
+    return Forbid(_frozen(condition))
+
+
+def missing_together(*columns: str) -> Rule:
+    """Declare that columns are missing in the same records.
+
+    Parameters
+    ----------
+    *columns : str
+        Two or more nullable columns.
+    """
+    names = tuple(_name(column, "column") for column in columns)
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise DomainError(
+            f"missing_together needs two or more different columns, got {list(names)}."
+        )
+    return MissingTogether(names)
+
+
+def total_of(column: str, parts: Sequence[str]) -> Rule:
+    """Declare that a column is the sum of other columns.
+
+    The column is not measured. Sums and means of it come from those of its parts; conditions on it
+    are refused. A row in which a part is missing has no total.
+
+    Parameters
+    ----------
+    column : str
+        A `Numeric` whose range holds all sums.
+    parts : sequence of str
+        Two or more measured `Numeric` columns.
+    """
+    column = _name(column, "column")
+    if isinstance(parts, str) or not isinstance(parts, Iterable):
+        raise DomainError(f"The parts of total_of({column!r}) must be a list, got {parts!r}.")
+    names = tuple(_name(part, "part") for part in parts)
+    if len(names) < 2 or len({column, *names}) < len(names) + 1:
+        raise DomainError(
+            f"total_of({column!r}) needs two or more different columns as parts, not itself, got "
+            f"{list(names)}."
+        )
+    return TotalOf(column, names)
+
+
+def structure_from_data(data: Any) -> list[Rule]:
+    """Rules from what :meth:`Rule.to_data` gave, such as the content of a JSON file.
+
+    Parameters
+    ----------
+    data : list of dict
+        Each with the key ``rule``, the name of the function, and its arguments.
+
+    Raises
+    ------
+    DomainError
+        If an entry is no rule; the message says which.
+
+    Examples
+    --------
+    >>> structure_from_data([{"rule": "at_most", "column": "balance", "bound": "amount"}])
+    [at_most('balance', 'amount')]
+    """
+    if not isinstance(data, list):
+        raise DomainError(f"A structure is a list of rules, got {type(data).__name__}.")
+    return [_rule_from_data(item, number) for number, item in enumerate(data, start=1)]
+
+
+def _rule_from_data(item: Any, number: int) -> Rule:
+    if not isinstance(item, Mapping) or item.get("rule") not in _READERS:
+        got = item.get("rule") if isinstance(item, Mapping) else item
+        raise DomainError(
+            f"Entry {number} of the structure is no rule: {got!r}. A rule has the key 'rule' with "
+            f"one of {', '.join(sorted(_READERS))}."
+        )
+    allowed, optional, read = _READERS[item["rule"]]
+    given = set(item) - {"rule"}
+    missing, extra = set(allowed) - optional - given, given - set(allowed)
+    if missing or extra:
+        raise DomainError(
+            f"Entry {number} of the structure, {item['rule']!r}, "
+            + (f"lacks {some(sorted(missing))}" if missing else "")
+            + (" and " if missing and extra else "")
+            + (f"has the unknown keys {some(sorted(map(str, extra)))}" if extra else "")
+            + "."
+        )
+    try:
+        return read(item)
+    except DomainError as error:
+        raise DomainError(f"Entry {number} of the structure: {error}") from None
+
+
+def _map_from_data(data: Any) -> Any:
+    if isinstance(data, Mapping):
+        return data
+    try:
+        pairs = [(tuple(key) if isinstance(key, list) else key, value) for key, value in data]
+        found = dict(pairs)
+    except (TypeError, ValueError):
+        raise DomainError("a map is an object, or a list of [value, result] pairs.") from None
+    if len(found) < len(pairs):
+        raise DomainError("a map has the same value twice.")
+    return found
+
+
+_READERS: dict[str, Any] = {
+    "derived": (
+        ("column", "from", "map"),
+        set(),
+        lambda item: derived(item["column"], item["from"], _map_from_data(item["map"])),
+    ),
+    "within": (
+        ("column", "group", "map"),
+        set(),
+        lambda item: within(item["column"], item["group"], _map_from_data(item["map"])),
+    ),
+    "at_most": (("column", "bound"), set(), lambda item: at_most(item["column"], item["bound"])),
+    "only_if": (
+        ("column", "condition", "otherwise"),
+        {"otherwise"},
+        lambda item: only_if(
+            item["column"], _condition_from_data(item["condition"]), item.get("otherwise")
+        ),
+    ),
+    "forbid": (
+        ("condition",),
+        set(),
+        lambda item: forbid(_condition_from_data(item["condition"])),
+    ),
+    "missing_together": (
+        ("columns",),
+        set(),
+        lambda item: missing_together(*_listed(item["columns"])),
+    ),
+    "total_of": (
+        ("column", "parts"),
+        set(),
+        lambda item: total_of(item["column"], item["parts"]),
+    ),
+}
+
+
+def _listed(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise DomainError(f"columns must be a list of names, got {value!r}.")
+    return value
+
+
+def _name(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise DomainError(
+            f"{what} must be the name of a column, got {value!r} of type {type(value).__name__}."
+        )
+    return plain_text(value, "Column name")
+
+
+def _value(value: Any, what: str) -> Any:
+    return None if value is None else plain_category(value, what)
+
+
+def _map_key(column: str, key: Any) -> Any:
+    if not isinstance(key, tuple):
+        return _value(key, "key")
+    if len(key) != 2 or any(isinstance(end, str | bool) for end in key):
+        raise DomainError(
+            f"An interval in the map of {column!r} must be a pair of numbers (low, high), got "
+            f"{key!r}."
+        )
+    return tuple(_value(end, "end") for end in key)
+
+
+def _frozen(condition: Any) -> Condition:
+    """A condition that cannot be changed: ("range", low, high), ("in", *values) or ("is", value)."""
+    if isinstance(condition, str):
+        if not condition.strip():
+            raise DomainError("A condition is empty. Write it as a query, such as 'age < 15'.")
+        return plain_text(condition, "Condition")
+    if not isinstance(condition, Mapping) or not condition:
+        raise DomainError(
+            "A condition must be a query as text, such as \"age < 15 and married == 'yes'\", or a "
+            f"dict, got {condition!r}."
+        )
+    return tuple((_name(column, "column"), _asked(value)) for column, value in condition.items())
+
+
+def _asked(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, tuple):
+        return ("range", *(_plain(end) for end in value))
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | range):
+        return ("in", *(_plain(each) for each in value))
+    if isinstance(value, AbstractSet):
+        return ("in", *sorted((_plain(each) for each in value), key=repr))
+    return ("is", _plain(value))
+
+
+def _plain(value: Any) -> Any:
+    """A value of a condition as JSON can hold it; dates become ISO text."""
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    return _value(value, "Value of a condition")
+
+
+def query_of(condition: Condition) -> Any:
+    """The condition as a query: text or dict."""
+    if isinstance(condition, str):
+        return condition
+    forms = {"range": tuple, "in": list, "is": lambda values: values[0]}
+    return {column: forms[asked[0]](asked[1:]) for column, asked in condition}
+
+
+def _condition_to_data(condition: Condition) -> Any:
+    if isinstance(condition, str):
+        return condition
+    return {column: {asked[0]: list(asked[1:])} for column, asked in condition}
+
+
+def _condition_from_data(data: Any) -> Any:
+    if not isinstance(data, Mapping):
+        return data
+    forms: dict[str, Any] = {"range": tuple, "in": list, "is": lambda values: values[0]}
+    found = {}
+    for column, asked in data.items():
+        if not isinstance(asked, Mapping):
+            found[column] = asked
+            continue
+        [(form, values)] = asked.items() if len(asked) == 1 else [("", None)]
+        if form not in forms or not isinstance(values, list) or (form == "is" and not values):
+            raise DomainError(
+                f"the condition on {column!r} must be a value, a list of values, or "
+                "{'range': [low, high]}."
+            )
+        found[column] = forms[form](values)
+    return found

@@ -1,0 +1,612 @@
+"""Structure: rules compiled into columns that follow from others, and cells that are empty.
+
+Everything here follows from declarations alone. No record is looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._types import BoolArray, IntArray
+from ..exceptions import DomainError
+from .categorical import Categorical
+from .conditions import regions_of
+from .consistency import MOST_CELLS, Tables, consistent, satisfiable, shortest
+from .identifiers import Identifier
+from .numberline import check_chains, check_same_line, fixed_code, spans
+from .numeric import Numeric
+from .maps import derived_codes, derived_value
+from .regions import attribute_of
+from .rules import (
+    AtMost,
+    Derived,
+    Forbid,
+    MissingTogether,
+    OnlyIf,
+    Rule,
+    TotalOf,
+    query_of,
+)
+from .values import some
+
+__all__ = ["Structure", "Zeros"]
+
+# Pairs of columns that chains of `at_most` may compare.
+_MOST_COMPARISONS = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class Zeros:
+    """Cells of some attributes that no record can be in.
+
+    Attributes
+    ----------
+    axes : tuple of int
+        Positions of measured attributes, ascending.
+    allowed : ndarray of bool
+        One axis for each of them, of the size of the attribute; False where the cell is empty.
+    """
+
+    axes: tuple[int, ...]
+    allowed: BoolArray
+
+
+class Structure:
+    """Compiled rules of a domain, as ``domain.structure``; it is falsy if there are none.
+
+    Attributes
+    ----------
+    rules : tuple of Rule
+        As declared.
+    derived : dict of str to Rule
+        The rule of each column that is not measured because it follows from others: rules made by
+        `derived`, `within` and `total_of`.
+    zeros : tuple of Zeros
+        Cells that no record can be in: one entry for each set of attributes that rules connect,
+        single attributes first. The tables are consistent with each other, and a row breaks a rule
+        exactly if it is in a forbidden cell of one of them.
+    """
+
+    rules: tuple[Rule, ...]
+    derived: dict[str, Rule]
+    zeros: tuple[Zeros, ...]
+
+    def __init__(
+        self,
+        rules: Iterable[Rule] = (),
+        declared: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.rules = tuple(dict.fromkeys(_as_rules(rules)))
+        self._declared = dict(declared or {})
+        self.derived = {}
+        self._codes: dict[str, tuple[str, IntArray]] = {}
+        self.zeros = ()
+        self._used: dict[Rule, tuple[str, ...]] = {}
+        self._compared: dict[str, tuple[str, ...]] = {}
+        if self.rules:
+            self._resolve()
+            self._axes = {name: axis for axis, name in enumerate(self.measured)}
+            self._compile()
+
+    @staticmethod
+    def read(rules: Any) -> list[Rule]:
+        """Rules that were given as ``structure=``; errors for anything else."""
+        return _as_rules(rules)
+
+    def __bool__(self) -> bool:
+        return bool(self.rules)
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """Declared columns that are measured, in order."""
+        return tuple(
+            name
+            for name, attribute in self._declared.items()
+            if name not in self.derived and not isinstance(attribute, Identifier)
+        )
+
+    # What conditions may name: see `regions.Schema`.
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Columns that a condition may name: measured and derived, without totals."""
+        return tuple(name for name in self._declared if self.find(name) is not None)
+
+    def find(self, column: str) -> Numeric | Categorical | None:
+        """Attribute of a column that a condition may name."""
+        attribute = self._declared.get(column)
+        if isinstance(attribute, Identifier) or isinstance(self.derived.get(column), TotalOf):
+            return None
+        return attribute
+
+    def why_not(self, column: str) -> str | None:
+        """Why a declared column cannot be asked for."""
+        if isinstance(self._declared.get(column), Identifier):
+            return f"Column {column!r} is an Identifier: it is not measured and has no statistics."
+        rule = self.derived.get(column)
+        if isinstance(rule, TotalOf):
+            return (
+                f"Column {column!r} is the total of {some(rule.parts)}, which are measured "
+                "instead of it: only its sum and mean are known, and no condition on it. Put the "
+                "condition on a part, or leave out total_of to measure the column itself."
+            )
+        return None
+
+    def base_of(self, column: str) -> str:
+        """The measured column that decides a column; a measured column decides itself."""
+        return self._codes[column][0] if column in self._codes else column
+
+    def codes_of(self, column: str) -> IntArray:
+        """Code of a derived column for each code of its base.
+
+        Raises
+        ------
+        KeyError
+            If the column is not derived from one other.
+        """
+        return self._codes[column][1]
+
+    def weights_of(self, query: Any, schema: Any = None) -> dict[str, np.ndarray]:
+        """Weights of a query by measured column; conditions on one base multiply.
+
+        Parameters
+        ----------
+        query : dict, str or None
+        schema : Schema, default=None
+            Columns that may be named; default: those of the structure.
+        """
+        return self.weights_of_regions(regions_of(query, self if schema is None else schema))
+
+    def weights_of_regions(self, regions: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """Weights of regions by measured column."""
+        found: dict[str, np.ndarray] = {}
+        for column, region in regions.items():
+            weights = self.lifted(column, region.weights())
+            base = self.base_of(column)
+            found[base] = found[base] * weights if base in found else weights
+        return found
+
+    def lifted(self, column: str, values: np.ndarray) -> np.ndarray:
+        """Values for the codes of a column as values for the codes of its base."""
+        return values[self.codes_of(column)] if column in self._codes else values
+
+    def breaks(self, codes: ArrayLike) -> BoolArray:
+        """Whether each row is in a cell that is declared empty.
+
+        Parameters
+        ----------
+        codes : array-like of shape (n, n_measured), integers
+            A row with a negative code in the attributes of a rule does not break it: it cannot be
+            represented anyway.
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+        """
+        rows = np.asarray(codes)
+        broken = np.zeros(len(rows), dtype=bool)
+        for zeros in self.zeros:
+            columns = [rows[:, axis] for axis in zeros.axes]
+            unknown = np.logical_or.reduce([column < 0 for column in columns])
+            broken |= ~zeros.allowed[tuple(columns)] & ~unknown
+        return broken
+
+    def broken_by_rule(self, codes: ArrayLike) -> list[tuple[Rule, BoolArray]]:
+        """Which rows break each rule that forbids cells: for reports to the data owner."""
+        result = []
+        for rule in self.rules:
+            tables = self._tables([rule])
+            if tables:
+                part = Structure()
+                part.zeros = tuple(Zeros(axes, allowed) for axes, allowed in tables.items())
+                result.append((rule, part.breaks(codes)))
+        return result
+
+    def bounds_of(self) -> dict[str, tuple[str, ...]]:
+        """Columns that each column must not exceed, chains included."""
+        return self._compared
+
+    def kept_by(self, columns: Iterable[str]) -> tuple[Rule, ...]:
+        """Rules all of whose columns are among these."""
+        chosen = set(columns)
+        return tuple(rule for rule in self.rules if chosen.issuperset(self._used[rule]))
+
+    def columns_of(self, rule: Rule) -> tuple[str, ...]:
+        """The columns that a rule names."""
+        return self._used[rule]
+
+    def to_data(self) -> list[dict[str, Any]]:
+        """The rules as values that JSON can hold."""
+        return [rule.to_data() for rule in self.rules]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Structure) and self.to_data() == other.to_data()
+
+    def __hash__(self) -> int:
+        return hash(self.rules)
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self.rules)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __repr__(self) -> str:
+        return f"Structure([{', '.join(map(repr, self.rules))}])"
+
+    def _resolve(self) -> None:
+        """Find the derived columns and the measured columns behind them."""
+        for rule in self.rules:
+            if not isinstance(rule, Derived | TotalOf):
+                continue
+            for name in _explicit(rule):
+                self._attribute(name, rule)
+            if rule.column in self.derived:
+                raise DomainError(
+                    f"Column {rule.column!r} follows from two rules, {self.derived[rule.column]!r} "
+                    f"and {rule!r}. Leave out one of them."
+                )
+            self.derived[rule.column] = rule
+        for column, rule in self.derived.items():
+            self._used[rule] = _explicit(rule)
+            if isinstance(rule, TotalOf):
+                self._check_total(rule)
+            else:
+                self._derive(column)
+
+    def _derive(self, column: str, seen: tuple[str, ...] = ()) -> tuple[str, IntArray]:
+        if column in self._codes:
+            return self._codes[column]
+        rule = self.derived[column]
+        if column in seen:
+            circle = " from ".join(map(repr, [*seen[seen.index(column) :], column]))
+            raise DomainError(
+                f"Derived columns form a circle: {circle}. One of them must be measured."
+            )
+        if not isinstance(rule, Derived):
+            raise DomainError(
+                f"Column {seen[-1]!r} cannot be derived from {column!r}, which is a total and not "
+                "measured. Derive it from a measured column."
+            )
+        codes = derived_codes(rule, self._declared[rule.from_], self._declared[column])
+        base = rule.from_
+        if rule.from_ in self.derived:
+            base, inner = self._derive(rule.from_, (*seen, column))
+            codes = codes[inner]
+        self._codes[column] = base, codes
+        return base, codes
+
+    def _check_total(self, rule: TotalOf) -> None:
+        total = self._declared[rule.column]
+        parts = []
+        for name in rule.parts:
+            if name in self.derived:
+                raise DomainError(
+                    f"{rule!r}: the part {name!r} is not measured itself. Name the measured "
+                    "columns that it comes from."
+                )
+            parts.append(self._declared[name])
+        for name, attribute in zip((rule.column, *rule.parts), (total, *parts), strict=True):
+            if type(attribute) is not Numeric:
+                raise DomainError(
+                    f"{rule!r}: column {name!r} must be Numeric, got {type(attribute).__name__}."
+                )
+        if total.integer and not all(part.integer for part in parts):
+            raise DomainError(
+                f"{rule!r}: the total is declared integer=True but not all of its parts are. "
+                "Declare it without integer=True."
+            )
+        if any(part.nullable for part in parts) and not total.nullable:
+            raise DomainError(
+                f"{rule!r}: a part may be missing, and then the total is. Declare "
+                f"{rule.column!r} with nullable=True."
+            )
+        ends = [spans(part) for part in parts]
+        low = sum(float(np.nanmin(lows)) for lows, _ in ends)
+        high = sum(float(np.nanmax(highs)) for _, highs in ends)
+        if not (total.lower <= low and high <= total.upper):
+            raise DomainError(
+                f"{rule!r}: the parts add up to values from {low:g} to {high:g}, beyond the "
+                f"declared range of the total, {total.lower:g} to {total.upper:g}. Widen the range "
+                "of the total, or narrow those of the parts."
+            )
+
+    def _attribute(self, name: str, rule: Rule) -> Any:
+        """Declaration of a column that a rule names."""
+        if name not in self._declared:
+            try:
+                attribute_of(name, self)
+            except ValueError as error:
+                raise DomainError(f"{rule!r}: {error}") from None
+        attribute = self._declared[name]
+        if isinstance(attribute, Identifier):
+            raise DomainError(
+                f"{rule!r}: column {name!r} is an Identifier, which no rule can be about."
+            )
+        return attribute
+
+    def _measurable(self, name: str, rule: Rule) -> Any:
+        """Attribute of a measured or derived column, which is no total."""
+        attribute = self._attribute(name, rule)
+        reason = self.why_not(name)
+        if reason is not None:
+            raise DomainError(f"{rule!r}: {reason}")
+        return attribute
+
+    def _compile(self) -> None:
+        others = [rule for rule in self.rules if rule not in self._used]
+        for rule in others:
+            self._used[rule] = self._check(rule)
+        self._compared = _closure(others)
+        check_chains(self._compared, self._declared)
+        tables = self._tables(others)
+        possible = satisfiable(tables)
+        if possible is False:
+            guilty = shortest(others, lambda some_: satisfiable(self._tables(some_)) is False)
+            raise DomainError(_contradiction(guilty))
+        if possible is None:
+            raise DomainError(
+                "No row that satisfies all rules was found, and the search was stopped. Leave out "
+                "rules until one is found: "
+                + some([rule for rule in others if not isinstance(rule, AtMost)] or others)
+                + "."
+            )
+        found = consistent(tables)
+        assert found is not None
+        self.zeros = _zeros(found)
+
+    def _check(self, rule: Rule) -> tuple[str, ...]:
+        """The columns that a rule names; raises if it does not fit the declarations."""
+        if isinstance(rule, AtMost):
+            one, other = (self._measurable(name, rule) for name in (rule.column, rule.bound))
+            check_same_line(rule, one, other)
+            return _explicit(rule)
+        if isinstance(rule, MissingTogether):
+            for name in rule.columns:
+                if not self._measurable(name, rule).nullable:
+                    raise DomainError(
+                        f"{rule!r}: column {name!r} has no missing cell. Declare it with "
+                        "nullable=True."
+                    )
+                if name in self.derived:
+                    raise DomainError(
+                        f"{rule!r}: column {name!r} is derived. Name "
+                        f"{self.base_of(name)!r}, which decides it."
+                    )
+            return _explicit(rule)
+        if not isinstance(rule, OnlyIf | Forbid):
+            raise DomainError(f"{rule!r} is no rule that a Domain knows.")
+        named = tuple(self._masks(rule)[1])
+        if isinstance(rule, Forbid):
+            return named
+        attribute = self._measurable(rule.column, rule)
+        if rule.column in named:
+            raise DomainError(f"{rule!r}: the condition must be on other columns.")
+        fixed_code(rule, attribute)
+        return (*dict.fromkeys((rule.column, *named)),)
+
+    def _masks(self, rule: OnlyIf | Forbid) -> tuple[dict[str, BoolArray], list[str]]:
+        """Codes of each measured column that the condition covers, and the columns it names."""
+        try:
+            regions = regions_of(query_of(rule.condition), self)
+        except ValueError as error:
+            raise DomainError(f"{rule!r}: {error}") from None
+        masks: dict[str, BoolArray] = {}
+        for column, region in regions.items():
+            weights = region.weights()
+            _check_whole(rule, column, self._declared[column], weights)
+            mask = weights > 0
+            if column in self._codes:
+                mask = mask[self.codes_of(column)]
+            base = self.base_of(column)
+            masks[base] = masks[base] & mask if base in masks else mask
+        if not masks or not all(mask.any() for mask in masks.values()):
+            raise DomainError(
+                f"{rule!r}: the condition covers no cell of the domain. Check its values against "
+                "the declared ranges, or leave the rule out."
+            )
+        return masks, list(regions)
+
+    def _tables(self, rules: Sequence[Rule]) -> Tables:
+        """Allowed cells by each set of attributes that the rules connect."""
+        tables: Tables = {}
+        for rule, masks in self._parts(rules):
+            _intersect(tables, *self._table(rule, masks))
+        bounds = [rule for rule in rules if isinstance(rule, AtMost)]
+        for column, above in _closure(bounds).items():
+            for bound in above:
+                _intersect(tables, *self._comparison(column, bound))
+        return tables
+
+    def _parts(self, rules: Sequence[Rule]) -> Iterator[tuple[Rule, dict[str, BoolArray]]]:
+        """Conjunctions that are forbidden, as masks by measured column."""
+        for rule in rules:
+            if isinstance(rule, Forbid):
+                yield rule, self._masks(rule)[0]
+            elif isinstance(rule, OnlyIf):
+                yield rule, self._masks(rule)[0]
+            elif isinstance(rule, MissingTogether):
+                first = rule.columns[0]
+                for other in rule.columns[1:]:
+                    ends = [self._last(name) for name in (first, other)]
+                    yield rule, {first: ends[0], other: ~ends[1]}
+                    yield rule, {first: ~ends[0], other: ends[1]}
+
+    def _last(self, name: str) -> BoolArray:
+        mask = np.zeros(self._declared[name].size, dtype=bool)
+        mask[-1] = True
+        return mask
+
+    def _table(self, rule: Rule, masks: dict[str, BoolArray]) -> tuple[tuple[int, ...], BoolArray]:
+        """Allowed cells of a rule whose conditions cover the masks."""
+        allowed_here: dict[str, BoolArray] = {}
+        if isinstance(rule, OnlyIf):
+            attribute = self._declared[rule.column]
+            values = np.zeros(attribute.size, dtype=bool)
+            values[fixed_code(rule, attribute)] = True
+            if rule.column in self._codes:
+                values = values[self.codes_of(rule.column)]
+            allowed_here = {self.base_of(rule.column): values}
+        names = sorted({*masks, *allowed_here}, key=self._axes.__getitem__)
+        sizes = [self._declared[name].size for name in names]
+        _check_cells(rule, names, sizes)
+        covered = np.ones(sizes, dtype=bool)
+        for name, mask in masks.items():
+            covered &= _along(mask, names.index(name), len(names))
+        axes = tuple(self._axes[name] for name in names)
+        if not isinstance(rule, OnlyIf):
+            return axes, ~covered
+        for name, values in allowed_here.items():
+            covered |= _along(values, names.index(name), len(names))
+        return axes, covered
+
+    def _comparison(self, column: str, bound: str) -> tuple[tuple[int, ...], BoolArray]:
+        """Cells in which a value of ``column`` can be at most one of ``bound``."""
+        low = self._ends(column)[0]
+        high = self._ends(bound)[1]
+        names = [self.base_of(name) for name in (column, bound)]
+        rule = AtMost(column, bound)
+        _check_cells(rule, names, [len(low), len(high)])
+        # A missing value compares as nan, and satisfies every rule.
+        allowed = ~(low[:, None] > high[None, :])
+        axes = tuple(self._axes[name] for name in names)
+        if axes[0] == axes[1]:
+            return axes[:1], np.diagonal(allowed).copy()
+        return (axes, allowed) if axes[0] < axes[1] else (axes[::-1], allowed.T.copy())
+
+    def _ends(self, column: str) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest and largest value of a column for each code of its base."""
+        low, high = spans(self._declared[column])
+        if column in self._codes:
+            codes = self.codes_of(column)
+            return low[codes], high[codes]
+        return low, high
+
+    def value_of(self, column: str, codes: Any, rng: np.random.Generator) -> Any:
+        """Values of a derived column, for codes of its base."""
+        return derived_value(self._declared[column], self.codes_of(column)[codes], rng)
+
+
+def _as_rules(rules: Any) -> list[Rule]:
+    if isinstance(rules, Structure):
+        return list(rules.rules)
+    if isinstance(rules, Rule):
+        raise DomainError(f"structure must be a list of rules, got one: write [{rules!r}].")
+    if isinstance(rules, str | bytes | Mapping) or not isinstance(rules, Iterable):
+        raise DomainError(
+            "structure must be a list of rules such as [at_most('balance', 'amount')], got "
+            f"{rules!r}. Rules in the form of JSON are read by `structure_from_data`."
+        )
+    found = list(rules)
+    for rule in found:
+        if not isinstance(rule, Rule):
+            raise DomainError(
+                f"structure must hold rules such as at_most('balance', 'amount'), got {rule!r} of "
+                f"type {type(rule).__name__}."
+            )
+    return found
+
+
+def _explicit(rule: Any) -> tuple[str, ...]:
+    """Columns that are fields of a rule."""
+    if isinstance(rule, Derived):
+        return rule.column, rule.from_
+    if isinstance(rule, TotalOf):
+        return rule.column, *rule.parts
+    if isinstance(rule, AtMost):
+        return rule.column, rule.bound
+    return tuple(rule.columns)
+
+
+def _along(mask: BoolArray, place: int, n_axes: int) -> BoolArray:
+    return mask.reshape([-1 if axis == place else 1 for axis in range(n_axes)])
+
+
+def _intersect(tables: Tables, axes: tuple[int, ...], allowed: BoolArray) -> None:
+    tables[axes] = tables[axes] & allowed if axes in tables else allowed
+
+
+def _zeros(tables: Tables) -> tuple[Zeros, ...]:
+    """Tables that forbid something which those of their single attributes do not."""
+    kept = []
+    for axes, allowed in sorted(tables.items(), key=lambda item: (len(item[0]), item[0])):
+        free = math.prod(int(tables[(axis,)].sum()) for axis in axes) if len(axes) > 1 else None
+        if (allowed.size if free is None else free) > int(allowed.sum()):
+            allowed.setflags(write=False)
+            kept.append(Zeros(axes, allowed))
+    return tuple(kept)
+
+
+def _closure(rules: Sequence[Rule]) -> dict[str, tuple[str, ...]]:
+    """Bounds of each column, chains included, and first those that nothing exceeds."""
+    direct: dict[str, list[str]] = {}
+    for rule in rules:
+        if isinstance(rule, AtMost):
+            direct.setdefault(rule.column, []).append(rule.bound)
+    above: dict[str, tuple[str, ...]] = {}
+    number = 0
+    for column in direct:
+        found: dict[str, None] = {}
+        todo = list(direct[column])
+        while todo:
+            bound = todo.pop(0)
+            if bound == column:
+                raise DomainError(
+                    f"Rules of at_most form a circle through {column!r}: its columns would always "
+                    "be equal. Measure one of them, and declare the others as total_of or derived, "
+                    "or leave one rule out."
+                )
+            if bound not in found:
+                found[bound] = None
+                todo += direct.get(bound, [])
+        above[column] = tuple(found)
+        number += len(found)
+        if number > _MOST_COMPARISONS:
+            raise DomainError(
+                f"Chains of at_most compare more than {_MOST_COMPARISONS:,} pairs of columns. "
+                "Declare shorter chains."
+            )
+    return above
+
+
+def _check_cells(rule: Rule, names: Sequence[str], sizes: Sequence[int]) -> None:
+    cells = math.prod(sizes)
+    if cells > MOST_CELLS:
+        widest = names[int(np.argmax(sizes))]
+        raise DomainError(
+            f"{rule!r} connects {some(list(names))}, which have {cells:,} cells together, more "
+            f"than {MOST_CELLS:,}. Declare fewer bins or categories; {widest!r} has "
+            f"{max(sizes):,}."
+        )
+
+
+def _check_whole(rule: Rule, column: str, attribute: Any, weights: np.ndarray) -> None:
+    """Refuse a condition that covers a bin in part."""
+    cut = np.flatnonzero((weights > 0) & (weights < 1))
+    if not len(cut):
+        return
+    code = int(cut[0])
+    raise DomainError(
+        f"{rule!r}: the condition on {column!r} cuts the bin {attribute.labels()[code]}, but a "
+        "rule is about whole bins. Move it to an end of this bin, or declare the bins so that "
+        "they end at the condition (bins=, or edges=)."
+    )
+
+
+def _contradiction(rules: Sequence[Rule]) -> str:
+    if len(rules) == 1:
+        return (
+            f"The rule {rules[0]!r} forbids every row: no record could be represented. Change it, "
+            "or leave it out."
+        )
+    return (
+        f"These {len(rules)} rules contradict each other, no row satisfies them all: "
+        + " and ".join(map(repr, rules))
+        + ". Change or leave out one of them."
+    )

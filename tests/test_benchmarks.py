@@ -1,0 +1,76 @@
+"""What benchmarks share: the list of data files, and scores."""
+
+import hashlib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks import data, scores
+
+
+def test_the_list_of_files_is_complete():
+    files = data.listed()
+    assert len(files) > 20
+    for name, facts in files.items():
+        assert {"content", "source", "licence", "sha256", "use"} <= set(facts), name
+        assert facts["use"] in ("tune", "check")
+        assert len(facts["sha256"]) == 64
+    assert {facts["use"] for facts in files.values()} == {"tune", "check"}
+
+
+def test_a_file_is_present_missing_or_different(tmp_path):
+    content = b"a,b\n1,2\n"
+    digest = hashlib.sha256(content).hexdigest()
+    assert data.state("table.csv", digest, tmp_path) == "missing"
+    (tmp_path / "table.csv").write_bytes(content)
+    assert data.state("table.csv", digest, tmp_path) == "present"
+    assert data.state("table.csv", "0" * 64, tmp_path) == "different"
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=2_000)
+    return pd.DataFrame(
+        {
+            "size": size,
+            "price": size + 0.3 * rng.normal(size=2_000),
+            "colour": rng.choice(["red", "green", "blue"], 2_000),
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 99, 2_000), "D"),
+        }
+    )
+
+
+def test_equal_tables_have_no_distance(table):
+    shuffled = table.sample(frac=1.0, random_state=0)
+    left, right, shape = scores.joint_codes(table, shuffled)
+    assert shape == (17, 17, 3, 17)
+    for order in (1, 2, 3):
+        assert scores.total_variation(left, right, shape, order) == 0.0
+    assert scores.k_marginal(left, right, shape) == 1000.0
+    assert scores.spearman_difference(table, shuffled) < 1e-12
+
+
+def test_disjoint_tables_have_all_of_it():
+    left = pd.DataFrame({"a": ["x", "y"], "b": ["u", None]})
+    right = pd.DataFrame({"a": ["z", "z"], "b": ["v", "v"]})
+    codes = scores.joint_codes(left, right)
+    assert scores.total_variation(*codes, order=1) == 1.0
+    assert scores.k_marginal(*codes) == 0.0
+
+
+def test_a_distance_by_hand():
+    left = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    right = np.array([[0, 0], [0, 0], [1, 1], [1, 1]])
+    assert scores.total_variation(left, right, (2, 2), order=1) == 0.0
+    assert scores.total_variation(left, right, (2, 2), order=2) == 0.5
+    assert scores.total_variation(left, right, (2, 2), order=1, columns=[0]) == 0.0
+
+
+def test_shuffled_columns_lose_their_rank_correlation_and_are_observed(table):
+    rng = np.random.default_rng(1)
+    apart = table.apply(lambda column: rng.permutation(column.to_numpy()))
+    assert scores.spearman_difference(table, apart) > 0.7
+    assert scores.observer_auc(table, apart) > 0.8
+    assert 0.4 < scores.observer_auc(table[:1_000], table[1_000:]) < 0.6
