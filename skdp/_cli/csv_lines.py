@@ -9,15 +9,16 @@ from typing import IO
 import numpy as np
 import pandas as pd
 
-from ..domain import Attribute, Categorical, Numeric
+from ..domain import Attribute, Categorical, Identifier, Numeric
 
-__all__ = ["LONGEST_LINE", "fields_of", "lines_of", "names_of", "read_records"]
+__all__ = ["LONGEST_LINE", "Declared", "fields_of", "lines_of", "names_of", "read_records"]
 
 # Longer lines are skipped.
 LONGEST_LINE = 1 << 24
 
 Line = str | None
 Value = object
+Declared = Attribute | Identifier | None
 
 
 def lines_of(file: IO[bytes]) -> Iterator[Line]:
@@ -67,7 +68,7 @@ def names_of(line: Line, path: str) -> list[str]:
 def read_records(
     lines: Iterator[Line] | Sequence[Line],
     header: Sequence[str],
-    columns: Mapping[str, Attribute | None],
+    columns: Mapping[str, Declared],
 ) -> pd.DataFrame:
     """Columns of a file, with the types that the domain declares.
 
@@ -80,7 +81,7 @@ def read_records(
         Without the first line.
     header : sequence of str
         Names of all columns of the file, each of ``columns`` once.
-    columns : mapping of str to Attribute or None
+    columns : mapping of str to attribute or None
         The columns to read. None reads text, which identifies persons.
     """
     places = [list(header).index(name) for name in columns]
@@ -100,7 +101,7 @@ def read_records(
     )
 
 
-def _reader(attribute: Attribute | None) -> Callable[[str], Value]:
+def _reader(attribute: Declared) -> Callable[[str], Value]:
     """A function from the text of a field to its value."""
     if isinstance(attribute, Categorical):
         return _category_reader(attribute)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..domain import Domain, structure_from_data
-from ..domain.schemas import load_text
+from ..domain.schemas.recognise import load_text
 from ..exceptions import DomainError
 
 __all__ = ["read_domain"]

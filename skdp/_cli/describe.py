@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..domain import Attribute, Categorical, Domain
+from ..domain import Domain
 
-__all__ = ["columns_table", "text_table"]
+__all__ = ["domain_text", "text_table"]
 
-_WIDEST = 60
+_WIDEST = 72
 
 
-def columns_table(domain: Domain) -> str:
-    """One line for each column: its name, number of codes, and declaration."""
+def domain_text(domain: Domain) -> str:
+    """One line for each column: name, number of codes, declaration; then the rules between them."""
     rows = [("column", "codes", "declared as")]
-    rows += [(name, str(each.size), _declaration(each)) for name, each in domain.items()]
-    return text_table(rows)
+    for name in domain.columns:
+        attribute = domain.declared(name)
+        measured = name in domain.names
+        codes = str(domain[name].size) if measured else "-"
+        derived = ", follows from others" if name in domain.structure.derived else ""
+        rows.append((name, codes, shortened(repr(attribute), derived)))
+    parts = [text_table(rows)]
+    if domain.structure:
+        parts += ["", "rules:", *(f"  {shortened(repr(rule))}" for rule in domain.structure)]
+    if domain.inferred:
+        parts += ["", "INFERRED from data: nothing that is released over this domain is private."]
+    return "\n".join(parts)
 
 
-def _declaration(attribute: Attribute) -> str:
-    if isinstance(attribute, Categorical) and len(repr(attribute)) > _WIDEST:
-        kind = "ordered categories" if attribute.ordered else "categories"
-        return f"{attribute.n_values:,} {kind}: {repr(attribute)[:_WIDEST]}..."
-    return repr(attribute)
+def shortened(text: str, more: str = "") -> str:
+    """A text that fits into a line, and what must stand behind it."""
+    return f"{text if len(text) <= _WIDEST else text[: _WIDEST - 4] + ' ...'}{more}"
 
 
 def text_table(rows: Sequence[Sequence[str]]) -> str:
@@ -40,4 +48,4 @@ def text_table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _is_number(text: str) -> bool:
-    return text.replace(",", "").replace(".", "").isdigit() or text in ("", "ranges")
+    return text.replace(",", "").replace(".", "").isdigit() or text in ("", "-", "ranges")

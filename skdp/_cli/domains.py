@@ -10,7 +10,7 @@ from pathlib import Path
 from ..domain import Domain
 from ..exceptions import PrivacyLeakWarning
 from .declared import read_domain
-from .describe import columns_table
+from .describe import domain_text
 from .outputs import write_text
 from .program import read
 from .progress import Progress
@@ -51,12 +51,14 @@ def check(options: Namespace) -> int:
             warnings.simplefilter("ignore", PrivacyLeakWarning)
             report = domain.check(records)
     print(report)
-    return 0 if report.clean else 1
+    if source.malformed:
+        print(f"lines skipped, because they are not well formed: {source.malformed}")
+    return 0 if report.clean and not source.malformed else 1
 
 
 def describe(options: Namespace) -> int:
     """List the columns of a domain."""
-    print(columns_table(read_domain(options.domain)))
+    print(domain_text(read_domain(options.domain)))
     return 0
 
 

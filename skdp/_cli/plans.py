@@ -10,13 +10,13 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ..accounting import PrivacyLoss
-from ..domain import Attribute, Categorical, Domain
+from ..domain import Categorical, Domain
 from ..kernels.dpcube import MOST_CELLS
 from ..kernels.grid import grid_sides, grid_size
 from ..kernels.hdpview import hdpview_parameters
 from ..kernels.pairviews import DIRECT, MOST_CLASSES, single_shares, view_shares
 from ..mechanisms import discrete_laplace_variance
-from .csv_lines import read_records
+from .csv_lines import Declared, read_records
 from .declared import read_domain
 from .describe import text_table
 from .methods import estimator_of
@@ -51,7 +51,7 @@ def plan(options: Namespace) -> int:
     if options.rows is not None and options.rows < 0:
         raise ValueError(f"--rows must not be negative, got {options.rows}.")
     estimator = estimator_of(options, domain)
-    columns: dict[str, Attribute | None] = {name: domain[name] for name in domain.names}
+    columns: dict[str, Declared] = {name: domain[name] for name in domain.names}
     if options.unit is not None:
         columns[options.unit] = None
     # A trial fit without records: what it refuses, a release refuses, and it divides the budget.

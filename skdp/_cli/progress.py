@@ -27,7 +27,9 @@ class Progress:
         if not self._quiet:
             print(text, file=sys.stderr, flush=True)
 
-    def reading(self, file: IO[bytes], size: int, lines: Iterator[str | None]) -> Iterator:
+    def reading(
+        self, file: IO[bytes], size: int, lines: Iterator[str | None]
+    ) -> Iterator[str | None]:
         """Pass on the lines of a file; on a terminal, show the share of the file in tens."""
         if not self._live or size <= 0:
             yield from lines

@@ -18,7 +18,15 @@ __all__ = ["Source", "header_of", "open_source"]
 
 
 class Source(Protocol):
-    """The columns of a file that a domain declares, and perhaps one that identifies persons."""
+    """The columns of a file that a domain declares, and perhaps one that identifies persons.
+
+    Attributes
+    ----------
+    malformed : int
+        Lines that ``table`` skipped because they are not well formed. Private.
+    """
+
+    malformed: int
 
     def empty(self) -> Any:
         """A table with these columns and without records, as ``rows`` gives it."""
@@ -65,6 +73,8 @@ def open_source(
 
 
 class _CSVSource:
+    malformed = 0
+
     def __init__(
         self,
         file: IO[bytes],
@@ -84,10 +94,14 @@ class _CSVSource:
             "names the columns as the domain does.",
         )
         columns = [*columns, *present(self._header, more)]
-        self._columns = {name: domain.declared(name) if name in domain else None for name in columns}
+        self._columns = {
+            name: domain.declared(name) if name in domain else None for name in columns
+        }
 
     def empty(self) -> Any:
         return read_records([], self._header, self._columns)
+
+    schema = empty
 
     def rows(self, progress: Progress) -> Any:
         progress.say(f"Reading {self._path}.")
@@ -95,10 +109,21 @@ class _CSVSource:
         lines = progress.reading(self._file, size, self._lines)
         return read_records(lines, self._header, self._columns)
 
-    schema, table = empty, rows
+    def table(self, progress: Progress) -> Any:
+        self._lines = self._counted(self._lines)
+        frame = self.rows(progress)
+        self.malformed -= len(frame)
+        return frame
+
+    def _counted(self, lines: Iterator[str | None]) -> Iterator[str | None]:
+        for line in lines:
+            self.malformed += line != ""
+            yield line
 
 
 class _ParquetSource:
+    malformed = 0
+
     def __init__(self, path: str, columns: Sequence[str], more: Sequence[str]) -> None:
         self._path = path
         self._file = ParquetFile(path)

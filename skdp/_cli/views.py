@@ -8,7 +8,7 @@ import pandas as pd
 
 from ..accounting import PrivacyLoss
 from ..release import Synopsis
-from .describe import columns_table
+from .describe import domain_text
 from .outputs import write_table
 
 __all__ = ["group_by", "info", "query", "sample"]
@@ -29,11 +29,9 @@ def info(options: Namespace) -> int:
             if loss.seeded
             else "seeded: no"
         )
-    if synopsis.domain.inferred:
-        print("domain: INFERRED from the data, so the release is not private")
     print(f"estimated records: {synopsis.total:,.6g}{_noise_of_total(synopsis)}")
-    print(f"columns: {len(synopsis.domain.names)}\n")
-    print(columns_table(synopsis.domain))
+    print(f"columns: {len(synopsis.domain.columns)}\n")
+    print(domain_text(synopsis.domain))
     return 0
 
 
