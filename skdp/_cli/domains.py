@@ -64,9 +64,6 @@ def describe(options: Namespace) -> int:
 
 def diff(options: Namespace) -> int:
     """List the differences of two domains."""
-    first, second = read_domain(options.first), read_domain(options.second)
-    if first == second:
-        print("The domains are equal.")
-        return 0
-    print(first.diff(second))
-    return 1
+    difference = read_domain(options.first).diff(read_domain(options.second))
+    print(difference)
+    return 1 if difference else 0
