@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .datacube import CubePlan, DataCube
     from .domain import (
         Categorical,
+        Date,
+        Datetime,
         Domain,
         Identifier,
         Numeric,
@@ -68,6 +70,8 @@ __all__ = [
     "DPTopKSelector",
     "CubePlan",
     "DataCube",
+    "Date",
+    "Datetime",
     "Domain",
     "DomainError",
     "GridSynthesizer",
@@ -138,6 +142,8 @@ _HOMES = {
     ),
     "domain": (
         "Categorical",
+        "Date",
+        "Datetime",
         "Domain",
         "Identifier",
         "Numeric",

@@ -40,12 +40,15 @@ class PlotAxis(NamedTuple):
         One for each cell of a column of categories; None for numbers.
     missing : bool
         Whether there is one more code, after those of the edges, for missing values.
+    zone : str or None
+        Time zone of dates, whose edges are days since 1970; None for other columns.
     """
 
     name: str
     edges: np.ndarray
     labels: Sequence[str] | None
     missing: bool
+    zone: str | None = None
 
 
 def axes_or_new(ax: Any, size: tuple[float, float] | None = None) -> Any:
@@ -319,7 +322,9 @@ def _ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
                 label.set_horizontalalignment("right")
                 label.set_rotation_mode("anchor")
         return
-    if described.missing:
+    if described.zone is not None:
+        _date_ticks(axis, described, borders)
+    elif described.missing:
         from matplotlib.ticker import MaxNLocator
 
         low, high = described.edges[0], described.edges[-1]
@@ -328,6 +333,31 @@ def _ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
         values = [v for v in values if v < high - (high - low) / 12]
         middle = (borders[-2] + borders[-1]) / 2
         axis.set_ticks([*values, middle], labels=[*(f"{v:g}" for v in values), "missing"])
+
+
+def _date_ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
+    """Dates, and "missing"."""
+    from zoneinfo import ZoneInfo
+
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, get_epoch, num2date
+
+    # Matplotlib counts days too, but a user may have moved its first one.
+    first = (np.datetime64("1970-01-01") - np.datetime64(get_epoch())) / np.timedelta64(1, "D")
+    low, high = described.edges[0], described.edges[-1]
+    zone = ZoneInfo(str(described.zone))
+    locator = AutoDateLocator(maxticks=8, tz=zone)
+    values = [
+        value - first
+        for value in locator.tick_values(*(num2date(end + first, zone) for end in (low, high)))
+        if low <= value - first <= high
+    ]
+    texts = ConciseDateFormatter(locator, tz=zone).format_ticks([v + first for v in values])
+    if described.missing:
+        # The last date must leave room for the word after it.
+        kept = [place for place, v in enumerate(values) if v < high - (high - low) / 12]
+        values = [*(values[place] for place in kept), (borders[-2] + borders[-1]) / 2]
+        texts = [*(texts[place] for place in kept), "missing"]
+    axis.set_ticks(values, labels=texts)
 
 
 def _short(text: str, length: int = 18) -> str:

@@ -162,7 +162,8 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
         if self.target is None:
             require_y(self, y, ": give y, or name a column of X in target=")
         declared, target = declare_label(self.domain, frame, self.target, self.classes)
-        rows, domain = match_rows(X, y, declared, target)
+        # Names of columns break no rule of the domain.
+        rows, domain = match_rows(X, y, declared, target, structure=True)
         if target is None:
             raise DomainError(
                 "The target is not declared: give classes=[...] for a class, or add a column to "

@@ -34,7 +34,7 @@ from skdp.rows import Column
 
 ROWS = people(300)
 # Private attributes that hold public facts only.
-PUBLIC_INTERNALS = {"_columns", "_library"}
+PUBLIC_INTERNALS = {"_columns", "_layout"}
 MOST_EXPECTED_FAILURES = 8
 # Ways that simulate or search for their sources, before any value is read.
 LONG = {"DataCube, optimized", "DataCube, l1", "DataCube, linf"}

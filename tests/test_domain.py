@@ -1108,7 +1108,7 @@ def changed(path, value):
         (changed(["attributes"], [1]), "damaged"),
         (changed(["attributes", 0, "name"], 3), "must be strings"),
         (changed(["attributes", 0, "name"], "c"), "unique"),
-        (changed(["attributes", 0, "type"], "date"), "type 'date' is unknown"),
+        (changed(["attributes", 0, "type"], "colour"), "type 'colour' is unknown"),
         (changed(["attributes", 0, "lower"], 10), "lower < upper"),
         (changed(["attributes", 0, "lower"], math.nan), "finite"),
         (changed(["attributes", 0, "upper"], 10**400), "finite"),

@@ -727,7 +727,7 @@ def test_columns_of_one_name_are_refused():
 
 def test_dates_in_duckdb_are_refused_by_type():
     table = pa.table({"age": pa.array([datetime.date(2020, 1, 1)]), "sex": ["F"]})
-    with pytest.raises(DomainError, match="dates or times; convert it to a number"):
+    with pytest.raises(DomainError, match="dates or times; declare it Date or Datetime"):
         view().fit(duckdb_relation(table))
 
 

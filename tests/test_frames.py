@@ -83,7 +83,7 @@ PANDAS_COLUMNS = {
     "int64[pyarrow]": ([2**53 + 1, None], "numeric", [2**53 + 1, None]),
     "string[pyarrow]": (["a", None], "string", ["a", None]),
     "datetime64[ns]": (["2020-01-01", "2021-01-01"], "temporal", None),
-    "timedelta64[ns]": ([1, 2], "temporal", None),
+    "timedelta64[ns]": ([1, 2], "duration", None),
     "period[D]": (["2020-01-01", "2021-01-01"], "temporal", None),
 }
 

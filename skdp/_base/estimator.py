@@ -16,7 +16,16 @@ from .._random import NoiseSource, noise_source
 from .._validation import as_epsilon, as_integer, split_epsilon
 from ..accounting import PrivacyLoss, charge
 from ..domain import Domain
-from ..rows import MOST_AT_ONCE, Contributions, Frame, LazyRows, as_frame, select_columns
+from ..rows import (
+    MOST_AT_ONCE,
+    Contributions,
+    Frame,
+    Layout,
+    LazyRows,
+    as_frame,
+    build_frame,
+    select_columns,
+)
 from .published import Published
 from .seeds import HidesSeed
 from .shown import ShowsPrivacy
@@ -35,6 +44,11 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
     3. reads the values, keeping everything exact in local variables;
     4. assigns the released attributes, ``privacy_loss_`` among them, last.
     """
+
+    # What the rows given to ``fit`` look like, in estimators that draw rows.
+    _layout: Layout
+    _library: str
+    domain_: Domain
 
     def _spend(
         self,
@@ -141,6 +155,17 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         elif self._unit() is not None:
             X = select_columns(X, [name for name in as_frame(X).names if name != self._unit()])
         validate_data(self, X, skip_check_array=True)
+
+    def _build_table(self, columns: Mapping[str, Any]) -> Any:
+        """Drawn columns as a table that looks like the one that was given to ``fit``."""
+        # Pickles of earlier versions know the library only.
+        like = self._layout if hasattr(self, "_layout") else self._library
+        return build_frame(columns, like=like)
+
+    def _drawn_names(self) -> tuple[str, ...]:
+        """Names of the columns of drawn rows, in their order."""
+        # Pickles of earlier versions draw the columns in the order of the domain.
+        return self._layout.names if hasattr(self, "_layout") else self.domain_.names
 
     def _feature_names(self) -> list[str]:
         """Names of the columns that were fitted: x0, x1, ... for arrays."""

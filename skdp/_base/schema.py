@@ -120,6 +120,8 @@ def match_rows(
     *,
     lazy: bool = False,
     unit: str | None = None,
+    structure: bool = False,
+    of: Any = None,
 ) -> tuple[Any, Domain]:
     """Match the columns of the rows, and the labels if there is a target, with the domain.
 
@@ -133,17 +135,29 @@ def match_rows(
         Whether lazy frames are accepted: by estimators that need counts only.
     unit : str, default=None
         A further column, which identifies the person a row belongs to.
+    structure : bool, default=False
+        Whether the estimator honours structural zeros: combinations of values that rules of the
+        domain forbid. If it does not, a domain with such rules is refused.
+    of : estimator, default=None
+        The estimator, for that error.
 
     Returns
     -------
     rows : Frame, or LazyRows for lazy frames
         With exactly the columns of the domain, and the unit.
     domain : Domain
+
+    Raises
+    ------
+    DomainError
+        If the schema does not fit, or the domain has rules that the estimator cannot honour.
     """
     rows: Any = read_rows(X) if lazy else as_frame(X)
     if unit is not None:
         _check_unit(rows, domain, unit)
     domain = full_domain(domain, without_unit(rows, unit))
+    if not structure:
+        _refuse_zeros(domain, of)
     if target is not None and target not in domain.names:
         raise DomainError(
             f"target={target!r} is not a column of the domain, which has {list(domain.names)}."
@@ -162,6 +176,23 @@ def match_rows(
         _check_label_type(domain[target], rows.kinds[target], rows.dtypes[target])
     domain.check_schema(without_unit(rows, unit))
     return rows, domain
+
+
+def _refuse_zeros(domain: Domain, of: Any) -> None:
+    """Refuse rules that forbid values: a release that ignores them would break them."""
+    rules = getattr(domain, "structure", None)
+    if rules is None or not rules.zeros:
+        return
+    name = "This estimator" if of is None else type(of).__name__
+    ruled = sorted({axis for zeros in rules.zeros for axis in zeros.axes})
+    columns = ", ".join(repr(domain.names[axis]) for axis in ruled[:5])
+    more = f" and {len(ruled) - 5} more columns" if len(ruled) > 5 else ""
+    raise DomainError(
+        f"{name} cannot honour the rules of the domain, which forbid some values of "
+        f"{columns}{more}: its release would count and draw records that cannot exist. Use "
+        "PairViewSynthesizer, which honours them, or give domain=domain.without_structure(). "
+        "Derived columns and identifiers are no obstacle."
+    )
 
 
 def _check_label_type(attribute: Attribute, kind: str, dtype: str) -> None:

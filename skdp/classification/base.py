@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -22,7 +21,7 @@ from ..exceptions import DomainError
 from ..hierarchy import project_to_simplex
 from ..kernels.privpfc import measure_grid_counts
 from ..mechanisms import discrete_laplace_variance
-from ..rows import Frame, as_frame, build_frame, count_rows, read_rows
+from ..rows import Frame, Layout, as_frame, count_rows, labels_like, read_rows
 from .grid import Grid, one_hot
 from .labels import label_classes, without_label
 
@@ -97,11 +96,12 @@ class GridRelease(PrivateEstimator):
         )
         histogram = self._post_process(noisy, n_records, noise)
 
+        layout = Layout.of(X, rows, domain)
         if y is None and isinstance(rows, Frame):
             # The label is a column of X; the features are the others.
             X = without_label(X, read, domain, target)
         self._remember_columns(X, rows, target)
-        self._library = rows.library
+        self._layout = layout
         self.classes_ = classes
         self.domain_ = domain
         self.target_ = target
@@ -126,7 +126,7 @@ class GridRelease(PrivateEstimator):
             )
         if self.classes is not None:
             require_y(self, y, ": classes= declares a label that X has no column for")
-        rows, domain = match_rows(read, y, domain, target, lazy=True, unit=unit)
+        rows, domain = match_rows(read, y, domain, target, lazy=True, unit=unit, of=self)
         return rows, domain, target
 
     def sample(self, n_samples=None, random_state=None):
@@ -146,10 +146,12 @@ class GridRelease(PrivateEstimator):
         Returns
         -------
         frame : table of the library that ``fit`` was given
-            All columns of the domain, in its order and with its types.
+            All columns of the domain, in the order and with the types that ``fit`` was given, as
+            far as these types can hold the values of the domain. See the user guide,
+            "What comes out".
         """
         check_is_fitted(self)
-        return build_frame(self._sample_columns(n_samples, random_state), like=self._library)
+        return self._build_table(self._sample_columns(n_samples, random_state))
 
     def make_training_set(self, n_samples=None, random_state=None):
         """The cells of the grid as training rows, weighted by their counts.
@@ -206,20 +208,20 @@ class GridRelease(PrivateEstimator):
         Returns
         -------
         X_resampled : table of the library of ``X``
-        y_resampled : ndarray, or pandas Series where ``y`` is one
+        y_resampled : array or Series, as ``y`` is, with its type; ndarray if ``y`` is a list
             Only if ``y`` is given; otherwise the label is a column of ``X_resampled``.
         """
         self.fit(X, y)
         if y is None:
-            return build_frame(self._sample_columns(None, None, most=True), like=self._library)
+            return self._build_table(self._sample_columns(None, None, most=True))
         columns = self._sample_columns(None, None, most=True)
         labels = np.array(columns.pop(self.target_).tolist(), dtype=self.classes_.dtype)
-        y_resampled = pd.Series(labels, name=y.name) if isinstance(y, pd.Series) else labels
-        return build_frame(columns, like=self._library), y_resampled
+        y_resampled = labels_like(labels, y, self.domain_, self.target_)
+        return self._build_table(columns), y_resampled
 
-    def _stand_in(self, domain, library):
+    def _stand_in(self, domain, layout):
         """Act as if fitted to a public grid, so that a model can be tried before the charge."""
-        self._library = library
+        self._layout = layout
         self.domain_ = domain
         self.target_ = self.target
         self.classes_ = label_classes(domain, self.target)[0]

@@ -17,13 +17,18 @@ def label_classes(domain, target):
     if isinstance(attribute, Categorical):
         classes, class_of = np.unique(np.array(attribute.categories), return_inverse=True)
         return classes, class_of.astype(np.int64)
-    if attribute.integer and attribute.bins == attribute.upper - attribute.lower + 1:
+    if (
+        attribute.summable
+        and attribute.integer
+        and attribute.bins == attribute.upper - attribute.lower + 1
+    ):
         values = np.arange(attribute.lower, attribute.upper + 1, dtype=np.int64)
         values = np.append(values, np.array(attribute.special, dtype=np.int64))
         classes, class_of = np.unique(values, return_inverse=True)
         return classes, class_of.astype(np.int64)
+    kind = "Numeric of intervals" if attribute.summable else type(attribute).__name__
     raise DomainError(
-        f"The label {target!r} is declared as a Numeric of intervals. A classifier needs a "
+        f"The label {target!r} is declared as a {kind}. A classifier needs a "
         "Categorical, or a Numeric with integer=True and one bin for each integer."
     )
 

@@ -21,7 +21,7 @@ from .._types import FloatArray
 from .._validation import as_sample_size
 from ..domain import Attribute, Domain
 from ..exceptions import DomainError, TrainingError
-from ..rows import Frame, as_frame, select_columns
+from ..rows import Frame, Layout, as_frame, select_columns
 
 __all__ = ["TrainedOnRelease"]
 
@@ -91,7 +91,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
             return self._train_frozen(self.synthesizer.estimator, X)
         rows = as_frame(X)
         release = self._declared_release(rows)
-        self._try_out(release, release.domain, rows.library)
+        self._try_out(release, release.domain, _feature_layout(X, rows, release))
         try:
             release.fit(X, y)
         finally:
@@ -175,14 +175,14 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         X, y, weight = release.make_training_set(n_samples, random_state=rng)
         return self._train(X, y, weight, release.domain_[release.target], rng)
 
-    def _try_out(self, release: Any, domain: Domain, library: str) -> None:
+    def _try_out(self, release: Any, domain: Domain, layout: Layout) -> None:
         """Train and predict on rows of the public domain, before anything is charged.
 
         No private row is read: an error here follows from the parameters and the domain.
         """
         if not hasattr(release, "_stand_in"):
             return
-        public = clone(release)._stand_in(domain, library)
+        public = clone(release)._stand_in(domain, layout)
         twin = copy.copy(self)
         # Private estimators within it would charge their ledgers for training on a release.
         inner = clone(self.estimator)
@@ -232,7 +232,10 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         as_frame(X)
         validate_data(self, X, reset=False, skip_check_array=True)
         target = self.synthesizer_.target
-        features = [name for name in self.synthesizer_.domain_.names if name != target]
+        # In the order of the rows that the model was trained on.
+        drawn = getattr(self.synthesizer_, "_drawn_names", None)
+        names = self.synthesizer_.domain_.names if drawn is None else drawn()
+        features = [name for name in names if name != target]
         return self.synthesizer_.prepare(select_columns(X, features))
 
     def _privacy_steps(self, name: str, rows: Rows) -> list[Step]:
@@ -257,3 +260,12 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         tags.input_tags = inner.input_tags
         tags.non_deterministic = True
         return tags
+
+
+def _feature_layout(X: Any, rows: Frame, release: Any) -> Layout:
+    """Layout of the features, before the release is fitted."""
+    domain = release.domain
+    features = [name for name in domain.names if name != release.target]
+    if rows.n_unnamed == len(features):
+        rows = rows.with_names(features)
+    return Layout.of(X, rows, domain)

@@ -168,11 +168,12 @@ def _declared_classes(attribute: Attribute, target: str) -> NDArray[Any]:
     """The labels that the domain declares, sorted as scikit-learn does."""
     if isinstance(attribute, Categorical):
         return np.unique(np.array(attribute.categories))
-    if isinstance(attribute, Numeric) and attribute.integer:
+    if isinstance(attribute, Numeric) and attribute.integer and attribute.summable:
         values = np.arange(attribute.lower, attribute.upper + 1, dtype=np.int64)
         return np.union1d(values, np.array(attribute.special, dtype=np.int64))
+    kind = "continuous Numeric" if attribute.summable else type(attribute).__name__
     raise DomainError(
-        f"The label {target!r} is declared as a continuous Numeric. A classifier needs a "
+        f"The label {target!r} is declared as a {kind}. A classifier needs a "
         "Categorical, or a Numeric with integer=True."
     )
 

@@ -99,7 +99,7 @@ class PrivateRegressor(RegressorMixin, TrainedOnRelease):
         return None if self.target_range is None else Numeric(*self.target_range)
 
     def _check_label(self, attribute: Attribute, target: str) -> None:
-        if not isinstance(attribute, Numeric):
+        if not (isinstance(attribute, Numeric) and attribute.summable):
             raise DomainError(
                 f"The label {target!r} is declared as a {type(attribute).__name__}. A regressor "
                 "needs a Numeric; for a Categorical take PrivateClassifier."

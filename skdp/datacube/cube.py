@@ -232,7 +232,7 @@ class DataCube(PrivateEstimator, TupleKeys):
         """
         # Each value of a sum is rounded separately, which needs rows in memory.
         rows, domain = match_rows(
-            X, None, self.domain, None, lazy=self.value is None, unit=self._unit()
+            X, None, self.domain, None, lazy=self.value is None, unit=self._unit(), of=self
         )
         plan = self._plan(domain)
         loss, source = self._spend(plan._parts())

@@ -34,6 +34,8 @@ def value_grid(domain, measure, value, resolution):
             f"value={value!r} is declared Categorical; sums need a Numeric column, whose range "
             "bounds what a record adds."
         )
+    if not attribute.summable:
+        raise DomainError(f"value={value!r} holds dates, which have no sum; use measure='count'.")
     # Special values may lie outside of the range.
     reach = (attribute.lower, attribute.upper, *attribute.special)
     return BoundedGrid.of(min(reach), max(reach), resolution)

@@ -17,7 +17,7 @@ import pandas as pd
 from .._names import free_name
 from .._types import FloatArray
 from .._validation import as_integer, check_choice
-from ..domain import Numeric
+from ..domain import Date, Datetime, Numeric
 from .names import check_names, titles
 
 __all__ = ["all_cuboids", "cross_table", "tidy_table"]
@@ -202,6 +202,8 @@ def values_of(attribute, codes):
     positions = np.where(codes < attribute.n_values, codes, -1)
     if attribute.integer and attribute.bins == attribute.upper - attribute.lower + 1:
         known = [*attribute.edges[:-1].tolist(), *attribute.special]
+        if isinstance(attribute, Date | Datetime):
+            return attribute.shown([*known, np.nan])[positions].array
         integers = pd.array(known, dtype="Int64")
         if attribute.nullable:
             return integers.take(positions, allow_fill=True)

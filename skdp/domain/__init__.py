@@ -11,6 +11,8 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``domain``       `Domain`: columns and their order
 ``attribute``    what both kinds of columns share: codes, labels, levels
 ``numeric``      `Numeric`: a range, cut into bins
+``dates``        `Date` and `Datetime`: ranges of days and of times
+``clock``        whole units since 1970, and moments as users write them
 ``bins``         where a range is cut: evenly, at edges, on a scale
 ``scales``       linear, log and square root
 ``grids``        the possible values of integers, steps and decimals
@@ -37,6 +39,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 
 from .attribute import Attribute, Level
 from .categorical import Categorical
+from .dates import Date, Datetime
 from .domain import Domain
 from .identifiers import Identifier, Text
 from .numeric import Numeric
@@ -58,6 +61,8 @@ from .taxonomy import Taxonomy
 __all__ = [
     "Attribute",
     "Categorical",
+    "Date",
+    "Datetime",
     "Domain",
     "DomainReport",
     "Identifier",

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .._types import CodeArray, IntArray
+from .._types import CodeArray, FloatArray, IntArray
 from .reading import Column, LazyColumn
 from .taxonomy import Taxonomy
 
@@ -49,8 +49,10 @@ class Attribute:
     """
 
     nullable: bool
-    # A class attribute, so that attributes pickled by earlier versions have it too.
+    # Class attributes, so that attributes pickled by earlier versions have them too.
     inferred: bool = False
+    # Whether sums of values mean anything.
+    summable: bool = True
 
     def _marked(self) -> Any:
         """The same attribute, inferred."""
@@ -99,6 +101,10 @@ class Attribute:
         rng : numpy.random.Generator
         """
         raise NotImplementedError
+
+    def shown(self, numbers: FloatArray) -> Any:
+        """Numbers that were computed from values, such as means, as users see them."""
+        return numbers
 
     def labels(self) -> list[str]:
         """Text for each code, for printing."""
@@ -199,6 +205,10 @@ class Attribute:
     def _refusal(self, kind: str) -> str | None:
         """Why a column of this kind cannot hold the attribute, with the remedy."""
         raise NotImplementedError
+
+    def _unreadable(self, column: Column | LazyColumn) -> str | None:
+        """Why a column of a kind that is right cannot be read where it is, with the remedy."""
+        return None
 
     def _diagnose(self, column: Column) -> dict[str, int]:
         """Exact counts for ``Domain.check``: private."""

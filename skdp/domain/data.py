@@ -9,6 +9,7 @@ from typing import Any
 
 from ..exceptions import DomainError
 from .categorical import Categorical
+from .dates import Date, Datetime
 from .identifiers import Identifier
 from .numeric import Numeric
 from .taxonomy import Taxonomy
@@ -101,6 +102,9 @@ def _attribute_from_data(data: dict[str, Any]) -> tuple[str, Any]:
     name, kind = data.pop("name"), data.pop("type")
     if kind == "numeric":
         return name, Numeric(data.pop("lower"), data.pop("upper"), **data)
+    if kind in ("date", "datetime"):
+        declared = Date if kind == "date" else Datetime
+        return name, declared(data.pop("lower"), data.pop("upper"), **data)
     if kind == "categorical":
         tree = data.pop("taxonomy")
         taxonomy = None if tree is None else Taxonomy(tree["labels"], tree["parents"])

@@ -373,7 +373,7 @@ class Domain:
         kinds, dtypes = frame.kinds, frame.dtypes
         refused = []
         for name, attribute in self.items():
-            reason = attribute._refusal(kinds[name])
+            reason = attribute._refusal(kinds[name]) or attribute._unreadable(frame.column(name))
             if reason is not None:
                 refused.append(f"{name!r} (type {dtypes[name]}) {reason}")
         if refused:

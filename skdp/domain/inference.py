@@ -17,7 +17,7 @@ _INFER_INTEGERS = 256
 
 def infer_attribute(column: Column, name: str, bins: int) -> Numeric | Categorical:
     """Smallest attribute that holds a column's values."""
-    if column.kind in ("temporal", "other"):
+    if column.kind in ("temporal", "zoned", "duration", "other"):
         raise DomainError(
             f"Column {name!r} (type {column.dtype}) holds neither numbers nor text; convert it."
         )

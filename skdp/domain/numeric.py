@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Iterator
 from typing import Any
 
@@ -315,7 +317,7 @@ class Numeric(Attribute):
         return np.lexsort((ties, keys))
 
     def encode(self, column: Column) -> CodeArray:  # noqa: D102
-        return self._encode(column.numbers())
+        return self._encode(self._numbers(column))
 
     def expression(self, column: LazyColumn) -> Any:  # noqa: D102
         missing = self.n_values if self.nullable else -1
@@ -519,15 +521,50 @@ class Numeric(Attribute):
                 "is declared Numeric but holds text; convert it to numbers, or declare it "
                 "Categorical"
             )
-        if kind == "temporal":
+        if kind in ("temporal", "zoned"):
+            return "is declared Numeric but holds dates or times; declare it Date or Datetime"
+        if kind == "duration":
             return (
-                "is declared Numeric but holds dates or times; convert it to a number, such as "
-                "days since a fixed date"
+                "is declared Numeric but holds durations or times of the day; convert it to a "
+                "number, such as minutes"
             )
         return "is declared Numeric but does not hold numbers; convert it to numbers"
 
+    def number(self, value: Any, column: str) -> float | int:
+        """A value of a query as a number; integers stay exact.
+
+        Parameters
+        ----------
+        value : int or float
+        column : str
+            For messages.
+
+        Raises
+        ------
+        ValueError
+            If it cannot be compared with the column.
+        """
+        if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+            raise ValueError(
+                f"Column {column!r} is numeric and cannot be compared with {value!r} of type "
+                f"{type(value).__name__}."
+            )
+        if isinstance(value, numbers.Integral):
+            return int(value)
+        number = float(value)
+        if math.isnan(number):
+            raise ValueError(
+                f"Column {column!r} cannot be compared with nan. For missing values ask for None, "
+                "if the column is nullable."
+            )
+        return number
+
+    def _numbers(self, column: Column) -> FloatArray:
+        """Values on the number line, NaN where there is none."""
+        return column.numbers()
+
     def _diagnose(self, column: Column) -> dict[str, int]:
-        values = column.numbers()
+        values = self._numbers(column)
         missing = int(np.isnan(values).sum())
         if self.special:
             values = values[~np.isin(values, self.special)]

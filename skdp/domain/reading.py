@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import FloatArray
+from .clock import Clock
 
 __all__ = ["Column", "LazyColumn", "LazyRows", "Rows", "provide_reader", "read"]
 
@@ -26,12 +27,21 @@ class Column(Protocol):
     def numbers(self) -> FloatArray:
         """Values as float64, NaN where missing or not a number. Never raises."""
 
+    def instants(self, clock: Clock) -> FloatArray:
+        """Dates as whole units of a clock, NaN where missing or no date. Never raises."""
+
     def factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         """Values as positions in a list of distinct values; -1 where missing. Never raises."""
 
 
 class LazyColumn(Protocol):
     """A column in an engine: codes are expressions that the engine evaluates."""
+
+    kind: str
+    dtype: str
+
+    def instants(self, clock: Clock) -> LazyColumn:
+        """The column of the whole units of a clock, of a column of dates."""
 
     def binned(
         self,

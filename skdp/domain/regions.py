@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -217,24 +216,6 @@ def _missing(column: str, attribute: Numeric | Categorical) -> Region:
     return _none_but(attribute, frozenset(), frozenset(), missing=True)
 
 
-def _number(column: str, value: Any) -> float | int:
-    """A real number; integers stay exact."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise ValueError(
-            f"Column {column!r} is numeric and cannot be compared with {value!r} of type "
-            f"{type(value).__name__}."
-        )
-    if isinstance(value, numbers.Integral):
-        return int(value)
-    number = float(value)
-    if math.isnan(number):
-        raise ValueError(
-            f"Column {column!r} cannot be compared with nan. For missing values ask for None, if "
-            "the column is nullable."
-        )
-    return number
-
-
 def _code(column: str, attribute: Categorical, value: Any) -> int:
     """Position of a category."""
     try:
@@ -277,8 +258,8 @@ def region_of_range(
         mask = np.zeros(attribute.size, dtype=bool)
         mask[start:stop] = True
         return _Categories(column, attribute, mask)
-    left = -math.inf if low is None else _number(column, low)
-    right = math.inf if high is None else _number(column, high)
+    left = -math.inf if low is None else attribute.number(low, column)
+    right = math.inf if high is None else attribute.number(high, column)
     if left > right:
         raise _reversed(column, low, high)
     special = frozenset(
@@ -337,7 +318,7 @@ def region_of_values(
             mask[-1] = True
         return _Categories(column, attribute, ~mask if negate else mask)
     own = {value: place for place, value in enumerate(attribute.special)}
-    asked = [_number(column, value) for value in present]
+    asked = [attribute.number(value, column) for value in present]
     special = frozenset(own[value] for value in asked if value in own)
     others = [value for value in asked if value not in own]
     held = attribute.contents

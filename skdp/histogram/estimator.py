@@ -15,13 +15,13 @@ from .._arrays import running_sums
 from .._base import PrivateEstimator, match_rows, warn_of_emptiness
 from .._random import sampling_generator
 from .._validation import as_level, as_sample_size, check_choice
-from ..domain import Categorical, Numeric
+from ..domain import Categorical, Date, Datetime, Numeric
 from ..exceptions import DomainError
 from ..hierarchy import Blue
 from ..release import QueryResult, parse
-from ..rows import build_frame, count_rows
+from ..rows import Layout, count_rows
 from .design import Plan, budget_parts, cover_variances, level_table, sum_variance
-from .inputs import as_list, as_table, declared_attribute, only_attribute, position_of
+from .inputs import as_list, as_numbers, as_table, declared_attribute, only_attribute, position_of
 
 __all__ = ["RangeTreeHistogram"]
 
@@ -193,7 +193,7 @@ class RangeTreeHistogram(PrivateEstimator):
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
         rows, domain = match_rows(
-            as_table(X), None, self._declared(), None, lazy=True, unit=self._unit()
+            as_table(X), None, self._declared(), None, lazy=True, unit=self._unit(), of=self
         )
         design = self._plan().design_of(only_attribute(domain))
         parts = budget_parts(design, self._record_epsilon())
@@ -211,7 +211,7 @@ class RangeTreeHistogram(PrivateEstimator):
         estimates = self._estimate(blue, noisy.values)
 
         self._remember_columns(as_table(X), rows)
-        self._library = rows.library
+        self._layout = Layout.of(as_table(X), rows, domain)
         self.domain_ = domain
         self.tree_ = design.tree
         self.codes_ = design.codes
@@ -395,7 +395,8 @@ class RangeTreeHistogram(PrivateEstimator):
 
         Returns
         -------
-        float (int for an integer attribute, a category for ordered ones), or ndarray
+        float (int for an integer attribute, a Timestamp for dates, a category for ordered ones), \
+        or array
             From the non-negative estimates, records spread evenly inside bins, missing values
             left out. Without any positive count, all values count as equally frequent.
 
@@ -426,6 +427,8 @@ class RangeTreeHistogram(PrivateEstimator):
             values = low + np.clip(inside, 0.0, 1.0) * (high - low)
             if attribute.integer:
                 values = np.clip(np.ceil(values) - 1, low, high - 1).astype(np.int64)
+            if not attribute.summable:
+                values = attribute.shown(values).array
         return values.reshape(shares.shape) if shares.ndim else values[0]
 
     def cdf(self, x: Any) -> Any:
@@ -434,7 +437,8 @@ class RangeTreeHistogram(PrivateEstimator):
         Parameters
         ----------
         x : value or array-like
-            Numbers; categories for an ordered categorical attribute.
+            Numbers; dates or ISO text for dates; categories for an ordered categorical
+            attribute.
 
         Returns
         -------
@@ -455,7 +459,7 @@ class RangeTreeHistogram(PrivateEstimator):
             codes = [attribute.index_of(value) + 1 for value in given.ravel().tolist()]
             position = np.array(codes, dtype=np.float64).reshape(given.shape)
         else:
-            position = position_of(attribute, np.asarray(x, dtype=np.float64), closed=True)
+            position = position_of(attribute, as_numbers(attribute, x), closed=True)
         share = np.interp(position, np.arange(len(running)), running / running[-1])
         return share if np.ndim(x) else float(share)
 
@@ -474,9 +478,13 @@ class RangeTreeHistogram(PrivateEstimator):
         missing = [None] * attribute.nullable
         columns: dict[str, Any]
         if isinstance(attribute, Numeric):
-            edges = attribute.edges
+            edges: Any = attribute.edges
+            if isinstance(attribute, Date | Datetime):
+                edges = attribute.shown(edges)
             low, high = edges[:-1], edges[1:]
-            if attribute.nullable:
+            if attribute.nullable and not attribute.summable:
+                low, high = low.insert(len(low), pd.NaT), high.insert(len(high), pd.NaT)
+            elif attribute.nullable:
                 low, high = (
                     np.append(low.astype(float), np.nan),
                     np.append(high.astype(float), np.nan),
@@ -503,7 +511,8 @@ class RangeTreeHistogram(PrivateEstimator):
         Returns
         -------
         frame of shape (n_samples, 1)
-            Of the library that ``fit`` was given.
+            Of the library and the type that ``fit`` was given, as far as this type can hold the
+            values of the domain.
         """
         check_is_fitted(self)
         n_rows = as_sample_size(n_samples, float(self.node_counts_[0]), 1)
@@ -514,7 +523,7 @@ class RangeTreeHistogram(PrivateEstimator):
         positions = generator.choice(len(weights), size=n_rows, p=weights / weights.sum())
         codes = self.codes_[positions].astype(np.int32)[:, None]
         drawn = self.domain_.decode(codes, generator)
-        return build_frame({str(name): drawn[name] for name in drawn}, like=self._library)
+        return self._build_table({str(name): drawn[name] for name in drawn})
 
     def plot(self, *, ax: Any = None, level: float = 0.95) -> Any:
         """Draw the histogram with a band of pointwise confidence intervals.
@@ -552,7 +561,10 @@ class RangeTreeHistogram(PrivateEstimator):
         where = np.append(at[at < n], n)
         borders = attribute.edges[where].astype(float) if numeric else where - 0.5
         labels = None if numeric else attribute.labels()[:n]
-        axis = PlotAxis(self.domain_.names[0], borders, labels, attribute.nullable)
+        zone = None
+        if isinstance(attribute, Date | Datetime):
+            borders, zone = attribute.days(borders), attribute.axis_zone
+        axis = PlotAxis(self.domain_.names[0], borders, labels, attribute.nullable, zone)
         ax = plot_view(counts, [axis], ax=ax)
         low = counts - half
         if self.non_negative:

@@ -52,6 +52,16 @@ def as_list(query: Any) -> tuple[list[Any], bool]:
     return (query, True) if isinstance(query, list) else ([query], False)
 
 
+def as_numbers(attribute: Numeric, values: Any) -> np.ndarray:
+    """Values on the number line of an attribute: numbers, or dates."""
+    if attribute.summable:
+        return np.asarray(values, dtype=np.float64)
+    # Entry by entry: text, dates and Timestamps have no common type.
+    given = np.asarray(values, dtype=object)
+    numbers = [attribute.number(value, "of the histogram") for value in given.ravel().tolist()]
+    return np.array(numbers, dtype=np.float64).reshape(given.shape)
+
+
 def position_of(attribute: Numeric, values: np.ndarray, *, closed: bool) -> np.ndarray:
     """Values as positions in bins, clipped; ``closed`` counts an integer itself as passed."""
     if np.isnan(values).any():

@@ -39,7 +39,7 @@ from .mixture import MixtureModel
 from .model import Model
 from .queries import first_moment, parse
 from .synopsis import QueryResult, Synopsis
-from .tree_density import PairTable, TreeDensity
+from .tree_density import PairTable, TreeDensity, inverse, inverse_rows
 from .tree_model import TreeModel
 
 __all__ = [
@@ -64,5 +64,7 @@ __all__ = [
     "first_moment",
     "group_sums",
     "intervals_from_keywords",
+    "inverse",
+    "inverse_rows",
     "parse",
 ]

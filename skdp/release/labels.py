@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..domain import Categorical, Numeric
+from ..domain import Categorical, Date, Datetime, Numeric
 
 
 def range_label(attribute: Numeric | Categorical, start: int, stop: int) -> str:
@@ -31,6 +31,8 @@ def range_label(attribute: Numeric | Categorical, start: int, stop: int) -> str:
         if start < attribute.bins:
             texts.insert(0, range_label(attribute, start, attribute.bins))
         return " or ".join(texts) + tail
+    if isinstance(attribute, Date | Datetime):
+        return attribute.span_label(start, stop) + tail
     low, high = attribute.edges[[start, stop]].tolist()
     if attribute.integer:
         return (f"{low}" if high == low + 1 else f"{low} to {high - 1}") + tail
@@ -43,12 +45,16 @@ def group_labels(attribute: Numeric | Categorical) -> list[Any]:
     if isinstance(attribute, Categorical):
         labels = list(attribute.categories)
     else:
-        edges = attribute.edges.tolist()
-        if attribute.integer and attribute.bins == edges[-1] - edges[0]:
-            labels = [int(edge) for edge in edges[:-1]]
+        edges: list[Any] = attribute.edges.tolist()
+        special: list[Any] = list(attribute.special)
+        singles = attribute.integer and attribute.bins == edges[-1] - edges[0]
+        if isinstance(attribute, Date | Datetime):
+            edges, special = attribute.shown(edges).tolist(), attribute.shown(special).tolist()
+        if singles:
+            labels = edges[:-1]
         else:
             labels = list(pd.IntervalIndex.from_breaks(edges, closed="left"))
-        labels += attribute.special
+        labels += special
     return labels + [None] * (attribute.size - attribute.n_values)
 
 
@@ -65,4 +71,8 @@ def plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
         # A bar stands over its integers, the first one included.
         edges = attribute.edges - 0.5 * attribute.integer
         labels = None
-    return {"name": name, "edges": edges, "labels": labels, "missing": attribute.nullable}
+    zone = None
+    if isinstance(attribute, Date | Datetime) and labels is None:
+        edges, zone = attribute.days(attribute.edges), attribute.axis_zone
+    missing = attribute.nullable
+    return {"name": name, "edges": edges, "labels": labels, "missing": missing, "zone": zone}

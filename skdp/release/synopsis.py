@@ -325,6 +325,11 @@ class Synopsis:
             If the column has no numbers or a query cannot be understood.
         """
         queries, single = _listed(query)
+        if column in self.domain and not self.domain[column].summable:
+            raise ValueError(
+                f"Column {column!r} holds dates, which have no sum. Ask for its mean, or count "
+                "the records of a range."
+            )
         sums, _ = self._moments(column, queries)
         return float(sums[0]) if single else sums
 
@@ -341,7 +346,8 @@ class Synopsis:
         -------
         float, or ndarray of float64 for a list
             `sum` divided by the number of records whose value is not missing, clipped to the range
-            of the column; nan where that number is not positive.
+            of the column; nan where that number is not positive. Of dates a Timestamp, or a
+            DatetimeIndex for a list; a mean of months is a day of a month.
 
         Raises
         ------
@@ -351,7 +357,8 @@ class Synopsis:
         queries, single = _listed(query)
         sums, counts = self._moments(column, queries)
         means = self._means(column, sums, counts)
-        return float(means[0]) if single else means
+        shown = self.domain[column].shown(means)
+        return shown.tolist()[0] if single else shown
 
     def aggregate(
         self, by: str | Sequence[str], column: str | None = None, query: Any = None
@@ -373,8 +380,8 @@ class Synopsis:
             One row for each combination of codes, with the columns ``by``, ``count`` and, if
             ``column`` is given, ``sum`` and ``mean``: as
             ``frame.groupby(by)[column].agg(["count", "sum", "mean"])``, groups without records
-            included. Bins that are wider than one integer are intervals, missing values None.
-            As in `sum`, records without a value in ``column`` do not count there.
+            included; dates have no sum. Bins that are wider than one integer are intervals, missing
+            values None. As in `sum`, records without a value in ``column`` do not count there.
 
         Raises
         ------
@@ -425,15 +432,18 @@ class Synopsis:
             )
             for name, label, code in zip(names, labels, codes, strict=True)
         }
-        results: dict[str, np.ndarray] = {}
+        results: dict[str, Any] = {}
         if column is None:
             results["count"] = _answer(self.model, groups(weights))
         else:
             present, moment = first_moment(query, self.domain, column)
             axis = self.domain.index(column)
             results["count"] = counts = _answer(self.model, groups(present))
-            results["sum"] = sums = _answer(self.model, groups({**present, axis: moment}))
-            results["mean"] = self._means(column, sums, counts)
+            sums = _answer(self.model, groups({**present, axis: moment}))
+            attribute = self.domain[column]
+            if attribute.summable:
+                results["sum"] = sums
+            results["mean"] = attribute.shown(self._means(column, sums, counts))
         for title, values in results.items():
             columns[free_name(title, names)] = values
         return pd.DataFrame(columns)

@@ -22,7 +22,7 @@ from .._arrays import running_sums
 from .._types import CodeArray, FloatArray, IntArray
 from .coupling import group_sums
 
-__all__ = ["PairTable", "TreeDensity", "inverse"]
+__all__ = ["PairTable", "TreeDensity", "inverse", "inverse_rows"]
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,16 @@ Everything here is private; nothing here is ever an attribute of an estimator.
 ===============  ===================================================================================
 ``frames``       `Frame`: a table in memory, of any library
 ``columns``      one column of NumPy, pandas, Polars or PyArrow
+``instants``     dates and times of a column in memory
 ``tables``       makes and cuts tables of the user's library
+``layout``       `Layout`: what a table looks like, so that drawn rows look the same
+``types``        types of columns in words that the libraries share
+``holding``      which type can hold the values of a domain
+``casts``        drawn values as columns of a type
 ``lazy``         `LazyRows`: a table in an engine
 ``expressions``  codes as expressions of an engine
+``lazy_dates``   dates and times of a column in an engine
+``quotients``    integer quotients that engines and NumPy compute alike
 ``coded``        rows of codes that stay in an engine
 ``bounds``       a few rows of each person, chosen by an engine
 ``parquet``      columns and rows of a Parquet file
@@ -30,6 +37,7 @@ from .columns import Column, object_array
 from .counts import Counts, CountTable, ProjectedCounts
 from .expressions import floor_positive, part_of, search_sorted
 from .frames import Frame, as_array, as_column, as_frame, as_labels
+from .layout import Layout, labels_like
 from .lazy import LazyRows, read_rows
 from .parquet import ParquetFile, check_library, is_parquet_file, is_parquet_name, write_parquet
 from .tables import build_frame, column_names, row_taker, select_columns, take_rows
@@ -43,6 +51,7 @@ __all__ = [
     "Counts",
     "Frame",
     "LabelledSums",
+    "Layout",
     "LazyRows",
     "ParquetFile",
     "ProjectedCounts",
@@ -59,6 +68,7 @@ __all__ = [
     "is_missing",
     "is_parquet_file",
     "is_parquet_name",
+    "labels_like",
     "object_array",
     "part_of",
     "read_rows",

@@ -19,7 +19,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .._types import BoolArray, FloatArray
+from ..domain.clock import Clock
 from ..domain.values import is_missing
+from .instants import (
+    Moments,
+    arrow_moments,
+    as_numbers,
+    numpy_moments,
+    pandas_moments,
+    polars_moments,
+    single_moments,
+)
 
 __all__ = ["Column", "narwhals_kind", "object_array", "type_name"]
 
@@ -61,11 +71,15 @@ class Column:
     data : array or series of the library
     kind : str
         One of "numeric", "boolean", "string", "object" (anything, examined value by value),
-        "temporal", "null" (no value at all) and "other" (neither numbers nor text: bytes, lists,
-        intervals). A dictionary (categorical) column has the kind of its categories.
+        "temporal" (dates and times without a time zone), "zoned" (with one), "duration" (durations
+        and times of the day), "null" (no value at all) and "other" (neither numbers nor text:
+        bytes, lists, intervals). A dictionary (categorical) column has the kind of its categories.
     dtype : str
         The library's own name of the type, for messages.
     """
+
+    # Library of the data.
+    library = "numpy"
 
     def __init__(self, data: Any, kind: str, dtype: str) -> None:
         self.data = data
@@ -95,6 +109,26 @@ class Column:
             return np.array([_number(value) for value in self._objects()], dtype=np.float64)
         codes, uniques = self.factorize()
         table = np.array([_number(value) for value in uniques] + [np.nan], dtype=np.float64)
+        return table[codes]
+
+    def instants(self, clock: Clock) -> FloatArray:
+        """Dates and times as whole units of a clock, NaN where missing or no date. Never raises.
+
+        In columns of text and objects each value is read by itself: it is missing if it has a time
+        zone and the clock has none, or the other way round.
+        """
+        if self.kind in ("temporal", "zoned"):
+            try:
+                found = self._moments()
+                if found is not None:
+                    return as_numbers(found, clock)
+            except Exception:
+                # A value that the library cannot convert: read them one by one below.
+                pass
+        elif self.kind == "object":
+            return as_numbers(single_moments(self._objects(), clock), clock)
+        codes, uniques = self.factorize()
+        table = as_numbers(single_moments([*uniques, None], clock), clock)
         return table[codes]
 
     def factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
@@ -163,6 +197,10 @@ class Column:
     def _floats(self) -> FloatArray:
         raise NotImplementedError
 
+    def _moments(self) -> Moments | None:
+        """Moments of a column whose type says how they are stored, else None."""
+        raise NotImplementedError
+
     def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         raise NotImplementedError
 
@@ -212,6 +250,9 @@ class _NumpyColumn(Column):
             return np.ma.filled(self.data.astype(np.float64), np.nan)
         return self.data.astype(np.float64)
 
+    def _moments(self) -> Moments | None:
+        return numpy_moments(self.data)
+
     def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         values = np.asarray(self.data)
         if self.kind == "string":
@@ -229,12 +270,17 @@ class _NumpyColumn(Column):
 
 
 class _PandasColumn(Column):
+    library = "pandas"
+
     def _floats(self) -> FloatArray:
         if isinstance(self.data.dtype, pd.CategoricalDtype):
             raise TypeError("by dictionary")
         if isinstance(self.data.dtype, np.dtype):
             return self.data.to_numpy().astype(np.float64)
         return self.data.to_numpy(dtype=np.float64, na_value=np.nan)
+
+    def _moments(self) -> Moments | None:
+        return pandas_moments(self.data)
 
     def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         if isinstance(self.data.dtype, pd.CategoricalDtype):
@@ -254,12 +300,17 @@ class _PandasColumn(Column):
 
 
 class _PolarsColumn(Column):
+    library = "polars"
+
     def _floats(self) -> FloatArray:
         series = nw.from_native(self.data, series_only=True)
         if self.dtype.startswith("Decimal"):
             # A cast of older versions rounds twice; text is read to the nearest float.
             series = series.cast(nw.String)
         return series.cast(nw.Float64).to_numpy()
+
+    def _moments(self) -> Moments | None:
+        return polars_moments(self.data)
 
     def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         series = nw.from_native(self.data, series_only=True)
@@ -282,6 +333,8 @@ class _PolarsColumn(Column):
 
 
 class _ArrowColumn(Column):
+    library = "pyarrow"
+
     def _floats(self) -> FloatArray:
         if self.dtype.startswith("dictionary"):
             raise TypeError("by dictionary")
@@ -292,6 +345,9 @@ class _ArrowColumn(Column):
         # A checked cast would raise for integers beyond 2**53: an error that depends on a value.
         numbers_ = self.data.cast("float64", safe=False)
         return numbers_.to_numpy(zero_copy_only=False).astype(np.float64)
+
+    def _moments(self) -> Moments | None:
+        return arrow_moments(self.data)
 
     def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         data = self.data
@@ -326,7 +382,7 @@ def numpy_kind(dtype: np.dtype, name: str) -> str:
         "T": "string",
         "O": "object",
         "M": "temporal",
-        "m": "temporal",
+        "m": "duration",
     }
     return kinds.get(dtype.kind, "other")
 
@@ -341,9 +397,11 @@ def narwhals_kind(dtype: Any) -> str:
         return "string"
     if dtype == nw.Object:
         return "object"
-    if dtype.is_temporal():
+    if dtype == nw.Date:
         return "temporal"
-    return "other"
+    if isinstance(dtype, nw.Datetime):
+        return "temporal" if dtype.time_zone is None else "zoned"
+    return "duration" if dtype.is_temporal() else "other"
 
 
 def type_name(dtype: Any) -> str:
@@ -364,7 +422,9 @@ def pandas_kind(dtype: Any, data: Any, name: str) -> str:
         )
     if isinstance(dtype, np.dtype):
         return numpy_kind(dtype, f"column {name!r}")
-    if isinstance(dtype, pd.PeriodDtype | pd.DatetimeTZDtype):
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return "zoned"
+    if isinstance(dtype, pd.PeriodDtype):
         return "temporal"
     if isinstance(dtype, pd.ArrowDtype) and str(dtype.pyarrow_dtype) == "null":
         return "null"

@@ -13,7 +13,10 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from ..domain.bins import bin_positions
+from ..domain.clock import Clock
 from ..domain.values import is_exact_float
+from .lazy_dates import lazy_number, moment_columns
+from .quotients import floor, quotient
 
 __all__ = ["LazyColumn", "floor_positive", "part_of", "search_sorted"]
 
@@ -31,12 +34,6 @@ _MOST_CONDITIONS = {"polars": 8, "duckdb": 64, "pyspark": 64}
 
 # Engines that truncate a number when it is cast to an integer; DuckDB rounds it.
 _TRUNCATING = ("polars", "pyspark")
-
-
-def floor(value: Any) -> Any:
-    """Largest integer below, where int64 holds it; engines cast by rounding or by truncation."""
-    near = value.cast(nw.Int64)
-    return near - nw.when(near > value).then(nw.lit(1)).otherwise(nw.lit(0))
 
 
 def floor_positive(value: Any, engine: str) -> Any:
@@ -88,6 +85,16 @@ class LazyColumn:
             # A cast of older versions rounds twice; text is read to the nearest.
             value = value.cast(nw.String)
         return value.cast(nw.Float64)
+
+    def instants(self, clock: Clock) -> LazyColumn:
+        """The column of the numbers of units of a clock, for a column with a type of dates."""
+        if self.kind == "null":
+            return self
+        assert self._lookups is not None
+        value = lazy_number(
+            self._lookups.moment(self.name, self.dtype), clock, self._lookups.prepare
+        )
+        return _Numbers(self.name, self.engine, value, self._lookups)
 
     def binned(
         self,
@@ -207,6 +214,17 @@ class LazyColumn:
         return nw.when(gone).then(nw.lit(missing)).otherwise(found)
 
 
+class _Numbers(LazyColumn):
+    """Numbers that were computed from a column."""
+
+    def __init__(self, name: str, engine: str, value: nw.Expr, lookups: Lookups) -> None:
+        super().__init__(name, "numeric", "Int64", engine, lookups)
+        self._value = value
+
+    def number(self) -> nw.Expr:
+        return self._value.cast(nw.Float64)
+
+
 def _between(value: Any, edges: Sequence[float], below: int) -> Any:
     """``below`` plus the number of edges up to each value: a tree of conditions."""
     if not edges:
@@ -231,7 +249,10 @@ def search_sorted(value: Any, table: Sequence[tuple[Any, float]], unknown: float
 
 
 class Lookups:
-    """Tables of values and their codes, to be joined with the rows of an engine.
+    """What is computed of the rows of an engine before their codes.
+
+    Tables of values and their codes, which are joined with the rows; moments of dates; and other
+    values that would otherwise be repeated in an expression.
 
     Parameters
     ----------
@@ -246,6 +267,13 @@ class Lookups:
         self.most_conditions = _MOST_CONDITIONS[engine]
         self._tables: list[tuple[Any, Sequence[tuple[Any, int]]]] = []
         self._values: list[Any] = []
+        self._moments: dict[str, str] = {}
+
+    def moment(self, name: str, dtype: str) -> tuple[nw.Expr, nw.Expr]:
+        """Whole seconds since 1970 of a column of dates, and the microseconds beyond them."""
+        self._moments[name] = dtype
+        place = list(self._moments).index(name)
+        return nw.col(f"{self._prefix}seconds{place}"), nw.col(f"{self._prefix}micros{place}")
 
     def prepare(self, value: Any) -> nw.Expr:
         """Compute a value once, for expressions that mention it often; returns its column."""
@@ -258,10 +286,13 @@ class Lookups:
         return nw.col(f"{self._prefix}found{len(self._tables) - 1}")
 
     def joined(self, frame: nw.LazyFrame) -> nw.LazyFrame:
-        """The rows with all tables joined. Values in a table differ: no row occurs twice."""
-        if self._values:
-            names = [f"{self._prefix}value{number}" for number in range(len(self._values))]
-            frame = frame.with_columns(**dict(zip(names, self._values, strict=True)))
+        """The rows with all of it. Values in a table differ: no row occurs twice."""
+        for place, (name, dtype) in enumerate(self._moments.items()):
+            names = [f"{self._prefix}{part}{place}" for part in ("seconds", "micros")]
+            frame = moment_columns(frame, self._engine, name, dtype, names)
+        # One by one: a value may mention those before it.
+        for number, value in enumerate(self._values):
+            frame = frame.with_columns(**{f"{self._prefix}value{number}": value})
         for number, (value, items) in enumerate(self._tables):
             key, found = f"{self._prefix}key{number}", f"{self._prefix}found{number}"
             small = nw.from_native(_TABLES[self._engine](nw.to_native(frame), key, found, items))
@@ -319,15 +350,4 @@ def part_of(column: Any, size: int, side: int) -> Any:
     size, side : int
         Number of codes and of parts.
     """
-    return _quotient((column + 1) * side - 1, size)
-
-
-def _quotient(value: Any, divisor: int) -> Any:
-    """Integer part of a quotient of integers that are not negative, below 2**45 and 2**22.
-
-    Adding a half keeps the quotient of floats 0.5 / divisor away from the integers. Within these
-    limits that is more than rounding can move it, even twice where an engine takes the reciprocal.
-    """
-    if isinstance(value, nw.Expr):
-        return floor((value.cast(nw.Float64) + 0.5) / float(divisor))
-    return value // divisor
+    return quotient((column + 1) * side - 1, size)

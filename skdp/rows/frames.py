@@ -346,6 +346,11 @@ def as_frame(data: Any) -> Frame:
             "install 'skdp[duckdb]'`)."
         )
     array = as_array(data)
+    if array.dtype.names:
+        raise TypeError(
+            f"Structured arrays are not supported (fields {some(array.dtype.names)}). Make it a "
+            "frame with pandas.DataFrame(X)."
+        )
     if array.ndim != 2:
         numpy_kind(array.dtype, "the array")
         raise _not_two_dimensional(array.ndim)

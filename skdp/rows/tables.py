@@ -11,9 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from ..domain.values import is_missing
+from .casts import plain_column, plain_objects
 from .columns import pandas_kind
 from .frames import as_array, as_frame
+from .layout import Layout
 
 __all__ = ["build_frame", "column_names", "row_taker", "select_columns", "take_rows"]
 
@@ -25,8 +26,9 @@ def build_frame(columns: Mapping[str, Any], like: Any) -> Any:
     ----------
     columns : mapping of str to 1-D array or pandas Series
         Missing values are None, NaN or pandas.NA; in Polars and PyArrow they become null.
-    like : Frame, container, or name of a library
-        Decides the library only: names, order and types are those of ``columns``.
+    like : Layout, Frame, container, or name of a library
+        A layout decides library, order and types. Anything else decides the library only: names,
+        order and types are those of ``columns``.
 
     Returns
     -------
@@ -35,6 +37,8 @@ def build_frame(columns: Mapping[str, Any], like: Any) -> Any:
         float64 where all are numbers, objects otherwise (None where missing). Columns that mix
         text and numbers become text in Polars and PyArrow, which have no such type.
     """
+    if isinstance(like, Layout):
+        return like.build(columns)
     library: Any = like if isinstance(like, str) else as_frame(like).library
     # Rows are matched by position, whatever index a Series has.
     series = {n: pd.Series(values).reset_index(drop=True) for n, values in columns.items()}
@@ -45,7 +49,7 @@ def build_frame(columns: Mapping[str, Any], like: Any) -> Any:
     data: dict[str, Any] = {}
     schema: dict[str, Any] = {}
     for name, column in series.items():
-        data[name], schema[name] = _plain(column)
+        data[name], schema[name] = plain_column(column)
     return nw.to_native(nw.from_dict(data, schema, backend=library))
 
 
@@ -139,30 +143,5 @@ def _build_array(series: Sequence[pd.Series]) -> NDArray:
         return array
     array = np.empty((n_rows, len(series)), dtype=object)
     for place, column in enumerate(series):
-        array[:, place] = _objects(column)
+        array[:, place] = plain_objects(column)
     return array
-
-
-def _objects(column: pd.Series) -> NDArray:
-    """Python objects, None where missing."""
-    array = column.astype(object).to_numpy(copy=True)
-    array[column.isna().to_numpy()] = None
-    return array
-
-
-def _plain(column: pd.Series) -> tuple[Any, Any]:
-    """Values and narwhals type of one column, for libraries without pandas' types."""
-    dtype = column.dtype
-    target: Any
-    if pd.api.types.is_bool_dtype(dtype):
-        target = nw.Boolean
-    elif pd.api.types.is_integer_dtype(dtype):
-        target = nw.Int64
-    elif pd.api.types.is_float_dtype(dtype):
-        target = nw.Float64
-    else:
-        values = [None if is_missing(v) else str(v) for v in column.astype(object)]
-        return values, nw.String
-    if column.isna().any():
-        return _objects(column).tolist(), target
-    return column.to_numpy(), target

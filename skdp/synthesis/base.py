@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import PrivateEstimator, match_rows, warn_of_emptiness
@@ -13,13 +12,16 @@ from .._random import sampling_generator
 from .._validation import as_sample_size
 from ..exceptions import PrivacyLeakWarning
 from ..quality import compare
-from ..rows import build_frame, count_rows
+from ..rows import Layout, count_rows, labels_like
 
 __all__ = ["Synthesizer"]
 
 
 class Synthesizer(PrivateEstimator):
     """A release with a queryable synopsis; subclasses define how it is measured."""
+
+    # Whether records that public rules forbid have no count and are never drawn.
+    _honours_zeros = False
 
     def fit(self, X, y=None):
         """Charge epsilon, then release a synopsis of the rows.
@@ -49,7 +51,16 @@ class Synthesizer(PrivateEstimator):
         EngineError
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
-        rows, domain = match_rows(X, y, self.domain, self.target, lazy=True, unit=self._unit())
+        rows, domain = match_rows(
+            X,
+            y,
+            self.domain,
+            self.target,
+            lazy=True,
+            unit=self._unit(),
+            structure=self._honours_zeros,
+            of=self,
+        )
         parts = self._parts(self._record_epsilon(), domain)
         together = self._together(domain)
         if together is None:
@@ -63,7 +74,7 @@ class Synthesizer(PrivateEstimator):
         synopsis.privacy_loss = loss
 
         self._remember_columns(X, rows)
-        self._library = rows.library
+        self._layout = Layout.of(X, rows, domain)
         self.domain_ = domain
         self.synopsis_ = synopsis
         self.privacy_loss_ = loss
@@ -104,10 +115,12 @@ class Synthesizer(PrivateEstimator):
         Returns
         -------
         frame : table of the library that ``fit`` was given
-            All columns of the domain, in its order and with its types.
+            All columns of the domain, in the order and with the types that ``fit`` was given, as
+            far as these types can hold the values of the domain. See the user guide,
+            "What comes out".
         """
         check_is_fitted(self)
-        return build_frame(self._sample_columns(n_samples, random_state), like=self._library)
+        return self._build_table(self._sample_columns(n_samples, random_state))
 
     def make_training_set(self, n_samples=None, random_state=None):
         """Draw synthetic rows for training.
@@ -135,7 +148,7 @@ class Synthesizer(PrivateEstimator):
         y = None
         if self.target is not None:
             y = _label_array(columns.pop(self.target))
-        return build_frame(columns, like=self._library), y, None
+        return self._build_table(columns), y, None
 
     def prepare(self, X):
         """Map test rows to the format of the training set; here nothing changes."""
@@ -156,7 +169,7 @@ class Synthesizer(PrivateEstimator):
         Returns
         -------
         X_resampled : table of the library of ``X``
-        y_resampled : ndarray, or pandas Series where ``y`` is one
+        y_resampled : array or Series, as ``y`` is, with its type; ndarray if ``y`` is a list
             Only where ``y`` is given.
 
         Raises
@@ -174,9 +187,7 @@ class Synthesizer(PrivateEstimator):
                 "name it in target=, so that synthetic rows carry it."
             )
         X_resampled, y_resampled, _ = self.fit(X, y).make_training_set()
-        if isinstance(y, pd.Series):
-            y_resampled = pd.Series(y_resampled, name=y.name)
-        return X_resampled, y_resampled
+        return X_resampled, labels_like(y_resampled, y, self.domain_, self.target)
 
     def plot(self, columns=None, *, ax=None):
         """Draw the released density over one or two columns; see :meth:`skdp.Synopsis.plot`."""
@@ -217,7 +228,7 @@ class Synthesizer(PrivateEstimator):
             Always.
         """
         check_is_fitted(self)
-        rows, domain = match_rows(X, y, self.domain_, self.target)
+        rows, domain = match_rows(X, y, self.domain_, self.target, structure=True)
         predicted = self.target if target == "own" and "own" not in domain.names else target
         if predicted is not None:
             domain.index(predicted)
@@ -233,9 +244,9 @@ class Synthesizer(PrivateEstimator):
         synthetic = self.synopsis_.sample_codes(max(len(records), 1), rng)
         return compare(records, synthetic, domain, predicted, rng)
 
-    def _stand_in(self, domain, library):
+    def _stand_in(self, domain, layout):
         """Act as if fitted to public rows of the domain, so that a model can be tried out."""
-        self._library = library
+        self._layout = layout
         self.domain_ = domain
         self.synopsis_ = _PublicRows(domain, self.target)
         return self

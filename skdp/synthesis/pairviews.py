@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import warnings
 
-from ..kernels.pairviews import MOST_CLASSES, coarse_attributes, pair_views, pair_views_parts
+from ..exceptions import DomainError
+from ..kernels.pairviews import (
+    MOST_CLASSES,
+    Rules,
+    coarse_attributes,
+    pair_views,
+    pair_views_parts,
+)
 from ..release import Synopsis
 from .base import Synthesizer
 
@@ -91,6 +98,8 @@ class PairViewSynthesizer(Synthesizer):
     ['age', 'sex']
     """
 
+    _honours_zeros = True
+
     def __init__(
         self,
         epsilon=1.0,
@@ -118,6 +127,12 @@ class PairViewSynthesizer(Synthesizer):
         return (domain.index(self.target),)
 
     def _parts(self, epsilon, domain):
+        zeros = domain.structure.zeros
+        if zeros and Rules.of(domain.shape, zeros) is None:
+            raise DomainError(
+                "No record that satisfies all rules of the domain was found, in a search of "
+                "limited length. Leave out rules, or give domain.without_structure()."
+            )
         return pair_views_parts(epsilon, domain.shape, self.error_share)
 
     def _release(self, table, domain, loss, source):
@@ -138,6 +153,7 @@ class PairViewSynthesizer(Synthesizer):
             loss.parts,
             orders=[attribute.order() for attribute in domain.attributes],
             label=None if self.target is None else domain.index(self.target),
+            zeros=domain.structure.zeros,
             random_state=source,
         )
         return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)

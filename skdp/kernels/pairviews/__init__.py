@@ -17,6 +17,8 @@ From `fit` to the model, by file:
 `pairs`         two-way marginals
 `box_trees`     trees of boxes that get smaller where the counts are large
 `boxes`         exact counts of boxes, and how a box is divided
+`rules`         structural zeros: public, prepared before anything is measured
+`structured`    views fitted to structural zeros, and rows where a tree cannot hold them
 `raking`        weights of sampled records (iterative proportional fitting)
 `errors`        a published quantile of the errors of a public class of queries
 `simulation`    records drawn from a release, to simulate its errors
@@ -27,11 +29,13 @@ from __future__ import annotations
 
 from .budget import ViewShares, coarse_attributes, pair_views_parts, view_shares
 from .measure import MOST_CLASSES, pair_views
+from .rules import Rules
 from .single import DIRECT, single_shares, single_views
 
 __all__ = [
     "DIRECT",
     "MOST_CLASSES",
+    "Rules",
     "ViewShares",
     "coarse_attributes",
     "pair_views",

@@ -17,7 +17,7 @@ from ...hierarchy import Blue, Tree, non_negative
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from .boxes import box_counts, divide, leaf_numbers, prefix_sums
 
-__all__ = ["TreeMeasurement", "TreePlan", "measure_tree", "spread"]
+__all__ = ["TreeMeasurement", "TreePlan", "measure_tree", "spread", "without_impossible"]
 
 
 @dataclass(frozen=True)
@@ -206,6 +206,17 @@ def _joined(levels: Sequence[_Level], prices: list[Fraction]) -> TreeMeasurement
         prices,
         np.concatenate([level.price for level in levels]),
     )
+
+
+def without_impossible(measurement: TreeMeasurement, allowed: BoolArray) -> TreeMeasurement:
+    """The measurement with the exact count 0 for leaves that public rules leave empty."""
+    leaf = np.flatnonzero(measurement.is_leaf)
+    number = leaf_numbers(measurement.lower[leaf], measurement.upper[leaf], allowed.shape)
+    cells = np.bincount(number.ravel(), weights=allowed.ravel(), minlength=len(leaf))
+    empty = leaf[cells == 0]
+    values, variances = measurement.values.copy(), measurement.variances.copy()
+    values[empty] = variances[empty] = 0.0
+    return measurement._replace(values=values, variances=variances)
 
 
 def spread(measurement: TreeMeasurement, model: FloatArray, *, trust: float = 0.0) -> FloatArray:

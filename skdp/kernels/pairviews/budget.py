@@ -93,7 +93,9 @@ class ViewShares(NamedTuple):
     extra : Fraction
         For the pairs beyond the tree.
     n_pairs, n_extra : int
-        Number of pairs of the tree, and beyond it.
+        Number of measured pairs of the tree, and beyond it.
+    n_choices : int
+        How many of ``n_pairs`` are chosen with noise.
     """
 
     single: Fraction
@@ -102,6 +104,7 @@ class ViewShares(NamedTuple):
     extra: Fraction
     n_pairs: int
     n_extra: int
+    n_choices: int
 
 
 def view_shares(
@@ -111,6 +114,7 @@ def view_shares(
     *,
     labelled: bool = False,
     tree_only: bool = False,
+    n_ruled: int = 0,
 ) -> ViewShares:
     """Divide the part "views" between single attributes, the choice of pairs, and pairs.
 
@@ -125,6 +129,9 @@ def view_shares(
         Whether all pairs contain the label.
     tree_only : bool, default=False
         Whether pairs beyond the tree are left out.
+    n_ruled : int, default=0
+        Pairs that public rules put into the tree. If all pairs of the tree are measured, these
+        need no choice, and its budget goes to the pairs.
 
     Returns
     -------
@@ -133,16 +140,16 @@ def view_shares(
     """
     zero = Fraction(0)
     if n_columns < 2:
-        return ViewShares(views, zero, zero, zero, 0, 0)
+        return ViewShares(views, zero, zero, zero, 0, 0, 0)
     if n_columns == 2:
         single = views * Fraction(10, 95)
-        return ViewShares(single, zero, views - single, zero, 1, 0)
+        return ViewShares(single, zero, views - single, zero, 1, 0, 0)
     # Shares of everything except the errors; the total has taken 2% of it.
     everything = views / Fraction(98, 100)
     records = max(total, 1.0)
     signal = records * float(everything)
     if signal < _LEAST_SIGNAL:
-        return ViewShares(views, zero, zero, zero, 0, 0)
+        return ViewShares(views, zero, zero, zero, 0, 0, 0)
     if labelled:
         share = Fraction(4, 10)
     else:
@@ -154,5 +161,10 @@ def view_shares(
     n_pairs = int(min(max(power / 200, 1), n_columns - 1))
     left = 0 if tree_only else n_columns * (n_columns - 1) // 2 - n_pairs
     n_extra = int(min(max(0.4 * (power - 300 * (n_columns - 1)) / 500, 0), left))
+    n_choices = n_pairs
+    if n_ruled and n_pairs == n_columns - 1:
+        n_choices = n_pairs - n_ruled
+        saved = choice * Fraction(n_ruled, n_pairs + n_extra)
+        choice, pairs = choice - saved, pairs + saved
     extra = pairs * Fraction(4, 10) if n_extra else zero
-    return ViewShares(single, choice, pairs - extra, extra, n_pairs, n_extra)
+    return ViewShares(single, choice, pairs - extra, extra, n_pairs, n_extra, n_choices)

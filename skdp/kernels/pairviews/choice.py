@@ -69,6 +69,17 @@ class BinnedPairs(NamedTuple):
         )
         return np.rint(total * np.outer(binned, binned)).astype(np.int64)
 
+    def expect(
+        self, expected: IntArray, tree: TreeDensity, pairs: Sequence[tuple[int, int]], total: float
+    ) -> IntArray:
+        """Expected counts with those of a released tree for some pairs."""
+        found = expected.copy()
+        for a, b in pairs:
+            rows, columns = (slice(*self.starts[axis : axis + 2]) for axis in (a, b))
+            joint = np.rint(total * _binned_pair(tree, a, b, self.bins)).astype(np.int64)
+            found[rows, columns], found[columns, rows] = joint, joint.T
+        return found
+
     def block(self, a: int, b: int) -> IntArray:
         """The exact counts of one pair."""
         rows, columns = (slice(*self.starts[axis : axis + 2]) for axis in (a, b))
@@ -188,6 +199,8 @@ def choose_pairs(
     *,
     among: Sequence[int] | None = None,
     label: int | None = None,
+    joined: Sequence[tuple[int, int]] = (),
+    measured: bool = True,
     random_state: Any = None,
 ) -> list[tuple[int, int]]:
     """Choose pairs with high scores that form one or more trees, without a cycle.
@@ -204,6 +217,10 @@ def choose_pairs(
         Attributes that pairs may consist of; by default all.
     label : int, default=None
         An attribute that all pairs must contain.
+    joined : sequence of tuple of two int, default=()
+        Pairs that belong to the trees anyway, by public rules.
+    measured : bool, default=True
+        Whether those are measured anyway too; if False they can be chosen like the others.
     random_state : None, int or NoiseSource, default=None
 
     Returns
@@ -212,7 +229,8 @@ def choose_pairs(
         Each in increasing order.
     """
     # Privacy. Released: the pairs in the order of their choice. Each is a noisy maximum over the
-    # pairs that close no cycle with those chosen before, which are released. One record changes
+    # pairs that close no cycle with those chosen before, which are released, or with those that
+    # public rules join, and over the latter where they can be chosen. One record changes
     # every score by one up or down (the counts of one cell change, the expected ones are made of
     # released values): all changes lie in [-1, 1], the range is 2. Each choice costs
     # epsilon / n_pairs; they compose one after the other.
@@ -223,10 +241,15 @@ def choose_pairs(
     at_first, at_second = np.triu_indices(len(axes), 1)
     first, second = axes[at_first], axes[at_second]
     chosen: list[tuple[int, int]] = []
+    ruled = np.zeros(len(first), dtype=bool)
+    for a, b in joined:
+        component[component == component[b]] = component[a]
+        ruled |= (first == a) & (second == b) & (not measured)
     for _ in range(n_pairs):
         allowed = component[first] != component[second]
         if label is not None:
             allowed &= (first == label) | (second == label)
+        allowed |= ruled
         candidates = np.flatnonzero(allowed)
         at = noisy_max(
             scores[first[candidates], second[candidates]],
@@ -235,6 +258,7 @@ def choose_pairs(
             random_state=source,
         )
         a, b = int(first[candidates[at]]), int(second[candidates[at]])
+        ruled[candidates[at]] = False
         component[component == component[b]] = component[a]
         chosen.append((a, b))
     return chosen

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from ..._random import NoiseSource
-from ..._types import FloatArray, IntArray
+from ..._types import BoolArray, FloatArray, IntArray
 from ...release import PairTable, couple, group_sums
 from ...rows import Counts
 from .attributes import Attribute, cut_mass
-from .box_trees import TreePlan, measure_tree, spread
+from .box_trees import TreePlan, measure_tree, spread, without_impossible
 from .budget import used_attributes
+from .structured import fitted
 
 __all__ = ["PAIR_PLAN", "margins_of", "measure_pairs"]
 
@@ -31,6 +32,7 @@ def measure_pairs(
     epsilon: Fraction,
     total: float,
     source: NoiseSource,
+    masks: Mapping[tuple[int, int], BoolArray] | None = None,
 ) -> list[PairTable]:
     """Measure the joint views of pairs of attributes with equal budgets.
 
@@ -46,14 +48,20 @@ def measure_pairs(
     total : float
         The released number of records, positive.
     source : NoiseSource
+    masks : mapping of tuple of two int to ndarray of bool, default=None
+        Cells of pairs that records can have, for those under public rules.
     """
     # A pair view that is the only one is better than the views of its attributes, which are then
     # derived from it.
     fit_margins = len(used_attributes(table.shape)) > 2
-    return [
-        _measure_pair(table, axes, attributes, epsilon / len(pairs), total, fit_margins, source)
-        for axes in pairs
-    ]
+    found = []
+    for axes in pairs:
+        allowed = None if masks is None else masks.get(axes)
+        share = epsilon / len(pairs)
+        found.append(
+            _measure_pair(table, axes, attributes, share, total, fit_margins, source, allowed)
+        )
+    return found
 
 
 def _measure_pair(
@@ -64,19 +72,31 @@ def _measure_pair(
     total: float,
     fit_margins: bool,
     source: NoiseSource,
+    allowed: BoolArray | None,
 ) -> PairTable:
-    """Measure a joint view; with ``fit_margins`` its margins become those of the single views."""
+    """Measure a joint view; with ``fit_margins`` its margins become those of the single views.
+
+    Cells that are not ``allowed`` are empty.
+    """
     a, b = (attributes[axis] for axis in axes)
     exact = table.regrouped(axes, (a.groups, b.groups))
     exact = exact[np.ix_(a.group_order, b.group_order)]
     mass = [cut_mass(each.grouped)[each.group_order] for each in (a, b)]
     measured = measure_tree(exact, epsilon, total, mass, PAIR_PLAN, random_state=source)
     product = np.outer(a.grouped[a.group_order], b.grouped[b.group_order])
-    model = (1 - _SMOOTH) * product + _SMOOTH * np.outer(*mass)
+    flat = np.outer(*mass)
+    if allowed is not None:
+        inside = allowed[np.ix_(a.group_order, b.group_order)]
+        product = fitted(product, inside, a.grouped[a.group_order], b.grouped[b.group_order])
+        flat = flat * inside / (flat * inside).sum()
+        measured = without_impossible(measured, inside)
+    model = (1 - _SMOOTH) * product + _SMOOTH * flat
     counts = spread(measured, model, trust=_TRUST if fit_margins else 0.0)
     joint = np.empty_like(counts)
     joint[np.ix_(a.group_order, b.group_order)] = counts / counts.sum()
-    if fit_margins:
+    if allowed is not None:
+        joint = fitted(joint, allowed, a.grouped, b.grouped) if fit_margins else joint * allowed
+    elif fit_margins:
         joint = couple(joint, a.grouped, b.grouped)
     return PairTable(axes, joint)
 

@@ -17,14 +17,13 @@ __all__ = ["SAMPLED_ROWS", "rake"]
 
 # Number of records sampled from the tree model.
 SAMPLED_ROWS = 200_000
-_ROUNDS = 20
 
 
 def rake(
     rows: CodeArray,
     tree: TreeDensity,
     pairs: Sequence[PairTable],
-    rounds: int = _ROUNDS,
+    rounds: int = 20,
 ) -> FloatArray:
     """Weights of sampled records that agree with the views of all attributes and pairs.
 

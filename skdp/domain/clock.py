@@ -1,0 +1,352 @@
+"""Clock: the number line of dates, whole units since 1970, and moments as users write them.
+
+A moment is an integer: microseconds since 1970-01-01T00:00, on the clock on the wall where no time
+zone is declared, and in UTC where one is.
+
+Units below a day have a fixed length, so with a time zone they count real time. Days and longer
+units are those of the calendar of the zone, also where a day has 23 or 25 hours.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import re
+import zoneinfo
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .._types import BoolArray, IntArray
+from ..exceptions import DomainError
+from .values import is_missing
+
+__all__ = ["UNITS", "Clock", "clock", "micros_of", "moment", "rescaled", "unit_start", "zone_of"]
+
+DAY = 86_400_000_000
+
+
+# Units of fixed length, in microseconds.
+FIXED = {
+    "microsecond": 1,
+    "millisecond": 1000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": DAY,
+    "week": 7 * DAY,
+}
+
+
+# Units of the calendar, in months.
+MONTHS = {"month": 1, "quarter": 3, "year": 12}
+
+
+UNITS = (*FIXED, *MONTHS)
+
+
+# Moments beyond this, 140,000 years away, are moved to it, so that arithmetic cannot overflow.
+_FURTHEST = 2**62
+
+
+# Length of the units of NumPy in microseconds.
+_NUMPY_UNITS = {
+    "W": Fraction(7 * DAY),
+    "D": Fraction(DAY),
+    "h": Fraction(3_600_000_000),
+    "m": Fraction(60_000_000),
+    "s": Fraction(1_000_000),
+    "ms": Fraction(1000),
+    "us": Fraction(1),
+    "ns": Fraction(1, 10**3),
+    "ps": Fraction(1, 10**6),
+    "fs": Fraction(1, 10**9),
+    "as": Fraction(1, 10**12),
+}
+
+
+_EPOCH = datetime.datetime(1970, 1, 1)
+
+
+_TEXT = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)"
+    r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?",
+    re.ASCII,
+)
+
+
+# Text for a whole month, quarter or year, read where the unit is no finer.
+_PARTS = {
+    re.compile(r"(\d{4})-(\d\d)", re.ASCII): ("month", 1),
+    re.compile(r"(\d{4})-Q([1-4])", re.ASCII): ("quarter", 3),
+    re.compile(r"(\d{4})", re.ASCII): ("year", 12),
+}
+
+
+def micros_of(values: NDArray[np.datetime64]) -> tuple[IntArray, BoolArray]:
+    """Moments of a datetime64 array of any unit, and which are missing; rounded down."""
+    missing = np.isnat(values)
+    unit, count = np.datetime_data(values.dtype)
+    ticks = np.where(missing, 0, values.astype(np.int64))
+    if unit in ("Y", "M"):
+        furthest = 10**6 // count
+        months = np.clip(ticks, -furthest, furthest) * (count * (12 if unit == "Y" else 1))
+        ticks = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+        unit, count = "D", 1
+    return rescaled(ticks, count * _NUMPY_UNITS.get(unit, Fraction(1))), missing
+
+
+def rescaled(ticks: IntArray, length: Fraction) -> IntArray:
+    """Microseconds of ticks of a length in microseconds, rounded down."""
+    furthest = _FURTHEST // length.numerator
+    return np.clip(ticks, -furthest, furthest) * length.numerator // length.denominator
+
+
+def unit_number(micros: Any, unit: str) -> Any:
+    """Whole units from 1970 to moments on the clock on the wall: array of integers."""
+    if unit == "week":
+        # Weeks begin on Monday; 1970-01-01 was a Thursday.
+        return (micros // DAY + 3) // 7
+    if unit in FIXED:
+        return micros // FIXED[unit]
+    months = (micros // DAY).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+    return months // MONTHS[unit]
+
+
+def unit_start(numbers: IntArray, unit: str) -> IntArray:
+    """First moment of each unit, on the clock on the wall."""
+    if unit == "week":
+        return (numbers * 7 - 3) * DAY
+    if unit in FIXED:
+        return numbers * FIXED[unit]
+    months = (numbers * MONTHS[unit]).astype("datetime64[M]")
+    return months.astype("datetime64[D]").astype(np.int64) * DAY
+
+
+def moment(value: Any, unit: str) -> tuple[int, bool] | None:
+    """The moment of one value, and whether it came with a time zone; None if it is no date.
+
+    Parameters
+    ----------
+    value : date, datetime, Timestamp, datetime64, Period, or text as ISO 8601 writes it
+        A period stands for its first moment.
+    unit : str
+        Text may stop at the month, quarter or year where the unit does.
+    """
+    try:
+        if isinstance(value, str):
+            return _text_moment(value, unit)
+        if is_missing(value):
+            return None
+        if isinstance(value, pd.Period):
+            value = value.start_time
+        if isinstance(value, np.datetime64 | pd.Timestamp):
+            stamp = value.to_datetime64() if isinstance(value, pd.Timestamp) else value
+            micros, _ = micros_of(np.array([stamp]))
+            return int(micros[0]), getattr(value, "tzinfo", None) is not None
+        if isinstance(value, datetime.datetime):
+            return _datetime_moment(value)
+        if isinstance(value, datetime.date):
+            return (value.toordinal() - _EPOCH.toordinal()) * DAY, False
+    except Exception:
+        # Objects that only look like dates, and dates that do not exist.
+        pass
+    return None
+
+
+def _datetime_moment(value: datetime.datetime) -> tuple[int, bool]:
+    wall = (value.replace(tzinfo=None) - _EPOCH) // datetime.timedelta(microseconds=1)
+    offset = value.utcoffset()
+    if offset is None:
+        return wall, False
+    return wall - offset // datetime.timedelta(microseconds=1), True
+
+
+def _text_moment(text: str, unit: str) -> tuple[int, bool] | None:
+    """The moment of a text; None or ValueError if it is not a date of the calendar."""
+    match = _TEXT.fullmatch(text)
+    if match is None:
+        for pattern, (finest, months) in _PARTS.items():
+            part = pattern.fullmatch(text)
+            if part is not None and MONTHS.get(unit, 0) >= MONTHS[finest]:
+                place = int(part[2]) - 1 if pattern.groups == 2 else 0
+                return _datetime_moment(datetime.datetime(int(part[1]), place * months + 1, 1))
+        return None
+    year, month, day, hour, minute, second = (int(match[group] or 0) for group in range(1, 7))
+    micros = int((match[7] or "").ljust(9, "0")[:6])
+    wall, _ = _datetime_moment(datetime.datetime(year, month, day, hour, minute, second, micros))
+    zone = match[8]
+    if zone is None:
+        return wall, False
+    if zone == "Z":
+        return wall, True
+    digits = zone[1:].replace(":", "").ljust(4, "0")
+    hours, minutes = int(digits[:2]), int(digits[2:])
+    if hours > 23 or minutes > 59:
+        return None
+    offset = (hours * 60 + minutes) * FIXED["minute"]
+    return wall + offset if zone[0] == "-" else wall - offset, True
+
+
+def zone_of(tz: str) -> zoneinfo.ZoneInfo:
+    """The zone of an IANA name.
+
+    Raises
+    ------
+    DomainError
+        If there is none.
+    """
+    try:
+        return zoneinfo.ZoneInfo(tz)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError, TypeError):
+        raise DomainError(
+            f"tz={tz!r} is not a time zone that is known here. Give an IANA name such as "
+            "'Europe/Berlin' or 'UTC'; where the system has no list of zones, install tzdata."
+        ) from None
+
+
+@dataclass(frozen=True, eq=False)
+class Clock:
+    """Whole units since 1970, of moments.
+
+    Attributes
+    ----------
+    unit : str
+    tz : str or None
+        Time zone; None: moments are read from the clock on the wall.
+    changes : ndarray of int64
+        Moments at which the zone's distance from UTC changes, for days and longer units.
+    offsets : ndarray of int64, one more than changes
+        Distance from UTC before the first change and after each, in microseconds.
+    """
+
+    unit: str
+    tz: str | None
+    changes: IntArray
+    offsets: IntArray
+
+    @property
+    def local(self) -> bool:
+        """Whether units are those of the calendar of a time zone."""
+        return self.tz is not None and (self.unit in MONTHS or FIXED[self.unit] >= DAY)
+
+    def numbers(self, micros: IntArray) -> IntArray:
+        """Number of the unit that each moment lies in."""
+        if self.local:
+            micros = micros + self.offsets[np.searchsorted(self.changes, micros, side="right")]
+        return unit_number(micros, self.unit)
+
+    def number(self, value: Any) -> tuple[int, bool] | None:
+        """Number of the unit of a declared value, and whether the unit begins with it.
+
+        Values without a time zone are on the clock on the wall; None for what is no date, and for
+        a value with a time zone where none is declared.
+        """
+        found = moment(value, self.unit)
+        if found is None or (found[1] and self.tz is None):
+            return None
+        micros, aware = found
+        if self.local and aware:
+            micros = _shifted(micros, datetime.UTC, zone_of(str(self.tz)))
+        elif self.tz is not None and not self.local and not aware:
+            micros = _shifted(micros, zone_of(self.tz), datetime.UTC)
+        number = unit_number(np.array([micros]), self.unit)
+        return int(number[0]), bool(unit_start(number, self.unit)[0] == micros)
+
+    def stamps(self, numbers: NDArray[Any], missing: BoolArray | None = None) -> pd.DatetimeIndex:
+        """First moment of each unit as datetime64[us], with the time zone; NaT where missing.
+
+        Fractions of a unit count as the same part of its length.
+        """
+        whole = np.floor(numbers).astype(np.int64)
+        begin = unit_start(whole, self.unit)
+        part = numbers - whole
+        if np.any(part):
+            begin = begin + (part * (unit_start(whole + 1, self.unit) - begin)).astype(np.int64)
+        values = begin.astype("datetime64[us]")
+        if missing is not None:
+            values[missing] = np.datetime64("NaT")
+        index = pd.DatetimeIndex(values)
+        if self.tz is None:
+            return index
+        if not self.local:
+            return index.tz_localize("UTC").tz_convert(zone_of(self.tz))
+        # Each day once: there are far fewer days than rows. The first midnight where there are two,
+        # the end of the gap where there is none.
+        codes, days = pd.factorize(values)
+        first = np.ones(len(days), dtype=bool)
+        placed = pd.DatetimeIndex(days).tz_localize(
+            zone_of(self.tz), nonexistent="shift_forward", ambiguous=first
+        )
+        gap = placed[:0].insert(0, pd.NaT)
+        return pd.DatetimeIndex(placed.append(gap).take(codes))
+
+    def text(self, number: int) -> str:
+        """A unit as ISO text, which `moment` reads."""
+        stamp = self.stamps(np.array([number]))[0]
+        if self.unit == "quarter":
+            return f"{stamp.year:04d}-Q{stamp.quarter}"
+        if self.unit in MONTHS:
+            return stamp.strftime("%Y-%m-%d")[: 4 if self.unit == "year" else 7]
+        if FIXED[self.unit] >= DAY:
+            return str(stamp.date())
+        exact = {"hour": "minutes", "minute": "minutes", "second": "seconds"}
+        return str(stamp.to_pydatetime().isoformat(timespec=exact.get(self.unit, self.unit + "s")))
+
+
+def _shifted(micros: int, source: datetime.tzinfo, target: datetime.tzinfo) -> int:
+    """A moment on the clock of one zone, on that of another."""
+    wall = _EPOCH + datetime.timedelta(microseconds=micros)
+    there = wall.replace(tzinfo=source).astimezone(target).replace(tzinfo=None)
+    return (there - _EPOCH) // datetime.timedelta(microseconds=1)
+
+
+@functools.lru_cache(maxsize=128)
+def clock(unit: str, tz: str | None, low: int, high: int) -> Clock:
+    """The clock of a unit and a zone, right for the numbers from low to high and some beyond."""
+    none = np.zeros(0, dtype=np.int64)
+    plain = Clock(unit, tz, none, np.zeros(1, dtype=np.int64))
+    if not plain.local:
+        return plain
+    # A year beyond both ends: what lies further out has a number outside of the range, whatever
+    # distance from UTC it is given.
+    ends = unit_start(np.array([low, high + 1]), unit) // DAY
+    return Clock(unit, tz, *_changes(str(tz), int(ends[0]) - 366, int(ends[1]) + 366))
+
+
+def _changes(tz: str, first: int, last: int) -> tuple[IntArray, IntArray]:
+    """Changes of a zone's distance from UTC between two days, and the distances."""
+    zone = zone_of(tz)
+    second = datetime.timedelta(seconds=1)
+
+    def offset(seconds: int) -> int:
+        there = _EPOCH.replace(tzinfo=datetime.UTC) + seconds * second
+        shift = there.astimezone(zone).utcoffset()
+        return 0 if shift is None else shift // second
+
+    # Two days from both ends of what datetime can hold: a zone moves a moment by a day at most.
+    first = max(first, datetime.date.min.toordinal() - _EPOCH.toordinal() + 2)
+    last = min(last, datetime.date.max.toordinal() - _EPOCH.toordinal() - 2)
+    known = offset(first * 86_400)
+    changes: list[int] = []
+    offsets = [known]
+    for day in range(first + 1, last + 1):
+        now = offset(day * 86_400)
+        if now == known:
+            continue
+        before, after = (day - 1) * 86_400, day * 86_400
+        while after - before > 1:
+            middle = (before + after) // 2
+            if offset(middle) == known:
+                before = middle
+            else:
+                after = middle
+        changes.append(after)
+        offsets.append(now)
+        known = now
+    micros = 1_000_000
+    return np.array(changes, dtype=np.int64) * micros, np.array(offsets, dtype=np.int64) * micros

@@ -1,0 +1,423 @@
+"""Date and Datetime: ranges of days and of times, as whole units since 1970."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from .._arrays import run_starts
+from .._types import FloatArray, IntArray
+from ..exceptions import DomainError
+from .attribute import MISSING_LABEL, halvings
+from .clock import DAY, FIXED, UNITS, Clock, clock, unit_start, zone_of
+from .numeric import Numeric
+from .reading import Column, LazyColumn
+from .values import MAX_BINS, MAX_INTEGER, as_int, some
+
+__all__ = ["Date", "Datetime"]
+
+# More units than this are divided into bins by default; a leap year has a bin for each day.
+_MOST_SINGLE = 366
+_DEFAULT_BINS = 128
+
+
+class _Temporal(Numeric):
+    """What :class:`Date` and :class:`Datetime` share: an integer for each unit."""
+
+    unit: str
+    tz: str | None
+
+    _units: ClassVar[tuple[str, ...]]
+    _kind: ClassVar[str]
+    summable = False
+
+    def _declare(
+        self,
+        lower: Any,
+        upper: Any,
+        unit: str,
+        bins: int | None,
+        tz: str | None,
+        special: Any,
+        nullable: bool,
+    ) -> None:
+        if unit not in self._units:
+            raise DomainError(f"unit must be one of {some(self._units, 10)}, got {unit!r}.")
+        if tz is not None:
+            zone_of(tz)
+        self._set(unit=unit, tz=tz)
+        low = self._bound(lower, "lower")
+        high = self._bound(upper, "upper")
+        if isinstance(special, str | bytes) or not isinstance(special, Iterable):
+            raise DomainError(
+                f"special must be a list of dates, such as ['1900-01-01'], got {special!r}."
+            )
+        cells = [self._bound(value, "A special value") for value in special]
+        if low > high:
+            raise DomainError(
+                f"{self._name} needs lower <= upper, got lower={str(lower)!r} and "
+                f"upper={str(upper)!r}."
+            )
+        if max(map(abs, [low, high, *cells])) > MAX_INTEGER:
+            raise DomainError(
+                f"{unit}s from {str(lower)!r} to {str(upper)!r} are too far from 1970 to be "
+                "counted exactly; use a coarser unit."
+            )
+        n_bins = self._checked_bins(high - low + 1, bins)
+        super().__init__(low, high, n_bins, integer=True, nullable=nullable, special=cells)
+
+    @property
+    def _name(self) -> str:
+        return type(self).__name__
+
+    def _bound(self, value: Any, name: str) -> int:
+        """Number of the unit of a declared end."""
+        plain = clock(self.unit, self.tz, 0, 0)
+        if name == "upper" and FIXED.get(self.unit, DAY) < DAY and _is_day(value):
+            # A day without a time is meant to the end.
+            value = pd.Timestamp(value) + datetime.timedelta(days=1, microseconds=-1)
+        found = plain.number(value)
+        if found is None:
+            raise DomainError(f"{name} of {self._name} {self._not_a_date(value)}")
+        return found[0]
+
+    def _not_a_date(self, value: Any) -> str:
+        """Why a declared value cannot be placed, for messages."""
+        if clock(self.unit, "UTC", 0, 0).number(value) is not None:
+            return (
+                f"has a time zone, got {str(value)!r}, but {self._name} is declared without one. "
+                + ("Leave it out." if self._kind == "date" else "Declare it with tz=.")
+            )
+        shown = {"month": "'2021-03'", "quarter": "'2021-Q1'", "year": "'2021'"}.get(self.unit)
+        return (
+            f"must be a date, got {value!r}. Give ISO text such as "
+            + ("'2021-03-01'" if self._kind == "date" else "'2021-03-01T14:30'")
+            + (f" or {shown}" if shown else "")
+            + ", or a date, datetime or Timestamp."
+        )
+
+    def _checked_bins(self, n_units: int, bins: int | None) -> int:
+        # Bins are computed in float64, exactly up to this many.
+        exact = (MAX_INTEGER - 1) // max(n_units - 1, 1)
+        if bins is None:
+            return n_units if n_units <= _MOST_SINGLE else max(1, min(_DEFAULT_BINS, exact))
+        n_bins = as_int(bins, "bins")
+        if not 1 <= n_bins <= min(n_units, MAX_BINS):
+            raise DomainError(
+                f"bins={n_bins} must be from 1 to the number of {self.unit}s in the range, "
+                f"{n_units}."
+            )
+        if exact < n_bins < n_units:
+            raise DomainError(
+                f"bins={n_bins} over {n_units} {self.unit}s cannot be computed exactly in float64; "
+                f"use at most {exact} bins, or a coarser unit."
+            )
+        return n_bins
+
+    @property
+    def _clock(self) -> Clock:
+        numbers = [self.lower, self.upper, *self.special]
+        return clock(self.unit, self.tz, int(min(numbers)), int(max(numbers)))
+
+    def number(self, value: Any, column: str) -> float | int:
+        """Place of a value of a query on the number line.
+
+        Parameters
+        ----------
+        value : ISO text, date, datetime or Timestamp
+            Without a time zone: on the clock on the wall, in the declared zone if there is one.
+        column : str
+            For messages.
+
+        Returns
+        -------
+        int or float
+            Number of the unit that begins with the value; half a unit more where the value lies
+            within it, so that comparisons are those with the first moment of each unit.
+
+        Raises
+        ------
+        ValueError
+            If it is no date.
+        """
+        if isinstance(value, float) and np.isinf(value):
+            return value
+        found = self._clock.number(value)
+        if found is None:
+            raise ValueError(f"A value compared with column {column!r} {self._not_a_date(value)}")
+        number, exact = found
+        return number if exact else number + 0.5
+
+    def expression(self, column: LazyColumn) -> Any:  # noqa: D102
+        return super().expression(column.instants(self._clock))
+
+    def _finish(self, numbers: FloatArray) -> pd.Series:
+        return pd.Series(self.shown(numbers))
+
+    def shown(self, numbers: ArrayLike) -> pd.DatetimeIndex:
+        """Numbers of units as moments; NaT for nan.
+
+        Parameters
+        ----------
+        numbers : array-like of float
+            Half a unit stands for the middle between its first moment and that of the next.
+
+        Returns
+        -------
+        DatetimeIndex
+            With the declared time zone.
+        """
+        values = np.asarray(numbers, dtype=np.float64)
+        missing = np.isnan(values)
+        return self._clock.stamps(np.where(missing, self.lower, values), missing)
+
+    def days(self, numbers: ArrayLike) -> FloatArray:
+        """First moments of units in days since 1970, as pictures need them: ascending.
+
+        They are those of UTC where units are shorter than a day and a time zone is declared.
+        """
+        return unit_start(np.asarray(numbers, dtype=np.int64), self.unit) / DAY
+
+    @property
+    def axis_zone(self) -> str:
+        """Time zone in which `days` are shown."""
+        return "UTC" if self.tz is None or self._clock.local else self.tz
+
+    def labels(self) -> list[str]:  # noqa: D102
+        edges = self.edges.tolist()
+        texts = [self._text(*pair) for pair in zip(edges[:-1], edges[1:], strict=True)]
+        return texts + self._special_labels() + [MISSING_LABEL] * self.nullable
+
+    def _special_labels(self) -> list[str]:
+        return [self._clock.text(int(value)) for value in self.special]
+
+    def _text(self, first: int, stop: int) -> str:
+        """Text for units from first up to stop, exclusive."""
+        low, high = self._clock.text(first), self._clock.text(stop - 1)
+        return low if low == high else f"{low} to {high}"
+
+    def span_label(self, start: int, stop: int) -> str:
+        """Text for the values of the bins from ``start`` up to ``stop``, exclusive."""
+        first, end = self._bins.edges_at(np.array([start, stop])).tolist()
+        return self._text(first, end)
+
+    def _bin_families(self, limit: int) -> Iterator[list[tuple[IntArray, list[str]]]]:
+        # 1970 is nothing that dates would crowd around.
+        codes = np.arange(self.bins, dtype=np.int64)
+        yield [self._spans(groups) for groups in halvings(codes, self.bins, limit)]
+
+    def _spans(self, groups: IntArray) -> tuple[IntArray, list[str]]:
+        starts = run_starts(groups).tolist()
+        stops = [*starts[1:], self.bins]
+        return groups, [self.span_label(*pair) for pair in zip(starts, stops, strict=True)]
+
+    def _refusal(self, kind: str) -> str | None:
+        if kind in ("object", "null", "string"):
+            return None
+        if kind == "temporal":
+            if self.tz is None:
+                return None
+            return (
+                f"is declared with tz={self.tz!r} but holds times without a time zone; give them "
+                "one in the data (for example with .dt.tz_localize), or declare it without tz="
+            )
+        if kind == "zoned":
+            if self.tz is not None:
+                return None
+            remedy = (
+                "declare Datetime(..., unit='day', tz=...), or convert it to local dates first"
+                if self._kind == "date"
+                else "declare it with tz=, or convert it to local times first"
+            )
+            return (
+                f"is declared {self._name} without a time zone but holds times with one; {remedy}"
+            )
+        return (
+            f"is declared {self._name} but holds neither dates nor text; convert it to a type of "
+            "dates, or declare it Numeric or Categorical"
+        )
+
+    def _unreadable(self, column: Any) -> str | None:
+        if column.kind == "string" and getattr(column, "engine", "dask") != "dask":
+            return (
+                f"is declared {self._name} but holds text, which engines read in different ways; "
+                "convert it to a type of dates in the engine: str.to_datetime(strict=False) in "
+                "Polars, TRY_CAST(... AS TIMESTAMP) in DuckDB, try_to_timestamp in PySpark"
+            )
+        return None
+
+    def _numbers(self, column: Column) -> FloatArray:
+        return column.instants(self._clock)
+
+    def _to_data(self) -> dict[str, Any]:
+        ends = {
+            "lower": self._clock.text(int(self.lower)),
+            "upper": self._clock.text(int(self.upper)),
+        }
+        zone = {} if self._kind == "date" else {"tz": self.tz}
+        rest = {"unit": self.unit, "bins": self.bins, **zone, "nullable": self.nullable}
+        return {"type": self._kind, **ends, **rest}
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.unit, self.tz, *super()._key())
+
+    def __repr__(self) -> str:
+        parts = [repr(self._clock.text(int(end))) for end in (self.lower, self.upper)]
+        parts.append(f"unit={self.unit!r}")
+        if self.bins != self._checked_bins(int(self.upper - self.lower) + 1, None):
+            parts.append(f"bins={self.bins}")
+        parts += [] if self.tz is None else [f"tz={self.tz!r}"]
+        parts += [f"special={self._special_labels()}"] * bool(self.special)
+        parts += ["nullable=True"] * self.nullable
+        return f"{self._name}({', '.join(parts)})"
+
+
+def _is_day(value: Any) -> bool:
+    """Whether a declared end is a date without a time."""
+    if isinstance(value, str):
+        return len(value) == len("2021-03-01")
+    return isinstance(value, datetime.date) and not isinstance(value, datetime.datetime)
+
+
+class Date(_Temporal):
+    """A range of dates, without time and time zone.
+
+    Parameters
+    ----------
+    lower, upper : str, date, datetime or Timestamp
+        Publicly known range, both ends included; text as in ISO 8601, ``"2021-03-01"``. Dates
+        outside the range are clipped to its ends.
+    unit : {"day", "week", "month", "quarter", "year"}, default="day"
+        Resolution: values in the data are rounded down to their unit, and sampled values are the
+        first day of a unit. Weeks begin on Monday. For months, quarters and years the ends may be
+        written ``"2021-03"``, ``"2021-Q1"`` and ``"2021"``.
+    bins : int, optional
+        Number of bins, each of about equally many units. Default: one for each unit, or 128 if
+        there are more than 366.
+    special : list of dates, optional
+        Values that stand for something else, such as ``"1900-01-01"`` for "unknown", inside or
+        outside of the range. Each has a cell of its own. They are dates to queries and means.
+    nullable : bool, default=False
+        Whether a missing value has a cell of its own, the last code. Otherwise records without
+        this value are skipped.
+
+    Attributes
+    ----------
+    lower, upper : int
+        The ends on the number line: whole units since 1970-01-01.
+    size : int
+        Number of codes, the missing cell included.
+
+    Raises
+    ------
+    DomainError
+        If the ends are no dates or reversed, or there are more bins than units.
+
+    Notes
+    -----
+    Columns may be of any type of dates or times without a time zone, of pandas, Polars, PyArrow and
+    NumPy, or text or Python objects, each value by itself: text that is no ISO date, such as
+    ``"2021-02-30"`` or ``"01/03/2021"``, counts as missing. Columns of times with a time zone are
+    refused: declare a `Datetime`.
+
+    Examples
+    --------
+    >>> admitted = Date("2021-01-01", "2021-12-31", unit="month")
+    >>> admitted.labels()[:2]
+    ['2021-01', '2021-02']
+    >>> Date("2010-01-01", "2019-12-31", bins=120).labels()[0]
+    '2010-01-01 to 2010-01-31'
+    """
+
+    _units = ("day", "week", "month", "quarter", "year")
+    _kind = "date"
+
+    def __init__(
+        self,
+        lower: Any,
+        upper: Any,
+        unit: str = "day",
+        bins: int | None = None,
+        *,
+        special: Any = (),
+        nullable: bool = False,
+    ) -> None:
+        self._declare(lower, upper, unit, bins, None, special, nullable)
+
+
+class Datetime(_Temporal):
+    """A range of times, with or without a time zone.
+
+    Parameters
+    ----------
+    lower, upper : str, date, datetime or Timestamp
+        Publicly known range, both ends included; text as in ISO 8601, ``"2021-03-01T14:30"``.
+        Without a time zone of their own they are on the clock of ``tz``. An ``upper`` without a
+        time includes the whole day. Times outside the range are clipped to its ends.
+    unit : str, default="second"
+        Resolution: "microsecond", "millisecond", "second", "minute", "hour", or a unit of `Date`.
+        Values in the data are rounded down to their unit, and sampled values are the first moment
+        of a unit.
+    bins : int, optional
+        Number of bins, each of about equally many units. Default: one for each unit, or 128 if
+        there are more than 366.
+    tz : str, optional
+        Time zone, an IANA name such as "Europe/Berlin": the column holds times with a time zone,
+        of this or any other zone, and sampled values have this one. Units below a day count real
+        time, so an hour that the clock shows twice is two hours; days and longer units are those
+        of the zone's calendar.
+    special : list of dates, optional
+        Values that stand for something else, such as ``"1900-01-01"`` for "unknown", inside or
+        outside of the range. Each has a cell of its own. They are dates to queries and means.
+    nullable : bool, default=False
+        Whether a missing value has a cell of its own, the last code. Otherwise records without
+        this value are skipped.
+
+    Attributes
+    ----------
+    lower, upper : int
+        The ends on the number line: whole units since 1970-01-01T00:00, in UTC with ``tz`` and a
+        unit below a day, else on the clock on the wall.
+    size : int
+        Number of codes, the missing cell included.
+
+    Raises
+    ------
+    DomainError
+        If the ends are no times or reversed, there are more bins than units, the zone is unknown,
+        or an end has a time zone where none is declared.
+
+    Notes
+    -----
+    Columns are those that `Date` takes; the type of a column must have a time zone if and only if
+    ``tz`` is given. In columns of text or Python objects, where the type does not tell, each value
+    of the other kind counts as missing.
+
+    Examples
+    --------
+    >>> Datetime("2021-03-28", "2021-03-28", unit="hour", tz="Europe/Berlin").size
+    23
+    >>> Datetime("2021-01-01", "2021-12-31", unit="hour", bins=52)
+    Datetime('2021-01-01T00:00', '2021-12-31T23:00', unit='hour', bins=52)
+    """
+
+    _units = UNITS
+    _kind = "datetime"
+
+    def __init__(
+        self,
+        lower: Any,
+        upper: Any,
+        unit: str = "second",
+        bins: int | None = None,
+        *,
+        tz: str | None = None,
+        special: Any = (),
+        nullable: bool = False,
+    ) -> None:
+        self._declare(lower, upper, unit, bins, tz, special, nullable)

@@ -1,0 +1,308 @@
+"""Structural zeros as pair views use them: public, and prepared before anything is measured.
+
+Codes that no record can have are taken out of the table (`Rules.compressed`), rules of two
+attributes become edges of the tree, and what a tree cannot hold is left to weighted rows
+(`structured`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._types import BoolArray, IntArray
+from ...release import PairTable, TreeDensity, TreeModel
+from ...rows import Counts, CountTable, ProjectedCounts
+
+__all__ = ["Rules", "Zeros", "first_row", "group_mask", "within_class"]
+
+# Steps of the search for a row that no rule forbids, before it is given up.
+_SEARCH_STEPS = 100_000
+
+Cell = tuple[int, ...]
+
+
+class Zeros(NamedTuple):
+    """Combinations of codes that records can have.
+
+    Attributes
+    ----------
+    axes : tuple of int
+        Positions of the attributes, ascending.
+    allowed : ndarray of bool
+        One axis for each attribute.
+    """
+
+    axes: tuple[int, ...]
+    allowed: BoolArray
+
+
+class Rules(NamedTuple):
+    """Structural zeros of a table.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Number of all codes of each attribute.
+    codes : list of ndarray of int64
+        Codes of each attribute that records can have, ascending.
+    pairs : dict
+        Allowed combinations of two attributes over the codes in ``codes``; the strictest first.
+    wide : list of Zeros
+        Rules of more attributes over these codes, where those of two do not imply them.
+    """
+
+    shape: tuple[int, ...]
+    codes: list[IntArray]
+    pairs: dict[tuple[int, int], BoolArray]
+    wide: list[Zeros]
+
+    @classmethod
+    def of(cls, shape: Sequence[int], zeros: Sequence[Zeros]) -> Rules | None:
+        """Prepare structural zeros; None if no record satisfies them.
+
+        Codes without a partner under some rule are excluded too (arc consistency).
+        """
+        possible = [np.ones(size, dtype=bool) for size in shape]
+        masks: dict[Cell, BoolArray] = {}
+        for axes, allowed in ((each.axes, each.allowed) for each in zeros):
+            masks[axes] = masks[axes] & allowed if axes in masks else np.asarray(allowed)
+        for axes in [axes for axes in masks if len(axes) == 1]:
+            possible[axes[0]] &= masks.pop(axes)
+        for axes in [axes for axes in masks if len(axes) > 2]:
+            for pair in combinations(range(len(axes)), 2):
+                others = tuple(k for k in range(len(axes)) if k not in pair)
+                two = (axes[pair[0]], axes[pair[1]])
+                margin = np.asarray(masks[axes].any(axis=others))
+                masks[two] = masks[two] & margin if two in masks else margin
+        if not _propagate(possible, masks):
+            return None
+        codes = [np.flatnonzero(code) for code in possible]
+        kept = {axes: mask[np.ix_(*(codes[k] for k in axes))] for axes, mask in masks.items()}
+        both = [(k[0], k[1]) for k, mask in kept.items() if len(k) == 2 and not mask.all()]
+        both.sort(key=lambda pair: (float(kept[pair].mean()), pair))
+        pairs = {pair: kept[pair] for pair in both}
+        wide = [
+            Zeros(axes, mask)
+            for axes, mask in kept.items()
+            if len(axes) > 2 and not _implied(axes, mask, pairs)
+        ]
+        rules = cls(tuple(shape), codes, pairs, wide)
+        return rules if first_row(rules) is not None else None
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of codes of each attribute that records can have."""
+        return tuple(len(codes) for codes in self.codes)
+
+    @property
+    def zeros(self) -> list[Zeros]:
+        """All rules over the codes that records can have."""
+        return [*(Zeros(axes, mask) for axes, mask in self.pairs.items()), *self.wide]
+
+    def forest(self) -> list[tuple[int, int]]:
+        """Pairs of the rules that fit into a tree: the strictest first, none closing a cycle."""
+        component = list(range(len(self.shape)))
+        found = []
+        for a, b in self.pairs:
+            if component[a] != component[b]:
+                found.append((a, b))
+                component = [component[a] if c == component[b] else c for c in component]
+        return found
+
+    def compressed(self, table: Counts) -> Counts:
+        """The table over the codes that records can have.
+
+        Records that break the structure are skipped before they are counted; any that are left
+        are dropped, each by itself.
+        """
+        new: list[IntArray | None] = []
+        for size, codes in zip(self.shape, self.codes, strict=True):
+            to = np.full(size, -1, dtype=np.int64)
+            to[codes] = np.arange(len(codes))
+            new.append(to if len(codes) < size else None)
+        if all(to is None for to in new):
+            return table
+        if isinstance(table, CountTable):
+            return _recoded(table, new)
+        whole = table
+
+        def ask(axes: tuple[int, ...]) -> CountTable:
+            return _recoded(whole.project(axes), [new[axis] for axis in axes])
+
+        return ProjectedCounts(ask, self.sizes)
+
+    def orders(self, orders: Sequence[IntArray | None]) -> list[IntArray | None]:
+        """Orders of all codes as orders of those that records can have."""
+        return [
+            None if order is None else np.searchsorted(codes, order[np.isin(order, codes)])
+            for order, codes in zip(orders, self.codes, strict=True)
+        ]
+
+    def expanded(self, model: TreeModel) -> TreeModel:
+        """A model over the possible codes as one over all; the others have probability 0."""
+        if self.sizes == self.shape:
+            return model
+        density = model.density
+        marginals, groups = [], {}
+        places: list[IntArray] = []
+        for axis, (codes, size) in enumerate(zip(self.codes, self.shape, strict=True)):
+            marginals.append(np.zeros(size))
+            marginals[-1][codes] = density.marginals[axis]
+            places.append(codes)
+            if axis in density.groups:
+                # An impossible code joins the group of the next possible one.
+                near = np.minimum(np.searchsorted(codes, np.arange(size)), len(codes) - 1)
+                groups[axis] = density.groups[axis][near]
+                places[-1] = np.arange(density.sizes[axis])
+
+        def spread(pairs: Sequence[PairTable]) -> list[PairTable]:
+            found = []
+            for pair in pairs:
+                a, b = pair.axes
+                sizes = [density.sizes[k] if k in groups else self.shape[k] for k in (a, b)]
+                table = np.zeros(sizes)
+                table[np.ix_(places[a], places[b])] = pair.table
+                found.append(PairTable((a, b), table))
+            return found
+
+        rows = model.rows
+        if rows is not None:
+            columns = [codes[rows[:, axis]] for axis, codes in enumerate(self.codes)]
+            rows = np.stack(columns, axis=1).astype(np.int32)
+        return TreeModel(
+            TreeDensity(marginals, spread(density.edges), groups),
+            model.total,
+            extra=spread(model.extra),
+            rows=rows,
+            row_weights=model.row_weights,
+            budget=model.budget,
+        )
+
+
+def within_class(zeros: Sequence[Zeros], label: int, code: int) -> list[Zeros]:
+    """The rules of the records with one code of an attribute, which has no other code then."""
+    found = []
+    for each in zeros:
+        if label in each.axes:
+            allowed = np.take(each.allowed, [code], axis=each.axes.index(label))
+            each = Zeros(each.axes, allowed)
+        found.append(each)
+    return found
+
+
+def group_mask(allowed: BoolArray, groups: Sequence[IntArray | None]) -> tuple[BoolArray, bool]:
+    """Pairs of groups with an allowed pair of codes, and whether all their pairs are allowed."""
+    counts = allowed.astype(np.int64)
+    cells = np.ones_like(counts)
+    for position, group in enumerate(groups):
+        if group is not None:
+            first = np.argsort(group, kind="stable")
+            starts = np.searchsorted(group[first], np.arange(int(group.max()) + 1))
+            counts, cells = (
+                np.add.reduceat(np.take(each, first, axis=position), starts, axis=position)
+                for each in (counts, cells)
+            )
+    return counts > 0, bool(((counts == 0) | (counts == cells)).all())
+
+
+def first_row(rules: Rules) -> list[int] | None:
+    """Codes of one row that no rule forbids; None if there is none.
+
+    Depth first, with rules of attributes that have their codes already narrowing the others. A
+    search that is too long counts as a failure: rules that need one are refused with those that
+    contradict each other.
+    """
+    zeros = rules.zeros
+    joined = sorted({axis for each in zeros for axis in each.axes})
+    possible = [np.ones(size, dtype=bool) for size in rules.sizes]
+    row = [0] * len(rules.sizes)
+    steps = 0
+    stack = [(0, possible, -1)]
+    while stack and steps < _SEARCH_STEPS:
+        steps += 1
+        depth, possible, tried = stack.pop()
+        if depth == len(joined):
+            return row
+        axis = joined[depth]
+        left = np.flatnonzero(possible[axis][tried + 1 :])
+        if not len(left):
+            continue
+        code = tried + 1 + int(left[0])
+        row[axis] = code
+        stack.append((depth, possible, code))
+        narrowed = _with_code(possible, zeros, axis, code, row, joined[: depth + 1])
+        if narrowed is not None:
+            stack.append((depth + 1, narrowed, -1))
+    return None
+
+
+def _with_code(
+    possible: list[BoolArray],
+    zeros: Sequence[Zeros],
+    axis: int,
+    code: int,
+    row: Sequence[int],
+    known: Sequence[int],
+) -> list[BoolArray] | None:
+    """Possible codes of the others after an attribute has got one; None if some have none."""
+    found = list(possible)
+    found[axis] = np.zeros(len(found[axis]), dtype=bool)
+    found[axis][code] = True
+    for each in zeros:
+        axes, allowed = each.axes, each.allowed
+        if axis not in axes:
+            continue
+        free = [k for k in axes if k not in known]
+        left = allowed[tuple(slice(None) if k in free else row[k] for k in axes)]
+        if not free and not left:
+            return None
+        for position, k in enumerate(free):
+            others = tuple(p for p in range(len(free)) if p != position)
+            found[k] = found[k] & left.any(axis=others)
+            if not found[k].any():
+                return None
+    return found
+
+
+def _recoded(table: CountTable, new: Sequence[IntArray | None]) -> CountTable:
+    codes = table.codes.copy(order="F")
+    shape = list(table.shape)
+    for axis, to in enumerate(new):
+        if to is not None:
+            codes[:, axis] = to[codes[:, axis]]
+            shape[axis] = int(to.max()) + 1
+    return CountTable.from_codes(codes, shape, table.counts)
+
+
+def _propagate(possible: list[BoolArray], masks: dict[Cell, BoolArray]) -> bool:
+    """Narrow codes and rules by each other until nothing changes; False if nothing is left."""
+    changed = True
+    while changed:
+        changed = False
+        for axes, mask in masks.items():
+            for position, axis in enumerate(axes):
+                shape = [1] * len(axes)
+                shape[position] = -1
+                mask = mask & possible[axis].reshape(shape)
+            masks[axes] = mask
+            for position, axis in enumerate(axes):
+                others = tuple(k for k in range(len(axes)) if k != position)
+                left = possible[axis] & mask.any(axis=others)
+                if not np.array_equal(left, possible[axis]):
+                    possible[axis], changed = left, True
+    return all(bool(codes.any()) for codes in possible)
+
+
+def _implied(axes: Cell, mask: BoolArray, pairs: dict[tuple[int, int], BoolArray]) -> bool:
+    """Whether the rules of two attributes forbid all that a rule of more forbids."""
+    allowed = np.ones(mask.shape, dtype=bool)
+    for (a, b), pair in pairs.items():
+        if a in axes and b in axes:
+            shape = [1] * len(axes)
+            shape[axes.index(a)], shape[axes.index(b)] = pair.shape
+            allowed &= pair.reshape(shape)
+    return bool((allowed == mask).all())

@@ -1,0 +1,310 @@
+"""Released views fitted to structural zeros, and weighted rows where a tree cannot hold them.
+
+Post-processing of released numbers and public rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..._types import BoolArray, CodeArray, FloatArray, IntArray
+from ...release import PairTable, TreeDensity, couple, group_sums, inverse, inverse_rows
+from .attributes import Attribute
+from .rules import Rules, Zeros, first_row, group_mask
+
+__all__ = [
+    "Masks",
+    "complete",
+    "fit_tree",
+    "fitted",
+    "masks_of",
+    "possible_rows",
+    "supported",
+    "unmeasured",
+]
+
+# Probability that every possible cell has at least, in all: whatever is known of a row, the tree
+# then knows which codes of the others are possible.
+_FLOOR = 1e-9
+# Rounds of proportional fitting, and sweeps over the rules that share out contradictions.
+_ROUNDS, _SWEEPS = 40, 3
+# Batches drawn from the tree, and sweeps of redrawing, before rows that break rules are dropped.
+_BATCHES, _REDRAWS = 6, 30
+
+Masks = Mapping[tuple[int, int], BoolArray]
+
+
+def masks_of(
+    rules: Rules, attributes: Sequence[Attribute]
+) -> tuple[dict[tuple[int, int], BoolArray], list[Zeros]]:
+    """Rules of two attributes over the groups of pair tables, and what these do not hold."""
+    masks, rest = {}, list(rules.wide)
+    tree = set(rules.forest())
+    for (a, b), allowed in rules.pairs.items():
+        masks[a, b], exact = group_mask(allowed, (attributes[a].groups, attributes[b].groups))
+        if not exact or (a, b) not in tree:
+            rest.append(Zeros((a, b), allowed))
+    return masks, rest
+
+
+def fitted(
+    table: FloatArray, allowed: BoolArray, rows: FloatArray, columns: FloatArray
+) -> FloatArray:
+    """A table without forbidden cells, its margins as near to the given ones as these allow.
+
+    Proportional fitting. Where no such table has both margins, the fitting ends between the two:
+    the mean of a table with the rows and one with the columns asked for.
+    """
+    rows, columns = _floored(rows), _floored(columns)
+    free = np.outer(rows, columns) * allowed
+    found = table * allowed
+    if found.sum() <= 0:
+        found = free
+    found = found / found.sum() + _FLOOR * free / free.sum()
+    for _ in range(_ROUNDS):
+        found = found * _ratio(rows, found.sum(axis=1))[:, None]
+        by_rows = found
+        found = found * _ratio(columns, found.sum(axis=0))[None, :]
+        if np.abs(found.sum(axis=1) - rows).sum() < 1e-9:
+            break
+    return (by_rows + found) / 2
+
+
+def complete(pair: PairTable, allowed: BoolArray) -> PairTable:
+    """A measured table without forbidden cells, and with some probability in all others."""
+    table = pair.table * allowed
+    found = (1 - _FLOOR) * table / max(table.sum(), 1e-300) + _FLOOR * allowed / allowed.sum()
+    return PairTable(pair.axes, found / found.sum())
+
+
+def unmeasured(
+    pairs: Sequence[tuple[int, int]], attributes: Sequence[Attribute], masks: Masks
+) -> list[PairTable]:
+    """Tables of pairs that follow from single views and rules alone."""
+    found = []
+    for a, b in pairs:
+        views = attributes[a].grouped, attributes[b].grouped
+        found.append(PairTable((a, b), fitted(np.outer(*views), masks[a, b], *views)))
+    return found
+
+
+def supported(
+    tree: TreeDensity,
+    attributes: Sequence[Attribute],
+    ruled: Sequence[tuple[int, int]],
+    pairs: Sequence[tuple[int, int]],
+    masks: Masks,
+) -> tuple[list[Attribute], dict[tuple[int, int], BoolArray]]:
+    """Attributes with the views of a tree, and the possible cells of pairs beyond it.
+
+    Two attributes may have a forbidden cell because of rules with those between them, so
+    possibility is passed along the edges that have rules.
+    """
+    views = [
+        each._replace(mu=mu, grouped=grouped)
+        for each, mu, grouped in zip(attributes, tree.marginals, tree.grouped, strict=True)
+    ]
+    flat = [np.full(len(mu), 1.0 / len(mu)) for mu in tree.marginals]
+    edges = [PairTable(pair, masks[pair] / masks[pair].sum()) for pair in ruled]
+    possible = TreeDensity(flat, edges, tree.groups)
+    found = {}
+    for a, b in pairs:
+        allowed = possible.pair(a, b) > 0
+        if (a, b) in masks:
+            allowed &= masks[a, b]
+        if not allowed.all():
+            found[a, b] = allowed
+    return views, found
+
+
+def fit_tree(
+    attributes: Sequence[Attribute], edges: Sequence[PairTable], masks: Masks
+) -> TreeDensity:
+    """Join views into a tree without forbidden cells.
+
+    Single views that contradict a rule meet half way, over a few sweeps. Then, from the root of
+    each component outward, tables keep the view of the parent, and that of the child follows.
+    """
+    groups = {axis: each.groups for axis, each in enumerate(attributes) if each.groups is not None}
+    ruled = [edge for edge in edges if edge.axes in masks]
+    views = [each.grouped for each in attributes]
+    joined = _component_of(len(views), ruled, edges)
+    for axis in joined:
+        views[axis] = _floored(views[axis])
+    for _ in range(_SWEEPS if len(ruled) > 1 else 1):
+        for edge in ruled:
+            a, b = edge.axes
+            both = fitted(edge.table, masks[a, b], views[a], views[b])
+            views[a], views[b] = both.sum(axis=1), both.sum(axis=0)
+    tables = _outward(views, edges, masks, joined)
+    marginals = [
+        _rescaled(each, view) if axis in joined else each.mu
+        for axis, (each, view) in enumerate(zip(attributes, views, strict=True))
+    ]
+    return TreeDensity(marginals, tables, groups)
+
+
+def _component_of(n: int, ruled: Sequence[PairTable], edges: Sequence[PairTable]) -> set[int]:
+    """Attributes that edges connect with one under a rule."""
+    found = {axis for edge in ruled for axis in edge.axes}
+    for _ in range(n):
+        more = {axis for edge in edges if found & set(edge.axes) for axis in edge.axes}
+        if more <= found:
+            break
+        found |= more
+    return found
+
+
+def _outward(
+    views: list[FloatArray], edges: Sequence[PairTable], masks: Masks, joined: set[int]
+) -> list[PairTable]:
+    """Tables with the views of the parents; the views of the children follow, in place."""
+    done: dict[tuple[int, int], FloatArray] = {}
+    seen: set[int] = set()
+    for start in sorted(joined):
+        queue = [] if start in seen else [start]
+        seen.add(start)
+        for node in queue:
+            for edge in edges:
+                a, b = edge.axes
+                if node not in edge.axes or edge.axes in done:
+                    continue
+                other = b if node == a else a
+                table = edge.table if node == a else edge.table.T
+                if edge.axes in masks:
+                    allowed = masks[edge.axes] if node == a else masks[edge.axes].T
+                    table = fitted(table, allowed, views[node], views[other])
+                    table = table * _ratio(views[node], table.sum(axis=1))[:, None]
+                    views[other] = table.sum(axis=0)
+                else:
+                    table = couple(table, views[node], views[other])
+                done[edge.axes] = table if node == a else table.T
+                seen.add(other)
+                queue.append(other)
+    return [PairTable(edge.axes, done.get(edge.axes, edge.table)) for edge in edges]
+
+
+def _rescaled(attribute: Attribute, view: FloatArray) -> FloatArray:
+    """Probabilities of codes with the given probabilities of groups."""
+    groups = attribute.groups
+    if groups is None:
+        return view / view.sum()
+    inside = np.where(attribute.grouped[groups] > 0, attribute.mu, 1.0)
+    inside = inside / group_sums(inside, groups, len(view))[groups]
+    return inside * (view / view.sum())[groups]
+
+
+def possible_rows(
+    tree: TreeDensity,
+    rules: Rules,
+    rest: Sequence[Zeros],
+    n_rows: int,
+    generator: np.random.Generator,
+) -> CodeArray:
+    """Rows of a tree that satisfy all rules.
+
+    Drawn from the tree and kept if they satisfy them. If few do, the columns of broken rules are
+    redrawn from what the rules allow.
+
+    Parameters
+    ----------
+    tree : TreeDensity
+    rules : Rules
+    rest : sequence of Zeros
+        The rules that rows of the tree can break.
+    n_rows : int
+    generator : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of int32, shape (at most n_rows, n_attributes)
+        At least one row.
+    """
+    kept: list[CodeArray] = []
+    found = 0
+    for _ in range(_BATCHES):
+        rows = tree.sample(n_rows, generator)
+        broken = _breaks(rows, rest)
+        kept.append(rows[~broken])
+        found += len(kept[-1])
+        if found >= n_rows:
+            return np.concatenate(kept)[:n_rows]
+    redrawn = _redrawn(rows[broken], tree, rules.zeros, generator)
+    kept.append(redrawn)
+    together = np.concatenate(kept)[:n_rows]
+    if len(together):
+        return together
+    # The rules leave so little that it must be searched for; one row was found before.
+    row = first_row(rules)
+    assert row is not None  # else there would be no rules
+    for axis in {axis for each in rules.zeros for axis in each.axes}:
+        rows[:, axis] = row[axis]
+    return rows
+
+
+def _breaks(rows: CodeArray, zeros: Sequence[Zeros]) -> BoolArray:
+    broken = np.zeros(len(rows), dtype=bool)
+    for each in zeros:
+        broken |= ~each.allowed[tuple(rows[:, axis] for axis in each.axes)]
+    return broken
+
+
+def _redrawn(
+    rows: CodeArray, tree: TreeDensity, zeros: Sequence[Zeros], generator: np.random.Generator
+) -> CodeArray:
+    """Rows whose columns of broken rules are drawn again; those that still break one are left out.
+
+    One column of a rule is drawn given its others, which keeps what other rules ask of those.
+    """
+    rows = rows.copy()
+    at = np.arange(len(rows))
+    for _ in range(_REDRAWS):
+        for each in zeros:
+            axes, allowed = each.axes, each.allowed
+            broken = at[_breaks(rows[at], [each])]
+            if not len(broken):
+                continue
+            position = int(generator.integers(len(axes)))
+            weights = np.moveaxis(allowed, position, -1) * tree.marginals[axes[position]]
+            flat = weights.reshape(-1, weights.shape[-1])
+            others = [axis for axis in axes if axis != axes[position]]
+            line = np.ravel_multi_index([rows[broken, axis] for axis in others], weights.shape[:-1])
+            possible = flat.sum(axis=1) > 0
+            flat = np.where(possible[:, None], flat, 1.0)
+            some = possible[line]
+            u = generator.random(len(broken))
+            rows[broken[some], axes[position]] = inverse_rows(flat, line[some], u[some])
+            _draw_whole(rows, broken[~some], axes, allowed, tree, generator)
+        at = at[_breaks(rows[at], zeros)]
+        if not len(at):
+            break
+    return rows[~_breaks(rows, zeros)]
+
+
+def _draw_whole(
+    rows: CodeArray,
+    which: IntArray,
+    axes: tuple[int, ...],
+    allowed: BoolArray,
+    tree: TreeDensity,
+    generator: np.random.Generator,
+) -> None:
+    """Draw all columns of a rule from what it allows, in place."""
+    weights = allowed.astype(np.float64)
+    for position, axis in enumerate(axes):
+        shape = [1] * len(axes)
+        shape[position] = -1
+        weights = weights * np.maximum(tree.marginals[axis], _FLOOR).reshape(shape)
+    drawn = inverse(weights.ravel(), generator.random(len(which)))
+    for axis, codes in zip(axes, np.unravel_index(drawn, allowed.shape), strict=True):
+        rows[which, axis] = codes
+
+
+def _floored(view: FloatArray) -> FloatArray:
+    return (1 - _FLOOR) * view + _FLOOR / len(view)
+
+
+def _ratio(wanted: FloatArray, found: FloatArray) -> FloatArray:
+    return np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)

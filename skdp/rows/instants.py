@@ -1,0 +1,110 @@
+"""Dates and times of a column in memory, as numbers of a clock.
+
+What one value is never depends on another, and no value raises: text that is no date, a date that
+does not exist, and times with a zone where none is declared (or without one) are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .._types import BoolArray, FloatArray, IntArray
+from ..domain.clock import Clock, micros_of, moment, rescaled
+
+__all__ = [
+    "Moments",
+    "arrow_moments",
+    "as_numbers",
+    "numpy_moments",
+    "pandas_moments",
+    "polars_moments",
+    "single_moments",
+]
+
+Moments = tuple[IntArray, BoolArray]
+
+
+# Microseconds of a tick, by the name of the unit in Polars and Arrow.
+_TICKS = {
+    "s": Fraction(1_000_000),
+    "ms": Fraction(1000),
+    "us": Fraction(1),
+    "ns": Fraction(1, 1000),
+    "day": Fraction(86_400_000_000),
+}
+
+
+def single_moments(values: Sequence[Any], clock: Clock) -> Moments:
+    """Moments of Python objects and text, each by itself, and which are missing."""
+    micros = np.zeros(len(values), dtype=np.int64)
+    missing = np.ones(len(values), dtype=bool)
+    for place, value in enumerate(values):
+        found = moment(value, clock.unit)
+        if found is not None and found[1] == (clock.tz is not None):
+            micros[place] = found[0]
+            missing[place] = False
+    return micros, missing
+
+
+def as_numbers(moments: Moments, clock: Clock) -> FloatArray:
+    """Units of a clock as float64, NaN where missing."""
+    micros, missing = moments
+    numbers = clock.numbers(micros).astype(np.float64)
+    numbers[missing] = np.nan
+    return numbers
+
+
+def numpy_moments(data: NDArray[Any]) -> Moments:
+    """Moments of an array of datetime64, which may be masked."""
+    micros, missing = micros_of(np.asarray(data))
+    return micros, missing | np.ma.getmaskarray(data)
+
+
+def pandas_moments(series: pd.Series) -> Moments | None:
+    """Moments of a column of pandas with a type of dates; None for other types."""
+    dtype = series.dtype
+    if isinstance(dtype, pd.PeriodDtype):
+        return micros_of(series.dt.start_time.to_numpy())
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return micros_of(series.dt.tz_convert(None).to_numpy())
+    if isinstance(dtype, pd.ArrowDtype):
+        array: Any = series.array
+        return arrow_moments(array.__arrow_array__())
+    if isinstance(dtype, np.dtype) and dtype.kind == "M":
+        return micros_of(series.to_numpy())
+    return None
+
+
+def polars_moments(series: Any) -> Moments | None:
+    """Moments of a column of Polars with a type of dates; None for other types."""
+    dtype = nw.from_native(series, series_only=True).dtype
+    if dtype == nw.Date:
+        length = _TICKS["day"]
+    elif isinstance(dtype, nw.Datetime):
+        length = _TICKS[dtype.time_unit]
+    else:
+        return None
+    missing = series.is_null().to_numpy()
+    return rescaled(series.to_physical().fill_null(0).to_numpy().astype(np.int64), length), missing
+
+
+def arrow_moments(data: Any) -> Moments | None:
+    """Moments of a column of Arrow with a type of dates; None for other types."""
+    name = str(data.type)
+    if name.startswith("date32"):
+        ticks, length = data.cast("int32").cast("int64"), _TICKS["day"]
+    elif name.startswith("date64"):
+        ticks, length = data.cast("int64"), _TICKS["ms"]
+    elif name.startswith("timestamp"):
+        ticks, length = data.cast("int64"), _TICKS[data.type.unit]
+    else:
+        return None
+    missing = np.asarray(data.is_null())
+    return rescaled(np.asarray(ticks.fill_null(0)), length), missing

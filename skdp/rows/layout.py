@@ -1,0 +1,265 @@
+"""Layout: what the table given to ``fit`` looks like, so that drawn rows look the same.
+
+It is read from the schema alone: container, order and names of columns, types. No value is read.
+Together with the domain it decides the types of everything that is drawn, for every draw alike:
+
+* The input's type, where it can hold all values of the domain. Otherwise the next wider one: a
+  larger integer, a nullable type where plain integers have a missing cell, float64.
+* Categories are those of the domain. Those of a pandas ``category`` may have been read from the
+  data, so their list is not used. Only where the type says that they have an order (an ordered
+  ``category``, an Enum), and they are exactly the domain's, that order is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..domain import Domain
+from .casts import ColumnPlan, cast_column, plain_column, plain_objects
+from .frames import Frame, as_column
+from .holding import Held, held_type
+from .lazy import LazyRows
+from .types import OWN, ColumnType, type_of
+
+__all__ = ["Layout", "labels_like"]
+
+
+class Layout:
+    """Container, order and types of the columns of a table.
+
+    Parameters
+    ----------
+    library : {"numpy", "pandas", "polars", "pyarrow"}
+        Of the container.
+    plans : mapping of str to ColumnPlan
+        Of each column, in the order of the output.
+    index, columns : object, default=None
+        For pandas: names of the index and of the column index.
+
+    Examples
+    --------
+    >>> from skdp import Domain, Numeric
+    >>> domain = Domain({"a": Numeric(0, 9, integer=True), "b": Numeric(0, 1)})
+    >>> given = pd.DataFrame({"b": np.zeros(3, "f4"), "a": np.zeros(3, "i1")})
+    >>> Layout.of(given, as_frame(given), domain).build(domain.decode([[1, 1]], 0)).dtypes.to_dict()
+    {'b': dtype('float32'), 'a': dtype('int8')}
+    """
+
+    def __init__(
+        self,
+        library: str,
+        plans: Mapping[str, ColumnPlan],
+        *,
+        index: Any = None,
+        columns: Any = None,
+    ) -> None:
+        self.library = library
+        self._plans = dict(plans)
+        self._index = index
+        self._columns = columns
+
+    @classmethod
+    def of(cls, X: Any, rows: Frame | LazyRows, domain: Domain) -> Layout:
+        """Layout of rows over a domain.
+
+        Parameters
+        ----------
+        X : container
+            As given to ``fit``.
+        rows : Frame or LazyRows
+            What was read of it, with the names of the domain. Columns that the domain does not have
+            are left out. Columns of the domain that the rows lack have the domain's types, and
+            stand where the domain declares them.
+        domain : Domain
+        """
+        library = rows.library
+        types = _types_of(rows)
+        if library == "numpy":
+            types = _types_of_array(X, rows, types)
+        plans = {}
+        for name in _ordered(rows.names, getattr(domain, "columns", domain.names)):
+            held = Held.by(getattr(domain, "declared", domain.__getitem__)(name))
+            wanted, declared = types.get(name, (OWN, None))
+            found = held_type(wanted, held, library)
+            plans[name] = _plan(found, held, declared)
+        index, columns = None, None
+        if isinstance(X, pd.DataFrame):
+            index = cls.index_name(X)
+            columns = X.columns.name if X.columns.nlevels == 1 else None
+        return cls(library, plans, index=index, columns=columns)
+
+    @staticmethod
+    def index_name(data: pd.DataFrame | pd.Series) -> Any:
+        """Name of the index; None for an index of several levels, which is not kept."""
+        return data.index.name if data.index.nlevels == 1 else None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in the order of the output."""
+        return tuple(self._plans)
+
+    def build(self, columns: Mapping[str, Any]) -> Any:
+        """A table of drawn columns.
+
+        Parameters
+        ----------
+        columns : mapping of str to Series
+            As the domain decodes them. Columns that the layout does not know have their own types
+            and come last.
+        """
+        known = [name for name in self._plans if name in columns]
+        order = [*known, *(name for name in columns if name not in self._plans)]
+        made = {name: self.column(name, columns[name]) for name in order}
+        if self.library == "numpy":
+            return self._build_array(made)
+        if self.library == "pandas":
+            frame = pd.DataFrame(made)
+            frame.index.name, frame.columns.name = self._index, self._columns
+            return frame
+        if self.library == "polars":
+            import polars as pl
+
+            return pl.DataFrame([series.alias(name) for name, series in made.items()])
+        import pyarrow as pa
+
+        return pa.table(made)
+
+    def column(self, name: str, values: Any) -> Any:
+        """One drawn column: an array for NumPy, otherwise a Series or an array of Arrow."""
+        series = pd.Series(values).reset_index(drop=True)
+        plan = self._plans.get(name)
+        if plan is not None and plan.type != OWN:
+            return cast_column(series, plan, self.library)
+        if self.library in ("pandas", "numpy"):
+            return series
+        data, dtype = plain_column(series)
+        backend: Any = self.library
+        return nw.to_native(nw.new_series("", data, dtype, backend=backend))
+
+    def __repr__(self) -> str:
+        types = {name: plan.type for name, plan in self._plans.items()}
+        return f"Layout({self.library}, {types}, index={self._index!r}, columns={self._columns!r})"
+
+    def _build_array(self, made: Mapping[str, Any]) -> NDArray[Any]:
+        dtype = _common_dtype([self._dtype_of(name, values) for name, values in made.items()])
+        n_rows = len(next(iter(made.values())))
+        array = np.empty((n_rows, len(made)), dtype=dtype)
+        for place, values in enumerate(made.values()):
+            array[:, place] = _entries(values, dtype)
+        return array
+
+    def _dtype_of(self, name: str, values: Any) -> np.dtype:
+        """NumPy's type of a column, which the domain decides where the input has none."""
+        if isinstance(values, np.ndarray):
+            return values.dtype
+        held = self._plans[name].held if name in self._plans else None
+        if held is None or held.kind not in ("number", "boolean"):
+            return np.dtype(object)
+        if held.gaps or not held.whole:
+            return np.dtype(np.float64)
+        return np.dtype(bool if held.kind == "boolean" else np.int64)
+
+
+def labels_like(labels: NDArray[Any], y: Any, domain: Domain, name: str) -> Any:
+    """Drawn labels in the container and the type of ``y``.
+
+    Parameters
+    ----------
+    labels : ndarray
+    y : array, Series or list
+        As given to ``fit``. Its values are not read; of a list, the labels come back as they are.
+    domain : Domain
+    name : str
+        Column of the labels.
+    """
+    column = as_column(y, name)
+    native = isinstance(nw.from_native(y, pass_through=True, allow_series=True), nw.Series)
+    if column.library == "numpy" and not isinstance(y, np.ndarray):
+        return labels
+    rows = Frame([name], [column], len(column), column.library)
+    made = Layout.of(y, rows, domain.select([name])).column(name, labels)
+    if not native:
+        return made if isinstance(made, np.ndarray) else labels
+    if column.library == "pandas":
+        made.name, made.index.name = y.name, Layout.index_name(y)
+    return made.alias(y.name) if column.library == "polars" else made
+
+
+def _types_of(rows: Frame | LazyRows) -> dict[str, tuple[ColumnType, Sequence[Any] | None]]:
+    """Type of each column; and the categories of types that list them in a declared order."""
+    if isinstance(rows, LazyRows):
+        return {name: (found, None) for name, found in rows.types.items()}
+    columns = {name: rows.column(name) for name in rows.names}
+    types: dict[str, tuple[ColumnType, Sequence[Any] | None]] = {}
+    for name, column in columns.items():
+        # A label that was given separately may be of another library.
+        if column.library == rows.library:
+            types[name] = (type_of(column.data, rows.library), _declared(column.data))
+    return types
+
+
+def _types_of_array(X: Any, rows: Any, types: dict[str, Any]) -> dict[str, Any]:
+    """Lists have no type; the columns of an array, and its labels, have one."""
+    if not hasattr(X, "__array__"):
+        return {}
+    return dict.fromkeys(rows.names, types[rows.names[0]])
+
+
+def _declared(data: Any) -> Sequence[Any] | None:
+    """Categories of an ordered pandas category, or of an Enum of Polars."""
+    dtype: Any = getattr(data, "dtype", None)
+    if isinstance(dtype, pd.CategoricalDtype):
+        return list(dtype.categories) if dtype.ordered else None
+    return dtype.categories.to_list() if type(dtype).__name__ == "Enum" else None
+
+
+def _plan(found: ColumnType, held: Held, declared: Sequence[Any] | None) -> ColumnPlan:
+    """The categories of a category are those of the domain, in a declared order."""
+    if found.kind != "category":
+        return ColumnPlan(found, held)
+    listed = {category: category for category in held.categories}
+    if declared is not None and len(declared) == len(listed) and set(declared) == set(listed):
+        return ColumnPlan(found, held, tuple(listed[category] for category in declared))
+    # The declared order says nothing about other categories.
+    ordered = found.ordered if declared is None else held.ordered
+    return ColumnPlan(found.but(ordered=ordered), held, held.categories)
+
+
+def _ordered(given: Sequence[str], declared: Sequence[str]) -> list[str]:
+    """Declared columns in the order of the input; those that it lacks at their declared place."""
+    names = [name for name in given if name in set(declared)]
+    for place, name in enumerate(declared):
+        if name not in names:
+            names.insert(place, name)
+    return names
+
+
+def _common_dtype(dtypes: Sequence[np.dtype]) -> np.dtype:
+    """One type for the columns of an array."""
+    if len(set(dtypes)) == 1:
+        return dtypes[0]
+    kinds = {"number" if dtype.kind in "biuf" else dtype.kind for dtype in dtypes}
+    if len(kinds) == 1 and kinds <= {"number", "U"}:
+        return np.result_type(*dtypes)
+    return np.dtype(object)
+
+
+def _entries(values: Any, dtype: np.dtype) -> NDArray[Any]:
+    """A column as an array of a type that can hold it."""
+    if isinstance(values, np.ndarray):
+        return values
+    if dtype.kind == "O":
+        return plain_objects(values)
+    if isinstance(values.dtype, np.dtype):
+        return values.to_numpy()
+    return (
+        values.to_numpy(dtype=dtype, na_value=np.nan)
+        if dtype.kind == "f"
+        else (values.to_numpy(dtype=dtype))
+    )

@@ -1,0 +1,356 @@
+"""Pair views under structural zeros: cells that public rules leave empty stay empty."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skdp.kernels.pairviews import pair_views, pair_views_parts, view_shares
+from skdp.kernels.pairviews.rules import Rules, Zeros, first_row, group_mask
+from skdp.kernels.pairviews.structured import fitted
+from skdp.release import MixtureModel, TreeModel
+from skdp.rows import CountTable, ProjectedCounts
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.InsecureSeedWarning")
+
+
+def allowed_rows(codes, zeros):
+    inside = np.ones(len(codes), dtype=bool)
+    for each in zeros:
+        inside &= each.allowed[tuple(codes[:, axis] for axis in each.axes)]
+    return inside
+
+
+def table_of(shape, zeros, n=3000, seed=0):
+    """Records that follow the rules, with dependent columns."""
+    generator = np.random.default_rng(seed)
+    latent = generator.beta(1.5, 3, size=(40 * n, 1))
+    noise = generator.random((40 * n, len(shape)))
+    codes = np.minimum((0.6 * latent + 0.4 * noise) * shape, np.array(shape) - 1).astype(np.int32)
+    return CountTable.from_codes(codes[allowed_rows(codes, zeros)][:n], shape)
+
+
+def release(table, zeros, epsilon=1.0, seed=0, share=0.05, **kwargs):
+    parts = pair_views_parts(Fraction(epsilon).limit_denominator(1000), table.shape, share)
+    return pair_views(table, parts, zeros=zeros, random_state=seed, **kwargs)
+
+
+AT_MOST = np.tri(6, dtype=bool)
+NO_CORNER = np.ones((6, 6, 3), dtype=bool)
+NO_CORNER[:3, :3, 0] = False
+NEVER_2 = np.arange(6) != 2
+
+SHAPE = (6, 6, 6, 3, 4)
+TREE = [Zeros((0, 1), AT_MOST), Zeros((1, 2), AT_MOST)]
+CYCLE = [*TREE, Zeros((0, 2), np.tri(6, k=-1, dtype=bool) | np.eye(6, dtype=bool))]
+DEEP_CYCLE = [
+    *TREE,
+    Zeros((0, 2), AT_MOST & (np.add.outer(np.arange(6), np.arange(6)) != 4)),
+]
+WIDE = [Zeros((0, 1, 3), NO_CORNER), Zeros((2,), NEVER_2)]
+ALL = [*DEEP_CYCLE, *WIDE]
+KINDS = {"tree": TREE, "cycle": DEEP_CYCLE, "wide": WIDE, "all": ALL}
+
+
+def forbidden_answers(model, zeros, shape):
+    """Largest answer to a query inside of a forbidden cell."""
+    worst = 0.0
+    for each in zeros:
+        cells = np.argwhere(~each.allowed)
+        queries = [
+            {axis: np.eye(shape[axis])[code] for axis, code in zip(each.axes, cell, strict=True)}
+            for cell in cells
+        ]
+        if queries:
+            worst = max(worst, np.abs(model.answer(queries)).max())
+    return worst
+
+
+# --- nothing forbidden comes out
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 0.3, 3.0, 1000.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_samples_and_answers_keep_the_rules(kind, epsilon):
+    zeros = KINDS[kind]
+    table = table_of(SHAPE, zeros)
+    model = release(table, zeros, epsilon, share=0)
+    rows = model.sample_codes(5000, np.random.default_rng(1))
+    assert allowed_rows(rows, zeros).all()
+    assert forbidden_answers(model, zeros, SHAPE) <= 1e-6 * abs(model.total)
+    for a, b in itertools.combinations(range(len(SHAPE)), 2):
+        joint = model.view([a, b])
+        assert joint.sum() == pytest.approx(model.total, rel=1e-6)
+        assert joint.min() >= -1e-9
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_class_keeps_the_rules(kind):
+    zeros = KINDS[kind]
+    table = table_of(SHAPE, zeros)
+    for label in (0, 3):
+        model = release(table, zeros, 1.0, share=0, label=label)
+        assert isinstance(model, MixtureModel)
+        rows = model.sample_codes(4000, np.random.default_rng(1))
+        assert allowed_rows(rows, zeros).all()
+        assert forbidden_answers(model, zeros, SHAPE) <= 1e-6 * abs(model.total)
+
+
+def test_a_class_in_which_nothing_is_possible_is_empty():
+    only = np.ones((6, 3), dtype=bool)
+    only[:, 1] = False
+    zeros = [Zeros((0, 3), only)]
+    table = table_of(SHAPE, zeros)
+    model = release(table, zeros, 0.05, share=0, label=3)
+    assert len(model.models) == 2
+    assert model.view([3])[1] == 0
+    assert (model.sample_codes(1000, np.random.default_rng(0))[:, 3] != 1).all()
+
+
+def test_a_label_with_many_codes_keeps_the_rules():
+    shape = (24, 24, 6, 5)
+    zeros = [Zeros((0, 1), np.tri(24, dtype=bool)), Zeros((1, 2), np.tri(24, 6, k=3, dtype=bool))]
+    table = table_of(shape, zeros)
+    model = release(table, zeros, 3.0, label=2, share=0)
+    assert allowed_rows(model.sample_codes(4000, np.random.default_rng(0)), zeros).all()
+    many = release(table, zeros, 3.0, label=0, share=0)
+    assert isinstance(many, TreeModel)
+    assert allowed_rows(many.sample_codes(4000, np.random.default_rng(0)), zeros).all()
+
+
+@pytest.mark.parametrize("shape", [(600, 600, 3), (2100, 5), (2100, 2100), (600, 4, 4, 4)])
+def test_attributes_whose_codes_are_grouped_keep_the_rules(shape):
+    rows, columns = np.indices(shape[:2])
+    allowed = columns * shape[0] <= rows * shape[1]
+    zeros = [Zeros((0, 1), allowed)]
+    table = table_of(shape, zeros, n=2000)
+    for epsilon in (0.1, 3.0):
+        model = release(table, zeros, epsilon, share=0)
+        assert allowed_rows(model.sample_codes(4000, np.random.default_rng(0)), zeros).all()
+
+
+def test_rules_that_leave_almost_nothing():
+    """Rows drawn from the tree almost never satisfy a rule; its columns are then redrawn."""
+    shape = (10, 10, 10, 2)
+    allowed = np.zeros(shape[:3], dtype=bool)
+    allowed[np.arange(10), np.arange(10)[::-1], (np.arange(10) * 7) % 10] = True
+    parity = np.add.outer(np.add.outer(np.arange(10), np.arange(10)), np.arange(2)) % 2 == 0
+    for zeros in ([Zeros((0, 1, 2), allowed)], [Zeros((0, 1, 3), parity)]):
+        codes = np.stack(np.unravel_index(np.arange(2000), shape), axis=1).astype(np.int32)
+        table = CountTable.from_codes(codes[allowed_rows(codes, zeros)], shape)
+        model = release(table, zeros, 1.0, share=0)
+        rows = model.sample_codes(2000, np.random.default_rng(0))
+        assert len(rows) == 2000
+        assert allowed_rows(rows, zeros).all()
+
+
+@st.composite
+def structures(draw):
+    shape = tuple(draw(st.lists(st.integers(1, 5), min_size=2, max_size=5)))
+    generator = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    zeros = []
+    for _ in range(draw(st.integers(1, 4))):
+        n_axes = draw(st.integers(1, min(3, len(shape))))
+        axes = tuple(sorted(generator.permutation(len(shape))[:n_axes].tolist()))
+        density = draw(st.sampled_from([0.2, 0.5, 0.9]))
+        zeros.append(Zeros(axes, generator.random([shape[axis] for axis in axes]) < density))
+    return shape, zeros
+
+
+@settings(max_examples=60)
+@given(structures(), st.sampled_from([0.01, 1.0, 100.0]))
+def test_any_rules(structure, epsilon):
+    shape, zeros = structure
+    cells = np.stack(np.unravel_index(np.arange(np.prod(shape)), shape), axis=1).astype(np.int32)
+    possible = allowed_rows(cells, zeros)
+    rules = Rules.of(shape, zeros)
+    assert (rules is None) == (not possible.any())
+    if rules is None or np.prod(shape) == 1:
+        return
+    row = first_row(rules)
+    codes = np.array([[rules.codes[axis][code] for axis, code in enumerate(row)]])
+    assert allowed_rows(codes, zeros).all()
+    table = CountTable.from_codes(np.repeat(cells[possible], 50, axis=0), shape)
+    model = release(table, zeros, epsilon, share=0)
+    rows = model.sample_codes(300, np.random.default_rng(0))
+    assert allowed_rows(rows, zeros).all()
+    assert forbidden_answers(model, zeros, shape) <= 1e-6 * max(abs(model.total), 1.0)
+
+
+# --- the parts
+
+
+def test_no_rules_change_nothing():
+    table = table_of(SHAPE, [])
+    free = [Zeros((0, 1), np.ones((6, 6), dtype=bool))]
+    plain, ruled = release(table, []), release(table, free)
+    assert (plain.view([0, 1]) == ruled.view([0, 1])).all()
+    assert plain.budget == ruled.budget
+    assert plain.error_bars == ruled.error_bars
+
+
+def test_rules_are_made_consistent():
+    chain = [Zeros((0, 1), np.eye(6, k=1, dtype=bool)), Zeros((1, 2), np.eye(6, k=1, dtype=bool))]
+    rules = Rules.of((6, 6, 6), chain)
+    assert [codes.tolist() for codes in rules.codes] == [[0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5]]
+    assert rules.sizes == (4, 4, 4)
+    assert Rules.of((6, 6, 6), [*chain, Zeros((0,), np.arange(6) > 3)]) is None
+    # Nothing contradicts pair by pair, but three columns cannot all differ with two values.
+    differ = ~np.eye(2, dtype=bool)
+    pairs = [Zeros(axes, differ) for axes in itertools.combinations(range(3), 2)]
+    assert Rules.of((2, 2, 2), pairs[:2]) is not None
+    assert Rules.of((2, 2, 2), pairs) is None
+    with pytest.raises(ValueError, match="no possible record"):
+        release(CountTable.from_codes(np.zeros((0, 3), dtype=int), (2, 2, 2)), pairs)
+
+
+def test_a_wide_rule_that_pairs_imply_needs_no_rows():
+    both = AT_MOST[:, :, None] & AT_MOST[None, :, :]
+    rules = Rules.of(SHAPE, [Zeros((0, 1, 2), both)])
+    assert not rules.wide
+    assert set(rules.pairs) == {(0, 1), (1, 2), (0, 2)}
+    assert Rules.of(SHAPE, [Zeros((0, 1, 3), NO_CORNER)]).wide
+
+
+def test_the_strictest_pairs_form_the_forest():
+    rules = Rules.of(SHAPE, DEEP_CYCLE)
+    assert rules.forest()[0] == (0, 2)
+    assert len(rules.forest()) == 2
+
+
+def test_group_mask():
+    allowed = np.tri(6, 4, dtype=bool)
+    mask, exact = group_mask(allowed, (np.array([0, 0, 1, 1, 2, 2]), None))
+    assert mask.tolist() == [[1, 1, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1]]
+    assert not exact
+    mask, exact = group_mask(np.repeat(np.eye(2, dtype=bool), 3, axis=0), (np.arange(6) // 3, None))
+    assert exact
+    assert (mask == np.eye(2, dtype=bool)).all()
+
+
+def test_fitting_reaches_margins_that_are_possible_and_meets_others_half_way():
+    generator = np.random.default_rng(0)
+    table = generator.random((6, 6)) * AT_MOST
+    rows, columns = table.sum(axis=1) / table.sum(), table.sum(axis=0) / table.sum()
+    found = fitted(np.ones((6, 6)), AT_MOST, rows, columns)
+    assert np.abs(found.sum(axis=1) - rows).max() < 1e-3
+    assert np.abs(found.sum(axis=0) - columns).max() < 1e-3
+    low, high = np.eye(6)[1], np.eye(6)[3]
+    found = fitted(np.ones((6, 6)), AT_MOST, low, high)
+    assert (found[~AT_MOST] == 0).all()
+    assert found.sum() == pytest.approx(1)
+
+
+def test_projected_counts_give_the_same_release():
+    table = table_of(SHAPE, ALL)
+    asked = ProjectedCounts(table.project, table.shape)
+    one, other = release(table, ALL, 2.0), release(asked, ALL, 2.0)
+    assert (one.view([0, 1]) == other.view([0, 1])).all()
+    assert (one.row_weights == other.row_weights).all()
+
+
+def test_records_that_break_a_rule_do_not_matter():
+    """They are skipped before counting; codes that no record can have are dropped again here."""
+    rules = Rules.of(SHAPE, [Zeros((2,), NEVER_2)])
+    table = table_of(SHAPE, [])
+    assert rules.compressed(table).n == table.n - table.dense((2,))[2]
+
+
+def test_pairs_of_rules_cost_no_choice():
+    views = Fraction(95, 100)
+    free, ruled = (view_shares(views, 20_000.0, 8, n_ruled=n) for n in (0, 5))
+    assert (free.n_pairs, ruled.n_pairs, ruled.n_choices) == (7, 7, 2)
+    assert ruled.choice < free.choice
+    assert ruled.pairs + ruled.extra > free.pairs + free.extra
+    for shares in (free, ruled):
+        assert shares.single + shares.choice + shares.pairs + shares.extra == views
+    all_ruled = view_shares(views, 20_000.0, 8, n_ruled=7, tree_only=True)
+    assert (all_ruled.choice, all_ruled.n_choices) == (0, 0)
+    few = view_shares(views, 4_000.0, 30, n_ruled=5)
+    assert few.n_choices == few.n_pairs < 29
+
+
+def test_the_budget_is_used_up_whatever_the_rules(monkeypatch):
+    table = table_of(SHAPE, ALL)
+    for zeros in KINDS.values():
+        for epsilon in (0.1, 0.8, 5.0):
+            model = release(table, zeros, epsilon)
+            spent = sum(model.budget.values())
+            assert spent == pytest.approx(0.95 * epsilon, rel=1e-3)
+
+
+def test_a_tree_knows_what_any_possible_value_allows():
+    """Also where a view has the count 0: conditional draws keep the rules."""
+    codes = np.zeros((50, 5), dtype=np.int32)
+    model = release(CountTable.from_codes(codes, SHAPE), TREE, 200.0, share=0)
+    conditional = [table for table in model.density.conditional if table is not None]
+    assert len(conditional) >= 2
+    for edge in model.density.edges:
+        if edge.axes in ((0, 1), (1, 2)):
+            assert (edge.table[AT_MOST] >= 0).all()
+            assert (edge.table.sum(axis=0) > 0).all()
+            assert (edge.table.sum(axis=1) > 0).all()
+            assert (edge.table[~AT_MOST] == 0).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_keep_the_zeros(kind):
+    zeros = KINDS[kind]
+    model = release(table_of(SHAPE, zeros), zeros)
+    again = TreeModel.from_arrays(SHAPE, *model.to_arrays())
+    queries = [{0: np.eye(6)[code], 3: np.eye(3)[1]} for code in range(6)]
+    assert (again.answer(queries) == model.answer(queries)).all()
+    assert allowed_rows(again.sample_codes(2000, np.random.default_rng(0)), zeros).all()
+
+
+# --- accuracy
+
+
+def variation(model, table, pairs):
+    errors = []
+    for a, b in pairs:
+        exact = table.dense((a, b)) / table.n
+        found = model.view([a, b])
+        errors.append(0.5 * np.abs(found / found.sum() - exact).sum())
+    return np.mean(errors)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rules_make_releases_more_accurate(kind):
+    zeros = KINDS[kind]
+    table = table_of(SHAPE, zeros, n=10_000)
+    pairs = list(itertools.combinations(range(len(SHAPE)), 2))
+    for epsilon in (0.1, 0.5):
+        with_rules, without = (
+            np.mean(
+                [variation(release(table, z, epsilon, seed), table, pairs) for seed in range(3)]
+            )
+            for z in (zeros, [])
+        )
+        assert with_rules < 1.02 * without
+
+
+def test_error_bars_cover_under_rules():
+    table = table_of(SHAPE, ALL, n=10_000)
+    generator = np.random.default_rng(5)
+    missed = tried = 0
+    for seed in range(3):
+        model = release(table, ALL, 0.5, seed)
+        for a, b in itertools.combinations(range(len(SHAPE)), 2):
+            exact = table.dense((a, b))
+            for _ in range(10):
+                weights = {}
+                for axis in (a, b):
+                    low, high = sorted(generator.integers(0, SHAPE[axis], size=2).tolist())
+                    weights[axis] = np.zeros(SHAPE[axis])
+                    weights[axis][low : high + 1] = 1.0
+                truth = weights[a] @ exact @ weights[b]
+                error = model.error(weights, 0.95)
+                tried += 1
+                missed += abs(model.answer([weights])[0] - truth) > error.above
+    assert missed <= 0.08 * tried
