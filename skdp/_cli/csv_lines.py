@@ -9,7 +9,7 @@ from typing import IO
 import numpy as np
 import pandas as pd
 
-from ..domain import Attribute, Categorical, Identifier, Numeric
+from ..domain import Attribute, Categorical, Date, Datetime, Identifier, Numeric
 
 __all__ = ["LONGEST_LINE", "Declared", "fields_of", "lines_of", "names_of", "read_records"]
 
@@ -105,8 +105,8 @@ def _reader(attribute: Declared) -> Callable[[str], Value]:
     """A function from the text of a field to its value."""
     if isinstance(attribute, Categorical):
         return _category_reader(attribute)
-    # Dates are numbers too, but the domain reads them from text by itself.
-    if isinstance(attribute, Numeric) and not hasattr(attribute, "unit"):
+    # Dates lie on a line of numbers too, but the domain reads them from text by itself.
+    if isinstance(attribute, Numeric) and not isinstance(attribute, Date | Datetime):
         return _as_float
     return _as_text
 
