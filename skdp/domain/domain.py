@@ -19,6 +19,7 @@ from ..exceptions import DomainError, PrivacyLeakWarning
 from .attribute import Attribute
 from .categorical import Categorical
 from .data import domain_to_text, parts_from_text
+from .declaring import Declaring
 from .drawing import draw_columns
 from .identifiers import Identifier, Text
 from .inference import infer_attribute
@@ -32,7 +33,7 @@ from .values import as_flag, plain_text, some
 __all__ = ["Domain"]
 
 
-class Domain:
+class Domain(Declaring):
     """Public schema of a table: its columns, their values, and the code of each value.
 
     Parameters
@@ -260,9 +261,7 @@ class Domain:
         """
         if isinstance(name, str) and name in self._declared:
             return self._declared[name]
-        raise DomainError(
-            f"Column {name!r} is not in the domain; it has {some(self.columns)}."
-        )
+        raise DomainError(f"Column {name!r} is not in the domain; it has {some(self.columns)}.")
 
     def without_structure(self) -> Domain:
         """The same columns without rules: those that were derived are measured then."""
@@ -559,9 +558,7 @@ class Domain:
         for name in bounds or ():
             if not isinstance(self[name], Numeric):
                 raise ValueError(f"bounds are for numbers, but column {name!r} is Categorical.")
-        by_name = {
-            name: rows[:, place].astype(np.int64) for place, name in enumerate(self.names)
-        }
+        by_name = {name: rows[:, place].astype(np.int64) for place, name in enumerate(self.names)}
         rng = sampling_generator(random_state)
         return pd.DataFrame(
             draw_columns(self._declared, self.structure, by_name, len(rows), rng, bounds or {})

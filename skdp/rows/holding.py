@@ -61,6 +61,9 @@ class Held:
     @classmethod
     def by(cls, attribute: Any) -> Held:
         """What an attribute of a domain decodes to."""
+        if not hasattr(attribute, "decode"):
+            dtype = attribute.fresh(0).dtype
+            return cls._of_numbers(attribute, True, False) if dtype == "int64" else cls("text")
         # The type of decoded values is the same for any codes, so for none.
         dtype = attribute.decode(np.zeros(0, dtype=np.int64), sampling_generator(0)).dtype
         gaps = bool(getattr(attribute, "nullable", False))
