@@ -12,7 +12,7 @@ from ..domain import Domain, structure_from_data
 from ..domain.schemas.recognise import load_text
 from ..exceptions import DomainError
 
-__all__ = ["read_domain"]
+__all__ = ["read_domain", "with_rules"]
 
 
 def read_domain(path: str, structure: str | None = None, *, data: str | None = None) -> Domain:
@@ -39,11 +39,23 @@ def read_domain(path: str, structure: str | None = None, *, data: str | None = N
             f"{path} was given both as the data and as the domain. The domain is public and "
             "declared in a file of its own: `skdp domain skeleton` prints the beginning of one."
         )
-    domain = _domain(path)
+    if data is not None and structure is not None and _same(structure, data):
+        raise DomainError(f"{structure} was given both as the data and as the structure.")
+    return with_rules(_domain(path), path, structure)
+
+
+def with_rules(domain: Domain, path: str, structure: str | None) -> Domain:
+    """The domain of a file with the rules of another.
+
+    Raises
+    ------
+    DomainError
+        If the rules do not fit it.
+    OSError
+        If the file of rules cannot be opened.
+    """
     if structure is None:
         return domain
-    if data is not None and _same(structure, data):
-        raise DomainError(f"{structure} was given both as the data and as the structure.")
     rules = [*domain.structure, *_rules(structure)]
     columns = {name: domain.declared(name) for name in domain.columns}
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..domain import Domain
 from ..exceptions import PrivacyLeakWarning
-from .declared import read_domain
+from .declared import read_domain, with_rules
 from .describe import domain_text
 from .outputs import write_text
 from .program import read
@@ -29,9 +29,15 @@ def skeleton(options: Namespace) -> int:
 def from_schema(options: Namespace) -> int:
     """Make a domain from a schema."""
     domain = Domain.from_schema(Path(options.schema), format=options.format)
+    domain = with_rules(domain, options.schema, options.structure)
     yaml = options.out is not None and Path(options.out).suffix.lower() in (".yaml", ".yml")
     text = domain.to_yaml() if yaml else domain.to_json()
-    write_text(text, options.out, options.force, [options.schema])
+    write_text(
+        text,
+        options.out,
+        options.force,
+        [each for each in (options.schema, options.structure) if each],
+    )
     return 0
 
 

@@ -126,6 +126,7 @@ def _domain(commands: Commands) -> None:
     )
     schema.add_argument("schema", help="file of the schema")
     schema.add_argument("--format", help="format of the schema; default: by its contents")
+    _structure_option(schema)
     _out(schema, "file for the domain, .json or .yaml; default: JSON to standard output")
 
     check = _command(
@@ -155,6 +156,10 @@ def _domain(commands: Commands) -> None:
 
 def _domain_option(command: ArgumentParser) -> None:
     command.add_argument("--domain", required=True, metavar="DOMAIN", help=_DOMAIN)
+    _structure_option(command)
+
+
+def _structure_option(command: ArgumentParser) -> None:
     command.add_argument(
         "--structure",
         metavar="RULES",

@@ -14,7 +14,15 @@ from ..domain import Categorical, Domain
 from ..kernels.dpcube import MOST_CELLS
 from ..kernels.grid import grid_sides, grid_size
 from ..kernels.hdpview import hdpview_parameters
-from ..kernels.pairviews import DIRECT, MOST_CLASSES, single_shares, view_shares
+from ..kernels.pairviews import (
+    DIRECT,
+    MOST_CLASSES,
+    Rules,
+    ViewShares,
+    single_shares,
+    view_shares,
+)
+from ..kernels.pairviews.rules import Zeros
 from ..mechanisms import discrete_laplace_variance
 from .csv_lines import Declared, read_records
 from .declared import read_domain
@@ -70,20 +78,21 @@ def plan(options: Namespace) -> int:
     print(text_table(rows))
     print("\nnoise: standard deviation of the noise of one count, in records")
     if options.method == "pair-views":
-        _print_columns(steps, domain, options.rows)
+        _print_columns(steps, domain, options.rows, most)
     return 0
 
 
 def _pair_views(parts: Mapping[str, Fraction], domain: Domain, options: Namespace) -> list[Step]:
-    used = sum(size > 1 for size in domain.shape)
+    rules = _rules(domain)
+    used = sum(size > 1 for size in _sizes(domain))
     classes = 1
     if options.target is not None and 1 < domain[options.target].size <= MOST_CLASSES:
         classes = domain[options.target].size
     each = f", in each of {classes} classes" if classes > 1 else ""
-    steps = [Step("total", parts["total"], f"the number of records{each}", parts["total"])]
+    total = Step("total", parts["total"], f"the number of records{each}", parts["total"])
     if options.rows is None:
         text = f"{used} single columns, and pairs of columns: how many depends on --rows N"
-        steps.append(Step("views", parts["views"], text + each))
+        views = [Step("views", parts["views"], text + each)]
     else:
         used -= classes > 1
         shares = view_shares(
@@ -92,39 +101,57 @@ def _pair_views(parts: Mapping[str, Fraction], domain: Domain, options: Namespac
             used,
             labelled=options.target is not None and classes == 1,
             tree_only=classes > 1,
+            n_ruled=0 if rules is None else len(rules.forest()),
         )
-        chosen = shares.n_pairs + shares.n_extra
-        steps.append(Step("- single", shares.single, f"{used} single columns{each}"))
-        if shares.choice:
-            possible = used * (used - 1) // 2
-            text = f"which {chosen} of {possible} pairs of columns are measured{each}"
-            steps.append(Step("- choice", shares.choice, text))
-        for name, budget, number in (
-            ("- pairs", shares.pairs, shares.n_pairs),
-            ("- extra", shares.extra, shares.n_extra),
-        ):
-            if number:
-                text = f"{number} pair{'s' * (number > 1)} of columns, as boxes{each}"
-                steps.append(Step(name, budget, text))
-    if "errors" in parts:
-        steps.append(Step("errors", parts["errors"], "how far answers are off: error bars"))
+        views = _views(shares, used, each)
+    errors = [Step("errors", parts["errors"], "how far answers are off")] * ("errors" in parts)
+    return [total, *views, *errors]
+
+
+def _views(shares: ViewShares, used: int, each: str) -> list[Step]:
+    """How the part "views" is divided."""
+    steps = [Step("- single", shares.single, f"{used} single columns{each}")]
+    if shares.choice:
+        chosen, possible = shares.n_pairs + shares.n_extra, used * (used - 1) // 2
+        text = f"which {chosen} of {possible} pairs of columns are measured{each}"
+        steps.append(Step("- choice", shares.choice, text))
+    for name, budget, number in (
+        ("- pairs", shares.pairs, shares.n_pairs),
+        ("- extra", shares.extra, shares.n_extra),
+    ):
+        if number:
+            text = f"{number} pair{'s' * (number > 1)} of columns, as boxes{each}"
+            steps.append(Step(name, budget, text))
     return steps
 
 
-def _print_columns(steps: list[Step], domain: Domain, rows: int) -> None:
+def _rules(domain: Domain) -> Rules | None:
+    zeros = [Zeros(each.axes, each.allowed) for each in domain.structure.zeros]
+    return Rules.of(domain.shape, zeros) if zeros else None
+
+
+def _sizes(domain: Domain) -> tuple[int, ...]:
+    """Number of codes of each column that records can have."""
+    rules = _rules(domain)
+    return domain.shape if rules is None else rules.sizes
+
+
+def _print_columns(steps: list[Step], domain: Domain, rows: int, most: int) -> None:
     """The single columns: their budgets, and records of a code beside the noise of its count."""
     single = [step.epsilon for step in steps if step.name == "- single"]
     if not single:
         return
     lines = [("column", "codes", "epsilon", "noise", "records of a code")]
     as_ranges = False
-    shares = single_shares(domain.shape)
-    for (name, attribute), share in zip(domain.items(), shares, strict=True):
-        size, budget = attribute.size, single[0] * share
+    sizes = _sizes(domain)
+    for (name, attribute), size, share in zip(
+        domain.items(), sizes, single_shares(sizes), strict=True
+    ):
+        budget = single[0] * share
         noise = _noise(budget) if budget else ""
         if size >= DIRECT and (not isinstance(attribute, Categorical) or attribute.ordered):
             noise, as_ranges = "ranges", True
-        lines.append((name, str(size), _short(budget), noise, _rounded(rows / size)))
+        lines.append((name, str(size), _short(budget * most), noise, _rounded(rows / size)))
     print(f"\nsingle columns, with {rows:,} records spread evenly over the codes:")
     print(text_table(lines))
     if as_ranges:

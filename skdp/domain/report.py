@@ -48,7 +48,7 @@ class DomainReport:
         return (
             f"NOT PRIVATE: exact counts of {self.n_rows} records, for the data owner only\n"
             f"{self.columns.to_string()}\n"
-            + ("" if self.rules is None else f"{self.rules.to_string()}\n")
+            + ("" if self.rules is None or self.rules.empty else f"{self.rules.to_string()}\n")
             + f"records skipped: {self.n_skipped} of {self.n_rows}"
         )
 
