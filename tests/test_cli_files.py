@@ -10,7 +10,7 @@ import pytest
 from estimators import DOMAIN, people
 
 import skdp
-from skdp import Categorical, Domain, Numeric
+from skdp import Categorical, Date, Datetime, Domain, Numeric
 from skdp.__main__ import main
 from skdp.rows import parquet
 
@@ -218,3 +218,34 @@ def test_progress_tells_no_number_of_the_data(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     assert release(tmp_path, "rows.csv") == 0
     assert capsys.readouterr().err.count("%") == 1
+
+
+def test_dates_and_special_values_in_either_format(tmp_path, capsys, library):
+    rng = np.random.default_rng(0)
+    n = 3_000
+    day = pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 365, n), unit="D")
+    hour = pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 8_000, n), unit="h")
+    money = np.where(rng.random(n) < 0.3, 999, rng.random(n).round(2))
+    rows = pd.DataFrame({"day": day, "at": hour.tz_localize("UTC"), "money": money})
+    rows.loc[:99, "day"] = None
+    domain = Domain(
+        {
+            "day": Date("2021-01-01", "2021-12-31", unit="month", nullable=True),
+            "at": Datetime("2021-01-01", "2021-12-31", unit="hour", tz="Europe/Zurich"),
+            "money": Numeric(0, 1, decimals=2, special=[999]),
+        }
+    )
+    rows.to_parquet(tmp_path / "rows.parquet")
+    text = rows.to_csv(index=False) + "2021-02-30,never,ten\n,,\n"
+    (tmp_path / "rows.csv").write_text(text)
+    for kind in ("csv", "parquet"):
+        assert release(tmp_path, f"rows.{kind}", "--method", "pair-views", domain=domain) == 0
+        view = skdp.Synopsis.load(tmp_path / "view.skdp")
+        assert abs(view.count("money == 999") - (money == 999).sum()) < 200
+        spring = (rows["day"] >= "2021-03-01") & (rows["day"] < "2021-06-01")
+        assert abs(view.count("'2021-03-01' <= day < '2021-06-01'") - spring.sum()) < 200
+    capsys.readouterr()
+    rows.assign(at=hour).to_parquet(tmp_path / "rows.parquet")
+    assert release(tmp_path, "rows.parquet", domain=domain) == 2
+    shown = capsys.readouterr().err
+    assert "without a time zone" in shown and "2021" not in shown
