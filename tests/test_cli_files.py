@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 from estimators import DOMAIN, people
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import skdp
 from skdp import Categorical, Date, Datetime, Domain, Numeric
 from skdp.__main__ import main
+from skdp._cli import csv_lines
 from skdp.rows import parquet
 
 pytest.importorskip("pyarrow")
@@ -249,3 +253,46 @@ def test_dates_and_special_values_in_either_format(tmp_path, capsys, library):
     assert release(tmp_path, "rows.parquet", domain=domain) == 2
     shown = capsys.readouterr().err
     assert "without a time zone" in shown and "2021" not in shown
+
+
+FIELDS = {
+    "age": Numeric(0, 100, decimals=1, special=[999], nullable=True),
+    "day": Date("2021-01-01", "2021-12-31"),
+    "sex": Categorical(["F", "M", 1], nullable=True),
+    "person": None,
+}
+
+
+TOKENS = [
+    b",",
+    b'"',
+    b"1",
+    b"1.0",
+    b"999",
+    b"F",
+    b"2021-02-03",
+    b"2021-02-30",
+    b"\xff",
+    b"\r",
+    b"\0",
+]
+FIELD = st.lists(st.sampled_from(TOKENS), max_size=2).map(b"".join)
+LINE = st.lists(FIELD, min_size=3, max_size=5).map(b",".join)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(LINE | st.binary(max_size=9).map(lambda line: line.replace(b"\n", b"")), max_size=8)
+)
+def test_every_line_is_read_as_if_it_were_alone(lines):
+    def read(content):
+        return csv_lines.read_records(csv_lines.lines_of(io.BytesIO(content)), FIELDS, FIELDS)
+
+    together = read(b"\n".join(lines))
+    alone = [read(line) for line in lines]
+    assert len(together) == sum(map(len, alone)) and all(len(frame) <= 1 for frame in alone)
+    each = [repr(row) for frame in alone for row in frame.itertuples(index=False)]
+    assert each == [repr(row) for row in together.itertuples(index=False)]
+    # And coded: no value raises.
+    domain = Domain({name: attribute for name, attribute in FIELDS.items() if attribute})
+    assert domain.encode(together.drop(columns="person")).shape == (len(together), 3)
