@@ -10,12 +10,14 @@ Everything here is private; nothing here is ever an attribute of an estimator.
 ``columns``      one column of NumPy, pandas, Polars or PyArrow
 ``instants``     dates and times of a column in memory
 ``tables``       makes and cuts tables of the user's library
+``completing``   tables completed by drawn columns
 ``layout``       `Layout`: what a table looks like, so that drawn rows look the same
 ``types``        types of columns in words that the libraries share
 ``holding``      which type can hold the values of a domain
 ``casts``        drawn values as columns of a type
 ``lazy``         `LazyRows`: a table in an engine
 ``expressions``  codes as expressions of an engine
+``empty_cells``  rows in cells that are declared empty, skipped by an engine
 ``lazy_dates``   dates and times of a column in an engine
 ``quotients``    integer quotients that engines and NumPy compute alike
 ``coded``        rows of codes that stay in an engine
@@ -34,6 +36,7 @@ from ..domain.values import is_missing
 from .coded import CodedRows, LabelledSums
 from .coding import MOST_AT_ONCE, Contributions, code_rows, count_rows
 from .columns import Column, object_array
+from .completing import complete_table, fill_table
 from .counts import Counts, CountTable, ProjectedCounts
 from .expressions import floor_positive, part_of, search_sorted
 from .frames import Frame, as_array, as_column, as_frame, as_labels
@@ -63,6 +66,8 @@ __all__ = [
     "check_library",
     "code_rows",
     "column_names",
+    "complete_table",
+    "fill_table",
     "count_rows",
     "floor_positive",
     "is_missing",
