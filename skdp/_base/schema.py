@@ -16,7 +16,6 @@ from ..rows import Frame, LazyRows, as_frame, read_rows, select_columns
 __all__ = [
     "declare_label",
     "feature_bounds",
-    "features_of",
     "full_domain",
     "match_rows",
     "require_y",
@@ -203,21 +202,6 @@ def _with_names(rows: Any, domain: Domain, label: str | None) -> Any:
     return rows.with_names(names)
 
 
-def features_of(rows: Frame | LazyRows | None, domain: Domain, label: str | None) -> list[str]:
-    """Columns that a model may learn from: not the label, no identifiers.
-
-    Parameters
-    ----------
-    rows : Frame, LazyRows or None
-        As `match_rows` gave them. They may lack derived columns; None stands for a table with all.
-    domain : Domain
-    label : str or None
-    """
-    known = {*domain.names, *domain.structure.derived} - {label}
-    given = domain.columns if rows is None else rows.names
-    return [name for name in domain.columns if name in known and name in given]
-
-
 def take_features(X: Any, domain: Domain, features: Sequence[str], label: str | None) -> Any:
     """New rows without columns that a model was not trained on; arrays are cut by position."""
     if len(domain.columns) == len(domain):
@@ -233,11 +217,10 @@ def take_features(X: Any, domain: Domain, features: Sequence[str], label: str | 
 
 def _refuse_zeros(domain: Domain, of: Any) -> None:
     """Refuse rules that forbid values: a release that ignores them would break them."""
-    rules = getattr(domain, "structure", None)
-    if rules is None or not rules.zeros:
+    if not domain.structure.zeros:
         return
     name = "This estimator" if of is None else type(of).__name__
-    ruled = sorted({axis for zeros in rules.zeros for axis in zeros.axes})
+    ruled = sorted({axis for zeros in domain.structure.zeros for axis in zeros.axes})
     columns = ", ".join(repr(domain.names[axis]) for axis in ruled[:5])
     more = f" and {len(ruled) - 5} more columns" if len(ruled) > 5 else ""
     raise DomainError(
