@@ -291,14 +291,18 @@ def test_consistent_tables_allow_the_same_rows(data):
     shape = data.draw(st.lists(st.integers(1, 3), min_size=3, max_size=4))
     tables = {}
     for _ in range(data.draw(st.integers(1, 4))):
-        axes = tuple(sorted(data.draw(st.permutations(range(len(shape))))[: data.draw(st.integers(1, 3))]))
+        axes = tuple(
+            sorted(data.draw(st.permutations(range(len(shape))))[: data.draw(st.integers(1, 3))])
+        )
         bits = data.draw(st.lists(st.booleans(), min_size=27, max_size=27))
         sizes = [shape[axis] for axis in axes]
         tables[axes] = np.array(bits[: int(np.prod(sizes))]).reshape(sizes)
     rows = np.stack(np.unravel_index(np.arange(np.prod(shape)), shape), axis=1)
 
     def allowed(found):
-        return np.logical_and.reduce([t[tuple(rows[:, a] for a in axes)] for axes, t in found.items()])
+        return np.logical_and.reduce(
+            [t[tuple(rows[:, a] for a in axes)] for axes, t in found.items()]
+        )
 
     expected = allowed(tables)
     assert satisfiable(tables) == expected.any()
@@ -316,9 +320,10 @@ def test_zeros_are_consistent():
     )
     zeros = {each.axes: each.allowed for each in domain.structure.zeros}
     assert zeros[(0,)].tolist() == [True, True, False, False]
-    assert zeros[(0, 1)].tolist() == [[True, True, False, False], [False, True, False, False]] + [
-        [False] * 4
-    ] * 2
+    assert (
+        zeros[(0, 1)].tolist()
+        == [[True, True, False, False], [False, True, False, False]] + [[False] * 4] * 2
+    )
     assert list(zeros)[:2] == [(0,), (1,)]
 
 
@@ -342,7 +347,10 @@ def test_bounds_of_decode_hold_unless_a_rule_would_break():
 
 def test_chains_of_at_most():
     domain = Domain(
-        {name: Numeric(0, 10, bins=bins) for name, bins in [("a", 3), ("b", 10), ("c", 4), ("d", 7)]},
+        {
+            name: Numeric(0, 10, bins=bins)
+            for name, bins in [("a", 3), ("b", 10), ("c", 4), ("d", 7)]
+        },
         structure=[at_most("a", "b"), at_most("b", "c"), at_most("b", "d")],
     )
     frame = domain.decode(lawful(domain, 20_000), 0)
