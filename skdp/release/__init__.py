@@ -23,6 +23,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``mixture``       model: a tree model for each class of a label
 ``coupling``      tables with given margins
 ``queries``       from a dict or a string to weights of codes
+``grouping``      groups by measured and derived columns, and views of them
 ``labels``        codes and ranges of codes in words
 ``arrays``        read-only copies of arrays
 ``files``         a zip archive of JSON and plain arrays

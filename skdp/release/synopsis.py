@@ -24,15 +24,17 @@ from .._random import sampling_generator
 from .._validation import as_level
 from ..accounting import PrivacyLoss
 from ..domain import Domain
+from ..domain.rules import TotalOf
 from ..mechanisms import discrete_laplace_variance
 from .answers import QueryResult, answer_all, listed
 from .box_model import BoxModel
 from .boxes import Boxes
 from .files import loss_from_data, loss_to_data, read_archive, write_archive
+from .grouping import Groups, view_of
 from .labels import group_labels, plot_axis
 from .mixture import MixtureModel
 from .model import Model, Weights
-from .queries import first_moment, parse
+from .queries import moments, parse, reach_of
 from .sampling import draw_codes, draw_frame, fill_frame
 from .tree_model import TreeModel
 
@@ -376,27 +378,14 @@ class Synopsis:
         if not names or len(set(names)) < len(names):
             raise ValueError(f"by must name one or more different columns, got {by!r}.")
         weights = parse(query, self.domain)
-        for name in names:
-            parse({name: []}, self.domain)  # explains an unknown name
-        axes = [self.domain.index(name) for name in names]
-        sizes = [self.domain.shape[axis] for axis in axes]
-        if math.prod(sizes) > _MAX_GROUPS:
+        groups = Groups(names, self.domain)
+        if groups.number > _MAX_GROUPS:
             raise ValueError(
-                f"Grouping by {' and '.join(names)} makes {math.prod(sizes):,} groups, more than "
+                f"Grouping by {' and '.join(names)} makes {groups.number:,} groups, more than "
                 f"{_MAX_GROUPS:,}. Group by fewer columns."
             )
-
-        def groups(base: Weights) -> Iterator[Weights]:
-            for codes in np.ndindex(*sizes):
-                group = dict(base)
-                for axis, code in zip(axes, codes, strict=True):
-                    only = np.zeros(self.domain.shape[axis])
-                    only[code] = base[axis][code] if axis in base else 1.0
-                    group[axis] = only
-                yield group
-
         labels = [group_labels(self.domain[name]) for name in names]
-        codes = np.indices(sizes).reshape(len(sizes), -1)
+        codes = np.indices(groups.sizes).reshape(len(names), -1)
         columns: dict[str, Any] = {
             name: pd.Series(
                 [label[i] for i in code.tolist()], dtype=object if None in label else None
@@ -405,12 +394,11 @@ class Synopsis:
         }
         results: dict[str, Any] = {}
         if column is None:
-            results["count"] = answer_all(self.model, groups(weights))
+            results["count"] = answer_all(self.model, groups.within(weights))
         else:
-            present, moment = first_moment(query, self.domain, column)
-            axis = self.domain.index(column)
-            results["count"] = counts = answer_all(self.model, groups(present))
-            sums = answer_all(self.model, groups({**present, axis: moment}))
+            present, terms = moments(query, self.domain, column)
+            results["count"] = counts = answer_all(self.model, groups.within(present))
+            sums = sum(answer_all(self.model, groups.within(term)) for term in terms)
             attribute = self.domain[column]
             if attribute.summable:
                 results["sum"] = sums
@@ -427,22 +415,24 @@ class Synopsis:
 
     def _reach(self, column: str) -> tuple[float, float]:
         """Smallest and largest value that a mean of the column can have."""
-        _, values = first_moment(None, self.domain, column)
-        seen = values[: self.domain[column].n_values]
-        return float(seen.min()), float(seen.max())
+        rule = self.domain.structure.derived.get(column)
+        columns = rule.parts if isinstance(rule, TotalOf) else (column,)
+        reach = np.array([reach_of(name, self.domain) for name in columns])
+        return float(reach[:, 0].sum()), float(reach[:, 1].sum())
 
     def _moments(self, column: str, queries: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         """Sums of the column, and numbers of records with a value in it."""
-        axis = self.domain.index(column) if column in self.domain else -1
+        if not queries:
+            return np.zeros(0), np.zeros(0)
 
-        def both() -> Iterator[Weights]:
+        def asked() -> Iterator[Weights]:
             for one in queries:
-                weights, moment = first_moment(one, self.domain, column)
-                yield {**weights, axis: moment}
-                yield weights
+                present, terms = moments(one, self.domain, column)
+                yield from terms
+                yield present
 
-        answers = answer_all(self.model, both())
-        return answers[::2], answers[1::2]
+        answers = answer_all(self.model, asked()).reshape(len(queries), -1)
+        return answers[:, :-1].sum(axis=1), answers[:, -1]
 
     def sample_codes(
         self, n_samples: int | None = None, random_state: Any = None, *, where: Any = None
@@ -601,16 +591,15 @@ class Synopsis:
         columns = [columns] if isinstance(columns, str) else list(columns)
         if not 1 <= len(columns) <= 2 or len(set(columns)) < len(columns):
             raise ValueError(f"A view has one or two different columns, got {columns!r}.")
-        for column in columns:
-            parse({column: []}, self.domain)  # explains an unknown name
-        axes = [self.domain.index(column) for column in columns]
-        cells = math.prod(self.domain.shape[axis] for axis in axes)
+        groups = Groups(columns, self.domain)
+        axes = dict.fromkeys(groups.axes)
+        cells = max(groups.number, math.prod(self.domain.shape[axis] for axis in axes))
         if cells > _MAX_VIEW_CELLS:
             raise ValueError(
                 f"The view of {' and '.join(columns)} has {cells:,} cells, more than "
                 f"{_MAX_VIEW_CELLS:,}. Take one column, or ask for counts of ranges."
             )
-        return self.model.view(axes)
+        return view_of(self.model, groups)
 
     def plot(
         self,
