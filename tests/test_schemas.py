@@ -29,9 +29,11 @@ from skdp import (
     Identifier,
     Numeric,
     PrivacyLeakWarning,
+    Taxonomy,
     at_most,
     derived,
     forbid,
+    only_if,
 )
 from skdp.domain.schemas.book_cells import as_span, as_values
 from skdp.domain.schemas.book_table import HEADERS
@@ -880,6 +882,34 @@ def test_yaml_that_is_no_domain_is_refused(text, tmp_path):
         Domain.from_yaml(write(tmp_path, text, "d.yaml"))
     with pytest.raises(DomainError, match="takes YAML text or a path"):
         Domain.from_yaml(3)
+
+
+def test_yaml_of_every_kind_of_column():
+    pytest.importorskip("yaml")
+    tree = Taxonomy.from_tree({"any": {"x": ["a", "b"], "y": ["c", "d"]}})
+    domain = Domain(
+        {
+            "id": Identifier("C{:03d}"),
+            "n": Numeric(0, 9, integer=True, nullable=True),
+            "wide": Numeric(0, 10**6, 50, integer=True, special=[-1]),
+            "log": Numeric(0, 9, 10, integer=True, scale="log"),
+            "edges": Numeric(edges=[0, 1, 10, 100]),
+            "whole": Numeric(edges=[0, 1, 3], integer=True),
+            "cents": Numeric(0, 9, 4, decimals=2, special=[0]),
+            "steps": Numeric(0, 9, step=3),
+            "tree": Categorical(tree.leaves, taxonomy=tree, other="d", ordered=True),
+            "zero": Categorical([0, 1], other=0),
+            "day": Date("2020-01-01", "2020-12-31", "month", nullable=True),
+            "at": Datetime("2020-01-01", "2020-01-02", "hour", tz="Europe/Berlin"),
+        },
+        structure=[only_if("n", "log > 3")],
+    )
+    text = domain.to_yaml()
+    assert Domain.from_yaml(text) == domain and "null:" not in text
+    wider = text.replace(
+        "  upper: 9\n  integer: true\n  nullable", "  upper: 19\n  integer: true\n  nullable"
+    )
+    assert Domain.from_yaml(wider)["n"] == Numeric(0, 19, integer=True, nullable=True)
 
 
 # What a person sees

@@ -32,7 +32,9 @@ class Declaring:
             """See `Domain`."""
 
     def to_yaml(self) -> str:
-        """The domain as YAML that a person can edit: the content of :meth:`to_json`.
+        """The domain as YAML that a person can edit: the content of :meth:`to_json`, shortened.
+
+        Entries that are the default are left out, and so are the bins of integers with a bin each.
 
         Raises
         ------
@@ -52,10 +54,6 @@ class Declaring:
         - name: sex
           type: categorical
           categories: [F, M]
-          ordered: false
-          taxonomy: null
-          other: null
-          nullable: false
         <BLANKLINE>
         """
         return write_yaml(self.to_json())

@@ -72,10 +72,11 @@ def from_schema(
 def _own(source: Any, options: Mapping[str, Any]) -> Domain:
     """A domain that was written by `Domain.to_json` or `Domain.to_yaml`."""
     from ..domain import Domain
+    from ..yaml_text import completed
 
     if options:
         raise DomainError(f"The format domain takes no options, got {', '.join(options)}.")
-    return Domain.from_json(json.dumps(source))
+    return Domain.from_json(json.dumps(completed(source)))
 
 
 def _check_options(reader: Callable[..., Any], format: str, options: Mapping[str, Any]) -> None:
