@@ -67,6 +67,24 @@ def test_types_with_ranges_are_a_domain():
     assert Domain.from_schema(frame.dtypes, ranges={"age": (0, 99), "city": ["x", "y"]}) == domain
 
 
+def test_no_value_is_read():
+    def boom(frame):
+        raise AssertionError("rows were read")
+
+    frame = pl.DataFrame({"age": [1], "sex": ["F"]}, schema_overrides={"sex": pl.Enum(["F", "M"])})
+    lazy = frame.lazy().map_batches(boom, schema=frame.schema)
+    with pytest.raises(AssertionError, match="rows were read"):
+        lazy.collect()
+    expected = Domain.from_schema(frame.schema, ranges={"age": (0, 9)})
+    assert Domain.from_schema(lazy, ranges={"age": (0, 9)}) == expected
+    assert Domain.skeleton(lazy) == Domain.skeleton(frame)
+    table = pd.DataFrame({"age": [1, 200], "name": ["x", "secret"]})
+    assert Domain.skeleton(table) == Domain.skeleton(table[:0])
+    with pytest.raises(DomainError) as caught:
+        Domain.from_schema(table)
+    assert "secret" not in str(caught.value) and "200" not in str(caught.value)
+
+
 def test_types_of_dates_become_dates_or_instants_as_their_bounds_say():
     types = {"d": "datetime64[ns]", "t": "datetime64[ns]", "z": "datetime64[ns, Europe/Berlin]"}
     day = ("2020-01-01", "2020-12-31")

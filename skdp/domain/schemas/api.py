@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -57,8 +58,8 @@ def from_schema(
         format, source = recognise(source)
     else:
         check_choice(format, "format", FORMATS)
-        if format in _FILES and isinstance(source, str | bytes) or hasattr(source, "__fspath__"):
-            source = source if format == "codebook" else load_text(source)
+        if format != "codebook" and isinstance(source, str | os.PathLike):
+            source = load_text(source)
     overrides = Overrides(types, ranges, attributes, drop, nullable, bins)
     if format == "domain":
         return _own(source, options)
