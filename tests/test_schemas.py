@@ -555,6 +555,29 @@ def test_code_book_with_other_separators(tmp_path, separator):
     assert domain == Domain({"age": Numeric(0, 99, integer=True)})
 
 
+def test_code_book_that_was_read_already(tmp_path):
+    path = write(tmp_path, BOOK.partition("\n")[2])
+    expected = Domain.from_schema(path)
+    frame = pd.read_csv(path)
+    for book in (
+        frame,
+        pl.read_csv(path),
+        pa.Table.from_pandas(frame),
+        frame.astype(object).to_dict("records"),
+    ):
+        assert Domain.from_schema(book, format="codebook") == expected
+    with pytest.raises(DomainError, match="a frame, or a list of dicts, got int"):
+        Domain.from_schema(3, format="codebook")
+
+
+@pytest.mark.parametrize("form", ["frictionless", "json_schema", "sdv", "sdnist", "domain"])
+@pytest.mark.parametrize("source", [pd.DataFrame({"a": ["secret"]}), ["secret"], None, 3])
+def test_another_thing_than_a_schema_is_refused_without_its_values(form, source):
+    with pytest.raises(DomainError) as caught:
+        Domain.from_schema(source, format=form)
+    assert "secret" not in str(caught.value)
+
+
 def test_code_book_in_excel(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()

@@ -163,6 +163,8 @@ def test_skeleton_shows_itself_and_runs_only_when_filled():
     assert repr(code) == str(code) and isinstance(code, str)
     with pytest.raises(DomainError, match=r"lower is still `\.\.\.`, a placeholder"):
         exec(code, {})
+    with pytest.raises(DomainError, match=r"lower is still `\.\.\.`, a placeholder"):
+        exec(Domain.skeleton({"d": "date"}), {})
     with pytest.raises(DomainError, match=r"Category is still `\.\.\.`, a placeholder"):
         exec(code.replace("Numeric(..., ...", "Numeric(0, 9"), {})
     names: dict = {}

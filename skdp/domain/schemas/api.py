@@ -12,7 +12,7 @@ from ..._validation import check_choice
 from ...exceptions import DomainError
 from .build import Overrides, build
 from .codebook import fields_of_codebook
-from .dtypes import fields_of_dtypes
+from .dtypes import fields_of_dtypes, library
 from .field import Field
 from .frictionless import fields_of_table_schema
 from .json_schema import fields_of_json_schema
@@ -61,12 +61,14 @@ def from_schema(
         if format != "codebook" and isinstance(source, str | os.PathLike):
             source = load_text(source)
     overrides = Overrides(types, ranges, attributes, drop, nullable, bins)
+    if format in _FILES and not isinstance(source, Mapping) and library(source) != format:
+        raise DomainError(
+            f"A schema in the format {format} is an object of JSON, got {type(source).__name__}."
+        )
     if format == "domain":
         return _own(source, options)
     reader = _READERS[format]
     _check_options(reader, format, options)
-    if format in _FILES and isinstance(source, list | str | int | float | None):
-        raise DomainError(f"A schema in the format {format} is an object, got {source!r:.60}.")
     return build(reader(source, **options), overrides, structure)
 
 
