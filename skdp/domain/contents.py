@@ -194,10 +194,13 @@ class Points:
         k = np.where(positions == 0, grid.first, k)
         return np.where(positions == self.bins.bins, grid.last + 1, k)
 
-    def sizes(self) -> IntArray:
-        """Number of points of each bin."""
-        firsts = self.first(np.arange(self.bins.bins + 1))
-        return np.diff(firsts) - self._n_special(firsts[:-1], firsts[1:])
+    def empty(self, among: IntArray | None) -> IntArray:
+        """Bins without points, of all bins or those of some places."""
+        codes = np.arange(self.bins.bins)
+        if among is not None:
+            codes = np.unique(self.bins.encode(self.grid.value(among))).astype(np.int64)
+        first, stop = self.first(codes), self.first(codes + 1)
+        return codes[stop - first - self._n_special(first, stop) < 1]
 
     def _n_special(self, first: IntArray, stop: IntArray) -> IntArray:
         return np.searchsorted(self.special, stop) - np.searchsorted(self.special, first)
