@@ -213,14 +213,18 @@ class Points:
         high: FloatArray | None = None,
     ) -> FloatArray:
         """A point of each bin, within closed bounds where the bin meets them."""
-        first = self.first(codes)
-        stop = self.first(codes + 1)
+        first, stop = self._ends(codes)
         if low is not None or high is not None:
             first, stop = self._bounded(first, stop, low, high)
-        k = self._evenly(first, stop, rng)
-        if not self.even:
-            k = self._by_scale(first, stop, rng, k)
-        return self.grid.value(k)
+        draw = self._evenly if self.even else self._by_scale
+        return self.grid.value(draw(first, stop, rng))
+
+    def _ends(self, codes: IntArray) -> tuple[IntArray, IntArray]:
+        """Place of the smallest point of each bin, and the place after its largest."""
+        if self.integer or self.bins.bins > len(codes):
+            return self.first(codes), self.first(codes + 1)
+        firsts = self.first(np.arange(self.bins.bins + 1))
+        return firsts[codes], firsts[codes + 1]
 
     def _bounded(
         self, first: IntArray, stop: IntArray, low: FloatArray | None, high: FloatArray | None
@@ -255,10 +259,8 @@ class Points:
             k = np.where((first <= special) & (special <= k), k + 1, k)
         return k
 
-    def _by_scale(
-        self, first: IntArray, stop: IntArray, rng: np.random.Generator, instead: IntArray
-    ) -> IntArray:
-        """Uniform on the scale; ``instead`` where rounding meets a special value."""
+    def _by_scale(self, first: IntArray, stop: IntArray, rng: np.random.Generator) -> IntArray:
+        """Uniform on the scale."""
         mass = self._mass(first, stop)
         inside = []
         for special in self.special.tolist():
@@ -271,7 +273,10 @@ class Points:
             place = place + point * (at & (place >= self._forward(np.int64(special))))
         k = np.floor(self.grid.place(self.scale.inverse(place)) + 1e-9).astype(np.int64)
         k = np.clip(k, first, stop - 1)
-        return np.where(np.isin(k, self.special), instead, k)
+        if not len(self.special):
+            return k
+        # Rounding may meet a special value.
+        return np.where(np.isin(k, self.special), self._evenly(first, stop, rng), k)
 
     def positions(self, values: ArrayLike, *, closed: bool = True) -> FloatArray:
         """Numbers in units of bins: bin and share of its points below (or at, if ``closed``)."""
