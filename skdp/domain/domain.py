@@ -260,9 +260,7 @@ class Domain:
         """
         if isinstance(name, str) and name in self._declared:
             return self._declared[name]
-        raise DomainError(
-            f"Column {name!r} is not in the domain; it has {some(self.columns)}."
-        )
+        raise DomainError(f"Column {name!r} is not in the domain; it has {some(self.columns)}.")
 
     def without_structure(self) -> Domain:
         """The same columns without rules: those that were derived are measured then."""
@@ -559,9 +557,7 @@ class Domain:
         for name in bounds or ():
             if not isinstance(self[name], Numeric):
                 raise ValueError(f"bounds are for numbers, but column {name!r} is Categorical.")
-        by_name = {
-            name: rows[:, place].astype(np.int64) for place, name in enumerate(self.names)
-        }
+        by_name = {name: rows[:, place].astype(np.int64) for place, name in enumerate(self.names)}
         rng = sampling_generator(random_state)
         return pd.DataFrame(
             draw_columns(self._declared, self.structure, by_name, len(rows), rng, bounds or {})

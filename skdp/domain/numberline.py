@@ -14,7 +14,15 @@ from .numeric import Numeric
 from .rules import AtMost, OnlyIf
 from .values import is_missing
 
-__all__ = ["check_chains", "check_same_line", "draw_numbers", "finish", "fixed_code", "grid_of", "spans"]
+__all__ = [
+    "check_chains",
+    "check_same_line",
+    "draw_numbers",
+    "finish",
+    "fixed_code",
+    "grid_of",
+    "spans",
+]
 
 
 def spans(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:

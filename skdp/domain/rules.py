@@ -40,7 +40,6 @@ __all__ = [
 Condition = str | tuple[tuple[str, tuple[Any, ...]], ...]
 
 
-
 @dataclass(frozen=True, repr=False)
 class Rule:
     """One rule of a structure; made by functions such as `derived` and `at_most`."""
