@@ -8,11 +8,16 @@ lie in states. Nothing of it comes from real people.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-__all__ = ["GRADES", "STATES", "SUB_GRADES", "ZERO_INFLATED", "loans"]
+from skdp import at_most, derived, missing_together, only_if, total_of, within
+
+__all__ = ["AMOUNTS", "ZERO_INFLATED", "code_book", "loans", "structure", "violations"]
 
 GRADES = tuple("ABCDEFG")
 SUB_GRADES = tuple(f"{grade}{number}" for grade in GRADES for number in range(1, 6))
@@ -129,3 +134,81 @@ def loans(n_rows: int = 20_000, seed: int = 0) -> pd.DataFrame:
     for place, name in enumerate(FLAGS):
         table[name] = rng.random(n_rows) < 1 / (1 + np.exp(-(place - 3) / 2 - 0.5 * worth))
     return pd.DataFrame(table)
+
+
+def code_book() -> pd.DataFrame:
+    """The code book of the table, as its publisher would write it: one row for each column."""
+    money = {"type": "number", "decimals": "2"}
+    rows: list[dict[str, str]] = []
+
+    def add(name: str, **cells: str) -> None:
+        rows.append({"name": name, **cells})
+
+    def add_list(name: str, values: Sequence[str], **cells: str) -> None:
+        add(name, type="category", values="|".join(values), **cells)
+
+    add("loan_id", type="identifier")
+    add_list("sub_grade", SUB_GRADES)
+    add_list("grade", GRADES)
+    add("amount", type="number", range="0-40000", step="25", bins="32")
+    add_list("status", STATUSES)
+    add("balance", range="0-40000", special="0", **money)
+    add("term", type="category", values="36|60")
+    add("rate", range="5-31", **money)
+    add_list("type", ("single", "joint"))
+    for name, median in AMOUNTS.items():
+        add(name, range=f"0-{30 * median:g}", scale="log", **money)
+    add("joint_income", range="0-3300000", scale="log", missing="yes", **money)
+    add("issued", type="date", range="2012-01-01..2018-12-31", bins="84")
+    add("last_payment", type="date", range="2012-01-01..2022-12-31", bins="132", missing="yes")
+    add_list("city", [city for cities in STATES.values() for city in cities])
+    add_list("state", list(STATES))
+    add_list("purpose", PURPOSES)
+    add_list("home", HOMES)
+    add_list("employed", YEARS_EMPLOYED, ordered="yes")
+    add("principal_paid", range="0-40000", special="0", **money)
+    add("interest_paid", range="0-40000", special="0", **money)
+    add("total_paid", range="0-80000", **money)
+    for name, (_, median) in ZERO_INFLATED.items():
+        add(name, range=f"0-{30 * median:g}", scale="log", special="0", **money)
+    add_list("hardship_reason", REASONS, missing="yes")
+    add("hardship_months", type="integer", range="1-12", missing="yes")
+    add("hardship_payment", range="0-6000", scale="log", missing="yes", **money)
+    for name in COUNTS:
+        add(name, type="integer", range="0-100")
+    for name in FLAGS:
+        add(name, type="boolean")
+    return pd.DataFrame(rows).fillna("")
+
+
+def structure() -> list[Any]:
+    """What is publicly known of every loan."""
+    return [
+        derived("grade", from_="sub_grade", map={each: each[0] for each in SUB_GRADES}),
+        within("city", "state", {city: state for state in STATES for city in STATES[state]}),
+        total_of("total_paid", ["principal_paid", "interest_paid"]),
+        at_most("balance", "amount"),
+        at_most("principal_paid", "amount"),
+        at_most("issued", "last_payment"),
+        only_if("joint_income", "type == 'joint'"),
+        only_if("balance", "status in ['current', 'late', 'default']", otherwise=0),
+        missing_together("hardship_reason", "hardship_months", "hardship_payment"),
+    ]
+
+
+def violations(table: pd.DataFrame) -> pd.Series:
+    """Whether each row is impossible, by rules that are checked here once more."""
+    states = {city: state for state in STATES for city in STATES[state]}
+    hardship = table[["hardship_reason", "hardship_months", "hardship_payment"]].isna()
+    paid = table["principal_paid"] + table["interest_paid"]
+    return (
+        (table["sub_grade"].astype(str).str[0] != table["grade"])
+        | (table["city"].map(states) != table["state"])
+        | (table["balance"] > table["amount"])
+        | (table["principal_paid"] > table["amount"])
+        | (table["issued"] > table["last_payment"])
+        | (table["joint_income"].notna() & (table["type"] != "joint"))
+        | ((table["status"] == "paid") & (table["balance"] != 0))
+        | (hardship.any(axis=1) & ~hardship.all(axis=1))
+        | ((table["total_paid"] - paid).abs() > 0.006)
+    )

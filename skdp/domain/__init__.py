@@ -30,10 +30,16 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``conditions``   a dict or a text as conditions on columns
 ``query_text``   conditions written as text
 ``regions``      the part of one attribute that a condition covers
+``filling``      a column with drawn values in its gaps
 ``values``       numbers, categories and flags as they are declared
 ``data``         domains as JSON holds them
 ``inference``    columns read from data: not private
 ``report``       what a domain would do to the records of a frame
+``declaring``    methods of `Domain` for schemas, YAML and notebooks
+``schemas``      domains from schemas in other formats, and skeletons of domains
+``shown``        a domain as a table that a person can read
+``difference``   what differs between two domains
+``yaml_text``    domains as YAML
 ``reading``      how a domain gets at rows, without importing `skdp.rows`
 ===============  ===================================================================================
 """

@@ -19,6 +19,7 @@ from ..exceptions import DomainError, PrivacyLeakWarning
 from .attribute import Attribute
 from .categorical import Categorical
 from .data import domain_to_text, parts_from_text
+from .declaring import Declaring
 from .drawing import draw_columns
 from .identifiers import Identifier, Text
 from .inference import infer_attribute
@@ -32,7 +33,7 @@ from .values import as_flag, plain_text, some
 __all__ = ["Domain"]
 
 
-class Domain:
+class Domain(Declaring):
     """Public schema of a table: its columns, their values, and the code of each value.
 
     Parameters

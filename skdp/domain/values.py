@@ -25,6 +25,7 @@ __all__ = [
     "is_missing",
     "plain_category",
     "plain_text",
+    "refuse_placeholder",
     "some",
     "with_types",
 ]
@@ -40,8 +41,18 @@ MAX_BINS = 2**31 - 2
 MAX_INTEGER = 2**53
 
 
+def refuse_placeholder(value: Any, what: str) -> None:
+    """Refuse the dots that `Domain.skeleton` leaves to be filled in."""
+    if value is ...:
+        raise DomainError(
+            f"{what} is still `...`, a placeholder. Replace it by what is publicly known, never by "
+            "what the records hold."
+        )
+
+
 def plain_category(value: Any, what: str) -> Category:
     """A category as a plain Python value; members of an Enum stand for their values."""
+    refuse_placeholder(value, what)
     if isinstance(value, enum.Enum):
         value = value.value
     if isinstance(value, np.bool_ | np.number):
@@ -88,6 +99,7 @@ def as_int(value: Any, name: str) -> int:
 
 def as_float(value: Any, name: str) -> float:
     """A declared finite number."""
+    refuse_placeholder(value, name)
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         raise DomainError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
     try:

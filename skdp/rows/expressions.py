@@ -273,8 +273,8 @@ class Lookups:
     """
 
     def __init__(self, prefix: str, engine: str) -> None:
-        self._prefix = prefix
-        self._engine = engine
+        self.prefix = prefix
+        self.engine = engine
         self.most_conditions = _MOST_CONDITIONS[engine]
         self._tables: list[tuple[Any, Sequence[tuple[Any, int]]]] = []
         self._values: dict[int, dict[str, Any]] = {}
@@ -284,7 +284,7 @@ class Lookups:
         """Whole seconds since 1970 of a column of dates, and the microseconds beyond them."""
         self._moments[name] = dtype
         place = list(self._moments).index(name)
-        return nw.col(f"{self._prefix}seconds{place}"), nw.col(f"{self._prefix}micros{place}")
+        return nw.col(f"{self.prefix}seconds{place}"), nw.col(f"{self.prefix}micros{place}")
 
     def prepare(self, value: Any, depth: int = 0) -> nw.Expr:
         """Compute a value once, for expressions that mention it often; returns its column.
@@ -296,25 +296,25 @@ class Lookups:
             More than that of all prepared values that it mentions.
         """
         level = self._values.setdefault(depth, {})
-        name = f"{self._prefix}value{depth}_{len(level)}"
+        name = f"{self.prefix}value{depth}_{len(level)}"
         level[name] = value
         return nw.col(name)
 
     def add(self, value: Any, items: Sequence[tuple[Any, int]]) -> nw.Expr:
         """Add a table; returns the column that will hold the code of each value, or null."""
         self._tables.append((value, items))
-        return nw.col(f"{self._prefix}found{len(self._tables) - 1}")
+        return nw.col(f"{self.prefix}found{len(self._tables) - 1}")
 
     def joined(self, frame: nw.LazyFrame) -> nw.LazyFrame:
         """The rows with all of it. Values in a table differ: no row occurs twice."""
         if self._moments:
-            frame = moment_columns(frame, self._engine, self._moments, self._prefix)
+            frame = moment_columns(frame, self.engine, self._moments, self.prefix)
         # As few steps as possible: engines take long to plan many.
         for depth in sorted(self._values):
             frame = frame.with_columns(**self._values[depth])
         for number, (value, items) in enumerate(self._tables):
-            key, found = f"{self._prefix}key{number}", f"{self._prefix}found{number}"
-            small = nw.from_native(_TABLES[self._engine](nw.to_native(frame), key, found, items))
+            key, found = f"{self.prefix}key{number}", f"{self.prefix}found{number}"
+            small = nw.from_native(_TABLES[self.engine](nw.to_native(frame), key, found, items))
             frame = frame.with_columns(**{key: value}).join(small, on=key, how="left")
         return frame
 

@@ -1,0 +1,205 @@
+"""How a domain is declared, written and shown, other than by its attributes."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ..exceptions import DomainError
+from .difference import DomainDifference, difference
+from .schemas import from_schema, skeleton
+from .shown import columns_table, html_page
+from .yaml_text import write_yaml, yaml_as_json
+
+if TYPE_CHECKING:
+    from .domain import Domain
+
+__all__ = ["Declaring"]
+
+
+class Declaring:
+    """Methods of `Domain` that read other schemas, write YAML, compare and show."""
+
+    if TYPE_CHECKING:
+
+        def to_json(self) -> str:
+            """See `Domain`."""
+
+        @classmethod
+        def from_json(cls, source: str | os.PathLike[str]) -> Domain:
+            """See `Domain`."""
+
+    def to_yaml(self) -> str:
+        """The domain as YAML that a person can edit: the content of :meth:`to_json`.
+
+        Raises
+        ------
+        ImportError
+            Without PyYAML, the extra ``yaml``.
+
+        Examples
+        --------
+        >>> from skdp import Categorical, Domain, Numeric
+        >>> print(Domain({"sex": Categorical(["F", "M"])}).to_yaml())
+        # The public schema of a table. Edit it from what is publicly known, never from records,
+        # and read it with Domain.from_yaml.
+        format: skdp.domain
+        version: 1
+        inferred: false
+        attributes:
+        - name: sex
+          type: categorical
+          categories: [F, M]
+          ordered: false
+          taxonomy: null
+          other: null
+          nullable: false
+        <BLANKLINE>
+        """
+        return write_yaml(self.to_json())
+
+    @classmethod
+    def from_yaml(cls, source: str | os.PathLike[str]) -> Domain:
+        """Read what :meth:`to_yaml` wrote, with what a person changed. Only plain data are read.
+
+        A bare word is text: ``no`` and ``2020-01-31`` need no quotes. Numbers, ``true``, ``false``
+        and ``null`` are what they are in JSON; in quotes they are text.
+
+        Parameters
+        ----------
+        source : str or path-like
+            A str is YAML text; a file is named by a ``pathlib.Path``.
+
+        Raises
+        ------
+        DomainError
+            If the text is not YAML, a key occurs twice, or it declares no valid domain.
+        ImportError
+            Without PyYAML, the extra ``yaml``.
+        OSError
+            If the file cannot be read.
+        """
+        return cls.from_json(yaml_as_json(source))
+
+    @classmethod
+    def from_schema(cls, source: Any, **options: Any) -> Domain:
+        """Declare a domain by a schema in another format. No row is read.
+
+        Parameters
+        ----------
+        source : path, mapping, class or object
+            One of the formats below; recognised by what it is.
+        format : str, optional
+            "dtypes" (a frame, its ``dtypes``, a Polars or Arrow schema, a dict of types),
+            "codebook" (CSV, Excel, or a frame that holds it), "frictionless" (Table Schema),
+            "pandera", "pydantic", "json_schema", "sdv", "sdnist", or "domain" (what
+            :meth:`to_json` and :meth:`to_yaml` write). Default: recognised.
+        types : mapping, optional
+            Type of some columns, over what the schema says: a dtype or its name, such as "integer",
+            "number", "category", "date", "datetime", "identifier".
+        ranges : mapping, optional
+            What the schema does not say: a pair ``(smallest, largest)`` for numbers and dates, a
+            list of categories for other columns.
+        attributes : mapping, optional
+            Whole attributes of some columns, in place of what the schema says.
+        drop : str or list of str, optional
+            Columns to leave out.
+        nullable : bool or list of str, optional
+            Columns with a missing cell: all, none, or these. Default: as the schema says; types
+            that can hold missing values get one.
+        bins : int or mapping, optional
+            Bins of numeric columns for which the schema says none.
+        structure : sequence of Rule, optional
+            Rules between columns, as for `Domain`.
+        **options
+            Of the format: ``labels``, ``na_values``, ``sheet``, ``encoding``, ``delimiter`` of a
+            code book, ``na_values`` of "sdnist", ``resource`` of "frictionless", ``table`` of
+            "sdv". The user guide explains them.
+
+        Returns
+        -------
+        domain : Domain
+
+        Raises
+        ------
+        DomainError
+            One for all columns that lack a range or categories, with code to fill in; for unknown
+            types, repeated names, and cells of a code book that cannot be understood.
+        ImportError
+            If the format needs a library that is not installed.
+        OSError
+            If a file cannot be read.
+
+        Examples
+        --------
+        >>> from skdp import Categorical, Domain, Numeric
+        >>> types = {"age": "int64", "smoker": "bool"}
+        >>> Domain.from_schema(types, ranges={"age": (0, 99)})
+        Domain({'age': Numeric(0, 99, integer=True), 'smoker': Categorical([False, True])})
+        """
+        return from_schema(source, **options)
+
+    @staticmethod
+    def skeleton(source: Any) -> str:
+        """Code that declares a domain for a frame, with every range to fill in. No row is read.
+
+        Parameters
+        ----------
+        source : frame, lazy frame, array, schema or mapping of types
+            Of any library; only names and types are looked at.
+
+        Returns
+        -------
+        code : str
+            A notebook shows it with its lines. Run unfilled, it raises a DomainError.
+
+        Raises
+        ------
+        DomainError
+            If names are repeated or are not strings.
+
+        Examples
+        --------
+        >>> from skdp import Categorical, Domain, Numeric
+        >>> Domain.skeleton({"age": "int64", "smoker": "bool"})
+        from skdp import Categorical, Domain, Numeric
+        <BLANKLINE>
+        # Replace every `...` by what is publicly known: a code book, a questionnaire, the law.
+        # Never take it from the records. Then see what it does to them: domain.check(frame)
+        domain = Domain({
+            'age': Numeric(..., ..., integer=True),  # int64
+            'smoker': Categorical([False, True]),  # bool
+        })
+        <BLANKLINE>
+        """
+        return skeleton(source)
+
+    def diff(self, other: Domain) -> DomainDifference:
+        """What differs in another domain; false if nothing does.
+
+        Examples
+        --------
+        >>> from skdp import Categorical, Domain, Numeric
+        >>> Domain({"age": Numeric(0, 99)}).diff(Domain({"age": Numeric(0, 120)}))
+        ~ age: upper: 99.0 -> 120.0
+        """
+        if not isinstance(other, Declaring):
+            raise DomainError(f"diff compares with a Domain, got {type(other).__name__}.")
+        return difference(self, other)
+
+    def describe(self) -> pd.DataFrame:
+        """One row for each column: its kind, values, cells, whether it may be missing, structure.
+
+        Examples
+        --------
+        >>> from skdp import Categorical, Domain, Numeric
+        >>> Domain({"sex": Categorical(["F", "M"])}).describe()[["kind", "values", "cells"]]
+                    kind values  cells
+        sex  Categorical   F, M      2
+        """
+        return columns_table(self)
+
+    def _repr_html_(self) -> str:
+        return html_page(self)
