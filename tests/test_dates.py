@@ -815,7 +815,7 @@ def test_histograms_of_dates():
         pd.Timestamp("2021-12-31"),
     ]
     assert abs(tree.cdf("2021-06-30") - 0.5) < 0.05
-    assert tree.cdf([dt.date(2021, 1, 1), "2021-12-31"])[1] == 1
+    assert tree.cdf([dt.date(2021, 1, 1), "2021-12-31"])[1] == pytest.approx(1)
     assert abs(tree.count(("2021-03-01", "2021-03-31")) - 255) < 50
     table = tree.to_frame()
     assert table["lower"].iloc[0] == pd.Timestamp("2021-01-01")
@@ -865,3 +865,45 @@ def test_dates_are_no_labels_of_a_classifier():
     ):
         with pytest.raises(DomainError, match="'t' is declared as a Date"):
             make(inner, view).fit(frame[["x"]], frame["t"])
+
+
+# -- structure
+
+
+def test_rules_about_dates():
+    month = Date("2020-01", "2021-12", "month", bins=8)
+    domain = Domain(
+        {
+            "start": month,
+            "end": month,
+            "year": Categorical(["2020", "2021"]),
+            "reason": Categorical(["a", "b"], nullable=True),
+        },
+        structure=[
+            skdp.at_most("start", "end"),
+            skdp.derived(
+                "year", "start", {("2020-01", "2021-01"): "2020", ("2021-01", None): "2021"}
+            ),
+            skdp.only_if("reason", "end >= '2021-07'"),
+        ],
+    )
+    assert Domain.from_json(domain.to_json()) == domain
+    assert domain.names == ("start", "end", "reason")
+    rng = np.random.default_rng(0)
+    codes = np.column_stack([rng.integers(0, size, 500) for size in domain.shape])
+    codes = codes[~domain.structure.breaks(codes)]
+    frame = domain.decode(codes, 0)
+    assert len(frame) > 100
+    assert (frame["start"] <= frame["end"]).all()
+    assert (frame["start"].dt.year.astype(str) == frame["year"]).all()
+    assert frame["reason"].isna()[frame["end"] < "2021-07-01"].all()
+    with pytest.raises(DomainError, match="number line"):
+        Domain(
+            {"start": month, "end": Date("2020-01-01", "2021-12-31")},
+            structure=[skdp.at_most("start", "end")],
+        )
+    with pytest.raises(DomainError, match="of dates, got .'soon'"):
+        Domain(
+            {"start": month, "year": Categorical(["2020"])},
+            structure=[skdp.derived("year", "start", {("soon", None): "2020"})],
+        )

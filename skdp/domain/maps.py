@@ -10,6 +10,7 @@ import numpy as np
 from .._types import IntArray
 from ..exceptions import DomainError
 from .categorical import Categorical
+from .dates import Date, Datetime
 from .numberline import spans
 from .numeric import Numeric
 from .rules import Derived
@@ -99,7 +100,9 @@ def _code(target: Any, value: Any) -> int | None:
             return target.index_of(value)
         except KeyError:
             return None
-    if isinstance(value, str):
+    if isinstance(target, Date | Datetime):
+        value = target.number(value, "")
+    elif isinstance(value, str):
         return None
     places = np.flatnonzero(spans(target)[0] == value)
     return int(places[-1]) if len(places) else None
@@ -123,6 +126,16 @@ def _by_category(
         )
 
 
+def _place(rule: Derived, base: Any, value: Any) -> Any:
+    """A value of the map on the number line of the base; None and nan for none."""
+    if base.summable:
+        return value if value is None or isinstance(value, int | float) else math.nan
+    try:
+        return None if value is None else base.number(value, rule.from_)
+    except ValueError as error:
+        raise DomainError(f"{rule!r}: {error}") from None
+
+
 def _by_interval(rule: Derived, base: Any, results: list[tuple[Any, int]], codes: IntArray) -> None:
     low, high = spans(base)
     taken = np.zeros(base.size, dtype=bool)
@@ -131,7 +144,8 @@ def _by_interval(rule: Derived, base: Any, results: list[tuple[Any, int]], codes
         if key is None and base.nullable:
             codes[-1] = code
         elif not isinstance(key, tuple):
-            here = (low == key) & (high == key) if isinstance(key, int | float) else alone & False
+            place = key if isinstance(key, int | float) else _place(rule, base, key)
+            here = (low == place) & (high == place)
             if not here.any():
                 raise DomainError(
                     f"{rule!r}: {key!r} has no code of its own in {rule.from_!r}. Use intervals "
@@ -142,8 +156,9 @@ def _by_interval(rule: Derived, base: Any, results: list[tuple[Any, int]], codes
     for key, code in results:
         if not isinstance(key, tuple):
             continue
-        start = -math.inf if key[0] is None else key[0]
-        stop = math.inf if key[1] is None or key[1] == base.upper else key[1]
+        start, stop = (_place(rule, base, end) for end in key)
+        start = -math.inf if start is None else start
+        stop = math.inf if stop is None or stop == base.upper else stop
         if not start < stop:
             raise DomainError(f"{rule!r}: the interval {key!r} is empty. Write (low, high).")
         inside = (low >= start) & (high < stop) & ~alone

@@ -6,6 +6,7 @@ functions here make rules; `Domain(..., structure=[...])` checks and compiles th
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..exceptions import DomainError
+from .clock import moment
 from .values import plain_category, plain_text, some
 
 __all__ = [
@@ -439,12 +441,17 @@ def _value(value: Any, what: str) -> Any:
 def _map_key(column: str, key: Any) -> Any:
     if not isinstance(key, tuple):
         return _value(key, "key")
-    if len(key) != 2 or any(isinstance(end, str | bool) for end in key):
+    # Dates as ISO text, which JSON can hold.
+    ends = [end.isoformat() if isinstance(end, datetime.date) else end for end in key]
+    if len(ends) != 2 or any(
+        isinstance(end, bool) or (isinstance(end, str) and moment(end, "year") is None)
+        for end in ends
+    ):
         raise DomainError(
-            f"An interval in the map of {column!r} must be a pair of numbers (low, high), got "
-            f"{key!r}."
+            f"An interval in the map of {column!r} must be a pair of numbers (low, high) or of "
+            f"dates, got {key!r}."
         )
-    return tuple(_value(end, "end") for end in key)
+    return tuple(_value(end, "end") for end in ends)
 
 
 def _frozen(condition: Any) -> Condition:
