@@ -11,6 +11,7 @@ from .._base import PrivateEstimator, match_rows, warn_of_emptiness
 from .._random import sampling_generator
 from .._validation import as_sample_size
 from ..exceptions import PrivacyLeakWarning
+from ..kernels.pairviews import public_rows
 from ..quality import compare
 from ..rows import Layout, count_rows, labels_like
 
@@ -276,6 +277,7 @@ class _PublicRows:
 
     def __init__(self, domain, target):
         self._shape = domain.shape
+        self._structure = domain.structure
         self._label = None if target is None else domain.index(target)
         self._n_labels = 0 if target is None else domain[target].n_values
 
@@ -288,6 +290,9 @@ class _PublicRows:
             score = np.delete(codes / self._shape, self._label, axis=1).sum(axis=1)
             rank = np.argsort(np.argsort(score, kind="stable"), kind="stable")
             codes[:, self._label] = rank * self._n_labels // max(n_samples, 1)
+        if self._structure.zeros:
+            broken = np.flatnonzero(self._structure.breaks(codes))
+            codes[broken] = public_rows(self._shape, self._structure.zeros, len(broken), rng)
         return codes
 
 

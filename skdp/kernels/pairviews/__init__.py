@@ -31,6 +31,7 @@ from .budget import ViewShares, coarse_attributes, pair_views_parts, view_shares
 from .measure import MOST_CLASSES, pair_views
 from .rules import Rules
 from .single import single_views
+from .structured import public_rows
 
 __all__ = [
     "MOST_CLASSES",
@@ -39,6 +40,7 @@ __all__ = [
     "coarse_attributes",
     "pair_views",
     "pair_views_parts",
+    "public_rows",
     "single_views",
     "view_shares",
 ]
