@@ -34,6 +34,7 @@ __all__ = [
     "Call",
     "NoiseSource",
     "Tape",
+    "caller_level",
     "noise_source",
     "process_mark",
     "recording",
@@ -434,7 +435,7 @@ def noise_source(random_state: Any = None) -> NoiseSource:
         "The noise comes from a seed: anyone who knows or guesses it can remove the noise, so "
         "this release has no privacy guarantee. Use random_state=None for real data.",
         InsecureSeedWarning,
-        stacklevel=_caller_level(),
+        stacklevel=caller_level(),
     )
     return _SeededSource(seed)
 
@@ -494,7 +495,7 @@ def _count(size: Size) -> int:
     return math.prod(size) if isinstance(size, tuple) else size
 
 
-def _caller_level() -> int:
+def caller_level() -> int:
     """Stack level at which a warning names the first line outside the package."""
     level = 1
     frame = sys._getframe(1)

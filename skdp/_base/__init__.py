@@ -11,7 +11,15 @@
 
 from .estimator import PrivateEstimator, warn_of_emptiness
 from .published import Published, _Kept, for_travel  # noqa: F401 (pickles name _Kept)
-from .schema import declare_label, feature_bounds, full_domain, match_rows, require_y, without_unit
+from .schema import (
+    declare_label,
+    feature_bounds,
+    full_domain,
+    match_rows,
+    require_y,
+    take_features,
+    without_unit,
+)
 from .seeds import HidesSeed, Seed, as_seed
 from .shown import ShowsPrivacy
 
@@ -28,6 +36,7 @@ __all__ = [
     "full_domain",
     "match_rows",
     "require_y",
+    "take_features",
     "warn_of_emptiness",
     "without_unit",
 ]

@@ -231,12 +231,12 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         check_is_fitted(self)
         as_frame(X)
         validate_data(self, X, reset=False, skip_check_array=True)
-        target = self.synthesizer_.target
+        release = self.synthesizer_
         # In the order of the rows that the model was trained on.
-        drawn = getattr(self.synthesizer_, "_drawn_names", None)
-        names = self.synthesizer_.domain_.names if drawn is None else drawn()
-        features = [name for name in names if name != target]
-        return self.synthesizer_.prepare(select_columns(X, features))
+        names = release.domain_.names
+        if hasattr(release, "_given_names"):
+            names = release._given_names(identifiers=False)
+        return release.prepare(select_columns(X, [n for n in names if n != release.target]))
 
     def _privacy_steps(self, name: str, rows: Rows) -> list[Step]:
         # Only the release reads the true rows; what is trained reads only the release.
@@ -265,7 +265,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
 def _feature_layout(X: Any, rows: Frame, release: Any) -> Layout:
     """Layout of the features, before the release is fitted."""
     domain = release.domain
-    features = [name for name in domain.names if name != release.target]
-    if rows.n_unnamed == len(features):
+    features = domain.names_for(rows.n_unnamed, [release.target])
+    if rows.n_unnamed and features is not None:
         rows = rows.with_names(features)
     return Layout.of(X, rows, domain)

@@ -18,6 +18,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``grids``        the possible values of integers, steps and decimals
 ``contents``     which numbers a bin holds: draws, means, shares of bins
 ``categorical``  `Categorical`: a list of categories
+``enums``        categories that a type declares
 ``identifiers``  `Identifier`: columns that are never measured
 ``taxonomy``     `Taxonomy`: nested groups of categories
 ``rules``        what is known about how columns depend on each other, as it is declared
@@ -29,6 +30,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``conditions``   a dict or a text as conditions on columns
 ``query_text``   conditions written as text
 ``regions``      the part of one attribute that a condition covers
+``filling``      a column with drawn values in its gaps
 ``values``       numbers, categories and flags as they are declared
 ``data``         domains as JSON holds them
 ``inference``    columns read from data: not private

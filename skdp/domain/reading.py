@@ -6,6 +6,7 @@ So the package for rows imports this one, never the other way round, and registe
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -91,5 +92,9 @@ def provide_reader(reader: Callable[[Any], Any]) -> None:
 
 def read(data: Any) -> Any:
     """The columns of a container; only names and types have been looked at."""
-    assert _reader is not None, "skdp.rows has not been imported"
+    if _reader is None:
+        # A script may have asked for names of domains and releases alone. The top level loads
+        # the package for rows, which registers its reader, when it is asked for it.
+        _ = sys.modules[__name__.partition(".")[0]].rows
+    assert _reader is not None
     return _reader(data)

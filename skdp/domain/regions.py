@@ -144,6 +144,9 @@ class _Categories:
 
 
 Region = _Continuous | _OnGrid | _Categories
+# The regions of numbers, for those who draw from them.
+Reals = _Continuous
+Grids = _OnGrid
 
 
 class Schema(Protocol):

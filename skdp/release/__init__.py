@@ -4,12 +4,20 @@ Everything here is post-processing. The package can reach neither rows nor exact
 
 ================  ==================================================================================
 ``synopsis``      `Synopsis`: queries, synthetic rows, files
+``answers``       an answer with its error bar; many answers at once
+``sampling``      synthetic rows: all, those under a condition, those given some columns
+``known``         columns that a user gives, and what they say of others
+``lawful``        rows that satisfy a condition and the structure of the domain
+``conditions``    what drawn rows must satisfy, and the numbers allowed inside a bin
 ``model``         what a synopsis asks of a model
 ``boxes``         a partition of the domain
 ``box_model``     model: noisy counts over boxes
 ``intervals``     intervals of answers over boxes
 ``noise``         quantiles of sums of noise
 ``tree_density``  attributes joined by views of pairs
+``tree_given``    records of a tree of pairs given some of their values
+``row_given``     weighted records that agree with known values
+``draws``         positions inside ranges, rows that agree
 ``tree_model``    model: released views of attributes and pairs
 ``error_bars``    error bars of tree models
 ``mixture``       model: a tree model for each class of a label
@@ -21,6 +29,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ================  ==================================================================================
 """
 
+from .answers import QueryResult
 from .box_model import BoxModel
 from .boxes import Boxes
 from .coupling import couple, group_sums
@@ -38,7 +47,7 @@ from .intervals import (
 from .mixture import MixtureModel
 from .model import Model
 from .queries import first_moment, parse
-from .synopsis import QueryResult, Synopsis
+from .synopsis import Synopsis
 from .tree_density import PairTable, TreeDensity, inverse, inverse_rows
 from .tree_model import TreeModel
 

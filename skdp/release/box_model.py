@@ -15,6 +15,7 @@ from .._names import free_name
 from ..domain import Domain
 from .arrays import checked_counts
 from .boxes import Boxes
+from .draws import codes_under, draw_in_ranges, patterns
 from .intervals import (
     AnySpread,
     Cut,
@@ -24,8 +25,9 @@ from .intervals import (
     intervals_from_keywords,
 )
 from .labels import range_label
-from .model import Weights, by_attributes
+from .model import Weights, by_attributes, warn_of_zero
 from .noise import range_extreme
+from .tree_density import inverse, inverse_rows
 
 __all__ = ["BoxModel"]
 
@@ -229,11 +231,18 @@ class BoxModel:
             high *= range_extreme(vector, starts, stops, np.maximum)[inverse]
         return low, high
 
-    def sample_codes(self, n_samples: int, generator: np.random.Generator) -> np.ndarray:
+    def sample_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> np.ndarray:
         """Draw records: a box in proportion to its positive count, a cell evenly in the box.
 
-        If no count is positive, the cells of the whole domain are equally likely.
+        If no count is positive, the cells of the whole domain are equally likely. Under weights
+        a box counts with its positive count times the share that they cover, and its cells in
+        proportion to their weights. Where no covered count is positive, each column is drawn by
+        itself, and a warning says so.
         """
+        if weights:
+            return self._sample_under(n_samples, generator, weights)
         positive = np.maximum(self.counts, 0).astype(np.float64)
         if not positive.any():
             shape = np.array(self.shape, dtype=np.int32)
@@ -242,6 +251,88 @@ class BoxModel:
         return generator.integers(
             self.boxes.lower[chosen], self.boxes.upper[chosen], dtype=np.int32
         )
+
+    def _sample_under(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights
+    ) -> np.ndarray:
+        unknown = np.full((n_samples, len(self.shape)), -1, dtype=np.int32)
+        mass = np.maximum(self.counts, 0) * self._covered([weights], sorted(weights))[:, 0]
+        if not mass.any():
+            warn_of_zero("each column is drawn by itself")
+            return self._each_alone(unknown, generator, weights)
+        chosen = inverse(mass, generator.random(n_samples))
+        return self._inside(unknown, chosen, generator, weights)
+
+    def sample_given(
+        self, known: np.ndarray, generator: np.random.Generator, weights: Weights | None = None
+    ) -> np.ndarray:
+        """Fill rows of codes where they are -1; see `Model` and `sample_codes`."""
+        weights = {} if weights is None else weights
+        codes = np.array(known, dtype=np.int32)
+        positive = np.maximum(self.counts, 0).astype(np.float64)
+        for told, rows in patterns(codes >= 0):
+            mass = positive * self._covered([weights], [a for a in weights if not told[a]])[:, 0]
+            chosen = self._boxes_given(codes[rows], np.flatnonzero(told), mass, generator)
+            lost = chosen < 0
+            codes[rows[lost]] = self._each_alone(codes[rows[lost]], generator, weights)
+            found = rows[~lost]
+            codes[found] = self._inside(codes[found], chosen[~lost], generator, weights)
+        return codes
+
+    def _boxes_given(
+        self,
+        known: np.ndarray,
+        axes: np.ndarray,
+        mass: np.ndarray,
+        generator: np.random.Generator,
+    ) -> np.ndarray:
+        """A box for each row of known codes, -1 where none of those that hold them has mass."""
+        distinct, at = np.unique(known[:, axes], axis=0, return_inverse=True)
+        at, u = at.reshape(-1), generator.random(len(known))
+        order = np.argsort(at, kind="stable")
+        chosen = np.full(len(known), -1, dtype=np.int64)
+        step = max(1, _CHUNK // len(mass))
+        for start in range(0, len(distinct), step):
+            part = distinct[start : start + step]
+            table = np.repeat(mass[None], len(part), axis=0)
+            for column, axis in enumerate(axes):
+                starts, stops, inverse_ = self._axis_intervals(axis)
+                code = part[:, column, None]
+                share = ((starts <= code) & (code < stops)) / (stops - starts)
+                table *= share[:, inverse_]
+            inside = order[slice(*np.searchsorted(at[order], [start, start + len(part)]))]
+            some = table.any(axis=1)
+            table[~some] = 1.0
+            drawn = inverse_rows(table, at[inside] - start, u[inside])
+            chosen[inside] = np.where(some[at[inside] - start], drawn, -1)
+        return chosen
+
+    def _inside(
+        self,
+        known: np.ndarray,
+        chosen: np.ndarray,
+        generator: np.random.Generator,
+        weights: Weights,
+    ) -> np.ndarray:
+        """Unknown codes drawn in the boxes that were chosen."""
+        lower, upper = self.boxes.lower[chosen], self.boxes.upper[chosen]
+        codes = generator.integers(lower, upper, dtype=np.int32)
+        for axis, vector in weights.items():
+            u = generator.random(len(codes))
+            codes[:, axis] = draw_in_ranges(vector, lower[:, axis], upper[:, axis], u)
+        return np.where(known < 0, codes, known).astype(np.int32, copy=False)
+
+    def _each_alone(
+        self, known: np.ndarray, generator: np.random.Generator, weights: Weights
+    ) -> np.ndarray:
+        """Unknown codes drawn column by column, where boxes know nothing of a condition."""
+        codes = known.copy()
+        for axis in range(len(self.shape)) if len(known) else ():
+            unknown = np.flatnonzero(known[:, axis] < 0)
+            codes[unknown, axis] = codes_under(
+                self.view([axis]), weights.get(axis), len(unknown), generator
+            )
+        return codes
 
     def view(self, axes: Sequence[int]) -> np.ndarray:
         """Expected counts for every combination of the codes of one or two attributes."""

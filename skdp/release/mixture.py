@@ -72,19 +72,60 @@ class MixtureModel:
             self.error_bars, float(self.answer([weights])[0]), self.total, level
         )
 
-    def sample_codes(self, n_samples: int, generator: np.random.Generator) -> CodeArray:
-        """Draw records: a part in proportion to its positive total, then from its model."""
-        weight = np.maximum([model.total for model in self.models], 0.0)
-        if not weight.any():
-            weight = np.ones(len(weight))
-        numbers = generator.multinomial(n_samples, weight / weight.sum())
+    def sample_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Draw records: a part in proportion to its positive total, then from its model.
+
+        Under weights the total of a part counts times its probability of the condition.
+        """
+        if weights:
+            unknown = np.full((1, len(self.shape)), -1, dtype=np.int32)
+            share = self._part_shares(unknown, weights)[:, 0]
+        else:
+            share = self._totals()
+            share = share / share.sum()
+        numbers = generator.multinomial(n_samples, share)
         codes = np.concatenate(
             [
-                model.sample_codes(int(number), generator)
+                model.sample_codes(int(number), generator, *([weights] if weights else []))
                 for model, number in zip(self.models, numbers, strict=True)
+                if number or not weights
             ]
+            or [np.zeros((0, len(self.shape)), dtype=np.int32)]
         )
         return codes[generator.permutation(n_samples)]
+
+    def sample_given(
+        self, known: CodeArray, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Fill rows of codes where they are -1: first the part is drawn, given what is known."""
+        codes = np.array(known, dtype=np.int32)
+        reach = np.cumsum(self._part_shares(codes, weights), axis=0)
+        part = (generator.random(len(codes)) >= reach[:-1]).sum(axis=0)
+        for number, model in enumerate(self.models):
+            rows = np.flatnonzero(part == number)
+            if len(rows):
+                codes[rows] = model.sample_given(codes[rows], generator, weights)
+        return codes
+
+    def _totals(self) -> FloatArray:
+        """Positive totals of the parts; ones if there are none."""
+        totals = np.maximum([model.total for model in self.models], 0.0)
+        return totals if totals.any() else np.ones(len(totals))
+
+    def _part_shares(self, known: CodeArray, weights: Weights | None) -> FloatArray:
+        """Probability of each part given known codes and weights, (n_parts, n_rows)."""
+        with np.errstate(divide="ignore"):
+            totals = np.log(self._totals())[:, None]
+        logs = totals + np.stack([model.log_likelihood(known, weights) for model in self.models])
+        lost = np.flatnonzero(~np.isfinite(logs).any(axis=0))
+        if len(lost):
+            logs[:, lost] = totals + np.stack(
+                [model.log_likelihood(known[lost], weights, soft=True) for model in self.models]
+            )
+        share = np.exp(logs - logs.max(axis=0))
+        return share / share.sum(axis=0)
 
     def view(self, axes: Sequence[int]) -> FloatArray:
         """Expected counts for every combination of the codes of one or two attributes."""

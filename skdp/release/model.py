@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
 
+from .._random import caller_level
 from ..domain import Domain
 from .intervals import Error
 
-__all__ = ["Model", "Weights", "by_attributes"]
+__all__ = ["Model", "Weights", "by_attributes", "warn_of_zero"]
 
 Weights = Mapping[int, np.ndarray]
+
+
+def warn_of_zero(how: str) -> None:
+    """Warn that a public condition has probability zero in the release."""
+    warnings.warn(
+        f"The release gives this condition probability zero. The rows drawn satisfy it, but {how}.",
+        UserWarning,
+        stacklevel=caller_level(),
+    )
 
 
 def by_attributes(queries: Sequence[Weights]) -> dict[tuple[int, ...], list[int]]:
@@ -45,8 +56,25 @@ class Model(Protocol):
         """Error of one answer at a confidence level."""
         ...
 
-    def sample_codes(self, n_samples: int, generator: np.random.Generator) -> np.ndarray:
-        """Draw records, (n_samples, n_attributes) int32 codes."""
+    def sample_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> np.ndarray:
+        """Draw records, (n_samples, n_attributes) int32 codes.
+
+        With weights in [0, 1], as from `parse`, a record is drawn in proportion to its probability
+        times its weight; each vector has a positive weight. Where all of these are zero, the
+        draw follows what the model has nearest, and warns; no code of weight zero is drawn.
+        """
+        ...
+
+    def sample_given(
+        self, known: np.ndarray, generator: np.random.Generator, weights: Weights | None = None
+    ) -> np.ndarray:
+        """Fill rows of codes, (n_rows, n_attributes), where they are -1.
+
+        Each row is drawn by itself, given its known codes, and given the weights of the unknown
+        ones. Weights of a known code are not looked at.
+        """
         ...
 
     def view(self, axes: Sequence[int]) -> np.ndarray:

@@ -11,8 +11,7 @@ import html
 import json
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from os import PathLike
 from typing import Any
@@ -22,10 +21,11 @@ import pandas as pd
 
 from .._names import free_name
 from .._random import sampling_generator
-from .._validation import as_level, as_sample_size
+from .._validation import as_level
 from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..mechanisms import discrete_laplace_variance
+from .answers import QueryResult, answer_all, listed
 from .box_model import BoxModel
 from .boxes import Boxes
 from .files import loss_from_data, loss_to_data, read_archive, write_archive
@@ -33,44 +33,15 @@ from .labels import group_labels, plot_axis
 from .mixture import MixtureModel
 from .model import Model, Weights
 from .queries import first_moment, parse
+from .sampling import draw_codes, draw_frame, fill_frame
 from .tree_model import TreeModel
 
 __all__ = ["QueryResult", "Synopsis"]
-
-_HELD_WEIGHTS = 1 << 23
-
 
 _MAX_VIEW_CELLS = 50_000_000
 
 
 _MAX_GROUPS = 100_000
-
-
-@dataclass(frozen=True)
-class QueryResult:
-    """An answer with its error bar; ``float(result)`` is the value.
-
-    Attributes
-    ----------
-    value : float
-        The answer; never clamped, so a count may be negative.
-    std : float
-        Standard deviation of the noise in it; an upper bound where several measurements were
-        combined.
-    lower, upper : float
-        Ends of the interval.
-    guarantee : str
-        What the interval covers, in words.
-    """
-
-    value: float
-    std: float
-    lower: float
-    upper: float
-    guarantee: str
-
-    def __float__(self) -> float:
-        return self.value
 
 
 _FORMAT = "skdp synopsis"
@@ -282,11 +253,11 @@ class Synopsis:
         cut.
         """
         if not return_interval:
-            queries, single = _listed(query)
-            answers = _answer(self.model, (parse(one, self.domain) for one in queries))
+            queries, single = listed(query)
+            answers = answer_all(self.model, (parse(one, self.domain) for one in queries))
             return float(answers[0]) if single else answers
         level = as_level(level)
-        queries, single = _listed(query)
+        queries, single = listed(query)
         results = []
         for one in queries:
             weights = parse(one, self.domain)
@@ -324,7 +295,7 @@ class Synopsis:
         ValueError
             If the column has no numbers or a query cannot be understood.
         """
-        queries, single = _listed(query)
+        queries, single = listed(query)
         if column in self.domain and not self.domain[column].summable:
             raise ValueError(
                 f"Column {column!r} holds dates, which have no sum. Ask for its mean, or count "
@@ -354,7 +325,7 @@ class Synopsis:
         ValueError
             As in `sum`.
         """
-        queries, single = _listed(query)
+        queries, single = listed(query)
         sums, counts = self._moments(column, queries)
         means = self._means(column, sums, counts)
         shown = self.domain[column].shown(means)
@@ -434,12 +405,12 @@ class Synopsis:
         }
         results: dict[str, Any] = {}
         if column is None:
-            results["count"] = _answer(self.model, groups(weights))
+            results["count"] = answer_all(self.model, groups(weights))
         else:
             present, moment = first_moment(query, self.domain, column)
             axis = self.domain.index(column)
-            results["count"] = counts = _answer(self.model, groups(present))
-            sums = _answer(self.model, groups({**present, axis: moment}))
+            results["count"] = counts = answer_all(self.model, groups(present))
+            sums = answer_all(self.model, groups({**present, axis: moment}))
             attribute = self.domain[column]
             if attribute.summable:
                 results["sum"] = sums
@@ -470,10 +441,12 @@ class Synopsis:
                 yield {**weights, axis: moment}
                 yield weights
 
-        answers = _answer(self.model, both())
+        answers = answer_all(self.model, both())
         return answers[::2], answers[1::2]
 
-    def sample_codes(self, n_samples: int | None = None, random_state: Any = None) -> np.ndarray:
+    def sample_codes(
+        self, n_samples: int | None = None, random_state: Any = None, *, where: Any = None
+    ) -> np.ndarray:
         """Draw synthetic records as integer codes.
 
         Parameters
@@ -482,12 +455,14 @@ class Synopsis:
             Number of rows. None: the estimated number of records, at least 0.
         random_state : None, int or numpy.random.Generator, default=None
             Seed of the draw. It is safe to set: sampling from a release is free.
+        where : dict, str or None, default=None
+            Only records that satisfy this; see `sample`.
 
         Raises
         ------
         ValueError
-            If it is negative, or None would draw more than 500 million values (rows times
-            columns): give a number of rows.
+            If ``n_samples`` is negative, or None would draw more than 500 million values (rows
+            times columns): give a number of rows; or if ``where`` cannot be satisfied.
 
         Returns
         -------
@@ -495,27 +470,115 @@ class Synopsis:
             Boxes are drawn in proportion to their positive counts, cells evenly inside; if no
             count is positive, all cells of the domain are equally likely.
         """
-        number = as_sample_size(n_samples, self.total, len(self.domain))
-        return self.model.sample_codes(number, sampling_generator(random_state))
+        generator = sampling_generator(random_state)
+        return draw_codes(self.model, self.domain, n_samples, generator, where)[0]
 
-    def sample(self, n_samples: int | None = None, random_state: Any = None) -> pd.DataFrame:
-        """Draw synthetic records.
+    def sample(
+        self,
+        n_samples: int | None = None,
+        random_state: Any = None,
+        *,
+        where: Any = None,
+        given: Any = None,
+    ) -> pd.DataFrame:
+        """Draw synthetic records: any, only those of a kind, or those that complete given columns.
 
         Parameters
         ----------
         n_samples : int, default=None
-            Number of rows. None: the estimated number of records, at least 0; ValueError if that
-            makes more than 500 million values (rows times columns).
+            Number of rows. None: the estimated number of records (that satisfy ``where``), at
+            least 0; ValueError if that makes more than 500 million values (rows times columns).
+            With ``given`` there is one row for each of its rows.
+        random_state : None, int or numpy.random.Generator, default=None
+            Seed of the draw. It is safe to set: sampling from a release is free.
+        where : dict, str or None, default=None
+            A condition that every row satisfies, as in `count`. Rows follow the release's
+            conditional distribution exactly, and none are rejected: rare kinds cost no more than
+            frequent ones. If the release gives the condition probability zero, columns follow
+            what it has nearest, and a warning says so.
+        given : table, default=None
+            Some of the domain's columns, of any library: one row is drawn for each of its rows, in
+            its order, given its values. They are returned as they are; for the draw, a number out
+            of range counts as the nearest in range, and a value that the domain cannot represent
+            as unknown. Missing values of a nullable column count as known to be missing.
+            ``where`` must not constrain a column of ``given``.
+
+        Returns
+        -------
+        DataFrame
+            With the columns, order and dtypes of the domain, except for the columns of ``given``;
+            see `sample_codes`.
+
+        Raises
+        ------
+        ValueError
+            If ``where`` cannot be understood or no value satisfies it, or ``given`` has columns
+            that are not declared.
+
+        Notes
+        -----
+        Drawing is post-processing: it costs nothing and reveals nothing beyond the release. But the
+        result holds what ``given`` holds. If that are private records, so is the result.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skdp import Categorical, Domain, Numeric, Synopsis
+        >>> from skdp.release import Boxes, BoxModel
+        >>> domain = Domain({"age": Numeric(20, 59, integer=True), "sex": Categorical(["F", "M"])})
+        >>> boxes = Boxes(lower=[[0, 0], [20, 0], [20, 1]], upper=[[20, 2], [40, 1], [40, 2]])
+        >>> release = Synopsis(domain, BoxModel(boxes, [800, 100, 300], domain.shape))
+        >>> old = release.sample(1000, random_state=0, where="age >= 58 and sex == 'F'")
+        >>> sorted(old["age"].unique().tolist()), old["sex"].unique().tolist()
+        ([58, 59], ['F'])
+        >>> release.sample(random_state=0, given=pd.DataFrame({"age": [25, 45]}))["age"].tolist()
+        [25, 45]
+        """
+        generator = sampling_generator(random_state)
+        return draw_frame(self.model, self.domain, n_samples, generator, where, given)
+
+    def impute(
+        self, frame: Any, *, columns: str | Sequence[str] | None = None, random_state: Any = None
+    ) -> pd.DataFrame:
+        """Fill missing values with draws from the release, given the values that are there.
+
+        Parameters
+        ----------
+        frame : table
+            Some or all columns of the domain, of any library.
+        columns : str or sequence of str, default=None
+            Columns to fill; None: all. Where a nullable column is not filled, its missing values
+            count as known to be missing.
         random_state : None, int or numpy.random.Generator, default=None
 
         Returns
         -------
         DataFrame
-            With the columns, order and dtypes of the domain; see `sample_codes`.
+            The columns of ``frame``. Values that were there are as they were; a text that is no
+            number is missing in a `Numeric`, an undeclared category is a value.
+
+        Raises
+        ------
+        ValueError
+            If ``frame`` has columns that are not declared, or ``columns`` names others.
+
+        Notes
+        -----
+        The result holds the records of ``frame``: it is as private as they are.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skdp import Categorical, Domain, Numeric, Synopsis
+        >>> from skdp.release import Boxes, BoxModel
+        >>> domain = Domain({"age": Numeric(20, 59, integer=True), "sex": Categorical(["F", "M"])})
+        >>> boxes = Boxes(lower=[[0, 0], [39, 0], [39, 1]], upper=[[39, 2], [40, 1], [40, 2]])
+        >>> release = Synopsis(domain, BoxModel(boxes, [800, 0, 300], domain.shape))
+        >>> release.impute(pd.DataFrame({"age": [30, 59], "sex": ["F", None]}))["sex"].tolist()
+        ['F', 'M']
         """
         generator = sampling_generator(random_state)
-        codes = self.sample_codes(n_samples, generator)
-        return self.domain.decode(codes, random_state=generator)
+        return fill_frame(self.model, self.domain, frame, columns, generator)
 
     def view(self, columns: Sequence[str]) -> np.ndarray:
         """Estimated counts for every combination of the codes of one or two columns.
@@ -677,25 +740,3 @@ class Synopsis:
         loss = None if privacy is None else loss_from_data(privacy)
         model = _MODELS[kind].from_arrays(domain.shape, facts, arrays)
         return cls(domain, model, privacy_loss=loss, mechanism=mechanism)
-
-
-def _listed(query: Any) -> tuple[list[Any], bool]:
-    """The queries as a list, and whether there was only one without a list."""
-    if isinstance(query, list | tuple):
-        return list(query), False
-    return [query], True
-
-
-def _answer(model: Model, queries: Iterable[Weights]) -> np.ndarray:
-    """Answers to many queries; a limited number of weights is held at a time."""
-    answers: list[np.ndarray] = []
-    waiting: list[Weights] = []
-    held = 0
-    for weights in queries:
-        waiting.append(weights)
-        held += sum(len(vector) for vector in weights.values())
-        if held > _HELD_WEIGHTS:
-            answers.append(model.answer(waiting))
-            waiting, held = [], 0
-    answers.append(model.answer(waiting))
-    return np.concatenate(answers)

@@ -16,11 +16,14 @@ from numpy.typing import NDArray
 
 from .._types import CodeArray, FloatArray, IntArray
 from ..domain import Domain
+from .draws import product_of_weights
 from .error_bars import ErrorBars, interval_from_bars
 from .files import TupleKeys
 from .intervals import Error
-from .model import Weights, by_attributes
+from .model import Weights, by_attributes, warn_of_zero
+from .row_given import ENOUGH, GivenRows, effective_number
 from .tree_density import PairTable, TreeDensity, inverse
+from .tree_given import GivenTree, draw_given
 
 __all__ = ["TreeModel"]
 
@@ -159,12 +162,71 @@ class TreeModel(TupleKeys):
             self.error_bars, float(self.answer([weights])[0]), self._total, level
         )
 
-    def sample_codes(self, n_samples: int, generator: np.random.Generator) -> CodeArray:
-        """Draw records from the density, or from the weighted records where there are some."""
+    def sample_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Draw records from the density, or from the weighted records where there are some.
+
+        Under weights the weighted records serve if at least `ENOUGH` of them agree, by their
+        effective number; else the density, exactly. Where its probability is zero, the draw
+        follows the tree with a share `SOFT` of independent columns, and warns.
+        """
+        if weights:
+            return self._sample_under(n_samples, generator, weights)
         if self.rows is None:
             return self.density.sample(n_samples, generator)
         assert self.row_weights is not None
         return self.rows[inverse(self.row_weights, generator.random(n_samples))]
+
+    def _sample_under(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights
+    ) -> CodeArray:
+        if self.rows is not None and self.row_weights is not None:
+            agree = product_of_weights(self.rows, self.row_weights, weights)
+            if effective_number(agree.sum(), agree @ agree) >= ENOUGH:
+                return self.rows[inverse(agree, generator.random(n_samples))]
+        unknown = np.full((n_samples, len(self.shape)), -1, dtype=np.int32)
+        codes, impossible = draw_given(self.density, unknown, generator, weights)
+        if impossible.any():
+            warn_of_zero("their other columns follow what the tree of pairs has nearest to it")
+        return codes
+
+    def sample_given(
+        self, known: CodeArray, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Fill rows of codes where they are -1; see `Model` and `sample_codes`."""
+        weights = {} if weights is None else weights
+        codes = np.array(known, dtype=np.int32)
+        left = np.arange(len(codes))
+        if self.rows is not None and self.row_weights is not None:
+            among = GivenRows(self.rows, self.row_weights, weights)
+            at, _ = among.draw(codes, generator)
+            codes[at >= 0] = np.where(codes[at >= 0] < 0, self.rows[at[at >= 0]], codes[at >= 0])
+            left = np.flatnonzero(at < 0)
+        codes[left] = draw_given(self.density, codes[left], generator, weights)[0]
+        return codes
+
+    def log_likelihood(
+        self, known: CodeArray, weights: Weights | None = None, *, soft: bool = False
+    ) -> FloatArray:
+        """Logarithm of the probability of known codes and a condition, for each row.
+
+        Parameters
+        ----------
+        known : ndarray of int, shape (n_rows, n_attributes)
+            Codes, -1 where they are unknown.
+        weights : mapping of int to ndarray, default=None
+            Weights of unknown codes.
+        soft : bool, default=False
+            With a share `SOFT` of independent columns, so that it is finite.
+        """
+        weights = {} if weights is None else weights
+        result = GivenTree(self.density, weights, soft=soft).log_likelihood(known)
+        if not soft and self.rows is not None and self.row_weights is not None:
+            chance = GivenRows(self.rows, self.row_weights, weights).chance(known)
+            enough = chance > 0
+            result[enough] = np.log(chance[enough])
+        return result
 
     def view(self, axes: Sequence[int]) -> FloatArray:
         """Expected counts for every combination of the codes of one or two attributes."""

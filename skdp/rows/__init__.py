@@ -10,16 +10,19 @@ Everything here is private; nothing here is ever an attribute of an estimator.
 ``columns``      one column of NumPy, pandas, Polars or PyArrow
 ``instants``     dates and times of a column in memory
 ``tables``       makes and cuts tables of the user's library
+``completing``   tables completed by drawn columns
 ``layout``       `Layout`: what a table looks like, so that drawn rows look the same
 ``types``        types of columns in words that the libraries share
 ``holding``      which type can hold the values of a domain
 ``casts``        drawn values as columns of a type
 ``lazy``         `LazyRows`: a table in an engine
 ``expressions``  codes as expressions of an engine
+``empty_cells``  rows in cells that are declared empty, skipped by an engine
 ``lazy_dates``   dates and times of a column in an engine
 ``quotients``    integer quotients that engines and NumPy compute alike
 ``coded``        rows of codes that stay in an engine
 ``bounds``       a few rows of each person, chosen by an engine
+``parquet``      columns and rows of a Parquet file
 ``coding``       codes each record, keeps a few rows of each person, counts
 ``packing``      rows of codes as integers
 ``counts``       `CountTable`: distinct coded rows and their numbers
@@ -33,11 +36,13 @@ from ..domain.values import is_missing
 from .coded import CodedRows, LabelledSums
 from .coding import MOST_AT_ONCE, Contributions, code_rows, count_rows
 from .columns import Column, object_array
+from .completing import complete_table, fill_table
 from .counts import Counts, CountTable, ProjectedCounts
 from .expressions import floor_positive, part_of, search_sorted
 from .frames import Frame, as_array, as_column, as_frame, as_labels
 from .layout import Layout, labels_like
 from .lazy import LazyRows, read_rows
+from .parquet import ParquetFile, check_library, is_parquet_file, is_parquet_name, write_parquet
 from .tables import build_frame, column_names, row_taker, select_columns, take_rows
 
 __all__ = [
@@ -51,17 +56,23 @@ __all__ = [
     "LabelledSums",
     "Layout",
     "LazyRows",
+    "ParquetFile",
     "ProjectedCounts",
     "as_array",
     "as_column",
     "as_frame",
     "as_labels",
     "build_frame",
+    "check_library",
     "code_rows",
     "column_names",
+    "complete_table",
+    "fill_table",
     "count_rows",
     "floor_positive",
     "is_missing",
+    "is_parquet_file",
+    "is_parquet_name",
     "labels_like",
     "object_array",
     "part_of",
@@ -70,6 +81,7 @@ __all__ = [
     "search_sorted",
     "select_columns",
     "take_rows",
+    "write_parquet",
 ]
 
 

@@ -7,13 +7,14 @@ import warnings
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import PrivateEstimator, match_rows, warn_of_emptiness
+from .._base import PrivateEstimator, match_rows, take_features, warn_of_emptiness
 from .._random import sampling_generator
 from .._validation import as_sample_size
 from ..exceptions import PrivacyLeakWarning
 from ..kernels.pairviews import public_rows
 from ..quality import compare
-from ..rows import Layout, count_rows, labels_like
+from ..release.sampling import fill_columns
+from ..rows import Layout, as_frame, complete_table, count_rows, fill_table, labels_like
 
 __all__ = ["Synthesizer"]
 
@@ -62,6 +63,7 @@ class Synthesizer(PrivateEstimator):
             structure=self._honours_zeros,
             of=self,
         )
+        layout = Layout.of(X, rows, domain)
         parts = self._parts(self._record_epsilon(), domain)
         together = self._together(domain)
         if together is None:
@@ -75,7 +77,7 @@ class Synthesizer(PrivateEstimator):
         synopsis.privacy_loss = loss
 
         self._remember_columns(X, rows)
-        self._layout = Layout.of(X, rows, domain)
+        self._layout = layout
         self.domain_ = domain
         self.synopsis_ = synopsis
         self.privacy_loss_ = loss
@@ -102,26 +104,69 @@ class Synthesizer(PrivateEstimator):
         check_is_fitted(self)
         return self.synopsis_.aggregate(by, column, query)
 
-    def sample(self, n_samples=None, random_state=None):
-        """Draw synthetic rows from the synopsis.
+    def sample(self, n_samples=None, random_state=None, *, where=None, given=None):
+        """Draw synthetic rows from the synopsis; all of a kind, or to complete given columns.
 
         Parameters
         ----------
         n_samples : int, default=None
-            Number of rows. None draws max(0, round(noisy total)) rows, and raises ValueError if
-            that makes more than 500 million values (rows times columns).
+            Number of rows. None draws max(0, round(noisy total)) rows (of those that satisfy
+            ``where``), and raises ValueError if that makes more than 500 million values (rows
+            times columns). With ``given`` there is one row for each of its rows.
         random_state : int, numpy.random.Generator or None, default=None
             Seed of the draw. It is safe to set: drawing is post-processing of the release.
+        where : dict, str or None, default=None
+            A condition that every row satisfies, such as ``"age >= 65 and sex == 'F'"``; see
+            :meth:`skdp.Synopsis.sample`.
+        given : table, default=None
+            Some of the columns: one row is drawn for each of its rows, given its values, which are
+            returned as they are; see :meth:`skdp.Synopsis.sample`. The result holds what ``given``
+            holds: if that are private records, so is the result.
 
         Returns
         -------
-        frame : table of the library that ``fit`` was given
+        frame : table of the library that ``fit`` was given, or that of ``given``
             All columns of the domain, in the order and with the types that ``fit`` was given, as
             far as these types can hold the values of the domain. See the user guide,
-            "What comes out".
+            "What comes out". The columns of ``given`` stay as they are.
+
+        Raises
+        ------
+        ValueError
+            If no value satisfies ``where``, or ``given`` has columns that are not declared.
         """
         check_is_fitted(self)
-        return self._build_table(self._sample_columns(n_samples, random_state))
+        if given is None:
+            return self._build_table(self._sample_columns(n_samples, random_state, where))
+        drawn = self.synopsis_.sample(n_samples, random_state, where=where, given=given)
+        fresh = {name: drawn[name] for name in drawn.columns if name not in as_frame(given).named}
+        return complete_table(
+            given, fresh, self._drawn_names(), like=getattr(self, "_layout", None)
+        )
+
+    def impute(self, X, *, columns=None, random_state=None):
+        """Fill missing values with draws from the synopsis, given the values that are there.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            Some or all columns of the domain. It need not be what was fitted. The result holds its
+            rows: if they are private records, so is the result.
+        columns : str or sequence of str, default=None
+            Columns to fill; None: all.
+        random_state : int, numpy.random.Generator or None, default=None
+            Seed of the draw.
+
+        Returns
+        -------
+        frame : table of the library of ``X``
+            The columns of ``X``; see :meth:`skdp.Synopsis.impute`.
+        """
+        check_is_fitted(self)
+        drawn, gaps = fill_columns(
+            self.synopsis_.model, self.domain_, X, columns, sampling_generator(random_state)
+        )
+        return fill_table(X, drawn, gaps, self.domain_)
 
     def make_training_set(self, n_samples=None, random_state=None):
         """Draw synthetic rows for training.
@@ -137,23 +182,27 @@ class Synthesizer(PrivateEstimator):
         Returns
         -------
         X : table of the library that ``fit`` was given
-            The columns of the domain except ``target``.
+            The columns that ``fit`` was given, without identifiers and ``target``.
         y : ndarray of shape (n_samples,) or None
             The column ``target``, or None where no target is set.
         sample_weight : None
             All synthetic rows have the same weight.
         """
         check_is_fitted(self)
+        return *self._labelled_rows(n_samples, random_state, identifiers=False), None
+
+    def _labelled_rows(self, n_samples, random_state, *, identifiers):
+        """Rows without the label, and the labels; both like those that ``fit`` was given."""
         number = as_sample_size(n_samples, self.synopsis_.total, len(self.domain_), most=True)
         columns = self._sample_columns(number, random_state)
-        y = None
-        if self.target is not None:
-            y = _label_array(columns.pop(self.target))
-        return self._build_table(columns), y, None
+        y = None if self.target is None else _label_array(columns[self.target])
+        names = [n for n in self._given_names(identifiers=identifiers) if n != self.target]
+        return self._build_table({name: columns[name] for name in names}), y
 
     def prepare(self, X):
-        """Map test rows to the format of the training set; here nothing changes."""
-        return X
+        """Columns of test rows that the training set has; values do not change."""
+        check_is_fitted(self)
+        return take_features(X, self.domain_, self._trained_on(), self.target)
 
     def fit_resample(self, X, y=None):
         """Fit, and return synthetic rows instead of the records.
@@ -187,7 +236,7 @@ class Synthesizer(PrivateEstimator):
                 "fit_resample was given y, but target is None. Add the label to the domain and "
                 "name it in target=, so that synthetic rows carry it."
             )
-        X_resampled, y_resampled, _ = self.fit(X, y).make_training_set()
+        X_resampled, y_resampled = self.fit(X, y)._labelled_rows(None, None, identifiers=True)
         return X_resampled, labels_like(y_resampled, y, self.domain_, self.target)
 
     def plot(self, columns=None, *, ax=None):
@@ -245,6 +294,10 @@ class Synthesizer(PrivateEstimator):
         synthetic = self.synopsis_.sample_codes(max(len(records), 1), rng)
         return compare(records, synthetic, domain, predicted, rng)
 
+    def _trained_on(self):
+        """Columns of the training set without the label."""
+        return [name for name in self._given_names(identifiers=False) if name != self.target]
+
     def _stand_in(self, domain, layout):
         """Act as if fitted to public rows of the domain, so that a model can be tried out."""
         self._layout = layout
@@ -252,8 +305,10 @@ class Synthesizer(PrivateEstimator):
         self.synopsis_ = _PublicRows(domain, self.target)
         return self
 
-    def _sample_columns(self, n_samples, random_state):
+    def _sample_columns(self, n_samples, random_state, where=None):
         rng = sampling_generator(random_state)
+        if where is not None:
+            return dict(self.synopsis_.sample(n_samples, rng, where=where).items())
         codes = self.synopsis_.sample_codes(n_samples, rng)
         return dict(self.domain_.decode(codes, rng).items())
 

@@ -30,10 +30,11 @@ from __future__ import annotations
 from .budget import ViewShares, coarse_attributes, pair_views_parts, view_shares
 from .measure import MOST_CLASSES, pair_views
 from .rules import Rules
-from .single import single_views
+from .single import DIRECT, single_shares, single_views
 from .structured import public_rows
 
 __all__ = [
+    "DIRECT",
     "MOST_CLASSES",
     "Rules",
     "ViewShares",
@@ -41,6 +42,7 @@ __all__ = [
     "pair_views",
     "pair_views_parts",
     "public_rows",
+    "single_shares",
     "single_views",
     "view_shares",
 ]

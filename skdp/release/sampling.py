@@ -1,0 +1,243 @@
+"""Synthetic rows of a release: all of them, those under a condition, those given some columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .._types import BoolArray, CodeArray, FloatArray
+from .._validation import as_sample_size
+from ..domain import Domain, Numeric
+from ..domain.filling import fill_series
+from ..domain.reading import read
+from ..domain.values import some
+from .conditions import Condition, within_bounds
+from .known import Known
+from .lawful import Lawful, must_be_missing
+from .model import Model
+
+__all__ = ["draw_codes", "draw_frame", "fill_columns", "fill_frame"]
+
+# How often rows are drawn again whose values cannot satisfy condition and structure at once.
+_ROUNDS = 50
+
+
+def draw_codes(
+    model: Model, domain: Domain, n_samples: Any, generator: np.random.Generator, where: Any
+) -> tuple[CodeArray, Condition]:
+    """Codes of synthetic rows, and the condition that they satisfy.
+
+    Parameters
+    ----------
+    model : Model
+    domain : Domain
+    n_samples : int or None
+        None: as many as the release estimates under the condition.
+    generator : numpy.random.Generator
+    where : dict, str or None
+        As in `parse`.
+    """
+    condition = Condition(where, domain)
+    if not condition.weights:
+        number = as_sample_size(n_samples, model.total, len(domain))
+        return model.sample_codes(number, generator), condition
+    lawful = Lawful(domain, condition.weights, condition.query)
+    total = float(model.answer([condition.weights])[0]) if n_samples is None else 0.0
+    number = as_sample_size(n_samples, total, len(domain))
+
+    def draw(known: CodeArray) -> CodeArray:
+        return model.sample_codes(len(known), generator, lawful.weights)
+
+    unknown = np.full((number, len(domain)), -1, dtype=np.int32)
+    return lawful.draw(draw, unknown, generator), condition
+
+
+def draw_frame(
+    model: Model,
+    domain: Domain,
+    n_samples: Any,
+    generator: np.random.Generator,
+    where: Any = None,
+    given: Any = None,
+) -> pd.DataFrame:
+    """Synthetic rows; see `Synopsis.sample`."""
+    if given is not None:
+        return _complete(model, domain, n_samples, generator, where, given)
+    codes, condition = draw_codes(model, domain, n_samples, generator, where)
+    if not condition.weights:
+        return domain.decode(codes, generator)
+
+    def draw(rows: int) -> CodeArray:
+        return draw_codes(model, domain, rows, generator, where)[0]
+
+    return _decode(domain, codes, generator, condition, draw)
+
+
+def _decode(
+    domain: Domain,
+    codes: CodeArray,
+    generator: np.random.Generator,
+    condition: Condition,
+    draw: Callable[[int], CodeArray],
+) -> pd.DataFrame:
+    """Values of codes that satisfy a condition.
+
+    Codes alone do not tell whether values can satisfy a rule of `at_most` and the condition at
+    once: rows whose values cannot are drawn again.
+    """
+    bounds = condition.bounds(codes, generator)
+    frame = domain.decode(codes, generator, bounds=bounds)
+    compared = [name for name in bounds if name in _compared(domain)]
+    for _ in range(_ROUNDS if compared else 0):
+        wrong = np.zeros(len(frame), dtype=bool)
+        for name in compared:
+            attribute = domain[name]
+            assert isinstance(attribute, Numeric)
+            numbers = attribute._numbers(read(frame[[name]]).column(name))
+            wrong |= ~within_bounds(numbers, bounds[name])
+        rows = np.flatnonzero(wrong)
+        if not len(rows):
+            return frame
+        fresh = draw(len(rows))
+        own = condition.bounds(fresh, generator)
+        again = domain.decode(fresh, generator, bounds=own)
+        for name, (low, high) in own.items():
+            bounds[name][0][rows], bounds[name][1][rows] = low, high
+        frame = _replaced(frame, rows, again)
+    if compared:
+        raise ValueError(
+            f"No row was found that satisfies where={condition.query!r} and the rules of at_most "
+            f"on {some(compared)}: they seem to contradict each other."
+        )
+    return frame
+
+
+def _compared(domain: Domain) -> set[str]:
+    """Columns that rules of `at_most` compare."""
+    above = domain.structure.bounds_of()
+    return {*above, *(bound for bounds in above.values() for bound in bounds)}
+
+
+def _replaced(frame: pd.DataFrame, rows: Any, fresh: pd.DataFrame) -> pd.DataFrame:
+    """A frame with other values in some rows, of the same types."""
+    kept = np.setdiff1d(np.arange(len(frame)), rows)
+    both = pd.concat([frame.iloc[kept], fresh])
+    back = np.argsort(np.concatenate([kept, rows]))
+    return both.iloc[back].reset_index(drop=True)
+
+
+def _complete(
+    model: Model,
+    domain: Domain,
+    n_samples: Any,
+    generator: np.random.Generator,
+    where: Any,
+    given: Any,
+) -> pd.DataFrame:
+    """One row for each row of ``given``."""
+    known = Known.read(given, domain, "given")
+    if n_samples is not None and as_sample_size(n_samples, 0.0, 1) != known.n_rows:
+        raise ValueError(
+            f"n_samples={n_samples!r}, but given has {known.n_rows} rows, and one row is drawn for "
+            "each of them. Leave n_samples out; for several draws repeat the rows of given."
+        )
+    condition = Condition(where, domain)
+    base = domain.structure.base_of
+    decided = {base(name) for name in known.names}
+    both = [name for name in condition.columns if base(name) in decided]
+    if both:
+        raise ValueError(
+            f"where has a condition on {some(both)}, which given holds: its values are kept as "
+            "they are. Select the rows of given instead, or leave the condition out."
+        )
+    codes = _given_codes(model, known, condition.weights, condition.query, generator)
+    bounds = known.bounds() | condition.bounds(codes, generator)
+    drawn = domain.decode(codes, generator, bounds=bounds)
+    drawn.index = known.index
+    for name in known.names:
+        drawn[name] = known.values(name)
+    return drawn
+
+
+def _given_codes(
+    model: Model,
+    known: Known,
+    weights: Mapping[int, FloatArray],
+    query: Any,
+    generator: np.random.Generator,
+) -> CodeArray:
+    """Codes of rows given their known values."""
+    codes = known.codes.copy()
+    for rows, told in known.groups():
+        lawful = Lawful(known.domain, {**weights, **told}, query)
+
+        def draw(some_rows: CodeArray, lawful: Lawful = lawful) -> CodeArray:
+            return model.sample_given(some_rows, generator, lawful.weights)
+
+        codes[rows] = lawful.draw(draw, codes[rows], generator)
+    return codes
+
+
+def fill_frame(
+    model: Model,
+    domain: Domain,
+    frame: Any,
+    columns: Sequence[str] | str | None,
+    generator: np.random.Generator,
+) -> pd.DataFrame:
+    """A frame with its missing values drawn; see `Synopsis.impute`."""
+    known = Known.read(frame, domain, "frame")
+    drawn, gaps = _fill(model, known, columns, generator)
+    values = {name: known.values(name) for name in known.names}
+    filled = {name: fill_series(values[name], drawn[name], gap) for name, gap in gaps.items()}
+    return pd.DataFrame(values | filled, index=known.index)
+
+
+def fill_columns(
+    model: Model,
+    domain: Domain,
+    frame: Any,
+    columns: Sequence[str] | str | None,
+    generator: np.random.Generator,
+) -> tuple[dict[str, pd.Series], dict[str, BoolArray]]:
+    """Values for the columns of a frame in which some are missing, and where they are."""
+    return _fill(model, Known.read(frame, domain, "frame"), columns, generator)
+
+
+def _fill(
+    model: Model, known: Known, columns: Sequence[str] | str | None, generator: np.random.Generator
+) -> tuple[dict[str, pd.Series], dict[str, BoolArray]]:
+    domain = known.domain
+    names = [name for name in known.names if domain.find(name) is not None]
+    names = names if columns is None else _listed_columns(columns, names)
+    gaps = {name: known.missing(name) for name in names}
+    for name, gap in gaps.items():
+        if name in known.derived:
+            known.derived[name][gap] = -1
+        if name in domain.names:
+            known.codes[gap, domain.index(name)] = -1
+    weights: dict[int, FloatArray] = {}
+    for name in gaps:
+        if name not in domain.names or not domain[name].nullable:
+            continue
+        # What is filled in is a value, but where the structure says that there is none.
+        axis, n_values = domain.index(name), domain[name].n_values
+        weights[axis] = np.append(np.ones(n_values), 0.0)
+        empty = gaps[name] & must_be_missing(domain, known.codes, axis)
+        known.codes[empty, axis] = n_values
+        gaps[name] = gaps[name] & ~empty
+    gaps = {name: gap for name, gap in gaps.items() if gap.any()}
+    codes = _given_codes(model, known, weights, None, generator)
+    drawn = domain.decode(codes, generator, bounds=known.bounds())
+    return {name: drawn[name] for name in gaps}, gaps
+
+
+def _listed_columns(columns: Any, names: Sequence[str]) -> list[str]:
+    listed = [columns] if isinstance(columns, str) else list(columns)
+    unknown = [name for name in listed if name not in names]
+    if unknown:
+        raise ValueError(f"columns names {some(unknown)}, but frame has {some(list(names))}.")
+    return listed
