@@ -220,6 +220,25 @@ def test_a_wide_rule_that_pairs_imply_needs_no_rows():
     assert Rules.of(SHAPE, [Zeros((0, 1, 3), NO_CORNER)]).wide
 
 
+def test_of_a_chain_its_neighbours_are_left():
+    order = [3, 0, 4, 1, 2]
+    zeros = []
+    for low, high in itertools.combinations(range(5), 2):
+        a, b = order[low], order[high]
+        at_most = np.tri(7, dtype=bool)
+        zeros.append(Zeros((min(a, b), max(a, b)), at_most if a > b else at_most.T))
+    rules = Rules.of((7,) * 5, zeros)
+    assert set(rules.pairs) == {(0, 3), (0, 4), (1, 4), (1, 2)}
+    assert set(rules.forest()) == set(rules.pairs)
+    together = np.zeros((3, 3), dtype=bool)
+    together[:2, :2] = together[2, 2] = True
+    missing = [Zeros(pair, together) for pair in itertools.combinations(range(5), 2)]
+    rules = Rules.of((3,) * 5, missing)
+    assert len(rules.forest()) == 4
+    model = release(table_of((3,) * 5, missing), missing, 0.1, share=0)
+    assert model.rows is None
+
+
 def test_the_strictest_pairs_form_the_forest():
     rules = Rules.of(SHAPE, CYCLE)
     assert rules.forest()[0] == (0, 2)
