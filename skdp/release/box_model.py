@@ -301,7 +301,7 @@ class BoxModel:
                 share = ((starts <= code) & (code < stops)) / (stops - starts)
                 table *= share[:, inverse_]
             inside = order[slice(*np.searchsorted(at[order], [start, start + len(part)]))]
-            some = table.any(axis=1)
+            some = table.max(axis=1) > 0
             table[~some] = 1.0
             drawn = inverse_rows(table, at[inside] - start, u[inside])
             chosen[inside] = np.where(some[at[inside] - start], drawn, -1)

@@ -107,7 +107,7 @@ class GivenTree:
         """Probability of each code given its group."""
         density = self.density
         groups, mass = density.groups[axis], density.grouped[axis]
-        inside = np.where(mass[groups] > 0, density.marginals[axis], 1.0)
+        inside: FloatArray = np.where(mass[groups] > 0, density.marginals[axis], 1.0)
         inside = inside / np.bincount(groups, weights=inside)[groups]
         if soft:
             inside = (1 - SOFT) * inside + SOFT / np.bincount(groups)[groups]
