@@ -395,9 +395,8 @@ class Synopsis:
         else:
             present, moment = first_moment(query, self.domain, column)
             axis = self.domain.index(column)
-            results["count"] = counts = answer_all(
-                self.model, group_weights(present, axes, self.domain)
-            )
+            counts = answer_groups(self.model, present, axes, sizes)
+            results["count"] = counts
             sums = answer_groups(self.model, {**present, axis: moment}, axes, sizes)
             attribute = self.domain[column]
             if attribute.summable:

@@ -119,12 +119,12 @@ class GivenTree:
             return np.ones(self.density.sizes[axis])
         if axis not in self._shares:
             return self.weights[axis]
-        sums: FloatArray = np.bincount(
+        sums = np.bincount(
             self.density.groups[axis],
             weights=self._shares[axis] * self.weights[axis],
             minlength=self.density.sizes[axis],
         )
-        return sums
+        return sums.astype(np.float64, copy=False)
 
     def _groups_of(self, known: CodeArray) -> IntArray:
         """Group of each known code, -1 where unknown; one row for each attribute."""
