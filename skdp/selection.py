@@ -195,7 +195,8 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
         # Names of the columns of X in its order.
         names = list(frame.names)
         if frame.n_unnamed:
-            names = [name for name in domain.names if y is None or name != target]
+            taken = [] if y is None else [target]
+            names = domain.names_for(frame.n_unnamed, taken) or list(domain.names)
         self._columns = names
         self.domain_ = domain
         self.label_counts_ = noisy

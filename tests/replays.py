@@ -31,6 +31,15 @@ SPACE = skdp.Domain(
         "s": LABEL,
     }
 )
+# Structural zeros: a code, a pair of columns, and three columns that no tree of pairs can hold.
+RULED = skdp.Domain(
+    SPACE.items(),
+    structure=[
+        skdp.forbid("z == 1"),
+        skdp.forbid("x < 2 and s == 'b'"),
+        skdp.forbid({"x": (2, 4), "z": 0, "s": "a"}),
+    ],
+)
 KINDS = skdp.Categorical([f"c{i}" for i in range(24)])
 # More classes than get a model of their own; more codes than are kept apart in a pair.
 CLASSES = skdp.Domain(
@@ -216,6 +225,7 @@ def synthesizers() -> list[Branch]:
             )
         )
     pair = skdp.PairViewSynthesizer
+    some = ("two", "corners", "from the middle", "crowded", "a row of nan")
     found += [
         Branch(
             "PairViewSynthesizer, published errors",
@@ -234,6 +244,21 @@ def synthesizers() -> list[Branch]:
             "PairViewSynthesizer, label mode",
             lambda epsilon: pair(epsilon, domain=SPACE, target="s"),
             lambda: apart(pairs_of(SPACE), "s"),
+        ),
+        Branch(
+            "PairViewSynthesizer, rules",
+            lambda epsilon: pair(epsilon, domain=RULED, error_share=0),
+            lambda: {name: both for name, both in pairs_of(RULED).items() if name in some},
+            # In between, the pairs under rules compete with the others to be measured.
+            epsilons=(0.05, 5.0, 1000.0),
+        ),
+        Branch(
+            "PairViewSynthesizer, rules, label mode",
+            lambda epsilon: pair(epsilon, domain=RULED, target="s", error_share=0),
+            lambda: {
+                name: both for name, both in apart(pairs_of(RULED), "s").items() if name in some
+            },
+            epsilons=(1.0, 1000.0),
         ),
         Branch(
             "PairViewSynthesizer, more than 20 classes",

@@ -225,6 +225,11 @@ def edge_domain(rng):
         lambda: Numeric(low * 10**9, (low + width) * 10**9 + 1, bins % 1000 + 1, integer=True),
         lambda: Numeric(low, low + 2**40 + width, bins),
         lambda: Numeric(low / 7, low / 7 + abs(rng.normal()) * scale, bins),
+        lambda: Numeric(edges=np.unique(rng.normal(0, scale, bins % 70 + 2)).tolist()),
+        lambda: Numeric(0, width, min(bins, 64), scale="log", integer=True, special=[-1, -7]),
+        lambda: Numeric(low, low + width, bins % 90 + 1, scale="sqrt", special=[0, low + 0.5]),
+        lambda: Numeric(low / 10, (low + width) / 10, bins, special=[0, 0.1, 1e300]),
+        lambda: Numeric(low, low + width + 1, bins=1, integer=True, special=[0, low, 2**53]),
     ]
     try:
         return kinds[rng.integers(len(kinds))]()
@@ -240,6 +245,8 @@ def edge_values(attribute, rng):
     exact = [float(Fraction(low) + Fraction(high - low) * int(k) / bins) for k in some]
     edges = np.concatenate([attribute.edges[some].astype(float), exact, [low, high]])
     odd = [NAN, INF, -INF, 0.0, -0.0, 5e-324, -5e-324, 1e308, -1e308]
+    edges = np.concatenate([edges, np.array(attribute.special, dtype=float)])[-46:]
+    edges = np.resize(edges, 46)
     near = [edges, np.nextafter(edges, INF), np.nextafter(edges, -INF)]
     return np.concatenate([*near, odd, rng.uniform(low, high, 20)])
 

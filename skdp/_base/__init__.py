@@ -11,7 +11,16 @@
 
 from .estimator import PrivateEstimator, warn_of_emptiness
 from .published import Published, _Kept, for_travel  # noqa: F401 (pickles name _Kept)
-from .schema import declare_label, feature_bounds, full_domain, match_rows, require_y, without_unit
+from .schema import (
+    declare_label,
+    feature_bounds,
+    features_of,
+    full_domain,
+    match_rows,
+    require_y,
+    take_features,
+    without_unit,
+)
 from .seeds import HidesSeed, Seed, as_seed
 from .shown import ShowsPrivacy
 
@@ -24,10 +33,12 @@ __all__ = [
     "as_seed",
     "declare_label",
     "feature_bounds",
+    "features_of",
     "for_travel",
     "full_domain",
     "match_rows",
     "require_y",
+    "take_features",
     "warn_of_emptiness",
     "without_unit",
 ]

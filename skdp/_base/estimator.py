@@ -134,8 +134,8 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         most = loss.max_contributions
         if most is None:
             return None
-        [unit] = (name for name in rows.names if name not in domain)
-        return Contributions(unit, most, source)
+        assert rows.unit is not None
+        return Contributions(rows.unit, most, source)
 
     def _remember_columns(self, X: Any, rows: Frame | LazyRows, label: str | None = None) -> None:
         """Set ``n_features_in_``, and ``feature_names_in_`` where columns have names.

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._names import free_name
 from .._types import FloatArray
-from ..domain import Attribute, Categorical, Domain
+from ..domain import Attribute, Categorical, Domain, Identifier
 from ..exceptions import DomainError
-from ..rows import Frame, LazyRows, as_frame, read_rows
+from ..rows import Frame, LazyRows, as_frame, read_rows, select_columns
 
 __all__ = [
     "declare_label",
     "feature_bounds",
+    "features_of",
     "full_domain",
     "match_rows",
     "require_y",
+    "take_features",
     "without_unit",
 ]
 
@@ -93,7 +95,7 @@ def declare_label(
             "domain has a column for it, classes= where it has none."
         )
     domain = full_domain(domain, rows)
-    label = free_name("target", domain.names)
+    label = free_name("target", domain.columns)
     attribute = classes if isinstance(classes, Attribute) else Categorical(list(classes))
     return domain.with_attribute(label, attribute), label
 
@@ -158,33 +160,83 @@ def match_rows(
     domain = full_domain(domain, without_unit(rows, unit))
     if not structure:
         _refuse_zeros(domain, of)
-    if target is not None and target not in domain.names:
-        raise DomainError(
-            f"target={target!r} is not a column of the domain, which has {list(domain.names)}."
-        )
+    _check_target(domain, target)
     labelled = target is not None and y is not None
-    if rows.n_unnamed:
-        expected = [name for name in domain.names if not (labelled and name == target)]
-        if rows.n_unnamed != len(expected):
-            raise DomainError(
-                f"The data have {rows.n_unnamed} columns, but the domain declares "
-                f"{len(expected)}: {expected}."
-            )
-        rows = rows.with_names(expected)
+    rows = _with_names(rows, domain, target if labelled else None)
     if labelled:
         rows = rows.with_column(target, y)
         _check_label_type(domain[target], rows.kinds[target], rows.dtypes[target])
     domain.check_schema(without_unit(rows, unit))
+    if unit is not None:
+        rows = rows.select(rows.names)
+        rows.unit = unit
     return rows, domain
+
+
+def _check_target(domain: Domain, target: str | None) -> None:
+    """Refuse a label that is not measured."""
+    if target is None or target in domain.names:
+        return
+    if target in domain:
+        raise DomainError(
+            f"target={target!r} follows from other columns, by "
+            f"{domain.structure.derived[target]!r}: it is not measured, and there is nothing to "
+            "learn. Name another target, or leave out the rule."
+        )
+    raise DomainError(
+        f"target={target!r} is not a column of the domain, which has {list(domain.names)}."
+    )
+
+
+def _with_names(rows: Any, domain: Domain, label: str | None) -> Any:
+    """Name the columns of an array by position; the label is given separately."""
+    if not rows.n_unnamed:
+        return rows
+    given = [] if label is None else [label]
+    names = domain.names_for(rows.n_unnamed, given)
+    if names is None:
+        expected = [name for name in domain.names if name not in given]
+        raise DomainError(
+            f"The data have {rows.n_unnamed} columns, but the domain declares "
+            f"{len(expected)}: {expected}."
+        )
+    return rows.with_names(names)
+
+
+def features_of(rows: Frame | LazyRows | None, domain: Domain, label: str | None) -> list[str]:
+    """Columns that a model may learn from: not the label, no identifiers.
+
+    Parameters
+    ----------
+    rows : Frame, LazyRows or None
+        As `match_rows` gave them. They may lack derived columns; None stands for a table with all.
+    domain : Domain
+    label : str or None
+    """
+    known = {*domain.names, *domain.structure.derived} - {label}
+    given = domain.columns if rows is None else rows.names
+    return [name for name in domain.columns if name in known and name in given]
+
+
+def take_features(X: Any, domain: Domain, features: Sequence[str], label: str | None) -> Any:
+    """New rows without columns that a model was not trained on; arrays are cut by position."""
+    if len(domain.columns) == len(domain):
+        return X
+    rows = as_frame(X)
+    if not rows.n_unnamed:
+        others = {*domain.columns} - {*features}
+        return select_columns(X, [name for name in rows.names if name not in others])
+    names = domain.names_for(rows.n_unnamed, [label]) or domain.names_for(rows.n_unnamed) or []
+    kept = [place for place, name in enumerate(names) if name in features]
+    return np.asarray(X)[:, kept] if len(kept) < len(names) else X
 
 
 def _refuse_zeros(domain: Domain, of: Any) -> None:
     """Refuse rules that forbid values: a release that ignores them would break them."""
-    rules = getattr(domain, "structure", None)
-    if rules is None or not rules.zeros:
+    if not domain.structure.zeros:
         return
     name = "This estimator" if of is None else type(of).__name__
-    ruled = sorted({axis for zeros in rules.zeros for axis in zeros.axes})
+    ruled = sorted({axis for zeros in domain.structure.zeros for axis in zeros.axes})
     columns = ", ".join(repr(domain.names[axis]) for axis in ruled[:5])
     more = f" and {len(ruled) - 5} more columns" if len(ruled) > 5 else ""
     raise DomainError(
@@ -225,9 +277,11 @@ def _check_unit(rows: Any, domain: Any, unit: Any) -> None:
             f"unit={unit!r} is not a column of the data; it names the column that identifies the "
             "person a row belongs to. Arrays have no names: give a frame."
         )
-    if isinstance(domain, Domain | Mapping) and unit in domain:
+    identifies = isinstance(domain, Mapping) and isinstance(domain.get(unit), Identifier)
+    if isinstance(domain, Domain | Mapping) and unit in domain and not identifies:
         raise DomainError(
-            f"unit={unit!r} identifies persons and cannot be released: leave it out of the domain."
+            f"unit={unit!r} identifies persons and cannot be released: leave it out of the domain, "
+            "or declare it as Identifier()."
         )
     kind = rows.kinds[unit]
     if kind in ("other", "null"):

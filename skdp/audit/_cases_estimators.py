@@ -19,7 +19,7 @@ from ..classification import (
 from ..cluster import DPKMeans
 from ..compose import PrivateClassifier
 from ..datacube import DataCube
-from ..domain import Categorical, Domain, Numeric
+from ..domain import Categorical, Domain, Numeric, forbid
 from ..histogram import RangeTreeHistogram
 from ..model_selection import (
     PrivateGridSearchCV,
@@ -284,6 +284,13 @@ def _() -> AuditCase:
     rows = pd.concat([_PLANE_ROWS.assign(z=[0, 0, 1, 1])] * 600, ignore_index=True)
     estimator = PairViewSynthesizer(1.0, domain=domain, error_share=0)
     return AuditCase(estimator, rows, rows.iloc[:-1], options={"features": synopsis_features})
+
+
+@audited("PairViewSynthesizer, rules")
+def _() -> AuditCase:
+    # One cell is empty by a public rule.
+    domain = Domain(_PLANE_COLUMNS, structure=[forbid("x >= 2 and s == 'a'")])
+    return plane_case(PairViewSynthesizer(1.0, domain=domain, error_share=0), n_trials=10_000)
 
 
 @audited("PairViewSynthesizer, target")

@@ -78,7 +78,7 @@ class GridRelease(PrivateEstimator):
 
         table = count_rows(
             rows,
-            domain.select([*names, target]),
+            domain.select([*(name for name in domain.columns if name != target), target]),
             self._contributions(loss, source, rows, domain),
             together=(len(names),) if self._projects else None,
         )
@@ -263,7 +263,8 @@ class GridRelease(PrivateEstimator):
         validate_data(self, X, reset=False, skip_check_array=True)
         names = [name for name in self.domain_.names if name != self.target_]
         if rows.n_unnamed:
-            rows = rows.with_names(names)
+            taken = [self.target_]
+            rows = rows.with_names(self.domain_.names_for(rows.n_unnamed, taken) or names)
         used = self.grid_.columns
         absent = [name for name in used if name not in rows.names]
         if absent:
@@ -272,7 +273,7 @@ class GridRelease(PrivateEstimator):
             )
         if not used:
             return np.zeros((len(rows), 0), dtype=np.int64)
-        codes = self.domain_.select(used).encode(rows.select(used))
+        codes = self.domain_.without_structure().select(used).encode(rows.select(used))
         coordinates = np.empty(codes.shape, dtype=np.int64)
         for position, groups in enumerate(self.grid_.groups):
             coordinates[:, position] = np.append(groups, -1)[codes[:, position]]

@@ -36,5 +36,6 @@ def label_classes(domain, target):
 def without_label(X, rows, domain, target):
     """The table ``X``, of which ``rows`` was read, without the column of the label."""
     if rows.n_unnamed:
-        return np.delete(np.asarray(X), domain.names.index(target), axis=1)
+        names = domain.names_for(rows.n_unnamed) or domain.names
+        return np.delete(np.asarray(X), names.index(target), axis=1)
     return select_columns(X, [name for name in rows.names if name != target])

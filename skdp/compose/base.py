@@ -235,7 +235,8 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         # In the order of the rows that the model was trained on.
         drawn = getattr(self.synthesizer_, "_drawn_names", None)
         names = self.synthesizer_.domain_.names if drawn is None else drawn()
-        features = [name for name in names if name != target]
+        trained = getattr(self.synthesizer_, "_trained_on", lambda: names)()
+        features = [name for name in names if name in trained and name != target]
         return self.synthesizer_.prepare(select_columns(X, features))
 
     def _privacy_steps(self, name: str, rows: Rows) -> list[Step]:
@@ -265,7 +266,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
 def _feature_layout(X: Any, rows: Frame, release: Any) -> Layout:
     """Layout of the features, before the release is fitted."""
     domain = release.domain
-    features = [name for name in domain.names if name != release.target]
-    if rows.n_unnamed == len(features):
+    features = domain.names_for(rows.n_unnamed, [release.target])
+    if rows.n_unnamed and features is not None:
         rows = rows.with_names(features)
     return Layout.of(X, rows, domain)

@@ -18,6 +18,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``grids``        the possible values of integers, steps and decimals
 ``contents``     which numbers a bin holds: draws, means, shares of bins
 ``categorical``  `Categorical`: a list of categories
+``enums``        categories that a type declares
 ``identifiers``  `Identifier`: columns that are never measured
 ``taxonomy``     `Taxonomy`: nested groups of categories
 ``rules``        what is known about how columns depend on each other, as it is declared

@@ -110,6 +110,11 @@ class Attribute:
         """Text for each code, for printing."""
         raise NotImplementedError
 
+    @property
+    def uneven(self) -> bool:
+        """Whether it has bins of different widths, narrow where many values are expected."""
+        return False
+
     def order(self) -> IntArray | None:
         """Codes in an order in which neighbours are similar; None if there is no such order.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from .._arrays import run_starts
 from .._types import CodeArray, IntArray
 from ..exceptions import DomainError
 from .attribute import MISSING_LABEL, Attribute, Level, halvings
+from .enums import declared_categories
 from .reading import Column, LazyColumn
 from .taxonomy import Taxonomy
 from .values import (
@@ -44,10 +46,13 @@ class Categorical(Attribute):
 
     Parameters
     ----------
-    categories : sequence of str, int, float or bool
-        Publicly known values, in the order of their codes.
-    ordered : bool, default=False
-        Whether the order is meaningful, so that queries may ask for ranges of categories.
+    categories : sequence of str, int, float or bool, or a type
+        Publicly known values, in the order of their codes. A type that lists them may be given
+        instead: a pandas CategoricalDtype, an Enum of Polars, a class of Python's Enum (its values;
+        members in the data stand for them).
+    ordered : bool, default=None
+        Whether the order is meaningful, so that queries may ask for ranges of categories. None: as
+        the type says, else False; an Enum of Polars is ordered, one of Python is not.
     taxonomy : Taxonomy, optional
         Nested groups whose leaves are the categories, in any order.
     other : category, optional
@@ -83,13 +88,14 @@ class Categorical(Attribute):
 
     def __init__(
         self,
-        categories: Iterable[Category],
+        categories: Any,
         *,
-        ordered: bool = False,
+        ordered: bool | None = None,
         taxonomy: Taxonomy | None = None,
         other: Category | None = None,
         nullable: bool = False,
     ) -> None:
+        categories, in_order = declared_categories(categories)
         if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
             raise DomainError(
                 f"categories must be a list of values, got {categories!r} of type "
@@ -132,7 +138,7 @@ class Categorical(Attribute):
                 )
         self._set(
             categories=values,
-            ordered=as_flag(ordered, "ordered"),
+            ordered=in_order if ordered is None else as_flag(ordered, "ordered"),
             taxonomy=taxonomy,
             other=other,
             nullable=as_flag(nullable, "nullable"),
@@ -161,7 +167,10 @@ class Categorical(Attribute):
 
     def _find(self, value: Any) -> int | None:
         try:
-            return self._index.get(value)
+            code = self._index.get(value)
+            if code is None and isinstance(value, enum.Enum):
+                code = self._index.get(value.value)
+            return code
         except Exception:
             # Unhashable values equal no category.
             return None

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._arrays import snapped
+from .._arrays import running_sums, snapped
 from .._types import FloatArray, IntArray
 from .bins import EvenBins, UnevenBins
 from .grids import Grid
@@ -125,8 +125,11 @@ class Spread:
             middle = self.scale.mean(*ends)
         return share, share * middle
 
-    def positions(self, values: ArrayLike) -> FloatArray:
-        """Numbers of the range in units of bins: bin and share of it that lies below."""
+    def positions(self, values: ArrayLike, *, closed: bool = True) -> FloatArray:
+        """Numbers of the range in units of bins: bin and share of it that lies below.
+
+        ``closed`` is for `Points`, where a number itself may count as below.
+        """
         x = np.asarray(values, dtype=np.float64)
         if isinstance(self.bins, EvenBins):
             return snapped((x - self.lower) / (self.upper - self.lower) * self.bins.bins)
@@ -241,7 +244,10 @@ class Points:
         width = stop - first
         if len(self.special):
             width = np.maximum(width - self._n_special(first, stop), 1)
-        k = first + rng.integers(0, width)
+        return self._passing(first + rng.integers(0, width), first)
+
+    def _passing(self, k: IntArray, first: IntArray) -> IntArray:
+        """Places counted without those that have a cell of their own."""
         for special in self.special.tolist():
             k = np.where((first <= special) & (special <= k), k + 1, k)
         return k
@@ -263,6 +269,39 @@ class Points:
         k = np.floor(self.grid.place(self.scale.inverse(place)) + 1e-9).astype(np.int64)
         k = np.clip(k, first, stop - 1)
         return np.where(np.isin(k, self.special), instead, k)
+
+    def positions(self, values: ArrayLike, *, closed: bool = True) -> FloatArray:
+        """Numbers in units of bins: bin and share of its points below (or at, if ``closed``)."""
+        x = np.asarray(values, dtype=np.float64)
+        k = self.grid.at_most(x) + 1 if closed else self.grid.at_least(x)
+        firsts = self.first(np.arange(self.bins.bins + 1))
+        code = np.clip(np.searchsorted(firsts, k, side="right") - 1, 0, self.bins.bins - 1)
+        below, whole = (self._weight(firsts[code], end) for end in (k, firsts[code + 1]))
+        return code + below / whole
+
+    def values_at(self, codes: IntArray, shares: FloatArray) -> FloatArray:
+        """Points of bins up to which the shares of the bin lie."""
+        first, stop = self.first(codes), self.first(codes + 1)
+        free = self._weight(first, stop)
+        if self.even:
+            k = np.clip(np.ceil(first + shares * free) - 1, first, first + free - 1)
+            return self.grid.value(self._passing(k.astype(np.int64), first))
+        on_scale = self._forward(first) + shares * free
+        for special in self.special.tolist():
+            passed = (first <= special) & (self._forward(np.int64(special)) < on_scale)
+            on_scale = on_scale + passed * self._mass(np.int64(special), np.int64(special + 1))
+        # A share that rounding puts above a point means the point.
+        place = self.grid.place(self.scale.inverse(on_scale)) - 1e-9
+        k = np.clip(np.ceil(place) - 1, first, stop - 1).astype(np.int64)
+        return self.grid.value(self._inner(first, k + 1)[1])
+
+    def _weight(self, first: IntArray, stop: IntArray) -> NDArray[Any]:
+        """Number of points, or their mass on the scale, without special values."""
+        if self.even:
+            return stop - first - self._n_special(first, stop)
+        masses = running_sums(self._mass(self.special, self.special + 1))
+        start, end = np.searchsorted(self.special, first), np.searchsorted(self.special, stop)
+        return self._mass(first, stop) - (masses[end] - masses[start])
 
     def _forward(self, k: Any) -> FloatArray:
         return self.scale.forward(self.grid.value(k))
@@ -324,7 +363,7 @@ class Points:
         moment = total * grid.numerator + number * grid.offset
         return number / size, moment / (grid.denominator * size)
 
-    def _by_bin(self, firsts: IntArray, places: IntArray) -> tuple[NDArray[Any], FloatArray]:
+    def _by_bin(self, firsts: IntArray, places: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
         """Weight of some points by bin, and weight times place."""
         n = len(firsts) - 1
         bins = np.searchsorted(firsts, places, side="right") - 1
@@ -352,7 +391,8 @@ class Points:
         slope = (self.scale.density(high) - self.scale.density(low)) * self.grid.step()
         rest = self.grid.place(self.scale.mean(low, high)) * mass - mass / 2 - slope / 12
         total += np.where(start < stop, rest, 0.0)
-        return self._mass(first, stop), total
+        weight: NDArray[Any] = self._mass(first, stop)
+        return weight, total
 
 
 def _within(

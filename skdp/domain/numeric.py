@@ -232,6 +232,11 @@ class Numeric(Attribute):
         return self.integer and self.bins == self.upper - self.lower + 1
 
     @property
+    def uneven(self) -> bool:
+        """Whether the bins follow from ``edges`` or a ``scale``."""
+        return self._edges is not None
+
+    @property
     def _bins(self) -> EvenBins | UnevenBins:
         if self._edges is not None:
             return UnevenBins(self._edges)

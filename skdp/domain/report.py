@@ -9,8 +9,20 @@ import numpy as np
 import pandas as pd
 
 from .rules import TotalOf
+from .shown import html_table
 
 __all__ = ["DomainReport", "report_of"]
+
+_CHANGES = ["below", "above", "to_other", "skipped"]
+_HEADERS = {
+    "below": "clipped from below",
+    "above": "clipped from above",
+    "to_other": "mapped to other",
+    "to_missing": "missing, kept",
+    "skipped": "skipped",
+}
+# Rows of a table that are shown.
+_MOST_ROWS = 100
 
 
 @dataclass(frozen=True)
@@ -40,17 +52,79 @@ class DomainReport:
     @property
     def clean(self) -> bool:
         """Whether every value is represented as it is, and no rule is broken."""
-        changed = self.columns[["below", "above", "to_other", "skipped"]]
+        changed = self.columns[_CHANGES]
         kept = self.rules is None or not self.rules.to_numpy().any()
         return kept and not changed.to_numpy().any()
 
+    @property
+    def shares(self) -> pd.DataFrame:
+        """The counts of ``columns`` as fractions of the records."""
+        return self.columns / max(self.n_rows, 1)
+
+    @property
+    def _changed(self) -> pd.DataFrame:
+        """Columns with values that are not represented as they are."""
+        return self.columns[self.columns[_CHANGES].any(axis=1)]
+
+    @property
+    def _broken(self) -> pd.DataFrame:
+        """Rules that records break, or whose derived column says something else."""
+        return pd.DataFrame() if self.rules is None else self.rules[self.rules.any(axis=1)]
+
+    def _summary(self) -> list[str]:
+        """Sentences on all columns and rules."""
+        n_columns, n_changed = len(self.columns), len(self._changed)
+        share = _share(self.n_skipped, self.n_rows)
+        lines = [
+            f"records skipped: {self.n_skipped} of {self.n_rows} ({share})",
+            f"columns whose values are all represented as they are: {n_columns - n_changed} of "
+            f"{n_columns}",
+        ]
+        if self.rules is not None:
+            held = len(self.rules) - len(self._broken)
+            lines.append(f"rules that hold in all records: {held} of {len(self.rules)}")
+        return lines
+
+    def _tables(self) -> list[pd.DataFrame]:
+        """Columns and rules with changes, as counts with shares in text."""
+        tables = [self._changed.rename(columns=_HEADERS), self._broken]
+        return [
+            table.map(lambda n: _count(n, self.n_rows) if n else "")
+            for table in tables
+            if len(table)
+        ]
+
     def __repr__(self) -> str:
-        return (
-            f"NOT PRIVATE: exact counts of {self.n_rows} records, for the data owner only\n"
-            f"{self.columns.to_string()}\n"
-            + ("" if self.rules is None else f"{self.rules.to_string()}\n")
-            + f"records skipped: {self.n_skipped} of {self.n_rows}"
-        )
+        lines = [
+            f"NOT PRIVATE: exact counts of {self.n_rows} records, for the data owner only",
+            *self._summary(),
+        ]
+        for table in self._tables():
+            more = len(table) - _MOST_ROWS
+            lines.append(table[:_MOST_ROWS].to_string(max_colwidth=60))
+            lines += [f"... ({more} more)"] * (more > 0)
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        parts = [
+            f"<p><b>NOT PRIVATE</b>: exact counts of {self.n_rows:,} records, for the data owner "
+            f"only</p><p>{'<br>'.join(self._summary())}</p>"
+        ]
+        for table in self._tables():
+            rows = [[name, *cells] for name, *cells in table[:_MOST_ROWS].itertuples(name=None)]
+            parts.append(html_table(["", *table.columns], rows))
+            more = len(table) - _MOST_ROWS
+            parts += [f"<p>... ({more} more)</p>"] * (more > 0)
+        return "".join(parts)
+
+
+def _count(n: int, n_rows: int) -> str:
+    """A number of records with its share."""
+    return f"{n} ({_share(n, n_rows)})"
+
+
+def _share(n: int, n_rows: int) -> str:
+    return f"{100 * n / max(n_rows, 1):.3g}%"
 
 
 def report_of(domain: Any, frame: Any) -> DomainReport:

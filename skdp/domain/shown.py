@@ -28,16 +28,16 @@ def values_text(attribute: Any) -> str:
     """Range or categories of an attribute, shortened."""
     if hasattr(attribute, "categories"):
         return _listed(attribute.categories)
-    text = getattr(attribute, "range_text", None)
-    if text is not None:
-        return str(text)
-    if hasattr(attribute, "lower"):
-        return f"{_bound(attribute, 'lower')} to {_bound(attribute, 'upper')}"
-    return ""
+    # Dates are text here, and numbers elsewhere.
+    data = attribute._to_data()
+    if "lower" not in data:
+        return ""
+    text = f"{_plain(data['lower'])} to {_plain(data['upper'])}"
+    special = data.get("special") or ()
+    return text + (f"; special: {_listed([_plain(value) for value in special])}" * bool(special))
 
 
-def _bound(attribute: Any, end: str) -> str:
-    value = getattr(attribute, end)
+def _plain(value: Any) -> str:
     return digits(value) if isinstance(value, int | float) else str(value)
 
 
@@ -54,6 +54,7 @@ def _cut(text: str, longest: int = _LONGEST) -> str:
 def _kind(attribute: Any) -> str:
     kind = type(attribute).__name__
     words = [word for word in ("integer", "ordered") if getattr(attribute, word, False)]
+    words = [] if kind in ("Date", "Datetime") else words
     return " ".join([kind, *(f"({word})" for word in words)])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 import numbers
 from collections.abc import Iterable, Sequence
@@ -50,8 +51,10 @@ def refuse_placeholder(value: Any, what: str) -> None:
 
 
 def plain_category(value: Any, what: str) -> Category:
-    """A category as a plain Python value."""
+    """A category as a plain Python value; members of an Enum stand for their values."""
     refuse_placeholder(value, what)
+    if isinstance(value, enum.Enum):
+        value = value.value
     if isinstance(value, np.bool_ | np.number):
         value = value.item()
     if isinstance(value, str):

@@ -1,10 +1,11 @@
 """A private histogram of one attribute.
 
-=============  =====================================================================================
-``estimator``  `RangeTreeHistogram`: parameters, ``fit`` and the queries
-``design``     tree and budget, from public facts alone
-``inputs``     reading the column, the domain and the queries
-=============  =====================================================================================
+================  ==================================================================================
+``estimator``     `RangeTreeHistogram`: parameters, ``fit`` and the queries
+``design``        tree and budget, from public facts alone
+``inputs``        reading the column, the domain and the queries
+``distribution``  distribution function and quantiles of numbers
+================  ==================================================================================
 """
 
 from .estimator import RangeTreeHistogram

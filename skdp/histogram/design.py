@@ -11,7 +11,7 @@ import pandas as pd
 
 from .. import hierarchy
 from .._validation import check_choice, check_flag, is_word
-from ..domain import Categorical, Taxonomy
+from ..domain import Categorical, Numeric, Taxonomy
 from ..hierarchy import Blue, Tree
 
 # Default branching when a budget but no tree is given: near the best of all uniform trees.
@@ -67,7 +67,8 @@ class Plan:
     def tree_of(self, attribute: Any) -> tuple[Tree, np.ndarray]:
         """Tree over the values of the attribute, and the code at each of its positions."""
         n = attribute.n_values
-        codes = np.arange(n)
+        # Special values of numbers stand among the bins, where ranges need them.
+        codes = attribute.order()[:n] if isinstance(attribute, Numeric) else np.arange(n)
         given = self.tree
         if given is None and isinstance(attribute, Categorical):
             given = attribute.taxonomy

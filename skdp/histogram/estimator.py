@@ -21,6 +21,7 @@ from ..hierarchy import Blue
 from ..release import QueryResult, parse
 from ..rows import Layout, count_rows
 from .design import Plan, budget_parts, cover_variances, level_table, sum_variance
+from .distribution import share_below, values_below
 from .inputs import as_list, as_numbers, as_table, declared_attribute, only_attribute, position_of
 
 __all__ = ["RangeTreeHistogram"]
@@ -410,23 +411,17 @@ class RangeTreeHistogram(PrivateEstimator):
         if not ((shares >= 0) & (shares <= 1)).all():
             raise ValueError(f"Quantiles are shares in [0, 1], got {q!r}.")
         attribute = self._ordered("quantiles")
-        running = self._running()
-        target = np.atleast_1d(shares) * running[-1]
-        # The first bin that reaches the target, and how far into it.
-        bins = np.searchsorted(running[1:], target, side="left").clip(0, len(running) - 2)
-        height = running[bins + 1] - running[bins]
-        inside = np.divide(
-            target - running[bins], height, out=np.zeros_like(target), where=height > 0
-        )
+        counts = self._value_counts()
         values: Any
         if isinstance(attribute, Categorical):
+            running = running_sums(counts)
+            target = np.atleast_1d(shares) * running[-1]
+            bins = np.searchsorted(running[1:], target, side="left").clip(0, len(running) - 2)
             values = np.array(attribute.categories, dtype=object)[bins]
         else:
-            edges = attribute.edges
-            low, high = edges[bins], edges[bins + 1]
-            values = low + np.clip(inside, 0.0, 1.0) * (high - low)
+            values = values_below(attribute, counts, np.atleast_1d(shares))
             if attribute.integer:
-                values = np.clip(np.ceil(values) - 1, low, high - 1).astype(np.int64)
+                values = values.astype(np.int64)
             if not attribute.summable:
                 values = attribute.shown(values).array
         return values.reshape(shares.shape) if shares.ndim else values[0]
@@ -453,14 +448,13 @@ class RangeTreeHistogram(PrivateEstimator):
         """
         check_is_fitted(self)
         attribute = self._ordered("a distribution function")
-        running = self._running()
+        counts = self._value_counts()
         if isinstance(attribute, Categorical):
             given = np.asarray(x, dtype=object)
             codes = [attribute.index_of(value) + 1 for value in given.ravel().tolist()]
-            position = np.array(codes, dtype=np.float64).reshape(given.shape)
+            share = (running_sums(counts) / counts.sum())[codes].reshape(given.shape)
         else:
-            position = position_of(attribute, as_numbers(attribute, x), closed=True)
-        share = np.interp(position, np.arange(len(running)), running / running[-1])
+            share = share_below(attribute, counts, as_numbers(attribute, x))
         return share if np.ndim(x) else float(share)
 
     def to_frame(self) -> pd.DataFrame:
@@ -470,25 +464,23 @@ class RangeTreeHistogram(PrivateEstimator):
         -------
         DataFrame
             ``lower`` and ``upper`` end of the bin (numeric attributes; upper is exclusive, the
-            last one inclusive) or the column itself (categories), ``count``, ``std_error``. The
-            missing cell, if any, is the last row.
+            last one inclusive; both are the value where it is special) or the column itself
+            (categories), ``count``, ``std_error``. The missing cell, if any, is the last row.
         """
         check_is_fitted(self)
         attribute = only_attribute(self.domain_)
         missing = [None] * attribute.nullable
         columns: dict[str, Any]
         if isinstance(attribute, Numeric):
-            edges: Any = attribute.edges
+            edges = attribute.edges
+            special = np.array(attribute.special, dtype=edges.dtype)
+            low: Any
+            high: Any
+            low, high = (np.append(ends, special) for ends in (edges[:-1], edges[1:]))
+            if attribute.nullable:
+                low, high = (np.append(ends.astype(float), np.nan) for ends in (low, high))
             if isinstance(attribute, Date | Datetime):
-                edges = attribute.shown(edges)
-            low, high = edges[:-1], edges[1:]
-            if attribute.nullable and not attribute.summable:
-                low, high = low.insert(len(low), pd.NaT), high.insert(len(high), pd.NaT)
-            elif attribute.nullable:
-                low, high = (
-                    np.append(low.astype(float), np.nan),
-                    np.append(high.astype(float), np.nan),
-                )
+                low, high = attribute.shown(low), attribute.shown(high)
             columns = {"lower": low, "upper": high}
         else:
             columns = {self.domain_.names[0]: list(attribute.categories) + missing}
@@ -550,7 +542,7 @@ class RangeTreeHistogram(PrivateEstimator):
         check_is_fitted(self)
         level = as_level(level)
         attribute = only_attribute(self.domain_)
-        numeric = isinstance(attribute, Numeric)
+        numeric = isinstance(attribute, Numeric) and not attribute.special
         n = attribute.n_values
         at = np.arange(0, n, -(-n // _MAX_BARS) if numeric else 1)
         if attribute.nullable:
@@ -562,7 +554,7 @@ class RangeTreeHistogram(PrivateEstimator):
         borders = attribute.edges[where].astype(float) if numeric else where - 0.5
         labels = None if numeric else attribute.labels()[:n]
         zone = None
-        if isinstance(attribute, Date | Datetime):
+        if numeric and isinstance(attribute, Date | Datetime):
             borders, zone = attribute.days(borders), attribute.axis_zone
         axis = PlotAxis(self.domain_.names[0], borders, labels, attribute.nullable, zone)
         ax = plot_view(counts, [axis], ax=ax)
@@ -631,7 +623,8 @@ class RangeTreeHistogram(PrivateEstimator):
                 f"An array of ranges has the shape (m, 2), the ends of each, got {query.shape}. "
                 "Give other queries as a list."
             )
-        return query.dtype.kind in "iuf" and self.consistency is not None
+        plain = not getattr(only_attribute(self.domain_), "special", ())
+        return query.dtype.kind in "iuf" and self.consistency is not None and plain
 
     def _positions(self, ranges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Ends of closed ranges of values as positions in bins."""
@@ -701,10 +694,10 @@ class RangeTreeHistogram(PrivateEstimator):
             )
         return attribute
 
-    def _running(self) -> np.ndarray:
-        """Running sums of the non-negative estimates over the codes, the missing cell left out."""
+    def _value_counts(self) -> np.ndarray:
+        """Non-negative estimates by code, the missing cell left out."""
         attribute = only_attribute(self.domain_)
         counts = self._by_code(self._bin_counts(positive=True))[: attribute.n_values]
         if not counts.sum() > 0:
             counts = np.ones(len(counts))
-        return running_sums(counts)
+        return counts

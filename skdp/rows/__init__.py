@@ -17,6 +17,7 @@ Everything here is private; nothing here is ever an attribute of an estimator.
 ``casts``        drawn values as columns of a type
 ``lazy``         `LazyRows`: a table in an engine
 ``expressions``  codes as expressions of an engine
+``empty_cells``  rows in cells that are declared empty, skipped by an engine
 ``lazy_dates``   dates and times of a column in an engine
 ``quotients``    integer quotients that engines and NumPy compute alike
 ``coded``        rows of codes that stay in an engine

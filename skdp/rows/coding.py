@@ -142,7 +142,8 @@ def code_rows(
         if bound is None:
             return rows.select(domain.names).coded(domain)
         key = int(bound.source.words(1)[0])
-        return rows.coded(domain, unit=bound.unit, most=bound.most, key=key)
+        used = rows.select([*domain.names, bound.unit])
+        return used.coded(domain, unit=bound.unit, most=bound.most, key=key)
     codes = domain.encode_columns(rows.select(domain.names))
     if bound is None:
         return codes

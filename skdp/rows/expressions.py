@@ -262,8 +262,8 @@ class Lookups:
     """
 
     def __init__(self, prefix: str, engine: str) -> None:
-        self._prefix = prefix
-        self._engine = engine
+        self.prefix = prefix
+        self.engine = engine
         self.most_conditions = _MOST_CONDITIONS[engine]
         self._tables: list[tuple[Any, Sequence[tuple[Any, int]]]] = []
         self._values: list[Any] = []
@@ -273,29 +273,29 @@ class Lookups:
         """Whole seconds since 1970 of a column of dates, and the microseconds beyond them."""
         self._moments[name] = dtype
         place = list(self._moments).index(name)
-        return nw.col(f"{self._prefix}seconds{place}"), nw.col(f"{self._prefix}micros{place}")
+        return nw.col(f"{self.prefix}seconds{place}"), nw.col(f"{self.prefix}micros{place}")
 
     def prepare(self, value: Any) -> nw.Expr:
         """Compute a value once, for expressions that mention it often; returns its column."""
         self._values.append(value)
-        return nw.col(f"{self._prefix}value{len(self._values) - 1}")
+        return nw.col(f"{self.prefix}value{len(self._values) - 1}")
 
     def add(self, value: Any, items: Sequence[tuple[Any, int]]) -> nw.Expr:
         """Add a table; returns the column that will hold the code of each value, or null."""
         self._tables.append((value, items))
-        return nw.col(f"{self._prefix}found{len(self._tables) - 1}")
+        return nw.col(f"{self.prefix}found{len(self._tables) - 1}")
 
     def joined(self, frame: nw.LazyFrame) -> nw.LazyFrame:
         """The rows with all of it. Values in a table differ: no row occurs twice."""
         for place, (name, dtype) in enumerate(self._moments.items()):
-            names = [f"{self._prefix}{part}{place}" for part in ("seconds", "micros")]
-            frame = moment_columns(frame, self._engine, name, dtype, names)
+            names = [f"{self.prefix}{part}{place}" for part in ("seconds", "micros")]
+            frame = moment_columns(frame, self.engine, name, dtype, names)
         # One by one: a value may mention those before it.
         for number, value in enumerate(self._values):
-            frame = frame.with_columns(**{f"{self._prefix}value{number}": value})
+            frame = frame.with_columns(**{f"{self.prefix}value{number}": value})
         for number, (value, items) in enumerate(self._tables):
-            key, found = f"{self._prefix}key{number}", f"{self._prefix}found{number}"
-            small = nw.from_native(_TABLES[self._engine](nw.to_native(frame), key, found, items))
+            key, found = f"{self.prefix}key{number}", f"{self.prefix}found{number}"
+            small = nw.from_native(_TABLES[self.engine](nw.to_native(frame), key, found, items))
             frame = frame.with_columns(**{key: value}).join(small, on=key, how="left")
         return frame
 

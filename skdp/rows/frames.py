@@ -39,6 +39,9 @@ class Frame:
         What :func:`build_frame` builds for ``like=`` this frame.
     """
 
+    # Column that identifies the person a row belongs to, where contributions are bounded.
+    unit: str | None = None
+
     def __init__(
         self,
         names: Sequence[str | None],

@@ -15,6 +15,7 @@ from ..exceptions import DomainError
 from .bounds import BOUNDS
 from .coded import ENGINES, CodedRows, EngineCodes, PartitionedCodes, guarded
 from .columns import narwhals_kind, type_name
+from .empty_cells import skip_empty_cells
 from .expressions import LazyColumn, Lookups, text_as_bytes
 from .frames import Frame, as_frame, check_unique, is_dask
 from .types import ColumnType, narwhals_type_of, polars_type_of, type_of
@@ -35,6 +36,8 @@ class LazyRows:
     """
 
     n_unnamed = 0
+    # Column that identifies the person a row belongs to, where contributions are bounded.
+    unit: str | None = None
 
     def __init__(self, frame: Any, columns: Mapping[str, LazyColumn], engine: str) -> None:
         self._frame = frame
@@ -143,6 +146,12 @@ class LazyRows:
         codes = {f"{prefix}{place}": code.cast(nw.Int64) for place, code in enumerate(expressions)}
         names = list(codes)
 
+        def skipping(coded: Any) -> Any:
+            if not domain.structure.zeros:
+                return coded
+            found = Lookups(f"{prefix}empty_", self.engine)
+            return skip_empty_cells(coded, domain.structure.zeros, names, found)
+
         def prepared() -> Any:
             rows = self._frame
             if self.engine == "duckdb":
@@ -150,7 +159,7 @@ class LazyRows:
                 rows = text_as_bytes(rows, [name for name, kind in kinds if kind == "string"])
             rows = lookups.joined(rows)
             if unit is None:
-                return rows.with_columns(**codes).select(*names)
+                return skipping(rows.with_columns(**codes).select(*names)).select(*names)
             owner = nw.col(unit)
             if self.engine == "pyspark" and self.kinds[unit] == "string":
                 # Without a collation, which could merge two persons.
@@ -159,9 +168,8 @@ class LazyRows:
             if self.dtypes[unit] in ("Float32", "Float64"):
                 known = known & ~owner.is_nan()
             frame = rows.filter(known).with_columns(**codes, **{f"{prefix}unit": owner})
-            frame = frame.select(f"{prefix}unit", *names).filter(
-                *(nw.col(name) >= 0 for name in names)
-            )
+            frame = skipping(frame.select(f"{prefix}unit", *names))
+            frame = frame.filter(*(nw.col(name) >= 0 for name in names))
             return BOUNDS[self.engine](frame, f"{prefix}unit", names, most, key).select(*names)
 
         return EngineCodes(guarded(self.engine, prepared), names, domain.shape, self.engine)

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import PrivateEstimator, match_rows, warn_of_emptiness
+from .._base import PrivateEstimator, features_of, match_rows, take_features, warn_of_emptiness
 from .._random import sampling_generator
 from .._validation import as_sample_size
 from ..exceptions import PrivacyLeakWarning
@@ -75,6 +75,7 @@ class Synthesizer(PrivateEstimator):
         synopsis.privacy_loss = loss
 
         self._remember_columns(X, rows)
+        self._features = features_of(rows, domain, self.target)
         self._layout = Layout.of(X, rows, domain)
         self.domain_ = domain
         self.synopsis_ = synopsis
@@ -180,7 +181,8 @@ class Synthesizer(PrivateEstimator):
         Returns
         -------
         X : table of the library that ``fit`` was given
-            The columns of the domain except ``target``.
+            The columns of the domain except ``target``, identifiers, and derived columns that the
+            rows given to ``fit`` lacked.
         y : ndarray of shape (n_samples,) or None
             The column ``target``, or None where no target is set.
         sample_weight : None
@@ -191,12 +193,14 @@ class Synthesizer(PrivateEstimator):
         columns = self._sample_columns(number, random_state)
         y = None
         if self.target is not None:
-            y = _label_array(columns.pop(self.target))
+            y = _label_array(columns[self.target])
+        columns = {name: columns[name] for name in columns if name in self._trained_on()}
         return self._build_table(columns), y, None
 
     def prepare(self, X):
-        """Map test rows to the format of the training set; here nothing changes."""
-        return X
+        """Columns of test rows that the training set has; values do not change."""
+        check_is_fitted(self)
+        return take_features(X, self.domain_, self._trained_on(), self.target)
 
     def fit_resample(self, X, y=None):
         """Fit, and return synthetic rows instead of the records.
@@ -288,10 +292,17 @@ class Synthesizer(PrivateEstimator):
         synthetic = self.synopsis_.sample_codes(max(len(records), 1), rng)
         return compare(records, synthetic, domain, predicted, rng)
 
+    def _trained_on(self):
+        """Columns of the training set without the label."""
+        # Pickles of earlier versions have measured columns only.
+        own = getattr(self, "_features", None)
+        return features_of(None, self.domain_, self.target) if own is None else own
+
     def _stand_in(self, domain, layout):
         """Act as if fitted to public rows of the domain, so that a model can be tried out."""
         self._layout = layout
         self.domain_ = domain
+        self._features = features_of(None, domain, self.target)
         self.synopsis_ = _PublicRows(domain, self.target)
         return self
 

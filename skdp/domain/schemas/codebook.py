@@ -6,11 +6,12 @@ Whatever the book says twice in different ways is an error, never a guess.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...exceptions import DomainError
-from .book_cells import Coded, as_span, as_values, as_yes_no, plain, plain_list
+from .book_cells import Coded, Span, as_span, as_values, as_yes_no, plain, plain_list
 from .book_table import Row, read_book
 from .bounds import after, before, number, same_text
 from .field import Field, checked_names
@@ -125,8 +126,8 @@ class _Variable:
             self._special(field, coded, extra)
         elif field.kind in ("date", "datetime") and (coded or extra):
             self._moments(field, coded, extra)
-        elif coded or extra or spans:
-            self._categories(field, spans, coded, extra)
+        elif coded or extra:
+            self._categories(field, coded, extra)
         self._whole(field)
         return field
 
@@ -144,46 +145,34 @@ class _Variable:
             "number",
         ):
             return refined, more
-        if text.strip().casefold() in ("yesno", "truefalse"):
+        if re.sub(r"[^a-z]", "", text.casefold()) in ("yesno", "noyes"):
             return "category", {"categories": [0, 1]}
         return ("" if kind == "object" else kind), said
 
-    def _values(self, kind: str) -> tuple[list[Any], list[Coded]]:
+    def _values(self, kind: str) -> tuple[list[Span], list[Coded]]:
         """Ranges and single values of the cells for values."""
-        spans, coded = [], []
+        items: list[Coded] = []
         many = len(self.rows) > 1
         for row in self.rows:
             text = row["values"] or (row["labels"] if "=" in row["labels"] else "")
             if not text:
                 continue
-            span = (
-                as_span(text, listed=True)
-                if kind in ("", "integer", "number", "date", "datetime")
-                else None
-            )
-            if span is None and kind == "category" and not many:
-                span = as_span(text, listed=True)
-                span = span if span and _countable(span) else None
-            if span is not None:
-                spans.append(span)
-            elif many and row["values"]:
-                label = row["labels"] or None
-                found = as_values(text) if label is None and "=" in text else [Coded(text, label)]
-                coded += found
+            if as_span(text, listed=True) is not None:
+                items.append(Coded(text, row["labels"] or None))
+            elif many and row["values"] and (row["labels"] or "=" not in text):
+                items.append(Coded(text, row["labels"] or None))
             else:
-                coded += self._labelled(as_values(text), row["labels"])
-        single = []
-        for item in coded:
-            span = (
-                as_span(item.value, listed=True)
-                if kind in ("integer", "number", "category")
-                else None
-            )
-            if span is not None and (kind != "category" or _countable(span)):
-                spans.append(span)
-            else:
+                items += self._labelled(as_values(text), row["labels"])
+        if kind == "category":
+            return [], _counted(items)
+        spans, single = [], []
+        for item in items:
+            span = as_span(item.value, listed=True)
+            if span is None:
                 single.append(item)
-        return spans, single
+            else:
+                spans.append(span)
+        return (spans, single) if kind else _without_type(spans, single, items)
 
     def _labelled(self, coded: list[Coded], labels: str) -> list[Coded]:
         """Values with the labels of the other cell, if it has as many."""
@@ -221,7 +210,7 @@ class _Variable:
         elif text not in ("", "nominal", "ratio", "interval", "metric"):
             raise DomainError(f"the scale {text!r} is not known. Known are: linear, log, sqrt.")
 
-    def _range(self, field: Field, spans: list[Any]) -> None:
+    def _range(self, field: Field, spans: list[Span]) -> None:
         """Ends from the cells min and max, from the cell for the range, or from the values."""
         if self.row["range"]:
             span = as_span(self.row["range"])
@@ -231,17 +220,15 @@ class _Variable:
                     "or [0, 99], or as dates, 2020-01-01..2020-12-31."
                 )
             spans = [span]
-        if field.kind == "category" and not self.row["range"]:
-            spans = []
+        lows, highs = [], []
         for span in spans:
             low, high = self._end(field, span.low), self._end(field, span.high)
-            field.lower = after(low, field.kind or "integer") if span.without_low else low
-            field.upper = before(high, field.kind or "integer") if span.without_high else high
-        if len(spans) > 1:
-            raise DomainError(
-                "the values have more than one range. Write the widest into the column for the "
-                "range; values never seen cost nothing."
-            )
+            kind = field.kind or "integer"
+            lows.append(after(low, kind) if span.without_low else low)
+            highs.append(before(high, kind) if span.without_high else high)
+        # Several ranges, such as those of age groups, are one that holds them all.
+        field.lower = None if None in lows else min(lows, default=None)
+        field.upper = None if None in highs else max(highs, default=None)
         for end, cell in (("lower", self.row["min"]), ("upper", self.row["max"])):
             if cell:
                 setattr(field, end, self._end(field, cell))
@@ -310,16 +297,11 @@ class _Variable:
         field.nullable = field.nullable or bool(gone)
         field.special = [text for text in texts if text not in gone] or None
 
-    def _categories(
-        self, field: Field, spans: list[Any], coded: list[Coded], extra: list[str]
-    ) -> None:
-        texts = []
-        for span in spans if field.kind == "category" else []:
-            texts += [str(value) for value in range(int(span.low), int(span.high) + 1)]
+    def _categories(self, field: Field, coded: list[Coded], extra: list[str]) -> None:
         shown: Callable[[Coded], str] = lambda item: (self.labels and item.label) or item.value  # noqa: E731
         values = [item for item in coded if item.value not in self.absent]
         field.nullable = field.nullable or len(values) < len(coded)
-        texts += [shown(item) for item in values]
+        texts = [shown(item) for item in values]
         texts += [code for code in extra if code not in texts]
         declared_text = self.row["type"].casefold().startswith(("str", "char", "varchar", "text"))
         field.categories = texts if declared_text or self.labels else plain_list(texts)
@@ -364,7 +346,29 @@ def _bounded(field: Field) -> bool:
     return field.edges is not None or (field.lower is not None and field.upper is not None)
 
 
-def _countable(span: Any) -> bool:
-    """Whether a range can be written out as categories."""
-    ends = [number(end) if end is not None else None for end in (span.low, span.high)]
-    return all(isinstance(end, int) for end in ends) and 0 <= ends[1] - ends[0] < _MOST_LISTED  # type: ignore[operator]
+def _counted(items: list[Coded]) -> list[Coded]:
+    """Values of a category with a range of codes, as in "1-5; 9", written out.
+
+    If there are several ranges, or other values than whole numbers, they are names: "18-24|25-34".
+    """
+    spans = [as_span(item.value, listed=True) for item in items]
+    others = [item.value for item, span in zip(items, spans, strict=True) if span is None]
+    if len(items) - len(others) != 1 or not all(isinstance(plain(text), int) for text in others):
+        return items
+    found = []
+    for item, span in zip(items, spans, strict=True):
+        if span is None:
+            found.append(item)
+            continue
+        low, high = (plain(end or "") for end in (span.low, span.high))
+        if not (isinstance(low, int) and isinstance(high, int) and 0 <= high - low < _MOST_LISTED):
+            return items
+        found += [Coded(str(code), str(code)) for code in range(low, high + 1)]
+    return found
+
+
+def _without_type(
+    spans: list[Span], single: list[Coded], items: list[Coded]
+) -> tuple[list[Span], list[Coded]]:
+    """Ranges and values of a variable without a type: several ranges are names of groups."""
+    return (spans, single) if len(spans) == 1 else ([], items)

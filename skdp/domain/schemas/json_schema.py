@@ -65,15 +65,20 @@ def _merged(node: Any, root: Mapping[str, Any], where: str, depth: int = 0) -> d
         found.update(_merged(_target(node["$ref"], root, where), root, where, depth + 1))
     parts = node.get("allOf", [])
     for part in parts if isinstance(parts, list) else []:
-        merged = _merged(part, root, where, depth + 1)
-        properties = {**found.get("properties", {}), **merged.get("properties", {})}
-        required = [*found.get("required", []), *merged.get("required", [])]
-        found.update(merged)
-        if properties:
-            found["properties"] = properties
-        if required:
-            found["required"] = required
-    found.update({key: value for key, value in node.items() if key not in ("$ref", "allOf")})
+        found = _over(found, _merged(part, root, where, depth + 1))
+    own = {key: value for key, value in node.items() if key not in ("$ref", "allOf")}
+    return _over(found, own)
+
+
+def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Both schemas at once; what the second says wins, and columns are those of both."""
+    found = {**below, **above}
+    parts = [part.get("properties") for part in (below, above)]
+    if all(isinstance(part, Mapping) for part in parts):
+        found["properties"] = {**below["properties"], **above["properties"]}
+    lists = [part.get("required") for part in (below, above)]
+    if all(isinstance(part, list) for part in lists):
+        found["required"] = [*below["required"], *above["required"]]
     return found
 
 

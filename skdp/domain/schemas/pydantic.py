@@ -58,10 +58,10 @@ def _field(name: str, annotation: Any, metadata: list[Any]) -> Field:
         field.kind = "category"
         field.nullable = nullable or None in values
         field.categories = [value for value in values if value is not None]
-    elif isinstance(annotation, type):
-        field.kind = next((k for kind, k in _KINDS if issubclass(annotation, kind)), "unknown")
     elif annotation is Any:
         field.kind = "object"
+    elif isinstance(annotation, type):
+        field.kind = next((k for kind, k in _KINDS if issubclass(annotation, kind)), "unknown")
     for constraint in metadata:
         _apply(field, constraint)
     return field

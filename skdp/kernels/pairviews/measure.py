@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._random import NoiseSource, noise_source, sampling_generator
 from ..._types import IntArray
+from ...domain import Zeros
 from ...mechanisms import discrete_laplace
 from ...release import MixtureModel, PairTable, TreeDensity, TreeModel
 from ...rows import Counts, CountTable
@@ -18,7 +19,7 @@ from .choice import BinnedPairs, choose_extra_pairs, choose_pairs, pair_scores
 from .errors import publish_errors
 from .pairs import margins_of, measure_pairs
 from .raking import SAMPLED_ROWS, rake
-from .rules import Rules, Zeros, within_class
+from .rules import Rules, within_class
 from .simulation import draw_records
 from .single import single_views
 from .structured import (

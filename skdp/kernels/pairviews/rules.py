@@ -14,30 +14,16 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._types import BoolArray, IntArray
+from ...domain import Zeros
 from ...release import PairTable, TreeDensity, TreeModel
 from ...rows import Counts, CountTable, ProjectedCounts
 
-__all__ = ["Rules", "Zeros", "first_row", "group_mask", "within_class"]
+__all__ = ["Rules", "first_row", "group_mask", "within_class"]
 
 # Steps of the search for a row that no rule forbids, before it is given up.
 _SEARCH_STEPS = 100_000
 
 Cell = tuple[int, ...]
-
-
-class Zeros(NamedTuple):
-    """Combinations of codes that records can have.
-
-    Attributes
-    ----------
-    axes : tuple of int
-        Positions of the attributes, ascending.
-    allowed : ndarray of bool
-        One axis for each attribute.
-    """
-
-    axes: tuple[int, ...]
-    allowed: BoolArray
 
 
 class Rules(NamedTuple):
@@ -50,7 +36,8 @@ class Rules(NamedTuple):
     codes : list of ndarray of int64
         Codes of each attribute that records can have, ascending.
     pairs : dict
-        Allowed combinations of two attributes over the codes in ``codes``; the strictest first.
+        Allowed combinations of two attributes over the codes in ``codes``, the strictest first,
+        without those that two others imply.
     wide : list of Zeros
         Rules of more attributes over these codes, where those of two do not imply them.
     """
@@ -90,7 +77,7 @@ class Rules(NamedTuple):
             for axes, mask in kept.items()
             if len(axes) > 2 and not _implied(axes, mask, pairs)
         ]
-        rules = cls(tuple(shape), codes, pairs, wide)
+        rules = cls(tuple(shape), codes, _reduced(pairs), wide)
         return rules if first_row(rules) is not None else None
 
     @property
@@ -295,6 +282,31 @@ def _propagate(possible: list[BoolArray], masks: dict[Cell, BoolArray]) -> bool:
                 if not np.array_equal(left, possible[axis]):
                     possible[axis], changed = left, True
     return all(bool(codes.any()) for codes in possible)
+
+
+def _reduced(pairs: dict[tuple[int, int], BoolArray]) -> dict[tuple[int, int], BoolArray]:
+    """The rules of two attributes without those that two others imply (a <= b <= c, a <= c).
+
+    Rules that most others imply go first: in a chain, those of its neighbours are left.
+    """
+    tables = {pair: mask.astype(np.float32) for pair, mask in pairs.items()}
+    tables.update({(b, a): table.T for (a, b), table in list(tables.items())})
+    near: dict[int, set[int]] = {}
+    for a, b in tables:
+        near.setdefault(a, set()).add(b)
+    between = {
+        (a, c): [
+            b
+            for b in sorted(near[a] & near[c])
+            if not ((tables[a, b] @ tables[b, c] > 0) & ~pairs[a, c]).any()
+        ]
+        for a, c in pairs
+    }
+    left = set(pairs)
+    for a, c in sorted(pairs, key=lambda pair: -len(between[pair])):
+        if any({(min(a, b), max(a, b)), (min(b, c), max(b, c))} <= left for b in between[a, c]):
+            left.remove((a, c))
+    return {pair: mask for pair, mask in pairs.items() if pair in left}
 
 
 def _implied(axes: Cell, mask: BoolArray, pairs: dict[tuple[int, int], BoolArray]) -> bool:

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..._types import BoolArray, CodeArray, FloatArray, IntArray
+from ...domain import Zeros
 from ...release import PairTable, TreeDensity, couple, group_sums, inverse, inverse_rows
 from .attributes import Attribute
-from .rules import Rules, Zeros, first_row, group_mask
+from .rules import Rules, first_row, group_mask
 
 __all__ = [
     "Masks",
@@ -41,12 +42,23 @@ def masks_of(
 ) -> tuple[dict[tuple[int, int], BoolArray], list[Zeros]]:
     """Rules of two attributes over the groups of pair tables, and what these do not hold."""
     masks, rest = {}, list(rules.wide)
-    tree = set(rules.forest())
+    exact = {}
     for (a, b), allowed in rules.pairs.items():
-        masks[a, b], exact = group_mask(allowed, (attributes[a].groups, attributes[b].groups))
-        if not exact or (a, b) not in tree:
-            rest.append(Zeros((a, b), allowed))
+        groups = attributes[a].groups, attributes[b].groups
+        masks[a, b], exact[a, b] = group_mask(allowed, groups)
+    tree = rules.forest()
+    possible = _possible([len(each.grouped) for each in attributes], tree, masks)
+    for pair, allowed in rules.pairs.items():
+        held = pair in tree or not ((possible.pair(*pair) > 0) & ~masks[pair]).any()
+        if not (held and exact[pair]):
+            rest.append(Zeros(pair, allowed))
     return masks, rest
+
+
+def _possible(sizes: Sequence[int], pairs: Sequence[tuple[int, int]], masks: Masks) -> TreeDensity:
+    """A tree in which exactly that has a positive probability that its rules leave possible."""
+    flat = [np.full(size, 1.0 / size) for size in sizes]
+    return TreeDensity(flat, [PairTable(pair, masks[pair] / masks[pair].sum()) for pair in pairs])
 
 
 def fitted(
@@ -106,9 +118,7 @@ def supported(
         each._replace(mu=mu, grouped=grouped)
         for each, mu, grouped in zip(attributes, tree.marginals, tree.grouped, strict=True)
     ]
-    flat = [np.full(len(mu), 1.0 / len(mu)) for mu in tree.marginals]
-    edges = [PairTable(pair, masks[pair] / masks[pair].sum()) for pair in ruled]
-    possible = TreeDensity(flat, edges, tree.groups)
+    possible = _possible(tree.sizes, ruled, masks)
     found = {}
     for a, b in pairs:
         allowed = possible.pair(a, b) > 0
