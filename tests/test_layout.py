@@ -1,5 +1,6 @@
 """Drawn rows look like the rows that were given: container, order of columns, types."""
 
+import datetime
 import pickle
 from decimal import Decimal
 from pathlib import Path
@@ -8,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.tree import DecisionTreeClassifier
 
 import skdp
-from skdp import Categorical, Domain, Numeric
+from skdp import Categorical, Date, Datetime, Domain, Identifier, Numeric, derived
 from skdp.rows import Layout, as_frame, build_frame, labels_like
 
 pl = pytest.importorskip("polars")
@@ -95,6 +97,12 @@ def check(library, given, attribute, expected):
         else:
             assert value == decoded
 
+
+DAY = Date("2020-01-01", "2021-12-31", bins=20)
+MONTH = Date("2020-01", "2021-12", unit="month")
+HOUR = Datetime("2020-01-01", "2021-12-31", unit="hour", bins=20)
+ZONED = Datetime("2020-01-01", "2021-12-31", unit="hour", bins=20, tz="Europe/Berlin")
+FAR = Date("1500-01-01", "2021-12-31", unit="year", bins=20)
 
 INTEGERS = [8, 16, 32, 64]
 KEPT = [
@@ -217,6 +225,74 @@ def test_types_that_cannot_hold_the_domain_are_widened(library, given, attribute
         assert dtype_of(drawn(X, domain, n_rows)) == expected
 
 
+MOMENTS = [datetime.datetime(2020, 1, 1, 5), datetime.datetime(2021, 2, 3, 4)]
+DAYS = [moment.date() for moment in MOMENTS]
+LOCAL = [moment.replace(tzinfo=datetime.UTC) for moment in MOMENTS]
+UNITS = ("s", "ms", "us", "ns")
+DATED = [
+    *[(pd.Series(MOMENTS).astype(f"M8[{unit}]"), each) for unit in UNITS for each in (DAY, HOUR)],
+    *[(pd.Series(LOCAL).astype(f"datetime64[{unit}, Asia/Tokyo]"), ZONED) for unit in UNITS],
+    (pd.Series(LOCAL).dt.tz_convert("UTC"), ZONED),
+    *[(pd.Series(DAYS, dtype=object), each) for each in (DAY, MONTH)],
+    *[(pd.Series(MOMENTS, dtype=object), each) for each in (HOUR, ZONED)],
+    *[(pd.Series(["2020-01-01"], dtype=kind), DAY) for kind in ("str", "string", object)],
+    *[(pd.Series(["2020-01-01"], dtype="str"), each) for each in (MONTH, HOUR, ZONED)],
+    (pd.Series(pd.array(DAYS, arrow(pa.date32()))), MONTH),
+    (pd.Series(pd.array(MOMENTS, arrow(pa.timestamp("ms")))), HOUR),
+    *[(pd.Series(MOMENTS).dt.to_period(unit), DAY) for unit in ("D", "h")],
+    (pd.Series(MOMENTS).dt.to_period("M"), MONTH),
+    *[(pl.Series(DAYS), each) for each in (DAY, MONTH, FAR)],
+    *[(pl.Series(MOMENTS, dtype=pl.Datetime(unit)), HOUR) for unit in UNITS[1:]],
+    (pl.Series(LOCAL, dtype=pl.Datetime("ms", "UTC")), ZONED),
+    (pl.Series(LOCAL).dt.convert_time_zone("America/New_York"), ZONED),
+    (pl.Series(["2020-01-01"]), DAY),
+    (pa.array(DAYS, pa.date32()), DAY),
+    *[(pa.array(MOMENTS, pa.timestamp(unit)), HOUR) for unit in UNITS],
+    (pa.array(LOCAL, pa.timestamp("us", "Europe/Paris")), ZONED),
+    (pa.array(["2020-01-01"], pa.large_string()), MONTH),
+]
+
+
+@pytest.mark.parametrize(
+    ("column", "attribute"), DATED, ids=lambda part: str(getattr(part, "dtype", part))[:40]
+)
+@pytest.mark.parametrize("gaps", [False, True])
+def test_types_of_dates_are_kept(column, attribute, gaps):
+    tables = {pd.Series: pd.DataFrame, pl.Series: pl.DataFrame}
+    X = tables.get(type(column), pa.table)({"a": column})
+    if gaps:
+        data = {key: getattr(attribute, key) for key in ("unit", "bins")}
+        data |= {"tz": attribute.tz} if isinstance(attribute, Datetime) else {}
+        ends = attribute.shown([attribute.lower, attribute.upper])
+        if attribute.tz is None:
+            ends = ends.strftime("%Y-%m-%d")
+        attribute = type(attribute)(ends[0], ends[1], nullable=True, **data)
+    domain = Domain({"a": attribute})
+    domain.check_schema(X)
+    out = drawn(X, domain)
+    for found in (out, drawn(X, domain, 0), drawn(X, domain, 1)):
+        assert type(found) is type(X) and dtype_of(found) == dtype_of(X)
+    # Each is still in the bin that it was drawn from.
+    assert domain.encode(out)[:, 0].tolist() == [code % attribute.size for code in range(40)]
+    assert (None in contents(out)) == gaps
+
+
+def test_dates_that_a_type_cannot_hold():
+    X = pd.DataFrame({"a": pd.Series(MOMENTS).astype("M8[ns]")})
+    assert dtype_of(drawn(X, Domain({"a": FAR}))) == "M8[us]"
+    X = pl.DataFrame({"a": pl.Series(DAYS)})
+    assert dtype_of(drawn(X, Domain({"a": HOUR}))) == pl.Datetime("us")
+
+
+@pytest.mark.parametrize("unit", ["D", "s", "ns"])
+def test_arrays_of_dates(unit):
+    X = np.zeros((1, 2), dtype=f"M8[{unit}]")
+    assert drawn(X, Domain({"a": DAY, "b": MONTH})).dtype == X.dtype
+    found = drawn(X, Domain({"a": DAY, "b": FAR}))
+    assert found.dtype == (X.dtype if unit != "ns" else "M8[us]")
+    assert np.array_equal(Domain({"a": DAY, "b": FAR}).encode(found)[:3], [[0, 0], [1, 1], [2, 2]])
+
+
 def test_categories_of_a_pandas_category_are_those_of_the_domain():
     # They may have been read from the data, so neither their list nor their order is used.
     for values in (["lo"], ["mid", "lo"], ["hi", "lo", "mid"]):
@@ -332,6 +408,66 @@ def test_columns_of_the_domain_that_the_rows_lack():
     assert layout.names == ("d", "a", "c", "b")
     out = layout.build(domain.decode(np.zeros((2, 4), dtype=np.int32), 0))
     assert out.dtypes.astype(str).to_dict() == {"d": "int8", "a": "int8", "c": "int64", "b": "int8"}
+
+
+def test_money_keeps_its_cents():
+    attribute = Numeric(0, 9999.99, bins=8, special=[-1, 0], decimals=2, nullable=True)
+    domain = Domain({"a": attribute})
+    for X in (
+        pd.DataFrame({"a": np.zeros(1, dtype="float32")}),
+        pd.DataFrame({"a": np.zeros(1)}),
+        pl.DataFrame({"a": pl.Series([0]).cast(pl.Decimal(10, 2))}),
+        pl.DataFrame({"a": pl.Series([0]).cast(pl.Float32)}),
+    ):
+        out = drawn(X, domain, 200)
+        assert dtype_of(out) == dtype_of(X)
+        plain = domain.decode(np.arange(200)[:, None] % 11, 0)["a"]
+        for value, cents in zip(contents(out), plain, strict=True):
+            assert value is None or f"{value:.2f}" == f"{cents:.2f}"
+
+
+def test_steps_of_whole_numbers_are_integers():
+    X = pd.DataFrame({"a": np.zeros(1, dtype="int16")})
+    for attribute in (Numeric(0, 100, bins=5, step=5), Numeric(0, 9.0, bins=3, decimals=0)):
+        assert dtype_of(drawn(X, Domain({"a": attribute}))) == "int16"
+    assert dtype_of(drawn(X, Domain({"a": Numeric(0, 100, bins=5, step=2.5)}))) == "float64"
+    assert (
+        dtype_of(drawn(X, Domain({"a": Numeric(0, 9, integer=True, special=[70_000])}))) == "int32"
+    )
+
+
+def test_identifiers_and_derived_columns():
+    domain = Domain(
+        {"id": Identifier(), "band": Categorical(["A", "B"]), "sub": Categorical(["A1", "B1"])},
+        structure=[derived("band", from_="sub", map={"A1": "A", "B1": "B"})],
+    )
+    sub = pd.Series(["A1", "B1"] * 50)
+    grade = sub.str[0].astype("category")
+    release = skdp.HDPViewSynthesizer(50, domain=domain, target="sub", random_state=0)
+    out = release.fit(pd.DataFrame({"sub": sub, "band": grade})).sample(9)
+    assert out.dtypes.astype(str).to_dict() == {"id": "int64", "sub": "str", "band": "category"}
+    # Fresh ids in the type of the old ones, where it can count all rows.
+    for dtype, expected in (("int64", "int64"), ("int8", "int32"), ("str", "str"), (object, "O")):
+        ids = pd.Series(range(100)).astype(dtype)
+        X = pd.DataFrame({"band": grade, "sub": sub, "id": ids})
+        out = release.fit(X).sample(9)
+        assert out["id"].dtype == expected and list(out) == list(X)
+        assert out["id"].astype(int).tolist() == list(range(1, 10))
+    # Models are trained on the columns that new rows have too, and never on identifiers.
+    assert list(release.make_training_set(9)[0]) == ["band"]
+    assert list(release.fit_resample(X.drop(columns="sub"), sub)[0]) == ["band", "id"]
+    assert list(release.fit_resample(X[["band"]], sub)[0]) == ["band"]
+
+
+def test_models_of_arrays_with_identifiers():
+    domain = Domain({"id": Identifier(), "x": WHOLE, "y": ZERO_ONE})
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    X = 90 * y[:, None]
+    release = skdp.HDPViewSynthesizer(50, domain=domain, target="y", random_state=0)
+    model = skdp.PrivateClassifier(DecisionTreeClassifier(), release, random_state=0)
+    assert model.fit(X, y).score(X, y) == 1.0
+    assert model.synthesizer_.sample(2)[:, 0].tolist() == [1, 2]
 
 
 def people(n_rows=200):

@@ -13,9 +13,9 @@ import pytest
 from estimators import DOMAIN, people
 
 import skdp
-import skdp.__main__ as command
 from skdp import Categorical, Domain, Numeric
 from skdp.__main__ import main
+from skdp._cli import csv_lines, methods, outputs
 
 ROWS = people(2_000)
 
@@ -135,8 +135,8 @@ def read(files, lines, domain=DOMAIN):
             seen.append(frame)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(command._METHODS, "pair-views", Recorder)
-        patch.setattr(command, "_save", lambda *arguments: None, raising=False)
+        patch.setitem(methods.METHODS, "pair-views", Recorder)
+        patch.setattr(outputs, "save", lambda *arguments: None)
         (files / "data.csv").write_bytes(lines)
         (files / "domain.json").write_text(domain.to_json())
         # The recorder has no release to print.
@@ -175,7 +175,7 @@ def test_no_line_changes_how_another_is_read(files, line, end):
 
 
 def test_a_line_that_is_too_long_is_no_record(files, monkeypatch):
-    monkeypatch.setattr(command, "_LONGEST_LINE", 64)
+    monkeypatch.setattr(csv_lines, "LONGEST_LINE", 64)
     for length in (60, 63, 64, 65, 128, 129, 1000):
         for line in (b"a" * length, b"30,Female,full,high" + b" " * (length - 19)):
             frame = read(files, HEADER + GOOD[0] + b"\n" + line + b"\n" + GOOD[1] + b"\n")

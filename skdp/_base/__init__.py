@@ -14,7 +14,6 @@ from .published import Published, _Kept, for_travel  # noqa: F401 (pickles name 
 from .schema import (
     declare_label,
     feature_bounds,
-    features_of,
     full_domain,
     match_rows,
     require_y,
@@ -33,7 +32,6 @@ __all__ = [
     "as_seed",
     "declare_label",
     "feature_bounds",
-    "features_of",
     "for_travel",
     "full_domain",
     "match_rows",

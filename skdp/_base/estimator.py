@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._random import NoiseSource, noise_source
 from .._validation import as_epsilon, as_integer, split_epsilon
 from ..accounting import PrivacyLoss, charge
-from ..domain import Domain
+from ..domain import Domain, Identifier
 from ..rows import (
     MOST_AT_ONCE,
     Contributions,
@@ -166,6 +166,17 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         """Names of the columns of drawn rows, in their order."""
         # Pickles of earlier versions draw the columns in the order of the domain.
         return self._layout.names if hasattr(self, "_layout") else self.domain_.names
+
+    def _given_names(self, *, identifiers: bool = True) -> list[str]:
+        """Columns of the domain that ``fit`` was given, in their order, and the label."""
+        if not hasattr(self, "_layout"):
+            # Pickles of earlier versions know no other columns and no other order.
+            return list(self.domain_.names)
+        return [
+            name
+            for name in self._layout.given
+            if identifiers or not isinstance(self.domain_.declared(name), Identifier)
+        ]
 
     def _feature_names(self) -> list[str]:
         """Names of the columns that were fitted: x0, x1, ... for arrays."""

@@ -16,7 +16,6 @@ from ..rows import Frame, LazyRows, as_frame, read_rows, select_columns
 __all__ = [
     "declare_label",
     "feature_bounds",
-    "features_of",
     "full_domain",
     "match_rows",
     "require_y",
@@ -201,21 +200,6 @@ def _with_names(rows: Any, domain: Domain, label: str | None) -> Any:
             f"{len(expected)}: {expected}."
         )
     return rows.with_names(names)
-
-
-def features_of(rows: Frame | LazyRows | None, domain: Domain, label: str | None) -> list[str]:
-    """Columns that a model may learn from: not the label, no identifiers.
-
-    Parameters
-    ----------
-    rows : Frame, LazyRows or None
-        As `match_rows` gave them. They may lack derived columns; None stands for a table with all.
-    domain : Domain
-    label : str or None
-    """
-    known = {*domain.names, *domain.structure.derived} - {label}
-    given = domain.columns if rows is None else rows.names
-    return [name for name in domain.columns if name in known and name in given]
 
 
 def take_features(X: Any, domain: Domain, features: Sequence[str], label: str | None) -> Any:

@@ -70,6 +70,7 @@ class GridRelease(PrivateEstimator):
         rows, domain, target = self._match(read, y)
         classes, class_of = label_classes(domain, target)
         names = _predictors(domain, target)
+        layout = Layout.of(X, rows, domain)
         parts = self._parts(self._record_epsilon())
         if not self._projects:
             self._warn_of_size(rows, domain)
@@ -96,7 +97,6 @@ class GridRelease(PrivateEstimator):
         )
         histogram = self._post_process(noisy, n_records, noise)
 
-        layout = Layout.of(X, rows, domain)
         if y is None and isinstance(rows, Frame):
             # The label is a column of X; the features are the others.
             X = without_label(X, read, domain, target)
@@ -217,7 +217,8 @@ class GridRelease(PrivateEstimator):
         columns = self._sample_columns(None, None, most=True)
         labels = np.array(columns.pop(self.target_).tolist(), dtype=self.classes_.dtype)
         y_resampled = labels_like(labels, y, self.domain_, self.target_)
-        return self._build_table(columns), y_resampled
+        names = [name for name in self._given_names() if name != self.target_]
+        return self._build_table({name: columns[name] for name in names}), y_resampled
 
     def _stand_in(self, domain, layout):
         """Act as if fitted to a public grid, so that a model can be tried before the charge."""

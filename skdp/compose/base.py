@@ -231,13 +231,12 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         check_is_fitted(self)
         as_frame(X)
         validate_data(self, X, reset=False, skip_check_array=True)
-        target = self.synthesizer_.target
+        release = self.synthesizer_
         # In the order of the rows that the model was trained on.
-        drawn = getattr(self.synthesizer_, "_drawn_names", None)
-        names = self.synthesizer_.domain_.names if drawn is None else drawn()
-        trained = getattr(self.synthesizer_, "_trained_on", lambda: names)()
-        features = [name for name in names if name in trained and name != target]
-        return self.synthesizer_.prepare(select_columns(X, features))
+        names = release.domain_.names
+        if hasattr(release, "_given_names"):
+            names = release._given_names(identifiers=False)
+        return release.prepare(select_columns(X, [n for n in names if n != release.target]))
 
     def _privacy_steps(self, name: str, rows: Rows) -> list[Step]:
         # Only the release reads the true rows; what is trained reads only the release.

@@ -19,9 +19,9 @@ from .categorical import Categorical
 from .conditions import regions_of
 from .consistency import MOST_CELLS, Tables, consistent, satisfiable, shortest
 from .identifiers import Identifier
+from .maps import derived_codes, derived_value
 from .numberline import check_chains, check_same_line, fixed_code, spans
 from .numeric import Numeric
-from .maps import derived_codes, derived_value
 from .regions import attribute_of
 from .rules import (
     AtMost,

@@ -196,6 +196,7 @@ class RangeTreeHistogram(PrivateEstimator):
         rows, domain = match_rows(
             as_table(X), None, self._declared(), None, lazy=True, unit=self._unit(), of=self
         )
+        layout = Layout.of(as_table(X), rows, domain)
         design = self._plan().design_of(only_attribute(domain))
         parts = budget_parts(design, self._record_epsilon())
         loss, source = self._spend(parts)
@@ -212,7 +213,7 @@ class RangeTreeHistogram(PrivateEstimator):
         estimates = self._estimate(blue, noisy.values)
 
         self._remember_columns(as_table(X), rows)
-        self._layout = Layout.of(as_table(X), rows, domain)
+        self._layout = layout
         self.domain_ = domain
         self.tree_ = design.tree
         self.codes_ = design.codes

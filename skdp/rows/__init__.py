@@ -22,6 +22,7 @@ Everything here is private; nothing here is ever an attribute of an estimator.
 ``quotients``    integer quotients that engines and NumPy compute alike
 ``coded``        rows of codes that stay in an engine
 ``bounds``       a few rows of each person, chosen by an engine
+``parquet``      columns and rows of a Parquet file
 ``coding``       codes each record, keeps a few rows of each person, counts
 ``packing``      rows of codes as integers
 ``counts``       `CountTable`: distinct coded rows and their numbers
@@ -41,6 +42,7 @@ from .expressions import floor_positive, part_of, search_sorted
 from .frames import Frame, as_array, as_column, as_frame, as_labels
 from .layout import Layout, labels_like
 from .lazy import LazyRows, read_rows
+from .parquet import ParquetFile, check_library, is_parquet_file, is_parquet_name, write_parquet
 from .tables import build_frame, column_names, row_taker, select_columns, take_rows
 
 __all__ = [
@@ -54,12 +56,14 @@ __all__ = [
     "LabelledSums",
     "Layout",
     "LazyRows",
+    "ParquetFile",
     "ProjectedCounts",
     "as_array",
     "as_column",
     "as_frame",
     "as_labels",
     "build_frame",
+    "check_library",
     "code_rows",
     "column_names",
     "complete_table",
@@ -67,6 +71,8 @@ __all__ = [
     "count_rows",
     "floor_positive",
     "is_missing",
+    "is_parquet_file",
+    "is_parquet_name",
     "labels_like",
     "object_array",
     "part_of",
@@ -75,6 +81,7 @@ __all__ = [
     "search_sorted",
     "select_columns",
     "take_rows",
+    "write_parquet",
 ]
 
 

@@ -67,7 +67,7 @@ def _neutral(values: pd.Series, missing: BoolArray, plan: ColumnPlan) -> NDArray
             return filled.astype(bool)
         return filled.astype(np.int64).astype(_integer_dtype(plan.type))
     if kind == "float":
-        return _rounded(_filled(values, missing, np.nan).astype(np.float64), missing, plan)
+        return _rounded(_filled(values, missing, np.nan).astype(np.float64), plan)
     if kind == "decimal":
         return _decimals(_filled(values, missing, plan.held.low), plan)
     if kind == "category":
@@ -98,22 +98,24 @@ def _integer_dtype(found: ColumnType) -> Any:
     return np.dtype(f"{'i' if found.signed else 'u'}{found.bits // 8}")
 
 
-def _rounded(values: FloatArray, missing: BoolArray, plan: ColumnPlan) -> NDArray[Any]:
+def _rounded(values: FloatArray, plan: ColumnPlan) -> NDArray[Any]:
     """Floats of fewer bits, which rounding carries neither out of the range nor to another bin."""
     dtype = np.dtype(f"f{plan.type.bits // 8}")
     rounded = values.astype(dtype)
-    if plan.type.bits == 64:
+    if plan.type.bits == 64 or plan.held.grid:
+        # 19.99 is the nearest float to it, whatever is beside that.
         return rounded
-    low, high = np.array([plan.held.low, plan.held.high], dtype=dtype)
-    if float(low) < plan.held.low:
-        low = np.nextafter(low, dtype.type(np.inf))
-    if float(high) > plan.held.high:
-        high = np.nextafter(high, dtype.type(-np.inf))
-    astray = _astray(rounded.astype(np.float64), values, plan)
     back = np.where(rounded > values, -np.inf, np.inf).astype(dtype)
-    rounded[astray] = np.nextafter(rounded[astray], back[astray])
-    # A range between two neighbours of the narrow type holds none of them.
-    return np.clip(rounded, low, high) if low <= high else rounded
+    moved = np.nextafter(rounded, back)
+    astray = _astray(rounded.astype(np.float64), values, plan)
+    # A special value, or a bin that has no number of this type, stays at the nearest.
+    moves = astray & ~_astray(moved.astype(np.float64), values, plan)
+    rounded[moves] = moved[moves]
+    outside = (rounded.astype(np.float64) < plan.held.low) | (
+        rounded.astype(np.float64) > plan.held.high
+    )
+    rounded[outside] = moved[outside]
+    return rounded
 
 
 def _decimals(values: NDArray[Any], plan: ColumnPlan) -> NDArray[Any]:

@@ -16,12 +16,16 @@ import numpy as np
 import pandas as pd
 
 from .._random import sampling_generator
+from ..domain import Categorical, Date, Datetime, Identifier, Numeric
 from .types import OWN, ColumnType
 
 __all__ = ["Held", "held_type", "scaled"]
 
 # Integers that are exact in floats of this many bits.
 _EXACT = {16: 2**11, 32: 2**24, 64: 2**53}
+
+# First and last whole day that nanoseconds in 64 bits hold.
+_FIRST_DAY, _LAST_DAY = np.datetime64("1677-09-22"), np.datetime64("2262-04-10")
 
 # Most digits of a decimal, by its bits.
 _DIGITS = {32: 9, 64: 18, 128: 38, 256: 76}
@@ -35,8 +39,8 @@ class Held:
     ----------
     kind : {"number", "boolean", "text", "mixed", "day", "time"}
         "day" for dates without a time of day.
-    low, high : int or float
-        Range of numbers.
+    low, high : int, float or datetime64
+        Range of numbers; of dates and times as ``numpy.datetime64``, in UTC where they have a zone.
     whole : bool
         Whether all numbers are integers.
     gaps : bool
@@ -45,6 +49,8 @@ class Held:
         The declared categories; empty if there are none.
     ordered : bool
         Whether the order of the categories is declared to be meaningful.
+    grid : bool
+        Whether `step` or `decimals` is declared.
     attribute : Attribute or None
         The declaration itself, where rounded numbers must keep their bins.
     """
@@ -56,54 +62,60 @@ class Held:
     gaps: bool = False
     categories: tuple[Any, ...] = ()
     ordered: bool = False
+    grid: bool = False
     attribute: Any = None
 
     @classmethod
     def by(cls, attribute: Any) -> Held:
         """What an attribute of a domain decodes to."""
-        if not hasattr(attribute, "decode"):
-            dtype = attribute.fresh(0).dtype
-            return cls._of_numbers(attribute, True, False) if dtype == "int64" else cls("text")
+        if isinstance(attribute, Identifier):
+            # Fresh ones count up from 1, or are text.
+            plain = attribute.format is None
+            return cls("number" if plain else "text", 1, 2**31 - 1, plain)
+        if isinstance(attribute, Date | Datetime):
+            return cls._of_dates(attribute)
         # The type of decoded values is the same for any codes, so for none.
         dtype = attribute.decode(np.zeros(0, dtype=np.int64), sampling_generator(0)).dtype
-        gaps = bool(getattr(attribute, "nullable", False))
-        categories = tuple(getattr(attribute, "categories", ()))
-        ordered = bool(getattr(attribute, "ordered", False))
-        if pd.api.types.is_datetime64_any_dtype(dtype):
-            kind = "day" if type(attribute).__name__ == "Date" else "time"
-            return cls(kind, attribute.lower, attribute.upper, gaps=gaps)
-        if all(isinstance(value, str) for value in categories) and categories:
-            return cls("text", gaps=gaps, categories=categories, ordered=ordered)
-        if pd.api.types.is_bool_dtype(dtype):
-            whole: Any = {"low": min(categories), "high": max(categories), "whole": True}
-            return cls("boolean", **whole, gaps=gaps, categories=categories, ordered=ordered)
-        if not pd.api.types.is_numeric_dtype(dtype):
-            kind = "mixed" if categories else "text"
-            return cls(kind, gaps=gaps, categories=categories, ordered=ordered)
-        if categories:
-            low, high = min(categories), max(categories)
-            whole = pd.api.types.is_integer_dtype(dtype)
-            return cls("number", low, high, whole, gaps, categories, ordered)
-        return cls._of_numbers(attribute, bool(pd.api.types.is_integer_dtype(dtype)), gaps)
+        whole = pd.api.types.is_integer_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)
+        if isinstance(attribute, Categorical):
+            return cls._of_categories(attribute, dtype, whole)
+        return cls._of_numbers(attribute, whole)
 
     @classmethod
-    def _of_numbers(cls, attribute: Any, whole: bool, gaps: bool) -> Held:
-        if not hasattr(attribute, "lower"):
-            # Fresh identifiers count up from 1.
-            return cls("number", 1, 2**31 - 1, True, gaps)
-        special = tuple(getattr(attribute, "special", None) or ())
-        low, high = min([attribute.lower, *special]), max([attribute.upper, *special])
-        whole = whole or _on_whole_grid(attribute, special)
-        return cls("number", low, high, whole, gaps, attribute=attribute)
+    def _of_dates(cls, attribute: Date | Datetime) -> Held:
+        ends = attribute.shown([attribute.lower, attribute.upper, *attribute.special])
+        if ends.tz is not None:
+            ends = ends.tz_convert("UTC").tz_localize(None)
+        kind = "day" if isinstance(attribute, Date) else "time"
+        low, high = ends.min().to_datetime64(), ends.max().to_datetime64()
+        return cls(kind, low, high, gaps=attribute.nullable)
+
+    @classmethod
+    def _of_categories(cls, attribute: Categorical, dtype: Any, whole: bool) -> Held:
+        categories: tuple[Any, ...] = attribute.categories
+        same: Any = {"categories": categories, "ordered": attribute.ordered}
+        if all(isinstance(value, str) for value in categories):
+            return cls("text", gaps=attribute.nullable, **same)
+        if not pd.api.types.is_numeric_dtype(dtype):
+            return cls("mixed", gaps=attribute.nullable, **same)
+        kind = "boolean" if pd.api.types.is_bool_dtype(dtype) else "number"
+        return cls(kind, min(categories), max(categories), whole, attribute.nullable, **same)
+
+    @classmethod
+    def _of_numbers(cls, attribute: Numeric, whole: bool) -> Held:
+        ends = [attribute.lower, attribute.upper, *attribute.special]
+        grid = attribute.step is not None or attribute.decimals is not None
+        whole = whole or _on_whole_grid(attribute)
+        low, high = min(ends), max(ends)
+        return cls("number", low, high, whole, attribute.nullable, grid=grid, attribute=attribute)
 
 
-def _on_whole_grid(attribute: Any, special: tuple[Any, ...]) -> bool:
+def _on_whole_grid(attribute: Numeric) -> bool:
     """Whether ``step`` or ``decimals`` allow integers only."""
-    step, decimals = getattr(attribute, "step", None), getattr(attribute, "decimals", None)
-    parts = list(special)
-    if step is not None:
-        parts += [step, attribute.lower]
-    elif decimals is None or decimals > 0:
+    parts = list(attribute.special)
+    if attribute.step is not None:
+        parts += [attribute.step, attribute.lower]
+    elif attribute.decimals is None or attribute.decimals > 0:
         return False
     return all(float(part).is_integer() for part in parts)
 
@@ -237,7 +249,11 @@ def _date(wanted: ColumnType, held: Held, library: str) -> ColumnType:
 
 
 def _datetime(wanted: ColumnType, held: Held, library: str) -> ColumnType:
-    return wanted if held.kind in ("day", "time") else OWN
+    if held.kind not in ("day", "time"):
+        return OWN
+    # 64 bits of nanoseconds reach from 1677 to 2262.
+    narrow = held.low.astype("M8[D]") < _FIRST_DAY or held.high.astype("M8[D]") > _LAST_DAY
+    return wanted.but(unit="us") if narrow and wanted.unit == "ns" else wanted
 
 
 _RULES = {

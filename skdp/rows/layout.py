@@ -39,6 +39,8 @@ class Layout:
         Of the container.
     plans : mapping of str to ColumnPlan
         Of each column, in the order of the output.
+    given : sequence of str
+        Names of the columns that the rows had.
     index, columns : object, default=None
         For pandas: names of the index and of the column index.
 
@@ -56,10 +58,12 @@ class Layout:
         library: str,
         plans: Mapping[str, ColumnPlan],
         *,
+        given: Sequence[str] = (),
         index: Any = None,
         columns: Any = None,
     ) -> None:
         self.library = library
+        self.given = tuple(name for name in plans if name in set(given))
         self._plans = dict(plans)
         self._index = index
         self._columns = columns
@@ -83,8 +87,8 @@ class Layout:
         if library == "numpy":
             types = _types_of_array(X, rows, types)
         plans = {}
-        for name in _ordered(rows.names, getattr(domain, "columns", domain.names)):
-            held = Held.by(getattr(domain, "declared", domain.__getitem__)(name))
+        for name in _ordered(rows.names, domain.columns):
+            held = Held.by(domain.declared(name))
             wanted, declared = types.get(name, (OWN, None))
             found = held_type(wanted, held, library)
             plans[name] = _plan(found, held, declared)
@@ -92,7 +96,7 @@ class Layout:
         if isinstance(X, pd.DataFrame):
             index = cls.index_name(X)
             columns = X.columns.name if X.columns.nlevels == 1 else None
-        return cls(library, plans, index=index, columns=columns)
+        return cls(library, plans, given=rows.names, index=index, columns=columns)
 
     @staticmethod
     def index_name(data: pd.DataFrame | pd.Series) -> Any:
@@ -247,13 +251,16 @@ def _common_dtype(dtypes: Sequence[np.dtype]) -> np.dtype:
     kinds = {"number" if dtype.kind in "biuf" else dtype.kind for dtype in dtypes}
     if len(kinds) == 1 and kinds <= {"number", "U"}:
         return np.result_type(*dtypes)
-    return np.dtype(object)
+    # Dates differ only where those of one column are too far away for nanoseconds.
+    return np.dtype("M8[us]" if kinds == {"M"} else object)
 
 
 def _entries(values: Any, dtype: np.dtype) -> NDArray[Any]:
     """A column as an array of a type that can hold it."""
     if isinstance(values, np.ndarray):
-        return values
+        # NumPy makes integers, not dates, of nanoseconds.
+        dates = dtype.kind == "O" and values.dtype.kind == "M"
+        return values.astype("M8[us]") if dates else values
     if dtype.kind == "O":
         return plain_objects(values)
     if isinstance(values.dtype, np.dtype):

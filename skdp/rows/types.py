@@ -105,7 +105,8 @@ def _of_pandas(dtype: Any) -> ColumnType:
     if isinstance(dtype, pd.DatetimeTZDtype):
         return ColumnType("datetime", flavour="numpy", unit=dtype.unit, zone=str(dtype.tz))
     if isinstance(dtype, pd.PeriodDtype):
-        return ColumnType("period", unit=dtype.freq.freqstr)
+        # As it is written within a type: "M", where the frequency itself may be called "ME".
+        return ColumnType("period", unit=str(dtype).partition("[")[2].rstrip("]"))
     if pd.api.types.is_bool_dtype(dtype):
         return ColumnType("boolean", flavour="masked")
     inner = getattr(dtype, "numpy_dtype", None)

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import PrivateEstimator, features_of, match_rows, take_features, warn_of_emptiness
+from .._base import PrivateEstimator, match_rows, take_features, warn_of_emptiness
 from .._random import sampling_generator
 from .._validation import as_sample_size
 from ..exceptions import PrivacyLeakWarning
@@ -62,6 +62,7 @@ class Synthesizer(PrivateEstimator):
             structure=self._honours_zeros,
             of=self,
         )
+        layout = Layout.of(X, rows, domain)
         parts = self._parts(self._record_epsilon(), domain)
         together = self._together(domain)
         if together is None:
@@ -75,8 +76,7 @@ class Synthesizer(PrivateEstimator):
         synopsis.privacy_loss = loss
 
         self._remember_columns(X, rows)
-        self._features = features_of(rows, domain, self.target)
-        self._layout = Layout.of(X, rows, domain)
+        self._layout = layout
         self.domain_ = domain
         self.synopsis_ = synopsis
         self.privacy_loss_ = loss
@@ -181,21 +181,22 @@ class Synthesizer(PrivateEstimator):
         Returns
         -------
         X : table of the library that ``fit`` was given
-            The columns of the domain except ``target``, identifiers, and derived columns that the
-            rows given to ``fit`` lacked.
+            The columns that ``fit`` was given, without identifiers and ``target``.
         y : ndarray of shape (n_samples,) or None
             The column ``target``, or None where no target is set.
         sample_weight : None
             All synthetic rows have the same weight.
         """
         check_is_fitted(self)
+        return *self._labelled_rows(n_samples, random_state, identifiers=False), None
+
+    def _labelled_rows(self, n_samples, random_state, *, identifiers):
+        """Rows without the label, and the labels; both like those that ``fit`` was given."""
         number = as_sample_size(n_samples, self.synopsis_.total, len(self.domain_), most=True)
         columns = self._sample_columns(number, random_state)
-        y = None
-        if self.target is not None:
-            y = _label_array(columns[self.target])
-        columns = {name: columns[name] for name in columns if name in self._trained_on()}
-        return self._build_table(columns), y, None
+        y = None if self.target is None else _label_array(columns[self.target])
+        names = [n for n in self._given_names(identifiers=identifiers) if n != self.target]
+        return self._build_table({name: columns[name] for name in names}), y
 
     def prepare(self, X):
         """Columns of test rows that the training set has; values do not change."""
@@ -234,7 +235,7 @@ class Synthesizer(PrivateEstimator):
                 "fit_resample was given y, but target is None. Add the label to the domain and "
                 "name it in target=, so that synthetic rows carry it."
             )
-        X_resampled, y_resampled, _ = self.fit(X, y).make_training_set()
+        X_resampled, y_resampled = self.fit(X, y)._labelled_rows(None, None, identifiers=True)
         return X_resampled, labels_like(y_resampled, y, self.domain_, self.target)
 
     def plot(self, columns=None, *, ax=None):
@@ -294,15 +295,12 @@ class Synthesizer(PrivateEstimator):
 
     def _trained_on(self):
         """Columns of the training set without the label."""
-        # Pickles of earlier versions have measured columns only.
-        own = getattr(self, "_features", None)
-        return features_of(None, self.domain_, self.target) if own is None else own
+        return [name for name in self._given_names(identifiers=False) if name != self.target]
 
     def _stand_in(self, domain, layout):
         """Act as if fitted to public rows of the domain, so that a model can be tried out."""
         self._layout = layout
         self.domain_ = domain
-        self._features = features_of(None, domain, self.target)
         self.synopsis_ = _PublicRows(domain, self.target)
         return self
 

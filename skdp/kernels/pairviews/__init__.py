@@ -30,15 +30,17 @@ from __future__ import annotations
 from .budget import ViewShares, coarse_attributes, pair_views_parts, view_shares
 from .measure import MOST_CLASSES, pair_views
 from .rules import Rules
-from .single import single_views
+from .single import DIRECT, single_shares, single_views
 
 __all__ = [
+    "DIRECT",
     "MOST_CLASSES",
     "Rules",
     "ViewShares",
     "coarse_attributes",
     "pair_views",
     "pair_views_parts",
+    "single_shares",
     "single_views",
     "view_shares",
 ]

@@ -16,10 +16,10 @@ from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...rows import Counts
 from .box_trees import TreePlan, measure_tree, spread
 
-__all__ = ["single_shares", "single_views"]
+__all__ = ["DIRECT", "single_shares", "single_views"]
 
 # Attributes with fewer codes are measured cell by cell.
-_DIRECT = 48
+DIRECT = 48
 
 
 def single_views(
@@ -64,7 +64,7 @@ def single_views(
     precision = 1 / discrete_laplace_variance(total_epsilon)
     weighted = precision * first_total
     for axis, size in enumerate(table.shape):
-        if size < 2 or (size >= _DIRECT and orders[axis] is not None):
+        if size < 2 or (size >= DIRECT and orders[axis] is not None):
             continue
         noisy = discrete_laplace(table.dense((axis,)), budgets[axis], random_state=source)
         cells[axis] = noisy.astype(np.float64)

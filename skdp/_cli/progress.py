@@ -1,0 +1,44 @@
+"""What a command is doing, on standard error. It never shows a number that depends on data."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import IO
+
+__all__ = ["Progress"]
+
+
+class Progress:
+    """Lines on standard error that say what a command does; silent with ``--quiet``.
+
+    Parameters
+    ----------
+    quiet : bool
+    """
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        # Percentages are for people who wait, not for log files.
+        self._live = not quiet and sys.stderr.isatty()
+
+    def say(self, text: str) -> None:
+        """Show one line."""
+        if not self._quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    def reading(
+        self, file: IO[bytes], size: int, lines: Iterator[str | None]
+    ) -> Iterator[str | None]:
+        """Pass on the lines of a file; on a terminal, show the share of the file in tens."""
+        if not self._live or size <= 0:
+            yield from lines
+            return
+        shown = 0
+        for number, line in enumerate(lines):
+            # Asking for the place in the file is slow.
+            if number % 65536 == 0 and (share := 10 * file.tell() // size) > shown:
+                shown = min(share, 10)
+                print(f"\r  {10 * shown}%", end="", file=sys.stderr, flush=True)
+            yield line
+        print("\r  100%", file=sys.stderr, flush=True)

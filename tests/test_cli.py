@@ -1,0 +1,272 @@
+"""Commands that read no records: plan, info, group-by, sample, help."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import DOMAIN, people
+
+import skdp
+from skdp import Categorical, Domain, Numeric
+from skdp.__main__ import main
+from skdp._cli import methods
+from skdp._cli.parser import parser
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def run(*arguments):
+    return main([str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def view(tmp_path_factory):
+    """A release of four columns."""
+    path = tmp_path_factory.mktemp("view") / "view.skdp"
+    fitted = skdp.PairViewSynthesizer(1, domain=DOMAIN).fit(people(2_000))
+    fitted.synopsis_.save(path)
+    return path
+
+
+@pytest.fixture
+def declared(tmp_path):
+    (tmp_path / "domain.json").write_text(DOMAIN.to_json())
+    return tmp_path / "domain.json"
+
+
+# Help
+
+
+def commands():
+    """Words of every command, groups included."""
+
+    def inside(parsed, words):
+        yield words
+        for action in parsed._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for name, each in action.choices.items():
+                    yield from inside(each, [*words, name])
+
+    return list(inside(parser(), []))
+
+
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+def test_every_command_has_help(words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        run(*words, "--help")
+    shown = capsys.readouterr().out
+    assert ended.value.code == 0 and shown.startswith("usage: ")
+    assert max(map(len, shown.splitlines())) <= 100
+
+
+def test_help_explains_the_exit_codes_and_loads_nothing():
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "skdp", "--help"], capture_output=True, text=True
+    )
+    assert done.returncode == 0 and "exit codes" in done.stdout
+    assert "python -m skdp release" in done.stdout
+    assert "pandas" not in done.stderr and "sklearn" not in done.stderr
+
+
+def test_the_script_is_the_module():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["scripts"] == {"skdp": "skdp.__main__:main"}
+    assert parser().prog == "skdp"
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["domain"], ["release"], ["nonsense"], ["sample", "--rows", "x"]]
+)
+def test_wrong_usage_ends_with_2(words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        run(*words)
+    assert ended.value.code == 2 and "usage:" in capsys.readouterr().err
+
+
+def test_methods_are_all_synthesizers():
+    offered = next(a for a in parser()._actions if a.dest == "command").choices["release"]
+    (method,) = (a for a in offered._actions if a.dest == "method")
+    assert sorted(methods.METHODS) == method.choices
+    named = {name for name in skdp.__all__ if name.endswith("Synthesizer")}
+    assert {each.__name__ for each in methods.METHODS.values()} == named
+
+
+# Plan
+
+
+def parts_of(shown):
+    """Epsilon of each part in the table of a plan."""
+    lines = shown.split("measures\n")[1].split("\n\n")[0].splitlines()
+    return {line.split("  ")[0].strip(): float(line[8:].split()[0]) for line in lines}
+
+
+@pytest.mark.parametrize("method", sorted(methods.METHODS))
+@pytest.mark.parametrize("rows", [[], ["--rows", 20_000]], ids=["", "rows"])
+def test_a_plan_shows_the_parts_of_the_release(declared, capsys, method, rows):
+    arguments = ["--domain", declared, "--epsilon", 2, "--method", method]
+    assert run("plan", *arguments, *rows) == 0
+    shown = capsys.readouterr()
+    fitted = methods.METHODS[method](2, domain=DOMAIN).fit(people(500))
+    planned = {name.lstrip("- "): value for name, value in parts_of(shown.out).items()}
+    for name, value in fitted.privacy_loss_.parts.items():
+        if name != "views" or not rows:
+            assert planned[name] == pytest.approx(float(value), rel=1e-3)
+    assert sum(planned.values()) == pytest.approx(2, rel=1e-3)
+    assert shown.err == "" and "Nothing was read or spent" in shown.out
+
+
+def test_a_plan_divides_the_views_as_the_release_does(declared, capsys):
+    assert run("plan", "--domain", declared, "--epsilon", 1, "--rows", 2_000) == 0
+    shown = capsys.readouterr().out
+    model = skdp.PairViewSynthesizer(1, domain=DOMAIN).fit(people(2_000)).synopsis_.model
+    planned = parts_of(shown)
+    # The release knows the noisy number of records.
+    assert planned["- single"] == pytest.approx(model.budget["single"], abs=0.03)
+    line = next(line for line in shown.splitlines() if line.startswith("income"))
+    assert line.split()[1] == "2" and line.split()[-1] == "1,000"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--target", "income", "--rows", 20_000], "in each of 2 classes"),
+        (["--unit", "id", "--max-contributions", 4], "at most 4 records of each"),
+        (["--rows", 10], "4 single columns"),
+    ],
+)
+def test_plans_of_other_releases(declared, capsys, more, message):
+    assert run("plan", "--domain", declared, "--epsilon", 1, *more) == 0
+    assert message in capsys.readouterr().out
+
+
+def test_a_plan_of_many_codes_says_which_are_ranges(tmp_path, capsys):
+    wide = Domain({"a": Numeric(0, 1, 64), "b": Numeric(0, 1, 8), "c": Categorical(range(60))})
+    (tmp_path / "wide.json").write_text(wide.to_json())
+    arguments = ["--domain", tmp_path / "wide.json", "--epsilon", 1, "--rows", 9_000]
+    assert run("plan", *arguments) == 0
+    shown = capsys.readouterr().out
+    ranges = [line.split()[0] for line in shown.splitlines() if "ranges" in line]
+    assert ranges == ["a", "ranges:"]
+    assert run("plan", *arguments, "--method", "kdtree") == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--epsilon", "0"], "epsilon must be positive"),
+        (["--epsilon", "x"], "--epsilon must be a number"),
+        (["--rows", "-1"], "--rows must not be negative"),
+        (["--target", "wage"], "wage"),
+        (["--unit", "id"], "--max-contributions"),
+        (["--unit", "sex", "--max-contributions", "2"], "unit='sex'"),
+    ],
+)
+def test_a_plan_refuses_what_the_release_refuses(declared, capsys, more, message):
+    assert run("plan", "--domain", declared, "--epsilon", 1, *more) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_plan_refuses_a_domain_that_is_too_large_for_the_method(tmp_path, capsys):
+    wide = Domain({f"c{i}": Categorical(range(100)) for i in range(10)})
+    (tmp_path / "wide.json").write_text(wide.to_json())
+    arguments = ["--domain", tmp_path / "wide.json", "--epsilon", 1]
+    assert run("plan", *arguments, "--method", "kdtree") == 2
+    assert "PairViewSynthesizer" in capsys.readouterr().err
+
+
+# Views
+
+
+def test_info(view, capsys):
+    assert run("info", view) == 0
+    shown = capsys.readouterr().out
+    for text in ("pair views", "epsilon: 1, of which total 0.019", "seeded: no", "columns: 4"):
+        assert text in shown
+    assert "add or remove one record" in shown and "Categorical(['Female', 'Male'])" in shown
+
+
+def test_info_of_a_seeded_and_of_an_old_release(tmp_path, capsys):
+    fitted = skdp.GridSynthesizer(1, domain=DOMAIN, random_state=0).fit(people(500))
+    fitted.synopsis_.save(tmp_path / "seeded.skdp")
+    assert run("info", tmp_path / "seeded.skdp") == 0
+    assert "seeded: YES, NO GUARANTEE" in capsys.readouterr().out
+    bare = skdp.Synopsis(DOMAIN, fitted.synopsis_.model)
+    bare.save(tmp_path / "bare.skdp")
+    assert run("info", tmp_path / "bare.skdp") == 0
+    assert "epsilon: unknown" in capsys.readouterr().out
+
+
+def test_group_by_is_aggregate(view, capsys, tmp_path):
+    assert run("group-by", view, "sex", "work", "--mean", "age", "--where", "income == 'low'") == 0
+    shown = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    table = skdp.Synopsis.load(view).aggregate(["sex", "work"], "age", "income == 'low'")
+    table["work"] = table["work"].fillna(np.nan)
+    pd.testing.assert_frame_equal(shown, table, check_dtype=False)
+    assert run("group-by", view, "age", "--out", tmp_path / "ages.csv") == 0
+    assert pd.read_csv(tmp_path / "ages.csv")["age"].iloc[0] == "[17.0, 26.125)"
+    for wrong, message in (
+        (["height"], "height"),
+        (["sex", "sex"], "different columns"),
+        (["sex", "--mean", "work"], "work"),
+        (["sex", "--where", "height > 3"], "height"),
+        (["sex", "--out", view], "which is the input"),
+    ):
+        assert run("group-by", view, *wrong) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_equal_seeds_draw_equal_rows(view, capsys):
+    drawn = []
+    for seed in (1, 1, 2):
+        assert run("sample", view, "--rows", 20, "--seed", seed) == 0
+        drawn.append(capsys.readouterr().out)
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert run("sample", view, "--rows", -1) == 2
+    assert run("sample", view, "--rows", 3, "--seed", -1) == 2
+
+
+def test_a_reader_that_goes_away_is_no_error(view):
+    done = subprocess.run(
+        f"{sys.executable} -m skdp sample {view} --rows 99999 | head -n 1; echo ${{PIPESTATUS[0]}}",
+        shell=True, executable="/bin/bash", capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["age,sex,work,income", "141"] and done.stderr == ""
+
+
+def test_a_sample_that_fails_leaves_no_file(view, tmp_path, monkeypatch, capsys):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(skdp.Synopsis, "sample", interrupted)
+    (tmp_path / "old.csv").write_text("old")
+    assert run("sample", view, "--out", tmp_path / "new.csv") == 130
+    assert run("sample", view, "--out", tmp_path / "old.csv", "--force") == 130
+    assert [each.name for each in tmp_path.iterdir()] == ["old.csv"]
+    assert (tmp_path / "old.csv").read_text() == "old"
+
+
+@pytest.mark.parametrize("command", [["info"], ["query"], ["group-by"], ["sample"]])
+def test_files_that_are_no_release(tmp_path, capsys, command):
+    more = ["age"] if command[0] in ("query", "group-by") else []
+    (tmp_path / "rows.skdp").write_bytes(np.random.default_rng(0).bytes(1_000))
+    (tmp_path / "zip.skdp").write_bytes(b"PK\5\6" + bytes(18))
+    for name in ("rows.skdp", "zip.skdp", "nowhere.skdp", "."):
+        assert run(*command, tmp_path / name, *more) == 2
+        assert capsys.readouterr().err.startswith("Refused:")
+
+
+def test_ledger_and_audit(tmp_path, capsys, monkeypatch):
+    skdp.PrivacyLedger(2, path=tmp_path / "l").charge("by hand", 0.5)
+    assert run("ledger", tmp_path / "l") == 0
+    assert "by hand" in capsys.readouterr().out
+    monkeypatch.chdir(tmp_path)
+    assert run("audit", "--only", "discrete_laplace", "--quick", "--quiet") == 0
+    assert run("audit", "--only", "no such thing") == 2

@@ -1,0 +1,266 @@
+"""``skdp domain``, and files of domains and of structure that are not what they should be."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import skdp
+from skdp import Categorical, Domain, Identifier, Numeric
+from skdp.__main__ import main
+
+DOMAIN = Domain(
+    {
+        "id": Identifier(),
+        "city": Categorical(["a", "b", "c"]),
+        "state": Categorical(["X", "Y"]),
+        "amount": Numeric(0, 100, bins=20),
+        "balance": Numeric(0, 100, bins=20),
+    }
+)
+RULES = [
+    {"rule": "at_most", "column": "balance", "bound": "amount"},
+    {"rule": "derived", "column": "state", "from": "city", "map": {"a": "X", "b": "X", "c": "Y"}},
+]
+BOOK = """name,type,min,max,values
+id,identifier,,,
+city,category,,,a; b; c
+state,category,,,X; Y
+amount,number,0,100,
+balance,number,0,100,
+"""
+
+
+def run(*arguments):
+    return main([str(argument) for argument in arguments])
+
+
+def loans(n=1_500):
+    rng = np.random.default_rng(0)
+    amount = rng.uniform(0, 100, n)
+    frame = pd.DataFrame(
+        {
+            "id": np.arange(n),
+            "city": rng.choice(["a", "b", "c"], n),
+            "amount": amount,
+            "balance": amount * rng.random(n),
+        }
+    )
+    return frame.assign(state=frame["city"].map(RULES[1]["map"]))
+
+
+@pytest.fixture
+def files(tmp_path):
+    loans().to_csv(tmp_path / "data.csv", index=False)
+    (tmp_path / "domain.json").write_text(DOMAIN.to_json())
+    (tmp_path / "rules.json").write_text(json.dumps(RULES))
+    (tmp_path / "book.csv").write_text(BOOK)
+    return tmp_path
+
+
+def release(files, *more, data="data.csv", domain="domain.json", rules="rules.json"):
+    return run(
+        "release", files / data, "--domain", files / domain, "--structure", files / rules,
+        "--epsilon", 1, "--out", files / "view.skdp", "--force", *more,
+    )  # fmt: skip
+
+
+# Skeletons and schemas
+
+
+def test_a_skeleton_of_csv_has_names_only(files, capsys):
+    assert run("domain", "skeleton", files / "data.csv") == 0
+    shown = capsys.readouterr().out
+    code = compile(shown, "skeleton", "exec")
+    assert all(repr(name) in shown for name in DOMAIN.columns) and "..." in shown
+    with pytest.raises((skdp.exceptions.DomainError, TypeError)):
+        exec(code, {})
+
+
+def test_a_skeleton_of_parquet_knows_the_types(files, capsys):
+    pytest.importorskip("pyarrow")
+    loans().to_parquet(files / "data.parquet")
+    assert run("domain", "skeleton", files / "data.parquet", "--out", files / "code.py") == 0
+    code = (files / "code.py").read_text()
+    assert "'amount': Numeric(" in code and "'id': Numeric(..., ..., integer=True" in code
+    assert run("domain", "skeleton", files / "data.parquet", "--out", files / "code.py") == 2
+    assert "exists already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"", b"\n1,2", b'a,"b\n', b"PAR1 no file of it PAR1"])
+def test_skeletons_of_files_without_names(files, capsys, content):
+    (files / "data.csv").write_bytes(content)
+    assert run("domain", "skeleton", files / "data.csv") == 2
+    assert "data.csv" in capsys.readouterr().err
+
+
+def test_a_code_book_becomes_a_domain(files, capsys):
+    assert run("domain", "from-schema", files / "book.csv") == 0
+    domain = Domain.from_json(capsys.readouterr().out)
+    assert domain.columns == DOMAIN.columns
+    assert run("domain", "from-schema", files / "book.csv", "--out", files / "new.json") == 0
+    assert Domain.from_json(files / "new.json") == domain
+    # Where a domain is expected, a code book is one.
+    assert run("domain", "diff", files / "new.json", files / "book.csv") == 0
+    assert release(files, domain="book.csv") == 0
+
+
+def test_a_domain_as_yaml(files, capsys):
+    pytest.importorskip("yaml")
+    assert run("domain", "from-schema", files / "book.csv", "--out", files / "new.yaml") == 0
+    assert run("domain", "diff", files / "new.yaml", files / "book.csv") == 0
+    (files / "rules.yaml").write_text(
+        "structure:\n- {rule: at_most, column: balance, bound: amount}\n"
+    )
+    assert release(files, domain="new.yaml", rules="rules.yaml") == 0
+
+
+@pytest.mark.parametrize(
+    ("book", "message"),
+    [
+        (b"name,type\nage,wizard\n", "wizard"),
+        (b"name,type\nage,integer\n", "age"),
+        (b"height\n3\n", "name"),
+        (b"", ""),
+        (b"\0\xff\xfe" * 50, ""),
+    ],
+)
+def test_schemas_that_declare_nothing(files, capsys, book, message):
+    (files / "bad.csv").write_bytes(book)
+    assert run("domain", "from-schema", files / "bad.csv") == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("Refused:") and message in shown
+    # In other commands nothing of it is quoted: it may be a file of records.
+    assert release(files, domain="bad.csv") == 2
+    shown = capsys.readouterr().err
+    assert "declares no domain" in shown and "wizard" not in shown
+
+
+def test_an_unknown_format_is_refused(files, capsys):
+    assert run("domain", "from-schema", files / "book.csv", "--format", "latin") == 2
+    assert "format" in capsys.readouterr().err
+    assert run("domain", "from-schema", files / "nowhere.csv") == 2
+    assert "nowhere.csv" in capsys.readouterr().err
+
+
+# Check, describe, diff
+
+
+def test_check_counts_exactly_and_says_so(files, capsys):
+    assert run("domain", "check", files / "data.csv", "--domain", files / "domain.json") == 0
+    shown = capsys.readouterr()
+    assert shown.err.startswith("NOT PRIVATE") and "1500 records" in shown.out
+    odd = loans(20)
+    odd.loc[0, "city"], odd.loc[1, "balance"], odd.loc[2, "state"] = "?", 100.0, "Y"
+    text = odd.to_csv(index=False) + 'x\n"\n\n'
+    (files / "data.csv").write_text(text)
+    arguments = [files / "data.csv", "--domain", files / "domain.json", "--quiet"]
+    assert run("domain", "check", *arguments, "--structure", files / "rules.json") == 1
+    shown = capsys.readouterr()
+    assert shown.err.startswith("NOT PRIVATE") and "Reading" not in shown.err
+    assert "not well formed: 2" in shown.out and "at_most('balance', 'amount')" in shown.out
+    assert "records skipped: 2 of 20" in shown.out
+
+
+def test_check_of_parquet(files, capsys):
+    pytest.importorskip("pyarrow")
+    loans().drop(columns=["id", "state"]).to_parquet(files / "data.parquet")
+    arguments = [files / "data.parquet", "--domain", files / "domain.json"]
+    assert run("domain", "check", *arguments) == 2  # the state is not derived
+    assert run("domain", "check", *arguments, "--structure", files / "rules.json") == 0
+    assert "1500 records" in capsys.readouterr().out
+
+
+def test_check_refuses_types_that_do_not_fit(files, capsys):
+    pytest.importorskip("pyarrow")
+    loans().assign(amount="Canary").to_parquet(files / "data.parquet")
+    arguments = [files / "data.parquet", "--domain", files / "domain.json"]
+    assert run("domain", "check", *arguments) == 2
+    shown = capsys.readouterr().err
+    assert "amount" in shown and "Canary" not in shown
+
+
+def test_describe_lists_columns_and_rules(files, capsys):
+    domain = Domain(dict(zip(DOMAIN.columns, map(DOMAIN.declared, DOMAIN.columns), strict=True)),
+                    structure=skdp.domain.structure_from_data(RULES))  # fmt: skip
+    (files / "domain.json").write_text(domain.to_json())
+    assert run("domain", "describe", files / "domain.json") == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in DOMAIN.columns)
+    assert "at_most('balance', 'amount')" in shown
+
+
+def test_diff(files, capsys):
+    assert run("domain", "diff", files / "domain.json", files / "domain.json") == 0
+    assert "equal" in capsys.readouterr().out
+    other = Domain({"city": Categorical(["a", "b"]), "amount": Numeric(0, 200, bins=20)})
+    (files / "other.json").write_text(other.to_json())
+    assert run("domain", "diff", files / "domain.json", files / "other.json") == 1
+    shown = capsys.readouterr().out
+    assert "balance" in shown and "200" in shown
+
+
+# Structure
+
+
+def test_structure_holds_in_what_is_released(files, capsys):
+    assert release(files) == 0
+    assert run("sample", files / "view.skdp", "--out", files / "rows.csv") == 0
+    rows = pd.read_csv(files / "rows.csv")
+    assert list(rows) == list(DOMAIN.columns) and rows["id"].is_unique
+    assert (rows["balance"] <= rows["amount"]).all()
+    assert (rows["state"] == rows["city"].map(RULES[1]["map"])).all()
+    assert run("info", files / "view.skdp") == 0
+    assert "at_most('balance', 'amount')" in capsys.readouterr().out
+
+
+def test_derived_columns_and_identifiers_may_be_absent(files):
+    loans().drop(columns=["id", "state"]).to_csv(files / "data.csv", index=False)
+    assert release(files) == 0
+    # Where they are present, they are not looked at.
+    loans().assign(id="x", state="y").to_csv(files / "data.csv", index=False)
+    assert release(files) == 0
+    assert abs(skdp.Synopsis.load(files / "view.skdp").count() - 1_500) < 600
+
+
+def test_an_identifier_may_be_the_unit(files):
+    loans().assign(id=lambda frame: frame["id"] // 5).to_csv(files / "data.csv", index=False)
+    assert release(files, "--unit", "id", "--max-contributions", 2) == 0
+    view = skdp.Synopsis.load(files / "view.skdp")
+    assert view.privacy_loss.max_contributions == 2 and abs(view.count() - 600) < 600
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ("{bad", "not a structure in JSON"),
+        ("3", "not a structure"),
+        ('{"rules": []}', "not a structure"),
+        ('[{"rule": "almost", "column": "a"}]', "almost"),
+        ('[{"rule": "at_most"}]', "at_most"),
+        ('[{"rule": "at_most", "column": "balance", "bound": "height"}]', "height"),
+        ('[{"rule": "forbid", "condition": "amount >= 0"}]', "amount >= 0"),
+        ("[" * 100_000, "structure"),
+    ],
+)
+def test_wrong_structure_costs_nothing(files, capsys, rules, message):
+    (files / "rules.json").write_text(rules)
+    assert release(files, "--ledger", files / "ledger", "--budget", 1) == 2
+    shown = capsys.readouterr().err
+    assert message in shown and "rules.json" in shown and not (files / "ledger").exists()
+
+
+@pytest.mark.parametrize("method", ["grid", "hdpview", "kdtree", "privtree"])
+def test_methods_that_cannot_keep_the_structure_refuse_it(files, capsys, method):
+    assert release(files, "--method", method, "--ledger", files / "l", "--budget", 1) == 2
+    assert "PairViewSynthesizer" in capsys.readouterr().err and not (files / "l").exists()
+
+
+def test_data_given_for_what_is_public(files, capsys):
+    assert release(files, domain="data.csv") == 2
+    assert "both as the data and as the domain" in capsys.readouterr().err
+    assert release(files, rules="data.csv") == 2
+    assert "both as the data and as the structure" in capsys.readouterr().err

@@ -1,0 +1,121 @@
+"""The shell session of the guide runs as it is printed."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skdp.__main__ import main
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "user_guide" / "command_line.rst"
+BLOCK = re.compile(r"^\.\. code-block:: console\n\n((?:(?:   .*)?\n)+)", re.MULTILINE)
+# Noise and synthetic rows differ each time: everything but numbers must be as printed.
+NUMBER = re.compile(r"-?(\d{1,3}(,\d{3})+(?!\d)|\d+)(\.\d*)?(e[+-]?\d+)?")
+
+
+class Step(NamedTuple):
+    command: str
+    output: str
+
+
+def session(text):
+    """Commands of a page, each with the output that is printed below it."""
+    steps = []
+    for block in BLOCK.findall(text):
+        lines = [line[3:] for line in block.splitlines()]
+        for line in lines:
+            if line.startswith("$ "):
+                steps.append(Step(line[2:], ""))
+            elif steps[-1].command.endswith("\\") and not steps[-1].output:
+                steps[-1] = Step(steps[-1].command[:-1] + line.strip(), "")
+            else:
+                steps[-1] = Step(steps[-1].command, steps[-1].output + line + "\n")
+    return steps
+
+
+class Shell:
+    """Runs the commands of a session in one process."""
+
+    def __init__(self):
+        self.code = 0
+
+    def run(self, step):
+        """Output of a command, and of the errors with it."""
+        words = shlex.split(step.command)
+        if words[0] == "cat":
+            # The page is where the file is kept.
+            Path(words[1]).write_text(step.output.strip("\n") + "\n")
+            return step.output
+        if words[0] == "head":
+            return "".join(Path(words[-1]).open().readlines()[: int(words[2])])
+        if words == ["echo", "$?"]:
+            return f"{self.code}\n"
+        assert words[0] == "skdp", step.command
+        shown = io.StringIO()
+        with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
+            self.code = main(words[1:])
+        return shown.getvalue()
+
+
+def alike(want, got):
+    """Whether outputs agree but for numbers and spaces; ``...`` stands for anything."""
+    want, got = ("".join(NUMBER.sub("#", text).split()) for text in (want, got))
+    pattern = ".*".join(map(re.escape, want.split("...")))
+    return re.fullmatch(pattern, got, re.DOTALL) is not None
+
+
+def visits():
+    """Made-up visits to clinics: several of a person, with gaps, and costs that are often 0."""
+    rng = np.random.default_rng(0)
+    n = 20_000
+    old = rng.random(n)
+    cost = np.round(np.where(rng.random(n) < 0.4, 0, rng.lognormal(4 + old, 1, n)), 2)
+    frame = pd.DataFrame(
+        {
+            "visit": np.arange(1, n + 1),
+            "person": rng.integers(10_000, 22_000, n),
+            "day": pd.Timestamp("2023-01-01") + pd.to_timedelta(rng.integers(0, 730, n), unit="D"),
+            "age": (old * 90).astype(int),
+            "city": rng.choice(["Ems", "Trun", "Vals", "Zizers"], n, p=[0.5, 0.1, 0.1, 0.3]),
+            "cost": np.where(rng.random(n) < 0.1, np.nan, cost),
+        }
+    )
+    return frame
+
+
+def test_the_session_of_the_guide(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    visits().to_csv("visits.csv", index=False)
+    shell = Shell()
+    for step in session(PAGE.read_text()):
+        got = shell.run(step)
+        assert alike(step.output, got), f"$ {step.command}\n{got}"
+
+
+@pytest.mark.parametrize(
+    ("want", "got", "same"),
+    [
+        ("a 1.5 b\n", "a  -2e-7  b", True),
+        ("a 1", "b 1", False),
+        ("a ... c", "a 1 2 b c", True),
+        ("1\n2", "1", False),
+        ("4,000 rows", "4001 rows", True),
+        ("1,2023-03-01,57", "2,2024-12-31,8", True),
+        ("1.5,2", "17,2.25", True),
+    ],
+)
+def test_outputs_are_compared_but_for_numbers(want, got, same):
+    assert alike(want, got) == same
+
+
+def test_commands_and_outputs_are_told_apart():
+    page = ".. code-block:: console\n\n   $ a \\\n       b\n   x\n\n   y\n   $ c\n\nText.\n"
+    assert session(page) == [Step("a b", "x\n\ny\n"), Step("c", "\n")]
