@@ -28,7 +28,7 @@ def complete_table(
     Parameters
     ----------
     given : table
-        Its columns, which have names, are taken as they are.
+        Its columns are taken as they are, if they have names.
     columns : mapping of str to Series
         New columns, one value for each row of ``given``.
     order : sequence of str

@@ -16,7 +16,6 @@ from ..release.sampling import fill_columns
 from ..rows import (
     Layout,
     as_frame,
-    build_frame,
     complete_table,
     count_rows,
     fill_table,
