@@ -35,8 +35,8 @@ def parse(query: Query, domain: Domain) -> dict[int, np.ndarray]:
         - a tuple ``(a, b)``: the closed range from a to b. ``None`` or an infinity leaves an end
           open. On a continuous `Numeric` a partly covered bin counts in proportion (on the
           ``scale`` of its bins), so a range of length zero covers nothing but special values;
-          on ``integer=True`` the range means the integers from a to b, and a partly covered bin counts by its share of integers; on an ordered `Categorical` the
-          categories from a to b. A range never contains the missing cell.
+          on ``integer=True`` the range means the integers from a to b, and a partly covered bin
+          counts by its share of integers; on an ordered `Categorical` the categories from a to b. A range never contains the missing cell.
         - a list, set or array: any of these values (``None`` in it is the missing cell).
         - a scalar: this value; in a `Categorical` with a taxonomy the name of a group stands for
           all categories in it. A special value of a `Numeric` is its cell; with ``step`` or
@@ -49,8 +49,8 @@ def parse(query: Query, domain: Domain) -> dict[int, np.ndarray]:
         ``&``, parentheses around a condition, backticks around column names that are not
         identifiers, ``None`` for the missing cell. On a continuous column ``<`` and ``<=`` are the
         same but for special values. Several conditions on one column intersect; conditions that
-        contradict each other give weight zero everywhere. As in pandas, ``!=`` and ``not in`` keep missing values and the
-        comparisons drop them.
+        contradict each other give weight zero everywhere. As in pandas, ``!=`` and ``not in`` keep
+        missing values and the comparisons drop them.
     domain : Domain
         The public schema.
 
