@@ -36,7 +36,8 @@ def parse(query: Query, domain: Domain) -> dict[int, np.ndarray]:
           open. On a continuous `Numeric` a partly covered bin counts in proportion (on the
           ``scale`` of its bins), so a range of length zero covers nothing but special values;
           on ``integer=True`` the range means the integers from a to b, and a partly covered bin
-          counts by its share of integers; on an ordered `Categorical` the categories from a to b. A range never contains the missing cell.
+          counts by its share of integers; on an ordered `Categorical` the categories from a to b. A
+          range never contains the missing cell.
         - a list, set or array: any of these values (``None`` in it is the missing cell).
         - a scalar: this value; in a `Categorical` with a taxonomy the name of a group stands for
           all categories in it. A special value of a `Numeric` is its cell; with ``step`` or
