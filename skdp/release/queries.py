@@ -19,8 +19,9 @@ import numpy as np
 from ..domain import Domain
 from ..domain.conditions import Query, regions_of
 from ..domain.regions import attribute_of, everything
+from ..domain.rules import TotalOf
 
-__all__ = ["first_moment", "parse"]
+__all__ = ["first_moment", "moments", "parse", "reach_of"]
 
 
 def parse(query: Query, domain: Domain) -> dict[int, np.ndarray]:
@@ -112,6 +113,46 @@ def first_moment(
     moment = moment * found.get(base, 1.0)
     found[base] = own * found.get(base, 1.0)
     return _by_axis(domain, found), moment
+
+
+def moments(
+    query: Query, domain: Domain, column: str
+) -> tuple[dict[int, np.ndarray], list[dict[int, np.ndarray]]]:
+    """Weights of the records with a value in a column, and weights whose answers add up to its sum.
+
+    Parameters
+    ----------
+    query, domain, column
+        As in `first_moment`; the column may also be a total, whose sum is that of its parts.
+
+    Returns
+    -------
+    present : dict of int to ndarray of float64
+    terms : list of dict
+        One for each part of a total, else one.
+    """
+    rule = domain.structure.derived.get(column) if isinstance(column, str) else None
+    if not isinstance(rule, TotalOf):
+        present, moment = first_moment(query, domain, column)
+        axis = domain.index(domain.structure.base_of(column))
+        return present, [{**present, axis: moment}]
+    present = parse(query, domain)
+    for part in rule.parts:
+        axis, attribute = domain.index(part), domain[part]
+        known = (np.arange(attribute.size) < attribute.n_values).astype(np.float64)
+        present[axis] = present[axis] * known if axis in present else known
+    terms = [
+        {**present, domain.index(part): first_moment(query, domain, part)[1]} for part in rule.parts
+    ]
+    return present, terms
+
+
+def reach_of(column: str, domain: Domain) -> tuple[float, float]:
+    """Smallest and largest value that a mean of a column can have."""
+    weights, moment = first_moment(None, domain, column)
+    [held] = weights.values()
+    seen = moment[held > 0]
+    return float(seen.min()), float(seen.max())
 
 
 def _by_axis(domain: Domain, weights: dict[str, np.ndarray]) -> dict[int, np.ndarray]:

@@ -13,7 +13,14 @@ from .._validation import as_sample_size
 from ..exceptions import PrivacyLeakWarning
 from ..quality import compare
 from ..release.sampling import fill_columns
-from ..rows import Layout, as_frame, complete_table, count_rows, fill_table, labels_like
+from ..rows import (
+    Layout,
+    as_frame,
+    complete_table,
+    count_rows,
+    fill_table,
+    labels_like,
+)
 
 __all__ = ["Synthesizer"]
 
@@ -331,6 +338,7 @@ class _PublicRows:
 
     def __init__(self, domain, target):
         self._shape = domain.shape
+        self._structure = domain.structure
         self._label = None if target is None else domain.index(target)
         self._n_labels = 0 if target is None else domain[target].n_values
 
@@ -343,7 +351,7 @@ class _PublicRows:
             score = np.delete(codes / self._shape, self._label, axis=1).sum(axis=1)
             rank = np.argsort(np.argsort(score, kind="stable"), kind="stable")
             codes[:, self._label] = rank * self._n_labels // max(n_samples, 1)
-        return codes
+        return self._structure.lawful_codes(codes, rng)
 
 
 def _label_array(column):
