@@ -72,6 +72,8 @@ def _domain(path: str) -> Domain:
     if Path(path).suffix.lower() in (".json", ".yaml", ".yml"):
         source = _loaded(path, "domain")
         if isinstance(source, Mapping) and source.get("format") == "skdp.domain":
+            if Path(path).suffix.lower() != ".json":
+                return Domain.from_yaml(Path(path))  # in which a bare `no` is text
             return Domain.from_json(json.dumps(source))
     try:
         return Domain.from_schema(Path(path))

@@ -108,7 +108,7 @@ def _attribute_from_data(data: dict[str, Any]) -> tuple[str, Any]:
         declared = Date if kind == "date" else Datetime
         return name, declared(data.pop("lower"), data.pop("upper"), **data)
     if kind == "categorical":
-        tree = data.pop("taxonomy")
+        tree = data.pop("taxonomy", None)
         taxonomy = None if tree is None else Taxonomy(tree["labels"], tree["parents"])
         return name, Categorical(data.pop("categories"), taxonomy=taxonomy, **data)
     if kind == "identifier":
