@@ -398,7 +398,7 @@ class Synopsis:
         else:
             present, terms = moments(query, self.domain, column)
             results["count"] = counts = answer_all(self.model, groups.within(present))
-            sums = sum(answer_all(self.model, groups.within(term)) for term in terms)
+            sums = np.sum([answer_all(self.model, groups.within(term)) for term in terms], axis=0)
             attribute = self.domain[column]
             if attribute.summable:
                 results["sum"] = sums
