@@ -13,7 +13,14 @@ from .._validation import as_sample_size
 from ..exceptions import PrivacyLeakWarning
 from ..quality import compare
 from ..release.sampling import fill_columns
-from ..rows import Layout, as_frame, complete_table, count_rows, fill_table, labels_like
+from ..rows import (
+    Layout,
+    as_frame,
+    complete_table,
+    count_rows,
+    fill_table,
+    labels_like,
+)
 
 __all__ = ["Synthesizer"]
 

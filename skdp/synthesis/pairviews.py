@@ -27,6 +27,9 @@ class PairViewSynthesizer(Synthesizer):
     where the budget allows, further pairs are measured and a sample of the forest is weighted to
     agree with them. Start with this release for anything from two to a hundred columns.
 
+    Rules of the domain (``structure=``) are honoured: what they forbid has the count 0, and no
+    synthetic row breaks one. Records that break a rule are skipped.
+
     Parameters
     ----------
     epsilon : float, default=1.0
@@ -154,6 +157,7 @@ class PairViewSynthesizer(Synthesizer):
             orders=[attribute.order() for attribute in domain.attributes],
             label=None if self.target is None else domain.index(self.target),
             zeros=domain.structure.zeros,
+            uneven=[axis for axis, each in enumerate(domain.attributes) if each.uneven],
             random_state=source,
         )
         return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
