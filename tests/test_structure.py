@@ -236,7 +236,7 @@ def ruled(draw):
     return only_if(column, text, otherwise), breaks
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(ruled(), min_size=1, max_size=4), st.integers(0, 2**32 - 1))
 def test_drawn_rows_never_break_a_rule(rules, seed):
     try:
@@ -261,7 +261,7 @@ def test_drawn_rows_never_break_a_rule(rules, seed):
     assert np.array_equal(domain.encode(frame), codes)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(ruled(), min_size=1, max_size=3), st.integers(0, 2**32 - 1))
 def test_only_rows_that_break_a_rule_are_skipped(rules, seed):
     """Values that satisfy all rules are never skipped; those that are skipped break one."""
@@ -662,6 +662,7 @@ def test_tables_that_are_too_large():
         Domain(wide, structure=[at_most("a", "b")])
 
 
+@pytest.mark.slow
 def test_large_domains_are_compiled_quickly():
     start = time.process_time()
     columns = {f"c{i}": Numeric(0, 10, bins=10, nullable=True) for i in range(2_000)}

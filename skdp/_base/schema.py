@@ -210,7 +210,8 @@ def take_features(X: Any, domain: Domain, features: Sequence[str], label: str | 
     if not rows.n_unnamed:
         others = {*domain.columns} - {*features}
         return select_columns(X, [name for name in rows.names if name not in others])
-    names = domain.names_for(rows.n_unnamed, [label]) or domain.names_for(rows.n_unnamed) or []
+    taken = [] if label is None else [label]
+    names = domain.names_for(rows.n_unnamed, taken) or domain.names_for(rows.n_unnamed) or []
     kept = [place for place, name in enumerate(names) if name in features]
     return np.asarray(X)[:, kept] if len(kept) < len(names) else X
 

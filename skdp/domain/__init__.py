@@ -8,7 +8,8 @@ Each record is treated by itself, because an exception that depends on a value w
 membership question for free. Only the schema (columns and declared types) is checked with errors.
 
 ===============  ===================================================================================
-``domain``       `Domain`: columns and their order
+``domain``       `Domain`: records to codes and back
+``columns``      names and declarations of the columns of a domain
 ``attribute``    what both kinds of columns share: codes, labels, levels
 ``numeric``      `Numeric`: a range, cut into bins
 ``dates``        `Date` and `Datetime`: ranges of days and of times
@@ -23,7 +24,9 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``identifiers``  `Identifier`: columns that are never measured
 ``taxonomy``     `Taxonomy`: nested groups of categories
 ``rules``        what is known about how columns depend on each other, as it is declared
+``rules_data``   rules read from plain data, such as JSON
 ``structure``    `Structure`: rules compiled into derived columns and empty cells
+``compiling``    what rules may be, and how they follow from each other
 ``maps``         derived columns: the code for each code of the base
 ``consistency``  tables of allowed cells, and which of them contradict
 ``numberline``   numbers for rules: values of each code, draws within bounds
@@ -59,10 +62,10 @@ from .rules import (
     forbid,
     missing_together,
     only_if,
-    structure_from_data,
     total_of,
     within,
 )
+from .rules_data import structure_from_data
 from .structure import Structure, Zeros
 from .taxonomy import Taxonomy
 

@@ -5,13 +5,23 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
 from .._types import BoolArray
 
-__all__ = ["MOST_CELLS", "Tables", "consistent", "one_row", "satisfiable", "shortest"]
+__all__ = [
+    "MOST_CELLS",
+    "Tables",
+    "consistent",
+    "one_row",
+    "satisfiable",
+    "shortest",
+    "zeros_of",
+    "Zeros",
+]
 
 # Axes (sorted) and which cells of them are allowed.
 Tables = dict[tuple[int, ...], BoolArray]
@@ -23,6 +33,22 @@ MOST_CELLS = 2**24
 _SEARCH_CELLS = 2**31
 
 Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, eq=False)
+class Zeros:
+    """Cells of some attributes that no record can be in.
+
+    Attributes
+    ----------
+    axes : tuple of int
+        Positions of measured attributes, ascending.
+    allowed : ndarray of bool
+        One axis for each of them, of the size of the attribute; False where the cell is empty.
+    """
+
+    axes: tuple[int, ...]
+    allowed: BoolArray
 
 
 def consistent(tables: Mapping[tuple[int, ...], BoolArray]) -> Tables | None:
@@ -68,7 +94,9 @@ def _links(
     Tables that share one axis meet in the table of that axis alone.
     """
     wide = [axes for axes in tables if len(axes) > 1]
-    links = {(axes, (axis,)): (axis,) for axes in wide for axis in axes}
+    links: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[int, ...]] = {
+        (axes, (axis,)): (axis,) for axes in wide for axis in axes
+    }
     meeting: dict[tuple[int, int], list[tuple[int, ...]]] = {}
     for axes in wide:
         for pair in itertools.combinations(axes, 2):
@@ -81,7 +109,7 @@ def _links(
 def _onto(allowed: BoolArray, axes: tuple[int, ...], kept: tuple[int, ...]) -> BoolArray:
     """Combinations of some axes that are allowed with at least one of the others."""
     gone = tuple(place for place, axis in enumerate(axes) if axis not in kept)
-    return allowed.any(axis=gone) if gone else allowed
+    return np.asarray(allowed.any(axis=gone)) if gone else allowed
 
 
 def _restrict(
@@ -190,3 +218,14 @@ def shortest(items: Sequence[Item], fails: Callable[[list[Item]], bool]) -> list
         if fails(rest):
             kept = rest
     return kept
+
+
+def zeros_of(tables: Tables) -> tuple[Zeros, ...]:
+    """Tables that forbid something which those of their single attributes do not."""
+    kept = []
+    for axes, allowed in sorted(tables.items(), key=lambda item: (len(item[0]), item[0])):
+        free = math.prod(int(tables[(axis,)].sum()) for axis in axes) if len(axes) > 1 else None
+        if (allowed.size if free is None else free) > int(allowed.sum()):
+            allowed.setflags(write=False)
+            kept.append(Zeros(axes, allowed))
+    return tuple(kept)

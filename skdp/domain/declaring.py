@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ..exceptions import DomainError
+from ..exceptions import DomainError, PrivacyLeakWarning
 from .difference import DomainDifference, difference
+from .inference import infer_attribute
+from .numeric import DEFAULT_BINS
+from .reading import read
 from .schemas import from_schema, skeleton
 from .shown import columns_table, html_page
 from .yaml_text import write_yaml, yaml_as_json
@@ -31,6 +35,40 @@ class Declaring:
         @classmethod
         def from_json(cls, source: str | os.PathLike[str]) -> Domain:
             """See `Domain`."""
+
+    @classmethod
+    def infer(cls, data: Any, *, bins: int = DEFAULT_BINS) -> Domain:
+        """Read a domain from data. NOT private: for experiments with data that are public.
+
+        Integers with at most 256 values between the smallest and the largest get one code each;
+        other numbers ``bins`` bins between the smallest and the largest value; everything else
+        its distinct values, sorted by text. Columns with missing values are nullable.
+
+        Parameters
+        ----------
+        data : table or 2-D array
+        bins : int, default=32
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            Always. The domain is marked ``inferred=True``, also in JSON.
+
+        Raises
+        ------
+        DomainError
+            If a column has no value at all, or all records are equal.
+        """
+        warnings.warn(
+            "Domain.infer reads private values: ranges and categories of the data become public, "
+            "and nothing released over this domain is private. Declare what is publicly known "
+            "instead.",
+            PrivacyLeakWarning,
+            stacklevel=2,
+        )
+        frame = read(data)
+        pairs = [(name, infer_attribute(frame.column(name), name, bins)) for name in frame.names]
+        return cls(pairs, inferred=True)  # type: ignore[call-arg, return-value]
 
     def to_yaml(self) -> str:
         """The domain as YAML that a person can edit: the content of :meth:`to_json`, shortened.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,22 +17,22 @@ from .._validation import check_choice
 from ..exceptions import DomainError, PrivacyLeakWarning
 from .attribute import Attribute
 from .categorical import Categorical
+from .columns import Columns, checked_columns
 from .data import domain_to_text, parts_from_text
 from .declaring import Declaring
 from .drawing import draw_columns
-from .identifiers import Identifier, Text
-from .inference import infer_attribute
-from .numeric import DEFAULT_BINS, Numeric
+from .identifiers import Identifier
+from .numeric import Numeric
 from .reading import LazyRows, Rows, read
 from .report import DomainReport, report_of
-from .rules import structure_from_data
+from .rules_data import structure_from_data
 from .structure import Structure
-from .values import as_flag, plain_text, some
+from .values import as_flag
 
 __all__ = ["Domain"]
 
 
-class Domain(Declaring):
+class Domain(Columns, Declaring):
     """Public schema of a table: its columns, their values, and the code of each value.
 
     Parameters
@@ -100,13 +99,6 @@ class Domain(Declaring):
     1   2   18   yes
     """
 
-    names: tuple[str, ...]
-    attributes: tuple[Numeric | Categorical, ...]
-    inferred: bool
-    structure: Structure
-    _positions: dict[str, int]
-    _declared: dict[str, Numeric | Categorical | Identifier]
-
     def __init__(
         self,
         attributes: Mapping[str, Numeric | Categorical | Identifier]
@@ -136,7 +128,7 @@ class Domain(Declaring):
             )
 
     def _init(self, pairs: Sequence[Any], inferred: bool, rules: Sequence[Any] = ()) -> None:
-        declared = _checked(pairs)
+        declared = checked_columns(pairs)
         if inferred:
             declared = {name: attribute._marked() for name, attribute in declared.items()}
         structure = Structure(rules, declared)
@@ -161,9 +153,6 @@ class Domain(Declaring):
         }
         for field, value in fields.items():
             object.__setattr__(self, field, value)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("A Domain cannot be changed; declare a new one.")
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = {
@@ -231,92 +220,9 @@ class Domain(Declaring):
             return domain
         return cls([(f"x{position}", part) for position, part in enumerate(parts)])
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Number of codes of each attribute."""
-        return tuple(attribute.size for attribute in self.attributes)
-
-    @property
-    def size(self) -> int:
-        """Number of cells, a Python integer of any size."""
-        return math.prod(self.shape)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """All columns of the table, in declared order: measured, derived and identifiers."""
-        return tuple(self._declared)
-
-    @property
-    def known(self) -> tuple[str, ...]:
-        """Columns that a query may name: measured and derived ones, without totals."""
-        return self.names if len(self.columns) == len(self) else self.structure.known or self.names
-
-    def declared(self, name: str) -> Numeric | Categorical | Identifier:
-        """Declaration of any column, measured or not.
-
-        Raises
-        ------
-        DomainError
-            If it is not declared.
-        """
-        if isinstance(name, str) and name in self._declared:
-            return self._declared[name]
-        raise DomainError(f"Column {name!r} is not in the domain; it has {some(self.columns)}.")
-
     def without_structure(self) -> Domain:
         """The same columns without rules: those that were derived are measured then."""
         return Domain._trusted(list(self._declared.items()))
-
-    def find(self, column: str) -> Numeric | Categorical | None:
-        """Attribute of a column that a query may name; None for others."""
-        if column in self._positions:
-            return self.attributes[self._positions[column]]
-        return self.structure.find(column) if column in self._declared else None
-
-    def why_not(self, column: str) -> str | None:
-        """Why a declared column cannot be in a query; None if it is not declared."""
-        if isinstance(self._declared.get(column), Identifier):
-            return f"Column {column!r} is an Identifier: it is not measured and has no statistics."
-        return self.structure.why_not(column)
-
-    def items(self) -> list[tuple[str, Numeric | Categorical]]:
-        """(name, attribute) pairs of the measured columns, in order."""
-        return list(zip(self.names, self.attributes, strict=True))
-
-    def index(self, name: str) -> int:
-        """Position of a measured column.
-
-        Raises
-        ------
-        DomainError
-            If it is not declared, or not measured.
-        """
-        try:
-            return self._positions[name]
-        except (KeyError, TypeError):
-            pass
-        if name in self:
-            raise DomainError(
-                f"Column {name!r} is not measured: it follows from other columns, by "
-                f"{self.structure.derived[name]!r}."
-            )
-        raise DomainError(f"Column {name!r} is not in the domain; it has {some(self.names)}.")
-
-    def __getitem__(self, name: str) -> Numeric | Categorical:
-        attribute = self._declared.get(name) if isinstance(name, str) else None
-        if attribute is None or isinstance(attribute, Identifier):
-            return self.attributes[self.index(name)]
-        return attribute
-
-    def __contains__(self, name: object) -> bool:
-        """Whether a column is measured or follows from measured ones."""
-        return isinstance(name, str) and (name in self._positions or name in self.structure.derived)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
 
     def select(self, names: Sequence[str]) -> Domain:
         """The domain of some of the columns, in the order given.
@@ -326,18 +232,6 @@ class Domain(Declaring):
         """
         rules = self.structure.kept_by(names)
         return self._trusted([(name, self.declared(name)) for name in names], False, rules)
-
-    def follow_from(self, names: Iterable[str]) -> list[str]:
-        """Derived columns that follow from these columns alone, totals included."""
-        chosen = set(names)
-        found: list[str] = []
-        # A chain of derived columns is found step by step.
-        for _ in self.structure.derived:
-            for name, rule in self.structure.derived.items():
-                if name not in chosen and chosen.issuperset(self.structure.columns_of(rule)[1:]):
-                    chosen.add(name)
-                    found.append(name)
-        return [name for name in self.columns if name in found]
 
     def with_attribute(self, name: str, attribute: Numeric | Categorical) -> Domain:
         """The domain with one more column at the end.
@@ -391,55 +285,6 @@ class Domain(Declaring):
             more = f"; and {len(refused) - 5} more columns" if len(refused) > 5 else ""
             raise DomainError(
                 "Column types do not match the domain: " + "; ".join(refused[:5]) + more + "."
-            )
-        return frame
-
-    def names_for(self, n_unnamed: int, taken: Iterable[str] = ()) -> list[str] | None:
-        """The columns that columns without names stand for, by position.
-
-        Parameters
-        ----------
-        n_unnamed : int
-            Number of columns without names.
-        taken : iterable of str
-            Columns that were given by name.
-
-        Returns
-        -------
-        list of str, or None
-            All free columns or the measured ones among them; None if neither are as many.
-        """
-        named = set(taken)
-        for columns in (self.columns, self.names):
-            free = [name for name in columns if name not in named]
-            if len(free) == n_unnamed:
-                return free
-        return None
-
-    def _named(self, frame: Any) -> Any:
-        """The columns by name; errors if they are not those of the domain."""
-        if frame.n_unnamed:
-            names = self.names_for(frame.n_unnamed, frame.named)
-            if names is None:
-                free = [name for name in self.names if name not in frame.named]
-                raise DomainError(
-                    f"The data has {frame.n_unnamed} columns without names, but the domain "
-                    f"declares {len(free)} for them: {some(free)}."
-                )
-            frame = frame.with_names(names)
-        present = set(frame.names)
-        missing = [name for name in self.names if name not in present]
-        extra = [name for name in frame.names if name not in self._declared]
-        if missing or extra:
-            raise DomainError(
-                "The columns of the data are not those of the domain."
-                + (f" Missing: {some(missing)}." if missing else "")
-                + (f" Not declared: {some(extra)}." if extra else "")
-                + (
-                    " Select the declared columns first, or declare the others."
-                    if extra
-                    else " Add them, or leave them out of the domain (`domain.select`)."
-                )
             )
         return frame
 
@@ -602,40 +447,6 @@ class Domain(Declaring):
     def _report(self, frame: Rows) -> DomainReport:
         return report_of(self, frame)
 
-    @classmethod
-    def infer(cls, data: Any, *, bins: int = DEFAULT_BINS) -> Domain:
-        """Read a domain from data. NOT private: for experiments with data that are public.
-
-        Integers with at most 256 values between the smallest and the largest get one code each;
-        other numbers ``bins`` bins between the smallest and the largest value; everything else
-        its distinct values, sorted by text. Columns with missing values are nullable.
-
-        Parameters
-        ----------
-        data : table or 2-D array
-        bins : int, default=32
-
-        Warns
-        -----
-        PrivacyLeakWarning
-            Always. The domain is marked ``inferred=True``, also in JSON.
-
-        Raises
-        ------
-        DomainError
-            If a column has no value at all, or all records are equal.
-        """
-        warnings.warn(
-            "Domain.infer reads private values: ranges and categories of the data become public, "
-            "and nothing released over this domain is private. Declare what is publicly known "
-            "instead.",
-            PrivacyLeakWarning,
-            stacklevel=2,
-        )
-        frame = read(data)
-        pairs = [(name, infer_attribute(frame.column(name), name, bins)) for name in frame.names]
-        return cls(pairs, inferred=True)
-
     def to_json(self) -> str:
         """The domain as JSON text, which :meth:`from_json` reads.
 
@@ -665,58 +476,3 @@ class Domain(Declaring):
             return cls._trusted(pairs, inferred, structure_from_data(rules))
         except DomainError as error:
             raise DomainError(f"This JSON declares no valid domain. {error}") from error
-
-    def _key(self) -> tuple[Any, ...]:
-        return (tuple(self._declared.items()), self.structure, self.inferred)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Domain) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def __repr__(self) -> str:
-        shown = [f"{name!r}: {part!r}" for name, part in list(self._declared.items())[:12]]
-        if len(self.columns) > len(shown):
-            shown.append(f"... ({len(self.columns) - len(shown)} more)")
-        rules = list(map(repr, self.structure.rules[:6]))
-        if len(self.structure) > len(rules):
-            rules.append(f"... ({len(self.structure) - len(rules)} more)")
-        tail = f", structure=[{', '.join(rules)}]" if rules else ""
-        return f"Domain({{{', '.join(shown)}}}{tail}{', inferred=True' * self.inferred})"
-
-
-def _checked(pairs: Sequence[Any]) -> dict[str, Any]:
-    """Declarations by name; errors for anything that declares no column."""
-    if not pairs:
-        raise DomainError("The domain has no attributes. Declare at least one column.")
-    declared: dict[str, Any] = {}
-    repeated: dict[str, None] = {}
-    for pair in pairs:
-        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-            raise DomainError(f"Expected (name, attribute) pairs, got {pair!r}.")
-        name, attribute = pair
-        if not isinstance(name, str):
-            raise DomainError(
-                f"Column names must be strings, got {name!r} of type {type(name).__name__}."
-            )
-        plain_text(name, "Column name")
-        if isinstance(attribute, Text) or attribute is Text:
-            raise DomainError(
-                f"Column {name!r} is free text, which no release can hold. Leave the column out; "
-                "or declare Identifier(), which ignores it and gives synthetic rows fresh ids; or "
-                "replace it by a Categorical of what is in it."
-            )
-        if not isinstance(attribute, Numeric | Categorical | Identifier):
-            raise DomainError(
-                f"Column {name!r} must be declared by Numeric or Categorical, got "
-                f"{type(attribute).__name__}."
-            )
-        if name in declared:
-            repeated[name] = None
-        declared[str(name)] = attribute
-    if repeated:
-        raise DomainError(
-            f"Column names must be unique, but {some(sorted(repeated))} are repeated."
-        )
-    return declared

@@ -55,7 +55,9 @@ def draw_columns(
         if isinstance(attribute, Identifier):
             drawn[name] = attribute.fresh(n_rows)
         elif rule is not None and not isinstance(rule, TotalOf):
-            drawn[name] = structure.value_of(name, codes[structure.base_of(name)], rng)
+            own = structure.codes_of(name)[codes[structure.base_of(name)]]
+            # Each of its codes stands for one value: nothing is drawn.
+            drawn[name] = attribute.decode(own, rng)
     for name, rule in structure.derived.items():
         if isinstance(rule, TotalOf):
             drawn[name] = _total(declared[name], [drawn[part] for part in rule.parts])

@@ -15,7 +15,7 @@ from .numeric import Numeric
 from .rules import Derived
 from .values import some
 
-__all__ = ["derived_codes", "derived_value"]
+__all__ = ["derived_codes"]
 
 
 def derived_codes(rule: Derived, base: Any, target: Any) -> IntArray:
@@ -58,11 +58,6 @@ def derived_codes(rule: Derived, base: Any, target: Any) -> IntArray:
     return codes
 
 
-def derived_value(target: Any, codes: IntArray, rng: np.random.Generator) -> Any:
-    """Values of a derived column: each of its codes stands for one value."""
-    return target.decode(codes, rng)
-
-
 def _results(rule: Derived, target: Any) -> list[tuple[Any, int]]:
     """Keys of the map with codes of the derived column."""
     if isinstance(target, Numeric):
@@ -100,7 +95,9 @@ def _code(target: Any, value: Any) -> int | None:
         except KeyError:
             return None
     number = number_of(target, value, "")
-    places = np.flatnonzero(spans(target)[0] == number) if number is not None else []
+    if number is None:
+        return None
+    places = np.flatnonzero(spans(target)[0] == number)
     return int(places[-1]) if len(places) else None
 
 

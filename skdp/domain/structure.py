@@ -5,9 +5,7 @@ Everything here follows from declarations alone. No record is looked at.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,10 +14,19 @@ from numpy.typing import ArrayLike
 from .._types import BoolArray, CodeArray, IntArray
 from ..exceptions import DomainError
 from .categorical import Categorical
+from .compiling import (
+    as_rules,
+    check_cells,
+    check_total,
+    check_whole,
+    closure,
+    columns_named,
+    contradiction,
+)
 from .conditions import regions_of
-from .consistency import MOST_CELLS, Tables, consistent, one_row, satisfiable, shortest
+from .consistency import Tables, Zeros, consistent, one_row, satisfiable, shortest, zeros_of
 from .identifiers import Identifier
-from .maps import derived_codes, derived_value
+from .maps import derived_codes
 from .numberline import check_chains, check_same_line, fixed_code, spans
 from .numeric import Numeric
 from .regions import attribute_of
@@ -36,25 +43,6 @@ from .rules import (
 from .values import some
 
 __all__ = ["Structure", "Zeros"]
-
-# Pairs of columns that chains of `at_most` may compare.
-_MOST_COMPARISONS = 2_000
-
-
-@dataclass(frozen=True, eq=False)
-class Zeros:
-    """Cells of some attributes that no record can be in.
-
-    Attributes
-    ----------
-    axes : tuple of int
-        Positions of measured attributes, ascending.
-    allowed : ndarray of bool
-        One axis for each of them, of the size of the attribute; False where the cell is empty.
-    """
-
-    axes: tuple[int, ...]
-    allowed: BoolArray
 
 
 class Structure:
@@ -82,7 +70,7 @@ class Structure:
         rules: Iterable[Rule] = (),
         declared: Mapping[str, Any] | None = None,
     ) -> None:
-        self.rules = tuple(dict.fromkeys(_as_rules(rules)))
+        self.rules = tuple(dict.fromkeys(self.read(rules)))
         self._declared = dict(declared or {})
         self.derived = {}
         self._codes: dict[str, tuple[str, IntArray]] = {}
@@ -97,7 +85,7 @@ class Structure:
     @staticmethod
     def read(rules: Any) -> list[Rule]:
         """Rules that were given as ``structure=``; errors for anything else."""
-        return _as_rules(rules)
+        return list(rules.rules) if isinstance(rules, Structure) else as_rules(rules)
 
     def __bool__(self) -> bool:
         return bool(self.rules)
@@ -274,7 +262,7 @@ class Structure:
         for rule in self.rules:
             if not isinstance(rule, Derived | TotalOf):
                 continue
-            for name in _explicit(rule):
+            for name in columns_named(rule):
                 self._attribute(name, rule)
             if rule.column in self.derived:
                 raise DomainError(
@@ -283,7 +271,7 @@ class Structure:
                 )
             self.derived[rule.column] = rule
         for column, rule in self.derived.items():
-            self._used[rule] = _explicit(rule)
+            self._used[rule] = columns_named(rule)
             if isinstance(rule, TotalOf):
                 self._check_total(rule)
             else:
@@ -321,30 +309,7 @@ class Structure:
                     "columns that it comes from."
                 )
             parts.append(self._declared[name])
-        for name, attribute in zip((rule.column, *rule.parts), (total, *parts), strict=True):
-            if type(attribute) is not Numeric:
-                raise DomainError(
-                    f"{rule!r}: column {name!r} must be Numeric, got {type(attribute).__name__}."
-                )
-        if total.integer and not all(part.integer for part in parts):
-            raise DomainError(
-                f"{rule!r}: the total is declared integer=True but not all of its parts are. "
-                "Declare it without integer=True."
-            )
-        if any(part.nullable for part in parts) and not total.nullable:
-            raise DomainError(
-                f"{rule!r}: a part may be missing, and then the total is. Declare "
-                f"{rule.column!r} with nullable=True."
-            )
-        ends = [spans(part) for part in parts]
-        low = sum(float(np.nanmin(lows)) for lows, _ in ends)
-        high = sum(float(np.nanmax(highs)) for _, highs in ends)
-        if not (total.lower <= low and high <= total.upper):
-            raise DomainError(
-                f"{rule!r}: the parts add up to values from {low:g} to {high:g}, beyond the "
-                f"declared range of the total, {total.lower:g} to {total.upper:g}. Widen the range "
-                "of the total, or narrow those of the parts."
-            )
+        check_total(rule, total, parts)
 
     def _attribute(self, name: str, rule: Rule) -> Any:
         """Declaration of a column that a rule names."""
@@ -372,13 +337,13 @@ class Structure:
         others = [rule for rule in self.rules if rule not in self._used]
         for rule in others:
             self._used[rule] = self._check(rule)
-        self._compared = _closure(others)
+        self._compared = closure(others)
         check_chains(self._compared, self._declared)
         tables = self._tables(others)
         possible = satisfiable(tables)
         if possible is False:
             guilty = shortest(others, lambda some_: satisfiable(self._tables(some_)) is False)
-            raise DomainError(_contradiction(guilty))
+            raise DomainError(contradiction(guilty))
         if possible is None:
             raise DomainError(
                 "No row that satisfies all rules was found, and the search was stopped. Leave out "
@@ -388,14 +353,14 @@ class Structure:
             )
         found = consistent(tables)
         assert found is not None
-        self.zeros = _zeros(found)
+        self.zeros = zeros_of(found)
 
     def _check(self, rule: Rule) -> tuple[str, ...]:
         """The columns that a rule names; raises if it does not fit the declarations."""
         if isinstance(rule, AtMost):
             one, other = (self._measurable(name, rule) for name in (rule.column, rule.bound))
             check_same_line(rule, one, other)
-            return _explicit(rule)
+            return columns_named(rule)
         if isinstance(rule, MissingTogether):
             for name in rule.columns:
                 if not self._measurable(name, rule).nullable:
@@ -408,7 +373,7 @@ class Structure:
                         f"{rule!r}: column {name!r} is derived. Name "
                         f"{self.base_of(name)!r}, which decides it."
                     )
-            return _explicit(rule)
+            return columns_named(rule)
         if not isinstance(rule, OnlyIf | Forbid):
             raise DomainError(f"{rule!r} is no rule that a Domain knows.")
         named = tuple(self._masks(rule)[1])
@@ -429,7 +394,7 @@ class Structure:
         masks: dict[str, BoolArray] = {}
         for column, region in regions.items():
             weights = region.weights()
-            _check_whole(rule, column, self._declared[column], weights)
+            check_whole(rule, column, self._declared[column], weights)
             mask = weights > 0
             if column in self._codes:
                 mask = mask[self.codes_of(column)]
@@ -448,7 +413,7 @@ class Structure:
         for rule, masks in self._parts(rules):
             _intersect(tables, *self._table(rule, masks))
         bounds = [rule for rule in rules if isinstance(rule, AtMost)]
-        for column, above in _closure(bounds).items():
+        for column, above in closure(bounds).items():
             for bound in above:
                 _intersect(tables, *self._comparison(column, bound))
         return tables
@@ -484,7 +449,7 @@ class Structure:
             allowed_here = {self.base_of(rule.column): values}
         names = sorted({*masks, *allowed_here}, key=self._axes.__getitem__)
         sizes = [self._declared[name].size for name in names]
-        _check_cells(rule, names, sizes)
+        check_cells(rule, names, sizes)
         covered = np.ones(sizes, dtype=bool)
         for name, mask in masks.items():
             covered &= _along(mask, names.index(name), len(names))
@@ -501,7 +466,7 @@ class Structure:
         high = self._ends(bound)[1]
         names = [self.base_of(name) for name in (column, bound)]
         rule = AtMost(column, bound)
-        _check_cells(rule, names, [len(low), len(high)])
+        check_cells(rule, names, [len(low), len(high)])
         # A missing value compares as nan, and satisfies every rule.
         allowed = ~(low[:, None] > high[None, :])
         axes = tuple(self._axes[name] for name in names)
@@ -517,41 +482,6 @@ class Structure:
             return low[codes], high[codes]
         return low, high
 
-    def value_of(self, column: str, codes: Any, rng: np.random.Generator) -> Any:
-        """Values of a derived column, for codes of its base."""
-        return derived_value(self._declared[column], self.codes_of(column)[codes], rng)
-
-
-def _as_rules(rules: Any) -> list[Rule]:
-    if isinstance(rules, Structure):
-        return list(rules.rules)
-    if isinstance(rules, Rule):
-        raise DomainError(f"structure must be a list of rules, got one: write [{rules!r}].")
-    if isinstance(rules, str | bytes | Mapping) or not isinstance(rules, Iterable):
-        raise DomainError(
-            "structure must be a list of rules such as [at_most('balance', 'amount')], got "
-            f"{rules!r}. Rules in the form of JSON are read by `structure_from_data`."
-        )
-    found = list(rules)
-    for rule in found:
-        if not isinstance(rule, Rule):
-            raise DomainError(
-                f"structure must hold rules such as at_most('balance', 'amount'), got {rule!r} of "
-                f"type {type(rule).__name__}."
-            )
-    return found
-
-
-def _explicit(rule: Any) -> tuple[str, ...]:
-    """Columns that are fields of a rule."""
-    if isinstance(rule, Derived):
-        return rule.column, rule.from_
-    if isinstance(rule, TotalOf):
-        return rule.column, *rule.parts
-    if isinstance(rule, AtMost):
-        return rule.column, rule.bound
-    return tuple(rule.columns)
-
 
 def _along(mask: BoolArray, place: int, n_axes: int) -> BoolArray:
     return mask.reshape([-1 if axis == place else 1 for axis in range(n_axes)])
@@ -559,83 +489,3 @@ def _along(mask: BoolArray, place: int, n_axes: int) -> BoolArray:
 
 def _intersect(tables: Tables, axes: tuple[int, ...], allowed: BoolArray) -> None:
     tables[axes] = tables[axes] & allowed if axes in tables else allowed
-
-
-def _zeros(tables: Tables) -> tuple[Zeros, ...]:
-    """Tables that forbid something which those of their single attributes do not."""
-    kept = []
-    for axes, allowed in sorted(tables.items(), key=lambda item: (len(item[0]), item[0])):
-        free = math.prod(int(tables[(axis,)].sum()) for axis in axes) if len(axes) > 1 else None
-        if (allowed.size if free is None else free) > int(allowed.sum()):
-            allowed.setflags(write=False)
-            kept.append(Zeros(axes, allowed))
-    return tuple(kept)
-
-
-def _closure(rules: Sequence[Rule]) -> dict[str, tuple[str, ...]]:
-    """Bounds of each column, chains included, and first those that nothing exceeds."""
-    direct: dict[str, list[str]] = {}
-    for rule in rules:
-        if isinstance(rule, AtMost):
-            direct.setdefault(rule.column, []).append(rule.bound)
-    above: dict[str, tuple[str, ...]] = {}
-    number = 0
-    for column in direct:
-        found: dict[str, None] = {}
-        todo = list(direct[column])
-        while todo:
-            bound = todo.pop(0)
-            if bound == column:
-                raise DomainError(
-                    f"Rules of at_most form a circle through {column!r}: its columns would always "
-                    "be equal. Measure one of them, and declare the others as total_of or derived, "
-                    "or leave one rule out."
-                )
-            if bound not in found:
-                found[bound] = None
-                todo += direct.get(bound, [])
-        above[column] = tuple(found)
-        number += len(found)
-        if number > _MOST_COMPARISONS:
-            raise DomainError(
-                f"Chains of at_most compare more than {_MOST_COMPARISONS:,} pairs of columns. "
-                "Declare shorter chains."
-            )
-    return above
-
-
-def _check_cells(rule: Rule, names: Sequence[str], sizes: Sequence[int]) -> None:
-    cells = math.prod(sizes)
-    if cells > MOST_CELLS:
-        widest = names[int(np.argmax(sizes))]
-        raise DomainError(
-            f"{rule!r} connects {some(list(names))}, which have {cells:,} cells together, more "
-            f"than {MOST_CELLS:,}. Declare fewer bins or categories; {widest!r} has "
-            f"{max(sizes):,}."
-        )
-
-
-def _check_whole(rule: Rule, column: str, attribute: Any, weights: np.ndarray) -> None:
-    """Refuse a condition that covers a bin in part."""
-    cut = np.flatnonzero((weights > 0) & (weights < 1))
-    if not len(cut):
-        return
-    code = int(cut[0])
-    raise DomainError(
-        f"{rule!r}: the condition on {column!r} cuts the bin {attribute.labels()[code]}, but a "
-        "rule is about whole bins. Move it to an end of this bin, or declare the bins so that "
-        "they end at the condition (bins=, or edges=)."
-    )
-
-
-def _contradiction(rules: Sequence[Rule]) -> str:
-    if len(rules) == 1:
-        return (
-            f"The rule {rules[0]!r} forbids every row: no record could be represented. Change it, "
-            "or leave it out."
-        )
-    return (
-        f"These {len(rules)} rules contradict each other, no row satisfies them all: "
-        + " and ".join(map(repr, rules))
-        + ". Change or leave out one of them."
-    )
