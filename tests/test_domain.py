@@ -1,5 +1,6 @@
 import copy
 import datetime as dt
+import enum
 import json
 import math
 import pickle
@@ -1203,3 +1204,55 @@ def test_a_million_rows_take_about_a_second(library):
     # Measured .2 to .5 s; the bar leaves room for a slow machine.
     assert time.process_time() - start < 2
     assert counts.n == n_rows
+
+
+# -- categories that a type declares
+
+
+class Sex(str, enum.Enum):  # noqa: UP042
+    FEMALE = "F"
+    MALE = "M"
+
+
+class Grade(enum.Enum):
+    LOW = 1
+    HIGH = 2
+    TOP = 2
+
+
+def test_categories_of_types():
+    assert Categorical(pd.CategoricalDtype(["a", "b"])) == Categorical(["a", "b"])
+    ordered = pd.CategoricalDtype(["low", "high"], ordered=True)
+    assert Categorical(ordered) == Categorical(["low", "high"], ordered=True)
+    assert Categorical(ordered, ordered=False) == Categorical(["low", "high"])
+    assert Categorical(pd.CategoricalDtype([3, 1])) == Categorical([3, 1])
+    assert Categorical(Sex) == Categorical(["F", "M"]) == Categorical(list(Sex))
+    assert Categorical(Grade) == Categorical([1, 2])
+
+
+def test_members_of_an_enum_are_read_as_their_values():
+    domain = Domain({"sex": Categorical(Sex), "grade": Categorical(Grade)})
+    sexes = pd.Series([Sex.MALE, "F", "x", None], dtype=object)
+    grades = pd.Series([Grade.TOP, 1, Grade.LOW, Grade.LOW], dtype=object)
+    codes = domain.encode(pd.DataFrame({"sex": sexes, "grade": grades}))
+    assert codes.tolist() == [[1, 1], [0, 0], [-1, 0], [-1, 0]]
+
+
+def test_an_enum_of_polars_is_ordered():
+    declared = Categorical(pl.Enum(["low", "high"]))
+    assert declared == Categorical(["low", "high"], ordered=True)
+    assert Categorical(pl.Enum(["b", "a"]), ordered=False) == Categorical(["b", "a"])
+    frame = pl.DataFrame({"a": pl.Series(["high", None, "low"], dtype=pl.Enum(["low", "high"]))})
+    assert Domain({"a": declared}).encode(frame).ravel().tolist() == [1, -1, 0]
+
+
+def test_types_that_do_not_list_their_categories_are_refused():
+    for dtype in (
+        pd.CategoricalDtype(),
+        pl.Categorical,
+        pl.Categorical(),
+        pl.Enum,
+        pa.dictionary(pa.int8(), pa.string()),
+    ):
+        with pytest.raises(DomainError, match="does not say which categories there are. List them"):
+            Categorical(dtype)
