@@ -1,54 +1,53 @@
-"""Smooth counts of uneven bins: post-processing of released counts, free of privacy cost.
+"""Smooth counts of bins on a scale: post-processing of released counts, free of privacy cost.
 
-The last bins of a skewed column are nearly empty and their values are large, so noise in a few of
-them decides the mean. A smooth histogram takes what is there from all bins together.
+The last bins of a skewed column are nearly empty and their values are large, so the noise of a few
+counts decides the mean. A smooth curve takes what they hold from all bins. Its logarithm eta
+minimises
 
-The logarithms eta of the counts minimise
+    sum |noisy - exp(eta)| / b  +  1.5 sum log(1 + rigidity d^2 / 2),   d: third differences of eta
 
-    sum |noisy - expected| / b  +  1.5 sum log(1 + rigidity d^2 / 2),   d: third differences of eta
-
-The first sum is the exact log likelihood of Laplace noise. The second is a Student prior with two
-degrees of freedom: log-normal and power-law columns on a log scale have d = 0 and are not biased;
-an edge or a narrow peak costs a few large d, not a rough curve everywhere. How rigid the curve is
-follows from the data: the fits of a short grid are averaged with their marginal likelihoods
-(Laplace's approximation). Where the average does not fit the counts (much data, many spikes), the
-counts stay as they were measured.
+The first sum is the likelihood of Laplace noise. The second is a Student prior, because log-normal
+columns and power laws on a log scale have d = 0, and an edge or a peak costs a few large d instead
+of a rough curve everywhere. How rigid the curve is follows from the counts: curves of a short grid
+are averaged with their marginal likelihoods (Laplace's approximation). Where the average does not
+fit the counts, as with little noise, they stay as they were measured.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from ..._types import BoolArray, FloatArray
+from ..._types import BoolArray, FloatArray, IntArray
 from ...hierarchy import project_to_simplex
 
 __all__ = ["FEWEST_BINS", "smooth_counts"]
 
 # Fewer bins have no shape to speak of.
 FEWEST_BINS = 8
-# Grid of rigidities, from loose to nearly parametric: jumps stay found while the curve stiffens.
-_RIGIDITY = (1.0, 10.0, 100.0, 1000.0, 30_000.0, 1e6)
-_FIRST, _NEXT = 8, 3
+# From loose to nearly parametric: edges are found first, and kept. Each curve takes at most this
+# many steps, and none after one that gained less than this.
+_RIGIDITY = (1.0, 10.0, 100.0, 1000.0, 1e5)
+_STEPS, _ENOUGH = 5, 1.0
 # A count this many standard deviations above twice the median around it is a spike, kept as it is.
 _SPIKE = 5.5
-# The curve hardly turns up again over its last differences, where there is little data.
-_TAIL, _TAIL_WEIGHT = 6, 10.0
-# Curvature of eta towards 0, which makes every equation solvable.
+# Over this many last bins the curve is unlikely to turn up: two noisy counts would look like it.
+_TAIL, _TAIL_WEIGHT = 6, 100.0
+# Weight of eta^2, which gives every equation a solution.
 _RIDGE = 1e-3
-# The absolute value in the likelihood is rounded off within this many scales of the noise.
-_ROUND = 0.3
-# Excess of the last bin, in scales of the noise, from which on values beyond the range are assumed.
-_BEYOND = 0.7
-# The slowest fall of the curve beyond the range, per bin.
-_SLOWEST = -0.1
-# Below this many standard deviations a total says nothing about a shape.
+# A total below this many standard deviations has no shape.
 _FAINT = 3.0
+# The absolute value is rounded off within this many b.
+_ROUND = 0.3
+# If the last bin is this many b above the curve, values beyond the range may be in it: the curve
+# then goes on, falling by at least this much per bin.
+_BEYOND, _SLOWEST = 1.2, -0.1
 
 
 class _Columns(NamedTuple):
-    """Columns to fit, in units of the scale of the noise: arrays of shape (columns, bins)."""
+    """Columns to fit, in units of the scale b of the noise: arrays of shape (columns, bins)."""
 
     noisy: FloatArray
     used: FloatArray
@@ -59,125 +58,111 @@ class _Columns(NamedTuple):
 def smooth_counts(
     noisy: FloatArray, totals: FloatArray, stds: FloatArray, widths: FloatArray
 ) -> FloatArray:
-    """Fit smooth counts to noisy ones; where they do not fit, project these.
+    """Fit smooth counts to noisy ones of shape (columns, bins), with at least 8 bins in order.
 
-    Parameters
-    ----------
-    noisy : ndarray of float64, shape (n_columns, n_bins)
-        Counts with Laplace noise, of at least 8 bins in their order.
-    totals : ndarray of float64, shape (n_columns,)
-        Number of records in all bins of a column, not negative.
-    stds : ndarray of float64, shape (n_columns,)
-        Standard deviations of the noise.
-    widths : ndarray of float64, shape (n_columns, n_bins)
-        Widths of the bins on their scale: counts per width are smooth.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_columns, n_bins)
-        Not negative; the sums are the totals.
+    ``totals`` and ``stds`` (of the noise), one for each column, are not negative; counts per
+    ``widths`` are smooth. The result is not negative, and its sums are the totals.
     """
     result = np.array([project_to_simplex(*each) for each in zip(noisy, totals, strict=True)])
     std = np.maximum(np.maximum(stds, 0.5), 1e-5 * totals)[:, None]
-    around = np.pad(noisy, ((0, 0), (2, 2)), mode="edge")
+    around = np.pad(noisy, ((0, 0), (2, 2)), mode="reflect")
     middle = np.median(np.lib.stride_tricks.sliding_window_view(around, 5, axis=1), axis=2)
-    middle = np.maximum(middle, 0.0)
-    spikes = noisy > 2 * middle + _SPIKE * std
+    spikes = noisy > 2 * np.maximum(middle, 0.0) + _SPIKE * std
     rest = totals[:, None] - (noisy * spikes).sum(axis=1, keepdims=True)
     shaped = rest >= _FAINT * std * np.sqrt(np.maximum(spikes.sum(axis=1, keepdims=True), 1))
-    scale = std / np.sqrt(2)
-    columns = _Columns(noisy / scale, 1.0 - spikes, np.maximum(rest, 1) / scale, np.log(widths))
-    start = np.log(np.maximum(np.where(spikes, middle, noisy), 0.3 * std) / scale)
-    fits, evidence = _path(columns, start, np.zeros(len(noisy), dtype=bool))
-    # Values beyond the range are in the last bin. If it holds more than a curve that ends there,
-    # the curve may go on.
+    b = std / math.sqrt(2)
+    used = (~spikes).astype(np.float64)
+    columns = _Columns(noisy / b, used, np.maximum(rest, 1.0) / b, np.log(widths))
+    start = np.log(np.maximum(np.where(spikes, middle, noisy), 0.3 * std) / b)
+    fits, evidence = _curves(columns, start, np.zeros(len(noisy), dtype=bool))
     best = fits[evidence.argmax(axis=0), np.arange(len(noisy))]
-    more = np.flatnonzero(((columns.noisy - best) * columns.used)[:, -1] > _BEYOND)
-    if len(more):
-        some = _Columns(*(each[more] for each in columns))
-        beyond, likely = np.zeros_like(fits), np.full_like(evidence, -np.inf)
-        beyond[:, more], likely[:, more] = _path(some, start[more], np.ones(len(more), dtype=bool))
-        fits, evidence = np.concatenate([fits, beyond]), np.concatenate([evidence, likely])
+    high = ((columns.noisy - best) * used)[:, -1] > _BEYOND
+    if high.any():
+        some = _Columns(*(each[high] for each in columns))
+        longer, likely = np.zeros_like(fits), np.full_like(evidence, -np.inf)
+        longer[:, high], likely[:, high] = _curves(some, start[high], high[high])
+        fits, evidence = np.concatenate([fits, longer]), np.concatenate([evidence, likely])
     weights = np.exp(evidence - evidence.max(axis=0))
-    smooth = scale * np.einsum("gc,gcb->cb", weights / weights.sum(axis=0), fits)
+    smooth = b * np.einsum("gc,gcb->cb", weights / weights.sum(axis=0), fits)
     smooth = np.where(spikes, noisy, smooth * shaped)
     smooth *= totals[:, None] / np.maximum(smooth.sum(axis=1, keepdims=True), 1e-300)
     # Squares of Laplace noise of variance 1 have the variance 5.
-    misfit = (columns.used * ((noisy - smooth) / std) ** 2).sum(axis=1)
-    used = columns.used.sum(axis=1)
-    fine = (shaped[:, 0] | spikes.any(axis=1)) & (misfit <= used + 4 * np.sqrt(5 * used))
+    excess = (used * (((noisy - smooth) / std) ** 2 - 1)).sum(axis=1)
+    fine = excess <= 4 * np.sqrt(5 * used.sum(axis=1))
+    fine &= shaped[:, 0] | spikes.any(axis=1)
     result[fine] = smooth[fine]
     return result
 
 
-def _path(
-    columns: _Columns, eta: FloatArray, clipped: BoolArray
+def _curves(
+    columns: _Columns, start: FloatArray, longer: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Counts and log marginal likelihood (up to a constant) for each rigidity and column.
-
-    Damped Gauss-Newton steps, from one rigidity to the next.
-    """
+    """Counts and log marginal likelihoods of each rigidity, by damped Gauss-Newton steps."""
     fits, evidence = [], []
+    eta, size = start.copy(), start.shape[1]
+    third, second = (np.diff(np.eye(size), n=n, axis=0) for n in (3, 2))
+    rows = np.concatenate([third, second[-_TAIL:]])
+    squares = (rows[:, :, None] * rows[:, None, :]).reshape(len(rows), -1)
+    weight = np.full(len(rows), _TAIL_WEIGHT)
+
+    def objective(eta: FloatArray, which: IntArray) -> tuple[FloatArray, ...]:
+        """What is minimised, its gradient, a positive second derivative, and the counts."""
+        noisy, used, total, offset = (each[which] for each in columns)
+        counts, jacobian = _expected(eta, used, total, longer[which])
+        miss = counts - noisy
+        loss = np.sqrt(miss * miss + _ROUND**2)
+        d = (eta - offset) @ rows.T
+        d[:, len(third) :] = np.maximum(d[:, len(third) :], 0.0)
+        pull = 3 * weight / (2 + weight * d * d)
+        pull[:, len(third) :] *= d[:, len(third) :] > 0
+        value = (used * loss + 0.5 * _RIDGE * eta * eta).sum(axis=1)
+        value += 1.5 * np.log1p(weight * d * d / 2).sum(axis=1)
+        slope = ((used * miss / loss)[:, None, :] @ jacobian)[:, 0]
+        slope += _RIDGE * eta + (pull * d) @ rows
+        curve = jacobian.transpose(0, 2, 1) @ jacobian
+        curve += (pull @ squares).reshape(curve.shape)
+        np.einsum("cbb->cb", curve)[:] += _RIDGE
+        return value, slope, curve, counts
+
     damping = np.full(len(eta), 0.1)
-    eye = np.eye(eta.shape[1])
     for rigidity in _RIGIDITY:
-        counts, jacobian = _expected(columns, eta, clipped)
-        value, slope, curve = _objective(columns, eta, counts, jacobian, rigidity)
-        for _ in range(_NEXT if fits else _FIRST):
-            matrix = curve + damping[:, None, None] * eye
-            step = np.linalg.solve(matrix, -slope[:, :, None])[:, :, 0]
+        weight[: len(third)] = rigidity
+        moving = np.arange(len(eta))
+        value, slope, curve, counts = objective(eta, moving)
+        for _ in range(_STEPS):
+            matrix = curve[moving]
+            np.einsum("cbb->cb", matrix)[:] += damping[moving, None]
+            step = np.linalg.solve(matrix, -slope[moving, :, None])[:, :, 0]
             step *= np.minimum(1, 3 / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-9))
-            there, jacobian = _expected(columns, eta + step, clipped)
-            new = _objective(columns, eta + step, there, jacobian, rigidity)
-            better = new[0] <= value
-            damping = np.where(better, np.maximum(damping / 5, 1e-6), damping * 8)
-            eta = np.where(better[:, None], eta + step, eta)
-            counts = np.where(better[:, None], there, counts)
-            value = np.where(better, new[0], value)
-            slope = np.where(better[:, None], new[1], slope)
-            curve = np.where(better[:, None, None], new[2], curve)
+            new = (eta[moving] + step, *objective(eta[moving] + step, moving))
+            gain = value[moving] - new[1]
+            better, to = gain >= 0, moving[gain >= 0]
+            damping[moving] *= np.where(better, 0.2, 8.0)
+            for old, each in zip((eta, value, slope, curve, counts), new, strict=True):
+                old[to] = each[better]
+            moving = moving[~better | (gain > _ENOUGH)]
+            if not len(moving):
+                break
+        damping = np.maximum(damping, 1e-6)
         fits.append(counts)
-        occam = np.linalg.slogdet(curve)[1] - (eta.shape[1] - 3) * np.log(rigidity)
+        occam = np.linalg.slogdet(curve)[1] - len(third) * np.log(rigidity)
         evidence.append(-value - occam / 2)
     return np.array(fits), np.array(evidence)
 
 
 def _expected(
-    columns: _Columns, eta: FloatArray, clipped: BoolArray
+    eta: FloatArray, used: FloatArray, total: FloatArray, longer: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Expected counts and their derivatives. Where clipped, the last bin holds all beyond it."""
+    """Counts of curves and their derivatives; the last bin holds all beyond it if longer."""
     last = eta[:, -1] - eta[:, -2]
-    fall = np.exp(np.minimum(last, _SLOWEST)) * clipped
-    counts = np.exp(eta - eta.max(axis=1, keepdims=True)) * columns.used
-    counts[:, -1] /= 1 - fall
-    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
-    counts = share * columns.total
-    jacobian = counts[:, :, None] * (np.eye(eta.shape[1]) - share[:, None, :])
-    reach = (fall / (1 - fall) * (last < _SLOWEST))[:, None]
+    ratio = np.exp(np.minimum(last, _SLOWEST)) * longer
+    share = np.exp(eta - eta.max(axis=1, keepdims=True)) * used
+    share[:, -1] /= 1 - ratio
+    share /= np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
+    counts = share * total
+    jacobian = -counts[:, :, None] * share[:, None, :]
+    np.einsum("cbb->cb", jacobian)[:] += counts
+    reach = (ratio / (1 - ratio) * (last < _SLOWEST))[:, None]
     jacobian[:, :, -2] -= reach * jacobian[:, :, -1]
     jacobian[:, :, -1] *= 1 + reach
     return counts, jacobian
-
-
-def _objective(
-    columns: _Columns, eta: FloatArray, counts: FloatArray, jacobian: FloatArray, rigidity: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """What is minimised, its gradient, and a positive matrix like its second derivative."""
-    miss = counts - columns.noisy
-    loss = np.sqrt(miss * miss + _ROUND**2)
-    value = (columns.used * loss).sum(axis=1) + 0.5 * _RIDGE * (eta * eta).sum(axis=1)
-    slope = ((columns.used * miss / loss)[:, None, :] @ jacobian)[:, 0] + _RIDGE * eta
-    curve = jacobian.transpose(0, 2, 1) @ jacobian + _RIDGE * np.eye(eta.shape[1])
-    density = eta - columns.offset
-    third = np.diff(density, n=3, axis=1)
-    turn = np.maximum(np.diff(density, n=2, axis=1)[:, -_TAIL:], 0.0)
-    third_rows, turn_rows = (np.diff(np.eye(eta.shape[1]), n=n, axis=0) for n in (3, 2))
-    for d, rows, weight in (
-        (third, third_rows, np.full_like(third, rigidity)),
-        (turn, turn_rows[-_TAIL:], _TAIL_WEIGHT * (turn > 0)),
-    ):
-        value += 1.5 * np.log1p(weight * d * d / 2).sum(axis=1)
-        pull = 3 * weight / (2 + weight * d * d)
-        slope += (pull * d) @ rows
-        curve += (rows.T * pull[:, None, :]) @ rows
-    return value, slope, curve
