@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skdp import Domain, Numeric, PairViewSynthesizer
+from skdp.domain import Zeros
 from skdp.hierarchy import project_to_simplex
-from skdp.kernels.pairviews import single_views
+from skdp.kernels.pairviews import pair_views, pair_views_parts, single_views
 from skdp.kernels.pairviews.smoothing import FEWEST_BINS, smooth_counts
 from skdp.mechanisms import discrete_laplace
 from skdp.rows import CountTable
@@ -163,6 +164,22 @@ def test_only_bins_of_columns_with_widths_are_smoothed():
     assert views[0][32] == plain[0][32]
     exact = table.dense((0,))
     assert np.abs(views[0] - exact).sum() < 0.8 * np.abs(plain[0] - exact).sum()
+
+
+def test_bins_that_rules_forbid_hold_nothing():
+    rng = np.random.default_rng(0)
+    income = INCOME._encode(rng.lognormal(0, 1, N))
+    codes = np.stack([income, rng.integers(0, 2, N)], axis=1)
+    codes = codes[(income > 2) & (income != 20)].astype(np.int32)
+    allowed = ~np.isin(np.arange(33), [0, 1, 2, 20])[:32]
+    model = pair_views(
+        CountTable.from_codes(codes, (32, 2)),
+        pair_views_parts(Fraction(1, 10), (32, 2), 0),
+        zeros=[Zeros((0,), allowed)],
+        widths={0: np.ones(32)},
+        random_state=0,
+    )
+    assert (model.density.marginals[0][~allowed] == 0).all()
 
 
 def test_means_of_a_release():

@@ -21,6 +21,8 @@ __all__ = ["DIRECT", "single_shares", "single_views"]
 
 # Attributes with fewer codes are measured cell by cell.
 DIRECT = 48
+# Columns smoothed together at most: a bound on memory.
+_BATCH = 256
 
 
 def single_views(
@@ -102,10 +104,11 @@ def _smooth(
     """Smooth the bins of some views; other codes, such as missing, keep their counts."""
     bins = {axis: np.flatnonzero(~np.isnan(widths[axis])) for axis in cells if axis in widths}
     # Columns with equally many bins together: this is many times faster.
-    for size in sorted({len(each) for each in bins.values()}):
-        axes = [axis for axis in bins if len(bins[axis]) == size]
-        if size < FEWEST_BINS:
-            continue
+    alike: dict[tuple[int, int], list[int]] = {}
+    for place, axis in enumerate(bins):
+        if len(bins[axis]) >= FEWEST_BINS:
+            alike.setdefault((len(bins[axis]), place // _BATCH), []).append(axis)
+    for axes in alike.values():
         smooth = smooth_counts(
             np.array([cells[axis][bins[axis]] for axis in axes]),
             np.array([views[axis][bins[axis]].sum() for axis in axes]),

@@ -1,16 +1,14 @@
 """Smooth counts of bins on a scale: post-processing of released counts, free of privacy cost.
 
-The last bins of a skewed column are nearly empty and their values are large, so the noise of a few
-counts decides the mean. A smooth curve takes what they hold from all bins. Its logarithm eta
-minimises
+The last bins of a skewed column are nearly empty and their values large, so the noise of a few
+counts decides the mean. A curve takes what they hold from all bins. Its logarithm eta minimises
 
     sum |noisy - exp(eta)| / b  +  1.5 sum log(1 + rigidity d^2 / 2),   d: third differences of eta
 
-The first sum is the likelihood of Laplace noise. The second is a Student prior, because log-normal
-columns and power laws on a log scale have d = 0, and an edge or a peak costs a few large d instead
-of a rough curve everywhere. How rigid the curve is follows from the counts: curves of a short grid
-are averaged with their marginal likelihoods (Laplace's approximation). Where the average does not
-fit the counts, as with little noise, they stay as they were measured.
+The first sum is the likelihood of Laplace noise, the second a Student prior: log-normal columns and
+power laws on a log scale have d = 0, and edges cost a few large d, not a rough curve everywhere.
+Curves of several rigidities are averaged with their marginal likelihoods (by Laplace's method).
+Where the average does not fit, as with little noise, the counts stay as they were measured.
 """
 
 from __future__ import annotations
@@ -32,17 +30,14 @@ FEWEST_BINS = 8
 _RIGIDITY = (1.0, 10.0, 100.0, 1000.0, 1e5)
 _STEPS, _ENOUGH = 5, 1.0
 # A count this many standard deviations above twice the median around it is a spike, kept as it is.
-_SPIKE = 5.5
+# A total below this many has no shape.
+_SPIKE, _FAINT = 5.5, 3.0
 # Over this many last bins the curve is unlikely to turn up: two noisy counts would look like it.
 _TAIL, _TAIL_WEIGHT = 6, 100.0
-# Weight of eta^2, which gives every equation a solution.
-_RIDGE = 1e-3
-# A total below this many standard deviations has no shape.
-_FAINT = 3.0
-# The absolute value is rounded off within this many b.
-_ROUND = 0.3
-# If the last bin is this many b above the curve, values beyond the range may be in it: the curve
-# then goes on, falling by at least this much per bin.
+# Weight of eta^2, which gives every equation a solution; |x| is rounded off within this many b.
+_RIDGE, _ROUND = 1e-3, 0.3
+# If the last bin is this many b above the curve, it may hold values beyond the range: the curve then
+# goes on, falling at least so much per bin.
 _BEYOND, _SLOWEST = 1.2, -0.1
 
 
@@ -50,7 +45,7 @@ class _Columns(NamedTuple):
     """Columns to fit, in units of the scale b of the noise: arrays of shape (columns, bins)."""
 
     noisy: FloatArray
-    used: FloatArray
+    used: FloatArray  # 1, or 0 for spikes
     total: FloatArray
     offset: FloatArray
 
@@ -63,7 +58,7 @@ def smooth_counts(
     ``totals`` and ``stds`` (of the noise), one for each column, are not negative; counts per
     ``widths`` are smooth. The result is not negative, and its sums are the totals.
     """
-    result = np.array([project_to_simplex(*each) for each in zip(noisy, totals, strict=True)])
+    measured = np.array([project_to_simplex(*each) for each in zip(noisy, totals, strict=True)])
     std = np.maximum(np.maximum(stds, 0.5), 1e-5 * totals)[:, None]
     around = np.pad(noisy, ((0, 0), (2, 2)), mode="reflect")
     middle = np.median(np.lib.stride_tricks.sliding_window_view(around, 5, axis=1), axis=2)
@@ -71,12 +66,12 @@ def smooth_counts(
     rest = totals[:, None] - (noisy * spikes).sum(axis=1, keepdims=True)
     shaped = rest >= _FAINT * std * np.sqrt(np.maximum(spikes.sum(axis=1, keepdims=True), 1))
     b = std / math.sqrt(2)
-    used = (~spikes).astype(np.float64)
+    used = 1 - spikes.astype(np.float64)
     columns = _Columns(noisy / b, used, np.maximum(rest, 1.0) / b, np.log(widths))
     start = np.log(np.maximum(np.where(spikes, middle, noisy), 0.3 * std) / b)
     fits, evidence = _curves(columns, start, np.zeros(len(noisy), dtype=bool))
-    best = fits[evidence.argmax(axis=0), np.arange(len(noisy))]
-    high = ((columns.noisy - best) * used)[:, -1] > _BEYOND
+    best = fits[evidence.argmax(axis=0), np.arange(len(noisy)), -1]
+    high = (columns.noisy[:, -1] - best) * used[:, -1] > _BEYOND
     if high.any():
         some = _Columns(*(each[high] for each in columns))
         longer, likely = np.zeros_like(fits), np.full_like(evidence, -np.inf)
@@ -88,33 +83,28 @@ def smooth_counts(
     smooth *= totals[:, None] / np.maximum(smooth.sum(axis=1, keepdims=True), 1e-300)
     # Squares of Laplace noise of variance 1 have the variance 5.
     excess = (used * (((noisy - smooth) / std) ** 2 - 1)).sum(axis=1)
-    fine = excess <= 4 * np.sqrt(5 * used.sum(axis=1))
-    fine &= shaped[:, 0] | spikes.any(axis=1)
-    result[fine] = smooth[fine]
-    return result
+    fine = (excess <= 4 * np.sqrt(5 * used.sum(axis=1))) & (shaped[:, 0] | spikes.any(axis=1))
+    return np.where(fine[:, None], smooth, measured)
 
 
-def _curves(
-    columns: _Columns, start: FloatArray, longer: BoolArray
-) -> tuple[FloatArray, FloatArray]:
+def _curves(columns: _Columns, start: FloatArray, longer: BoolArray) -> tuple[FloatArray, ...]:
     """Counts and log marginal likelihoods of each rigidity, by damped Gauss-Newton steps."""
     fits, evidence = [], []
     eta, size = start.copy(), start.shape[1]
     third, second = (np.diff(np.eye(size), n=n, axis=0) for n in (3, 2))
     rows = np.concatenate([third, second[-_TAIL:]])
     squares = (rows[:, :, None] * rows[:, None, :]).reshape(len(rows), -1)
-    weight = np.full(len(rows), _TAIL_WEIGHT)
+    is_third = np.arange(len(rows)) < len(third)
 
-    def objective(eta: FloatArray, which: IntArray) -> tuple[FloatArray, ...]:
+    def objective(eta: FloatArray, which: IntArray, weight: FloatArray) -> tuple[FloatArray, ...]:
         """What is minimised, its gradient, a positive second derivative, and the counts."""
         noisy, used, total, offset = (each[which] for each in columns)
         counts, jacobian = _expected(eta, used, total, longer[which])
         miss = counts - noisy
         loss = np.sqrt(miss * miss + _ROUND**2)
         d = (eta - offset) @ rows.T
-        d[:, len(third) :] = np.maximum(d[:, len(third) :], 0.0)
-        pull = 3 * weight / (2 + weight * d * d)
-        pull[:, len(third) :] *= d[:, len(third) :] > 0
+        d *= is_third | (d > 0)
+        pull = 3 * weight / (2 + weight * d * d) * (is_third | (d > 0))
         value = (used * loss + 0.5 * _RIDGE * eta * eta).sum(axis=1)
         value += 1.5 * np.log1p(weight * d * d / 2).sum(axis=1)
         slope = ((used * miss / loss)[:, None, :] @ jacobian)[:, 0]
@@ -126,24 +116,21 @@ def _curves(
 
     damping = np.full(len(eta), 0.1)
     for rigidity in _RIGIDITY:
-        weight[: len(third)] = rigidity
+        weight = np.where(is_third, rigidity, _TAIL_WEIGHT)
         moving = np.arange(len(eta))
-        value, slope, curve, counts = objective(eta, moving)
+        value, slope, curve, counts = objective(eta, moving, weight)
         for _ in range(_STEPS):
             matrix = curve[moving]
             np.einsum("cbb->cb", matrix)[:] += damping[moving, None]
             step = np.linalg.solve(matrix, -slope[moving, :, None])[:, :, 0]
             step *= np.minimum(1, 3 / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-9))
-            new = (eta[moving] + step, *objective(eta[moving] + step, moving))
+            new = (eta[moving] + step, *objective(eta[moving] + step, moving, weight))
             gain = value[moving] - new[1]
             better, to = gain >= 0, moving[gain >= 0]
-            damping[moving] *= np.where(better, 0.2, 8.0)
+            damping[moving] = np.maximum(damping[moving] * np.where(better, 0.2, 8.0), 1e-6)
             for old, each in zip((eta, value, slope, curve, counts), new, strict=True):
                 old[to] = each[better]
             moving = moving[~better | (gain > _ENOUGH)]
-            if not len(moving):
-                break
-        damping = np.maximum(damping, 1e-6)
         fits.append(counts)
         occam = np.linalg.slogdet(curve)[1] - len(third) * np.log(rigidity)
         evidence.append(-value - occam / 2)
@@ -152,7 +139,7 @@ def _curves(
 
 def _expected(
     eta: FloatArray, used: FloatArray, total: FloatArray, longer: BoolArray
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, ...]:
     """Counts of curves and their derivatives; the last bin holds all beyond it if longer."""
     last = eta[:, -1] - eta[:, -2]
     ratio = np.exp(np.minimum(last, _SLOWEST)) * longer
