@@ -28,7 +28,7 @@ FEWEST_BINS = 8
 # From loose to nearly parametric: edges are found first, and kept. Each curve takes at most this
 # many steps, and none after one that gained less than this.
 _RIGIDITY = (1.0, 10.0, 100.0, 1000.0, 1e5)
-_STEPS, _ENOUGH = 5, 1.0
+_STEPS, _ENOUGH = 6, 0.3
 # A count this many standard deviations above twice the median around it is a spike, kept as it is.
 # A total below this many has no shape.
 _SPIKE, _FAINT = 5.5, 3.0
@@ -36,8 +36,8 @@ _SPIKE, _FAINT = 5.5, 3.0
 _TAIL, _TAIL_WEIGHT = 6, 100.0
 # Weight of eta^2, which gives every equation a solution; |x| is rounded off within this many b.
 _RIDGE, _ROUND = 1e-3, 0.3
-# If the last bin is this many b above the curve, it may hold values beyond the range: the curve then
-# goes on, falling at least so much per bin.
+# With the last bin this many b above the curve, values beyond the range may be in it: the curve
+# then goes on, falling at least so much per bin.
 _BEYOND, _SLOWEST = 1.2, -0.1
 
 
