@@ -124,14 +124,14 @@ def test_a_plan_shows_the_parts_of_the_release(declared, capsys, method, rows):
 
 
 def test_a_plan_divides_the_views_as_the_release_does(declared, capsys):
-    assert run("plan", "--domain", declared, "--epsilon", 1, "--rows", 2_000) == 0
+    assert run("plan", "--domain", declared, "--epsilon", 1, "--rows", 8_000) == 0
     shown = capsys.readouterr().out
-    model = skdp.PairViewSynthesizer(1, domain=DOMAIN).fit(people(2_000)).synopsis_.model
+    model = skdp.PairViewSynthesizer(1, domain=DOMAIN).fit(people(8_000)).synopsis_.model
     planned = parts_of(shown)
     # The release knows the noisy number of records.
     assert planned["- single"] == pytest.approx(model.budget["single"], abs=0.03)
     line = next(line for line in shown.splitlines() if line.startswith("income"))
-    assert line.split()[1] == "2" and line.split()[-1] == "1,000"
+    assert line.split()[1] == "2" and line.split()[-1] == "4,000"
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_plan_divides_the_views_as_the_release_does(declared, capsys):
     [
         (["--target", "income", "--rows", 20_000], "in each of 2 classes"),
         (["--unit", "id", "--max-contributions", 4], "at most 4 records of each"),
-        (["--rows", 10], "4 single columns"),
+        (["--rows", 10], "4 single columns; no pairs: too few records for this epsilon"),
     ],
 )
 def test_plans_of_other_releases(declared, capsys, more, message):
@@ -231,6 +231,16 @@ def test_equal_seeds_draw_equal_rows(view, capsys):
     assert drawn[0] == drawn[1] != drawn[2]
     assert run("sample", view, "--rows", -1) == 2
     assert run("sample", view, "--rows", 3, "--seed", -1) == 2
+
+
+def test_rows_of_a_kind(view, capsys):
+    arguments = ["sample", view, "--rows", 200, "--where"]
+    assert run(*arguments, "sex == 'Male' and income == 'high'") == 0
+    drawn = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    assert len(drawn) == 200 and set(drawn["sex"]) == {"Male"} and set(drawn["income"]) == {"high"}
+    for wrong, message in (("height > 3", "height"), ("sex ==", "sex =="), ("sex == 3", "sex")):
+        assert run(*arguments, wrong) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_a_reader_that_goes_away_is_no_error(view):

@@ -533,6 +533,22 @@ def test_other_containers():
     assert release.fit(frame.to_numpy()[:, [2, 3, 0, 1]]).sample(9).dtype == object
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "dask.dataframe"])
+def test_engines_give_pandas(engine):
+    module = pytest.importorskip(engine)
+    frame = people().reset_index(drop=True).drop(columns="sex")
+    domain = DOMAIN.select([name for name in DOMAIN if name != "sex"])
+    release = skdp.PairViewSynthesizer(50, domain=domain, random_state=0)
+    if engine == "duckdb":
+        rows = module.from_arrow(pa.Table.from_pandas(frame, preserve_index=False))
+    else:
+        rows = module.from_pandas(frame, npartitions=2)
+    out = release.fit(rows).sample(5)
+    assert list(out) == list(frame)
+    numbers = ["pay", "age", "owner"]
+    assert out[numbers].dtypes.equals(frame[numbers].dtypes)
+
+
 def test_training_sets_and_labels():
     frame = people()
     X, y = frame.drop(columns="owner"), frame["owner"]

@@ -29,9 +29,11 @@ from skdp import (
     Identifier,
     Numeric,
     PrivacyLeakWarning,
+    Taxonomy,
     at_most,
     derived,
     forbid,
+    only_if,
 )
 from skdp.domain.schemas.book_cells import as_span, as_values
 from skdp.domain.schemas.book_table import HEADERS
@@ -63,6 +65,24 @@ def test_types_with_ranges_are_a_domain():
         }
     )
     assert Domain.from_schema(frame.dtypes, ranges={"age": (0, 99), "city": ["x", "y"]}) == domain
+
+
+def test_no_value_is_read():
+    def boom(frame):
+        raise AssertionError("rows were read")
+
+    frame = pl.DataFrame({"age": [1], "sex": ["F"]}, schema_overrides={"sex": pl.Enum(["F", "M"])})
+    lazy = frame.lazy().map_batches(boom, schema=frame.schema)
+    with pytest.raises(AssertionError, match="rows were read"):
+        lazy.collect()
+    expected = Domain.from_schema(frame.schema, ranges={"age": (0, 9)})
+    assert Domain.from_schema(lazy, ranges={"age": (0, 9)}) == expected
+    assert Domain.skeleton(lazy) == Domain.skeleton(frame)
+    table = pd.DataFrame({"age": [1, 200], "name": ["x", "secret"]})
+    assert Domain.skeleton(table) == Domain.skeleton(table[:0])
+    with pytest.raises(DomainError) as caught:
+        Domain.from_schema(table)
+    assert "secret" not in str(caught.value) and "200" not in str(caught.value)
 
 
 def test_types_of_dates_become_dates_or_instants_as_their_bounds_say():
@@ -535,6 +555,29 @@ def test_code_book_with_other_separators(tmp_path, separator):
     assert domain == Domain({"age": Numeric(0, 99, integer=True)})
 
 
+def test_code_book_that_was_read_already(tmp_path):
+    path = write(tmp_path, BOOK.partition("\n")[2])
+    expected = Domain.from_schema(path)
+    frame = pd.read_csv(path)
+    for book in (
+        frame,
+        pl.read_csv(path),
+        pa.Table.from_pandas(frame),
+        frame.astype(object).to_dict("records"),
+    ):
+        assert Domain.from_schema(book, format="codebook") == expected
+    with pytest.raises(DomainError, match="a frame, or a list of dicts, got int"):
+        Domain.from_schema(3, format="codebook")
+
+
+@pytest.mark.parametrize("form", ["frictionless", "json_schema", "sdv", "sdnist", "domain"])
+@pytest.mark.parametrize("source", [pd.DataFrame({"a": ["secret"]}), ["secret"], None, 3])
+def test_another_thing_than_a_schema_is_refused_without_its_values(form, source):
+    with pytest.raises(DomainError) as caught:
+        Domain.from_schema(source, format=form)
+    assert "secret" not in str(caught.value)
+
+
 def test_code_book_in_excel(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
@@ -880,6 +923,34 @@ def test_yaml_that_is_no_domain_is_refused(text, tmp_path):
         Domain.from_yaml(write(tmp_path, text, "d.yaml"))
     with pytest.raises(DomainError, match="takes YAML text or a path"):
         Domain.from_yaml(3)
+
+
+def test_yaml_of_every_kind_of_column():
+    pytest.importorskip("yaml")
+    tree = Taxonomy.from_tree({"any": {"x": ["a", "b"], "y": ["c", "d"]}})
+    domain = Domain(
+        {
+            "id": Identifier("C{:03d}"),
+            "n": Numeric(0, 9, integer=True, nullable=True),
+            "wide": Numeric(0, 10**6, 50, integer=True, special=[-1]),
+            "log": Numeric(0, 9, 10, integer=True, scale="log"),
+            "edges": Numeric(edges=[0, 1, 10, 100]),
+            "whole": Numeric(edges=[0, 1, 3], integer=True),
+            "cents": Numeric(0, 9, 4, decimals=2, special=[0]),
+            "steps": Numeric(0, 9, step=3),
+            "tree": Categorical(tree.leaves, taxonomy=tree, other="d", ordered=True),
+            "zero": Categorical([0, 1], other=0),
+            "day": Date("2020-01-01", "2020-12-31", "month", nullable=True),
+            "at": Datetime("2020-01-01", "2020-01-02", "hour", tz="Europe/Berlin"),
+        },
+        structure=[only_if("n", "log > 3")],
+    )
+    text = domain.to_yaml()
+    assert Domain.from_yaml(text) == domain and "null:" not in text
+    wider = text.replace(
+        "  upper: 9\n  integer: true\n  nullable", "  upper: 19\n  integer: true\n  nullable"
+    )
+    assert Domain.from_yaml(wider)["n"] == Numeric(0, 19, integer=True, nullable=True)
 
 
 # What a person sees

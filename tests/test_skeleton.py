@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import enum
 
+import narwhals.stable.v2 as narwhals
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,13 +13,6 @@ import pyarrow as pa
 import pytest
 
 from skdp import Domain, DomainError
-
-
-class Untouchable:
-    """A column whose values nobody may read."""
-
-    def __array__(self, *args, **kwargs):
-        raise AssertionError("a value was read")
 
 
 def lines(source):
@@ -110,6 +104,38 @@ def test_skeleton_of_engines():
     assert "'t': Datetime(..., ..., nullable=True)," in code
 
 
+def test_skeleton_of_spark_types():
+    types = pytest.importorskip("pyspark.sql.types")
+    schema = types.StructType(
+        [
+            types.StructField("a", types.LongType(), nullable=False),
+            types.StructField("c", types.DecimalType(10, 2)),
+            types.StructField("d", types.DateType()),
+            types.StructField("t", types.TimestampType()),
+            types.StructField("l", types.ArrayType(types.LongType())),
+        ]
+    )
+    code = Domain.skeleton(schema)
+    assert "'a': Numeric(..., ..., integer=True),  # bigint" in code
+    assert "'c': Numeric(..., ..., decimals=2, nullable=True)," in code
+    assert "'d': Date(..., ..., nullable=True)," in code
+    assert "'t': Datetime(..., ..., tz='UTC', nullable=True)," in code
+    assert "# 'l': array<bigint> has no attribute" in code
+
+
+def test_skeleton_of_narwhals_is_that_of_its_library():
+    frame = pl.DataFrame({"a": [1], "b": ["x"]}, schema_overrides={"b": pl.Enum(["x", "y"])})
+    assert Domain.skeleton(narwhals.from_native(frame)) == Domain.skeleton(frame)
+    assert Domain.skeleton(narwhals.from_native(frame.lazy())) == Domain.skeleton(frame)
+
+
+def test_skeleton_of_identifiers():
+    code = Domain.skeleton({"id": "uuid", "a": "bool"})
+    assert (
+        "'id': Identifier(),  # uuid" in code and "import Categorical, Domain, Identifier" in code
+    )
+
+
 @pytest.mark.filterwarnings(r"ignore::DeprecationWarning:dask\..*")
 @pytest.mark.filterwarnings(r"ignore::FutureWarning:dask\..*")
 def test_skeleton_of_dask_reads_no_unknown_categories():
@@ -137,6 +163,8 @@ def test_skeleton_shows_itself_and_runs_only_when_filled():
     assert repr(code) == str(code) and isinstance(code, str)
     with pytest.raises(DomainError, match=r"lower is still `\.\.\.`, a placeholder"):
         exec(code, {})
+    with pytest.raises(DomainError, match=r"lower is still `\.\.\.`, a placeholder"):
+        exec(Domain.skeleton({"d": "date"}), {})
     with pytest.raises(DomainError, match=r"Category is still `\.\.\.`, a placeholder"):
         exec(code.replace("Numeric(..., ...", "Numeric(0, 9"), {})
     names: dict = {}

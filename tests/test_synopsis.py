@@ -34,6 +34,7 @@ from skdp.release import (
     intervals,
     parse,
 )
+from skdp.release import answers as release_answers
 from skdp.release import synopsis as release_synopsis
 
 DOMAIN = Domain(
@@ -216,7 +217,7 @@ def test_counts_match_the_expanded_table(seed):
 def test_batches_of_many_sizes_agree(monkeypatch, small):
     queries = QUERIES * 30
     expected = small.count(queries)
-    for module, name, value in ((release_synopsis, "_HELD_WEIGHTS", 50), (box_model, "_CHUNK", 64)):
+    for module, name, value in ((release_answers, "_HELD_WEIGHTS", 50), (box_model, "_CHUNK", 64)):
         monkeypatch.setattr(module, name, value)
         np.testing.assert_allclose(small.count(queries), expected, atol=1e-9)
     assert small.count([]).shape == (0,)

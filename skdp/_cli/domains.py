@@ -18,11 +18,18 @@ from .sources import header_of, open_source
 
 __all__ = ["check", "describe", "diff", "from_schema", "skeleton"]
 
+# What turns the code of a skeleton into a file that other commands read.
+_SAVED = """
+from pathlib import Path
+
+# Then `skdp domain check DATA --domain domain.json`.
+Path("domain.json").write_text(domain.to_json())"""
+
 
 def skeleton(options: Namespace) -> int:
     """Print code that declares the columns of a file."""
-    code = Domain.skeleton(header_of(options.data))
-    write_text(str(code), options.out, options.force, [options.data])
+    code = str(Domain.skeleton(header_of(options.data))) + _SAVED
+    write_text(code, options.out, options.force, [options.data])
     return 0
 
 

@@ -110,7 +110,8 @@ def _pair_views(parts: Mapping[str, Fraction], domain: Domain, options: Namespac
 
 def _views(shares: ViewShares, used: int, each: str) -> list[Step]:
     """How the part "views" is divided."""
-    steps = [Step("- single", shares.single, f"{used} single columns{each}")]
+    none = "" if shares.n_pairs or used < 2 else "; no pairs: too few records for this epsilon"
+    steps = [Step("- single", shares.single, f"{used} single columns{none}{each}")]
     if shares.choice:
         chosen, possible = shares.n_pairs + shares.n_extra, used * (used - 1) // 2
         text = f"which {chosen} of {possible} pairs of columns are measured{each}"

@@ -78,8 +78,6 @@ def sample(options: Namespace) -> int:
     synopsis = Synopsis.load(options.view)
 
     def rows() -> pd.DataFrame:
-        if options.where is None:
-            return synopsis.sample(options.rows, options.seed)
         return synopsis.sample(options.rows, options.seed, where=options.where)
 
     write_table(rows, options.out, options.force, [options.view])

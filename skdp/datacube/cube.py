@@ -538,12 +538,12 @@ class DataCube(PrivateEstimator, TupleKeys):
             names = [name for name in domain.names if name != self.value]
             if not names:
                 raise DomainError(f"The domain has no column except value={self.value!r}.")
-            return domain.select(names)
+            return domain.select([*names, *domain.follow_from(names)])
         names = as_names(self.dimensions)
         if not names:
             raise ValueError("dimensions is empty: name at least one column of the domain.")
         check_names(domain, names)
-        return domain.select(names)
+        return domain.select([*names, *domain.follow_from(names)])
 
     def _choose_sources(self, domain, lattice, epsilon, grid):
         """How the sources were chosen, and the share of epsilon of each."""

@@ -13,6 +13,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``numeric``      `Numeric`: a range, cut into bins
 ``dates``        `Date` and `Datetime`: ranges of days and of times
 ``clock``        whole units since 1970, and moments as users write them
+``binned``       labels and groups of bins
 ``bins``         where a range is cut: evenly, at edges, on a scale
 ``scales``       linear, log and square root
 ``grids``        the possible values of integers, steps and decimals

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._types import CodeArray, FloatArray, IntArray
 from ..exceptions import DomainError
 from .scales import Linear, Scale
-from .values import MAX_BINS, MAX_INTEGER, as_float, as_int, digits
+from .values import MAX_BINS, MAX_INTEGER, as_float, as_int, digits, some
 
 __all__ = [
     "EvenBins",
@@ -23,8 +23,15 @@ __all__ = [
     "check_integer_bins",
     "check_real_bins",
     "declared_edges",
+    "declared_range",
+    "declared_special",
+    "frozen",
     "scale_edges",
 ]
+
+
+# Each is compared with every value.
+_MOST_SPECIAL = 256
 
 
 @dataclass(frozen=True)
@@ -229,3 +236,46 @@ def check_real_bins(low: float, high: float, bins: int) -> None:
             f"{bins} bins between {low!r} and {high!r} are narrower than float64 can tell apart; "
             "use fewer bins."
         )
+
+
+def frozen(cuts: NDArray[Any]) -> NDArray[Any]:
+    """An array that cannot be changed."""
+    cuts.setflags(write=False)
+    return cuts
+
+
+def declared_range(lower: Any, upper: Any, integer: bool) -> tuple[float, float]:
+    """The range of a declaration."""
+    for name, value in (("lower", lower), ("upper", upper)):
+        if value is None:
+            raise DomainError(
+                f"{name} must be a number, got None: Numeric needs lower and upper, or edges. "
+                "Declare the range that is publicly known; values beyond it are clipped."
+            )
+    low, high = as_float(lower, "lower"), as_float(upper, "upper")
+    if low > high or (low == high and not integer):
+        raise DomainError(f"Numeric needs lower < upper, got lower={lower!r} and upper={upper!r}.")
+    if integer:
+        return as_int(lower, "lower"), as_int(upper, "upper")
+    return low, high
+
+
+def declared_special(given: Any, integer: bool) -> tuple[float, ...]:
+    """The special values as plain numbers, in the declared order."""
+    if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
+        raise DomainError(f"special must be a list of numbers, such as [0, 999], got {given!r}.")
+    values = tuple(
+        as_int(value, "A special value of integer=True")
+        if integer
+        else as_float(value, "A special value") + 0.0
+        for value in given
+    )
+    repeated = [value for value in set(values) if values.count(value) > 1]
+    if repeated:
+        raise DomainError(f"special values must differ, but {some(repeated)} is repeated.")
+    if len(values) > _MOST_SPECIAL:
+        raise DomainError(
+            f"special takes at most {_MOST_SPECIAL} values, got {len(values)}. Use a Categorical "
+            "for columns with a list of values."
+        )
+    return values

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._types import BoolArray
 
-__all__ = ["MOST_CELLS", "Tables", "consistent", "satisfiable", "shortest"]
+__all__ = ["MOST_CELLS", "Tables", "consistent", "one_row", "satisfiable", "shortest"]
 
 # Axes (sorted) and which cells of them are allowed.
 Tables = dict[tuple[int, ...], BoolArray]
@@ -96,6 +96,10 @@ def _restrict(
     return True
 
 
+class _GaveUp(Exception):
+    """The search was too long."""
+
+
 def satisfiable(tables: Mapping[tuple[int, ...], BoolArray]) -> bool | None:
     """Whether a row is allowed by all tables; None if the search had to give up.
 
@@ -107,28 +111,47 @@ def satisfiable(tables: Mapping[tuple[int, ...], BoolArray]) -> bool | None:
         return False
     if _acyclic([axes for axes in known if len(axes) > 1]):
         return True
-    budget = [_SEARCH_CELLS]
-    return _search(known, budget)
+    try:
+        return _search(known, {}, [_SEARCH_CELLS]) is not None
+    except _GaveUp:
+        return None
 
 
-def _search(known: Tables, budget: list[int]) -> bool | None:
-    open_axes = [axes for axes, allowed in known.items() if len(axes) == 1 and allowed.sum() > 1]
-    if not open_axes:
-        return True
-    [axis] = min(open_axes, key=lambda axes: int(known[axes].sum()))
-    for code in np.flatnonzero(known[(axis,)]):
+def one_row(tables: Mapping[tuple[int, ...], BoolArray]) -> dict[int, int]:
+    """Codes of a row that is allowed by all tables, for the attributes in them."""
+    known = consistent(tables)
+    row = None if known is None else _search(known, {}, [_SEARCH_CELLS])
+    assert row is not None, "the tables contradict each other"
+    return row
+
+
+def _search(known: Tables, row: dict[int, int], budget: list[int]) -> dict[int, int] | None:
+    """A row that is allowed, or None; the attribute with the fewest codes left comes next."""
+    free = [axes for axes in known if len(axes) == 1 and axes[0] not in row]
+    if not free:
+        return row
+    axes = min(free, key=lambda each: int(known[each].sum()))
+    for code in np.flatnonzero(known[axes]).tolist():
         budget[0] -= sum(allowed.size for allowed in known.values())
         if budget[0] < 0:
-            return None
-        fixed = {
-            axes: allowed.take([code], axis=axes.index(axis)) if axis in axes else allowed
-            for axes, allowed in known.items()
-        }
+            raise _GaveUp
+        fixed = {each: _fixed(allowed, each, axes[0], code) for each, allowed in known.items()}
         rest = consistent(fixed)
-        found = rest is not None and _search(rest, budget)
-        if found or found is None:
+        found = None if rest is None else _search(rest, {**row, axes[0]: code}, budget)
+        if found is not None:
             return found
-    return False
+    return None
+
+
+def _fixed(allowed: BoolArray, axes: tuple[int, ...], axis: int, code: int) -> BoolArray:
+    """The table without the other codes of an attribute."""
+    if axis not in axes:
+        return allowed
+    place = axes.index(axis)
+    mask = np.zeros_like(allowed)
+    index = tuple(code if at == place else slice(None) for at in range(allowed.ndim))
+    mask[index] = allowed[index]
+    return mask
 
 
 def _acyclic(edges: Sequence[tuple[int, ...]]) -> bool:

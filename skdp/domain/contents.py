@@ -194,10 +194,13 @@ class Points:
         k = np.where(positions == 0, grid.first, k)
         return np.where(positions == self.bins.bins, grid.last + 1, k)
 
-    def sizes(self) -> IntArray:
-        """Number of points of each bin."""
-        firsts = self.first(np.arange(self.bins.bins + 1))
-        return np.diff(firsts) - self._n_special(firsts[:-1], firsts[1:])
+    def empty(self, among: IntArray | None) -> IntArray:
+        """Bins without points, of all bins or those of some places."""
+        codes = np.arange(self.bins.bins)
+        if among is not None:
+            codes = np.unique(self.bins.encode(self.grid.value(among))).astype(np.int64)
+        first, stop = self.first(codes), self.first(codes + 1)
+        return codes[stop - first - self._n_special(first, stop) < 1]
 
     def _n_special(self, first: IntArray, stop: IntArray) -> IntArray:
         return np.searchsorted(self.special, stop) - np.searchsorted(self.special, first)
@@ -210,14 +213,18 @@ class Points:
         high: FloatArray | None = None,
     ) -> FloatArray:
         """A point of each bin, within closed bounds where the bin meets them."""
-        first = self.first(codes)
-        stop = self.first(codes + 1)
+        first, stop = self._ends(codes)
         if low is not None or high is not None:
             first, stop = self._bounded(first, stop, low, high)
-        k = self._evenly(first, stop, rng)
-        if not self.even:
-            k = self._by_scale(first, stop, rng, k)
-        return self.grid.value(k)
+        draw = self._evenly if self.even else self._by_scale
+        return self.grid.value(draw(first, stop, rng))
+
+    def _ends(self, codes: IntArray) -> tuple[IntArray, IntArray]:
+        """Place of the smallest point of each bin, and the place after its largest."""
+        if self.integer or self.bins.bins > len(codes):
+            return self.first(codes), self.first(codes + 1)
+        firsts = self.first(np.arange(self.bins.bins + 1))
+        return firsts[codes], firsts[codes + 1]
 
     def _bounded(
         self, first: IntArray, stop: IntArray, low: FloatArray | None, high: FloatArray | None
@@ -252,10 +259,8 @@ class Points:
             k = np.where((first <= special) & (special <= k), k + 1, k)
         return k
 
-    def _by_scale(
-        self, first: IntArray, stop: IntArray, rng: np.random.Generator, instead: IntArray
-    ) -> IntArray:
-        """Uniform on the scale; ``instead`` where rounding meets a special value."""
+    def _by_scale(self, first: IntArray, stop: IntArray, rng: np.random.Generator) -> IntArray:
+        """Uniform on the scale."""
         mass = self._mass(first, stop)
         inside = []
         for special in self.special.tolist():
@@ -268,7 +273,10 @@ class Points:
             place = place + point * (at & (place >= self._forward(np.int64(special))))
         k = np.floor(self.grid.place(self.scale.inverse(place)) + 1e-9).astype(np.int64)
         k = np.clip(k, first, stop - 1)
-        return np.where(np.isin(k, self.special), instead, k)
+        if not len(self.special):
+            return k
+        # Rounding may meet a special value.
+        return np.where(np.isin(k, self.special), self._evenly(first, stop, rng), k)
 
     def positions(self, values: ArrayLike, *, closed: bool = True) -> FloatArray:
         """Numbers in units of bins: bin and share of its points below (or at, if ``closed``)."""

@@ -42,7 +42,9 @@ def domain_to_text(
     inferred : bool
     """
     attributes = [{"name": name, **attribute._to_data()} for name, attribute in pairs]
-    new = bool(rules) or not all(set(data) <= _FIRST.get(data["type"], set()) for data in attributes)
+    new = bool(rules) or not all(
+        set(data) <= _FIRST.get(data["type"], set()) for data in attributes
+    )
     data = {
         "format": _FORMAT,
         "version": _VERSIONS[new],

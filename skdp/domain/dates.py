@@ -17,7 +17,7 @@ from .attribute import MISSING_LABEL, halvings
 from .clock import DAY, FIXED, UNITS, Clock, clock, unit_start, zone_of
 from .numeric import Numeric
 from .reading import Column, LazyColumn
-from .values import MAX_BINS, MAX_INTEGER, as_int, some
+from .values import MAX_BINS, MAX_INTEGER, as_int, refuse_placeholder, some
 
 __all__ = ["Date", "Datetime"]
 
@@ -77,6 +77,7 @@ class _Temporal(Numeric):
 
     def _bound(self, value: Any, name: str) -> int:
         """Number of the unit of a declared end."""
+        refuse_placeholder(value, name)
         plain = clock(self.unit, self.tz, 0, 0)
         if name == "upper" and FIXED.get(self.unit, DAY) < DAY and _is_day(value):
             # A day without a time is meant to the end.

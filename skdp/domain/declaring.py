@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -32,7 +33,9 @@ class Declaring:
             """See `Domain`."""
 
     def to_yaml(self) -> str:
-        """The domain as YAML that a person can edit: the content of :meth:`to_json`.
+        """The domain as YAML that a person can edit: the content of :meth:`to_json`, shortened.
+
+        Entries that are the default are left out, and so are the bins of integers with a bin each.
 
         Raises
         ------
@@ -52,10 +55,6 @@ class Declaring:
         - name: sex
           type: categorical
           categories: [F, M]
-          ordered: false
-          taxonomy: null
-          other: null
-          nullable: false
         <BLANKLINE>
         """
         return write_yaml(self.to_json())
@@ -84,7 +83,20 @@ class Declaring:
         return cls.from_json(yaml_as_json(source))
 
     @classmethod
-    def from_schema(cls, source: Any, **options: Any) -> Domain:
+    def from_schema(
+        cls,
+        source: Any,
+        *,
+        format: str | None = None,
+        types: Mapping[str, Any] | None = None,
+        ranges: Mapping[str, Any] | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        drop: str | Iterable[str] = (),
+        nullable: bool | Iterable[str] | None = None,
+        bins: int | Mapping[str, int] | None = None,
+        structure: Any = (),
+        **options: Any,
+    ) -> Domain:
         """Declare a domain by a schema in another format. No row is read.
 
         Parameters
@@ -139,7 +151,18 @@ class Declaring:
         >>> Domain.from_schema(types, ranges={"age": (0, 99)})
         Domain({'age': Numeric(0, 99, integer=True), 'smoker': Categorical([False, True])})
         """
-        return from_schema(source, **options)
+        return from_schema(
+            source,
+            format=format,
+            types=types,
+            ranges=ranges,
+            attributes=attributes,
+            drop=drop,
+            nullable=nullable,
+            bins=bins,
+            structure=structure,
+            **options,
+        )
 
     @staticmethod
     def skeleton(source: Any) -> str:

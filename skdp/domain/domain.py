@@ -327,6 +327,18 @@ class Domain(Declaring):
         rules = self.structure.kept_by(names)
         return self._trusted([(name, self.declared(name)) for name in names], False, rules)
 
+    def follow_from(self, names: Iterable[str]) -> list[str]:
+        """Derived columns that follow from these columns alone, totals included."""
+        chosen = set(names)
+        found: list[str] = []
+        # A chain of derived columns is found step by step.
+        for _ in self.structure.derived:
+            for name, rule in self.structure.derived.items():
+                if name not in chosen and chosen.issuperset(self.structure.columns_of(rule)[1:]):
+                    chosen.add(name)
+                    found.append(name)
+        return [name for name in self.columns if name in found]
+
     def with_attribute(self, name: str, attribute: Numeric | Categorical) -> Domain:
         """The domain with one more column at the end.
 

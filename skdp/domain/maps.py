@@ -10,7 +10,7 @@ import numpy as np
 from .._types import IntArray
 from ..exceptions import DomainError
 from .categorical import Categorical
-from .numberline import spans
+from .numberline import number_of, spans
 from .numeric import Numeric
 from .rules import Derived
 from .values import some
@@ -99,9 +99,8 @@ def _code(target: Any, value: Any) -> int | None:
             return target.index_of(value)
         except KeyError:
             return None
-    if isinstance(value, str):
-        return None
-    places = np.flatnonzero(spans(target)[0] == value)
+    number = number_of(target, value, "")
+    places = np.flatnonzero(spans(target)[0] == number) if number is not None else []
     return int(places[-1]) if len(places) else None
 
 
@@ -131,7 +130,8 @@ def _by_interval(rule: Derived, base: Any, results: list[tuple[Any, int]], codes
         if key is None and base.nullable:
             codes[-1] = code
         elif not isinstance(key, tuple):
-            here = (low == key) & (high == key) if isinstance(key, int | float) else alone & False
+            number = number_of(base, key, rule.from_)
+            here = (low == number) & (high == number)
             if not here.any():
                 raise DomainError(
                     f"{rule!r}: {key!r} has no code of its own in {rule.from_!r}. Use intervals "
@@ -142,8 +142,9 @@ def _by_interval(rule: Derived, base: Any, results: list[tuple[Any, int]], codes
     for key, code in results:
         if not isinstance(key, tuple):
             continue
-        start = -math.inf if key[0] is None else key[0]
-        stop = math.inf if key[1] is None or key[1] == base.upper else key[1]
+        start, stop = (_end(rule, base, end, sign) for end, sign in zip(key, (-1, 1), strict=True))
+        if stop == base.upper:
+            stop = math.inf
         if not start < stop:
             raise DomainError(f"{rule!r}: the interval {key!r} is empty. Write (low, high).")
         inside = (low >= start) & (high < stop) & ~alone
@@ -158,3 +159,13 @@ def _by_interval(rule: Derived, base: Any, results: list[tuple[Any, int]], codes
             raise DomainError(f"{rule!r}: the interval {key!r} overlaps another one.")
         codes[inside] = code
         taken |= inside
+
+
+def _end(rule: Derived, base: Any, value: Any, sign: int) -> float:
+    """An end of an interval on the number line; None is open."""
+    if value is None:
+        return sign * math.inf
+    number = number_of(base, value, rule.from_)
+    if number is None:
+        raise DomainError(f"{rule!r}: {value!r} is no value of {rule.from_!r}.")
+    return number

@@ -10,11 +10,22 @@ import numpy as np
 from .._types import FloatArray, IntArray
 from ..exceptions import DomainError
 from .categorical import Categorical
+from .contents import Points
+from .dates import Date, Datetime
 from .numeric import Numeric
 from .rules import AtMost, OnlyIf
 from .values import is_missing
 
-__all__ = ["check_chains", "check_same_line", "draw_numbers", "finish", "fixed_code", "grid_of", "spans"]
+__all__ = [
+    "check_chains",
+    "check_same_line",
+    "draw_numbers",
+    "finish",
+    "fixed_code",
+    "grid_of",
+    "number_of",
+    "spans",
+]
 
 
 def spans(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
@@ -29,22 +40,7 @@ def spans(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
         values = np.full(attribute.size, np.nan)
         values[: attribute.n_values] = [float(value) for value in attribute.categories]
         return values, values
-    return span(attribute, codes)
-
-
-def span(attribute: Numeric, codes: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Smallest and largest number that is drawn for each code."""
-    if hasattr(attribute, "span"):
-        return attribute.span(codes)
-    edges = attribute.edges
-    low = edges[:-1].astype(np.float64)
-    if attribute.integer:
-        high = edges[1:].astype(np.float64) - 1
-    else:
-        high = np.nextafter(edges[1:], -np.inf)
-        high[-1] = attribute.upper
-    gone = np.full(int(attribute.nullable), np.nan)
-    return np.append(low, gone)[codes], np.append(high, gone)[codes]
+    return attribute.span(codes)
 
 
 def draw_numbers(
@@ -57,34 +53,24 @@ def draw_numbers(
     """Numbers for codes within closed bounds, where the cell reaches into them; nan for missing."""
     if isinstance(attribute, Categorical):
         return spans(attribute)[0][codes]
-    if hasattr(attribute, "draw"):
-        return attribute.draw(codes, rng, lower=lower, upper=upper)
-    low, high = span(attribute, codes)
-    low, high = np.fmax(low, lower), np.fmin(high, upper)
-    share = rng.random(len(codes))
-    if attribute.integer:
-        first = np.ceil(low)
-        return np.minimum(first + np.floor(share * (np.floor(high) - first + 1)), high)
-    return np.clip(low + share * (high - low), low, high)
+    return attribute.draw(codes, rng, lower=lower, upper=upper)
 
 
 def finish(attribute: Any, codes: IntArray, numbers: FloatArray, rng: np.random.Generator) -> Any:
     """The column of drawn numbers, with the type that decoding gives."""
     if isinstance(attribute, Categorical):
         return attribute.decode(codes, rng)
-    if hasattr(attribute, "draw"):
-        return attribute.decode(codes, rng, lower=numbers, upper=numbers)
-    import pandas as pd
+    return attribute._finish(numbers)
 
-    if not attribute.integer:
-        return pd.Series(numbers)
-    missing = np.isnan(numbers)
-    whole = np.where(missing, 0, numbers).astype(np.int64)
-    if not attribute.nullable:
-        return pd.Series(whole)
-    values = pd.array(whole, dtype="Int64")
-    values[missing] = pd.NA
-    return pd.Series(values)
+
+def number_of(attribute: Numeric, value: Any, column: str) -> float | None:
+    """Place of a declared value on the number line; None if it has none there."""
+    if isinstance(attribute, Date | Datetime):
+        try:
+            return float(attribute.number(value, column))
+        except ValueError:
+            return None
+    return None if isinstance(value, str | bool) else float(value)
 
 
 def line_of(attribute: Numeric | Categorical) -> tuple[Any, ...] | None:
@@ -105,10 +91,12 @@ def grid_of(attribute: Numeric | Categorical) -> tuple[Any, ...]:
     """What tells grids of values apart: integers, multiples of a step, all numbers."""
     if isinstance(attribute, Categorical):
         return ("categories", attribute.categories)
-    step, decimals = getattr(attribute, "step", None), getattr(attribute, "decimals", None)
-    if step is not None:
-        return ("step", step, attribute.lower)
-    return ("integers",) if attribute.integer else ("numbers", decimals)
+    contents = attribute.contents
+    if not isinstance(contents, Points):
+        return ("numbers",)
+    grid = contents.grid
+    apart = [x for x in attribute.special if grid.at_most(x) != grid.at_least(x)]
+    return ("grid", grid.numerator, grid.offset % grid.numerator, grid.denominator, *apart)
 
 
 def check_same_line(rule: AtMost, one: Any, other: Any) -> None:
@@ -164,9 +152,10 @@ def fixed_code(rule: OnlyIf, attribute: Any) -> int:
             raise DomainError(
                 f"{rule!r}: otherwise={value!r} is not a category of {name!r}."
             ) from None
-    if not isinstance(value, str):
+    number = number_of(attribute, value, name)
+    if number is not None:
         low, high = spans(attribute)
-        alone = np.flatnonzero((low == value) & (high == value))
+        alone = np.flatnonzero((low == number) & (high == number))
         if len(alone):
             return int(alone[-1])
     raise DomainError(

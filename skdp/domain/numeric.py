@@ -4,46 +4,37 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from .._arrays import run_starts
 from .._types import CodeArray, FloatArray, IntArray
 from ..exceptions import DomainError
-from .attribute import MISSING_LABEL, Attribute, Level, halvings
+from .binned import Binned
 from .bins import (
-    EvenBins,
-    UnevenBins,
     check_even_integers,
     check_integer_bins,
     check_real_bins,
     declared_edges,
+    declared_range,
+    declared_special,
+    frozen,
     scale_edges,
 )
 from .contents import Points, Spread
 from .grids import Grid, declared_grid
 from .reading import Column, LazyColumn
 from .scales import Linear, Scale, scale_of
-from .taxonomy import Taxonomy
-from .values import MAX_BINS, as_flag, as_float, as_int, digits, some
+from .values import MAX_BINS, as_flag, as_int, digits
 
 __all__ = ["Numeric"]
 
 DEFAULT_BINS = 32
 
 
-# From this many bins on, intervals that grow with the distance from 0 are offered.
-_LOG_BINS = 128
-
-# Each is compared with every value.
-_MOST_SPECIAL = 256
-
-
-class Numeric(Attribute):
+class Numeric(Binned):
     """A range of numbers, cut into bins.
 
     The bins are of equal width by default: the code of x is ``floor((x - lower) * bins / (upper -
@@ -108,7 +99,7 @@ class Numeric(Attribute):
     ['[0, 4000)', '[4000, 8000)']
     >>> balance = Numeric(0, 50_000, bins=4, scale="log", special=[0], decimals=2)
     >>> balance.labels()
-    ['[0, 231.242)', '[231.242, 1531.92)', '[1531.92, 8848.01)', '[8848.01, 50000]', '0']
+    ['[0, 231.241)', '[231.241, 1531.93)', '[1531.93, 8848.06)', '[8848.06, 50000]', '0']
     """
 
     lower: float
@@ -146,16 +137,16 @@ class Numeric(Attribute):
                 )
             cuts = declared_edges(edges, lower, upper, bins, integer=integer)
             low, high = cuts[0].item(), cuts[-1].item() - integer
-            self._set(_edges=_frozen(cuts), _by_edges=True)
+            self._set(_edges=frozen(cuts), _by_edges=True)
         else:
-            low, high = _declared_range(lower, upper, integer)
+            low, high = declared_range(lower, upper, integer)
         grid, plain_step, places = declared_grid(
             low, high, integer=integer, step=step, decimals=decimals
         )
         self._set(lower=low, upper=high)
         self._set_bins(bins, scale, grid, step is not None or decimals is not None)
         self._set_where_used(step=plain_step, decimals=places)
-        self._set_where_used(special=_declared_special(special, integer))
+        self._set_where_used(special=declared_special(special, integer))
         self._check_contents()
 
     def _set_where_used(self, **values: Any) -> None:
@@ -187,7 +178,7 @@ class Numeric(Attribute):
                 check_real_bins(low, high, n_bins)
         else:
             cuts = scale_edges(law, low, high, n_bins, self.integer)
-            self._set(scale=str(scale), _edges=_frozen(cuts))
+            self._set(scale=str(scale), _edges=frozen(cuts))
 
     def _check_contents(self) -> None:
         """Refuse bins that no value can fall into."""
@@ -201,14 +192,7 @@ class Numeric(Attribute):
                 f"bins={self.bins} exceeds the number of possible values from "
                 f"{digits(self.lower)} to {digits(self.upper)} ({grid.last - grid.first + 1})."
             )
-        if stepped:
-            among = np.arange(self.bins)
-        else:
-            # Only special values can empty a bin.
-            among = np.unique(self._bins.encode(held.special.astype(np.float64)))
-        first, stop = held.first(among), held.first(among + 1)
-        taken = np.searchsorted(held.special, stop) - np.searchsorted(held.special, first)
-        empty = among[stop - first - taken < 1]
+        empty = held.empty(None if stepped else held.special)
         if len(empty):
             texts = [self.span_label(int(code), int(code) + 1) for code in empty[:8]]
             raise DomainError(
@@ -221,26 +205,6 @@ class Numeric(Attribute):
                     else "."
                 )
             )
-
-    @property
-    def n_values(self) -> int:
-        """Number of bins and special values."""
-        return self.bins + len(self.special)
-
-    @property
-    def _one_each(self) -> bool:
-        return self.integer and self.bins == self.upper - self.lower + 1
-
-    @property
-    def uneven(self) -> bool:
-        """Whether the bins follow from ``edges`` or a ``scale``."""
-        return self._edges is not None
-
-    @property
-    def _bins(self) -> EvenBins | UnevenBins:
-        if self._edges is not None:
-            return UnevenBins(self._edges)
-        return EvenBins(self.lower, self.upper, self.bins, self.integer)
 
     @property
     def contents(self) -> Spread | Points:
@@ -259,15 +223,6 @@ class Numeric(Attribute):
                 places.append(place)
         plain = self.integer and self.step is None
         return Points(self._bins, grid, plain, scale, np.array(places, dtype=np.int64))
-
-    @property
-    def edges(self) -> NDArray:
-        """Bin j is ``[edges[j], edges[j + 1])``: array of shape (bins + 1,).
-
-        float64, the last edge being ``upper``, which belongs to the last bin; for an integer
-        attribute int64, the last edge being ``upper + 1``.
-        """
-        return self._bins.edges_at(np.arange(self.bins + 1))
 
     @property
     def centers(self) -> FloatArray:
@@ -418,106 +373,6 @@ class Numeric(Attribute):
         values[missing] = pd.NA
         return pd.Series(values)
 
-    def labels(self) -> list[str]:  # noqa: D102
-        if self._one_each:
-            texts = [str(value) for value in self.edges[:-1]]
-        else:
-            edges = self._edge_texts(np.arange(self.bins + 1))
-            texts = [f"[{low}, {high})" for low, high in zip(edges[:-1], edges[1:], strict=True)]
-            if not self.integer:
-                texts[-1] = texts[-1][:-1] + "]"
-        return texts + self._special_labels() + [MISSING_LABEL] * self.nullable
-
-    def _edge_texts(self, positions: IntArray) -> list[str]:
-        edges = self._bins.edges_at(positions).tolist()
-        if self.scale != "linear" and not self.integer:
-            # Edges of a scale are not round: six digits, if these tell them apart.
-            all_edges = self.edges
-            if (np.diff(all_edges) > 2e-6 * np.abs(all_edges[1:])).all():
-                edges = [float(f"{edge:.6g}") for edge in edges]
-        return [digits(edge) for edge in edges]
-
-    def _special_labels(self) -> list[str]:
-        return [digits(value) for value in self.special]
-
-    def span_label(self, start: int, stop: int) -> str:
-        """Text for the values of the bins from ``start`` up to ``stop``, exclusive."""
-        closed = stop == self.bins and not self.integer
-        low, high = self._edge_texts(np.array([start, stop]))
-        return f"[{low}, {high}{']' if closed else ')'}"
-
-    def hierarchy(self) -> tuple[Taxonomy, IntArray]:  # noqa: D102
-        return Taxonomy.dyadic(self), np.arange(self.bins)
-
-    def _families(
-        self, limit: int, against_rest: bool
-    ) -> Iterator[list[tuple[IntArray, list[str]]]]:
-        limit -= len(self.special)
-        for family in self._bin_families(limit):
-            yield [self._with_special(groups, texts) for groups, texts in family]
-
-    def _bin_families(self, limit: int) -> Iterator[list[tuple[IntArray, list[str]]]]:
-        codes = np.arange(self.bins, dtype=np.int64)
-        yield [self._spans(groups) for groups in halvings(codes, self.bins, limit)]
-        crowded = self.upper >= 0 and self.lower <= self.upper / 100
-        if self._edges is not None or self.bins < _LOG_BINS or not crowded:
-            return
-        # In a finely divided range from about 0 (or below) to a large number, values often crowd
-        # near 0: money, durations. Positions are on a scale that is linear within each octave of
-        # the distance from 0 in bins: 0, 1, 2, 4, 8, ... bins away are equally far apart.
-        zero = int(self._bins.encode(np.clip(np.zeros(1), self.lower, self.upper))[0])
-        away = np.abs(codes - zero)
-        octave = np.frexp(away.astype(np.float64))[1]
-        start = np.where(away > 0, np.exp2(octave - 1.0), 0.0)
-        position = octave + np.where(away > 0, (away - start) / np.maximum(start, 1.0), 0.0)
-        position *= np.where(codes < zero, -1, 1)
-        # A left edge belongs to the interval on its right, on both sides of 0.
-        span = position[-1] + 1 - position[0]
-        levels = []
-        for depth in range(1, (limit if limit > 1 else 1).bit_length()):
-            groups = np.floor((position - position[0]) / span * 2**depth).astype(np.int64)
-            groups = np.unique(groups, return_inverse=True)[1].astype(np.int64)
-            levels.append(self._spans(groups))
-        yield levels
-
-    def equal_parts(self, n_parts: int) -> Level:
-        """Merge the bins into ``n_parts`` groups, as equal as possible.
-
-        Parameters
-        ----------
-        n_parts : int
-            At most the number of bins. Special values and the missing cell are further groups.
-        """
-        codes = np.arange(self.bins, dtype=np.int64)
-        groups, texts = self._with_special(*self._spans(codes * n_parts // self.bins))
-        if self.nullable:
-            return Level(np.append(groups, len(texts)), [*texts, MISSING_LABEL])
-        return Level(groups, texts)
-
-    def _with_special(self, groups: IntArray, texts: list[str]) -> tuple[IntArray, list[str]]:
-        """Groups of bins, and each special value as a group of its own."""
-        if not self.special:
-            return groups, texts
-        own = len(texts) + np.arange(len(self.special))
-        return np.concatenate([groups, own]), texts + self._special_labels()
-
-    def _spans(self, groups: IntArray) -> tuple[IntArray, list[str]]:
-        """Groups of consecutive bins with their labels."""
-        starts = run_starts(groups)
-        stops = np.append(starts[1:], self.bins)
-        if self._one_each:
-            values = (int(self.lower) + starts, int(self.lower) + stops - 1)
-            texts = [
-                str(low) if low == high else f"{low} to {high}"
-                for low, high in zip(*(part.tolist() for part in values), strict=True)
-            ]
-        else:
-            texts = [
-                self.span_label(low, high)
-                for low, high in zip(starts.tolist(), stops.tolist(), strict=True)
-            ]
-        return groups, texts
-
     def _refusal(self, kind: str) -> str | None:
         if kind in ("numeric", "boolean", "object", "null", "decimal"):
             return None
@@ -634,47 +489,6 @@ class Numeric(Attribute):
             extras["special"] = f"[{', '.join(self._special_labels())}]"
         parts += [f"{name}={value}" for name, value in extras.items()]
         return f"Numeric({', '.join(parts)})"
-
-
-def _frozen(cuts: NDArray[Any]) -> NDArray[Any]:
-    cuts.setflags(write=False)
-    return cuts
-
-
-def _declared_range(lower: Any, upper: Any, integer: bool) -> tuple[float, float]:
-    for name, value in (("lower", lower), ("upper", upper)):
-        if value is None:
-            raise DomainError(
-                f"{name} must be a number, got None: Numeric needs lower and upper, or edges. "
-                "Declare the range that is publicly known; values beyond it are clipped."
-            )
-    low, high = as_float(lower, "lower"), as_float(upper, "upper")
-    if low > high or (low == high and not integer):
-        raise DomainError(f"Numeric needs lower < upper, got lower={lower!r} and upper={upper!r}.")
-    if integer:
-        return as_int(lower, "lower"), as_int(upper, "upper")
-    return low, high
-
-
-def _declared_special(given: Any, integer: bool) -> tuple[float, ...]:
-    """The special values as plain numbers, in the declared order."""
-    if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
-        raise DomainError(f"special must be a list of numbers, such as [0, 999], got {given!r}.")
-    values = tuple(
-        as_int(value, "A special value of integer=True")
-        if integer
-        else as_float(value, "A special value") + 0.0
-        for value in given
-    )
-    repeated = [value for value in set(values) if values.count(value) > 1]
-    if repeated:
-        raise DomainError(f"special values must differ, but {some(repeated)} is repeated.")
-    if len(values) > _MOST_SPECIAL:
-        raise DomainError(
-            f"special takes at most {_MOST_SPECIAL} values, got {len(values)}. Use a Categorical "
-            "for columns with a list of values."
-        )
-    return values
 
 
 def _bounds(given: Any, codes: IntArray, free: float) -> FloatArray | None:

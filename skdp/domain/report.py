@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from .rules import TotalOf
-from .shown import html_table
+from .shown import html_table, rule_text
 
 __all__ = ["DomainReport", "report_of"]
 
@@ -87,7 +87,8 @@ class DomainReport:
 
     def _tables(self) -> list[pd.DataFrame]:
         """Columns and rules with changes, as counts with shares in text."""
-        tables = [self._changed.rename(columns=_HEADERS), self._broken]
+        broken = self._broken.rename(index=rule_text)
+        tables = [self._changed.rename(columns=_HEADERS), broken]
         return [
             table.map(lambda n: _count(n, self.n_rows) if n else "")
             for table in tables
@@ -101,7 +102,7 @@ class DomainReport:
         ]
         for table in self._tables():
             more = len(table) - _MOST_ROWS
-            lines.append(table[:_MOST_ROWS].to_string(max_colwidth=60))
+            lines.append(table[:_MOST_ROWS].to_string())
             lines += [f"... ({more} more)"] * (more > 0)
         return "\n".join(lines)
 

@@ -40,7 +40,6 @@ __all__ = [
 Condition = str | tuple[tuple[str, tuple[Any, ...]], ...]
 
 
-
 @dataclass(frozen=True, repr=False)
 class Rule:
     """One rule of a structure; made by functions such as `derived` and `at_most`."""
@@ -261,7 +260,7 @@ def only_if(column: str, condition: Any, otherwise: Any = None) -> Rule:
     >>> only_if("joint_income", "type == 'joint'")
     only_if('joint_income', "type == 'joint'")
     """
-    return OnlyIf(_name(column, "column"), _frozen(condition), _value(otherwise, "otherwise"))
+    return OnlyIf(_name(column, "column"), _frozen(condition), _plain(otherwise))
 
 
 def forbid(condition: Any) -> Rule:
@@ -439,13 +438,13 @@ def _value(value: Any, what: str) -> Any:
 
 def _map_key(column: str, key: Any) -> Any:
     if not isinstance(key, tuple):
-        return _value(key, "key")
-    if len(key) != 2 or any(isinstance(end, str | bool) for end in key):
+        return _plain(key)
+    if len(key) != 2 or any(isinstance(end, bool) for end in key):
         raise DomainError(
-            f"An interval in the map of {column!r} must be a pair of numbers (low, high), got "
-            f"{key!r}."
+            f"An interval in the map of {column!r} must be a pair (low, high) of numbers or dates, "
+            f"got {key!r}."
         )
-    return tuple(_value(end, "end") for end in key)
+    return tuple(_plain(end) for end in key)
 
 
 def _frozen(condition: Any) -> Condition:

@@ -12,7 +12,7 @@ import pandas as pd
 from .rules import query_of
 from .values import digits
 
-__all__ = ["columns_table", "html_page", "html_table", "values_text"]
+__all__ = ["columns_table", "html_page", "html_table", "rule_text", "values_text"]
 
 # Columns of a domain that a notebook shows.
 _MOST_ROWS = 100
@@ -85,12 +85,18 @@ def _rules(domain: Any) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for rule in domain.structure.rules:
         for name in _about(rule, domain.columns):
-            found.setdefault(name, []).append(_cut(repr(rule), _LONGEST_RULE))
+            found.setdefault(name, []).append(rule_text(rule))
     more = _MOST_RULES
     return {
         name: "; ".join(texts[:more]) + (f"; ... ({len(texts) - more} more)" * (len(texts) > more))
         for name, texts in found.items()
     }
+
+
+def rule_text(rule: Any) -> str:
+    """A rule, or its text, without its map and shortened."""
+    text = rule if isinstance(rule, str) else repr(rule)
+    return _cut(re.sub(r", map=.*\)$", ")", text, flags=re.DOTALL), _LONGEST_RULE)
 
 
 def _about(rule: Any, columns: Sequence[str]) -> Sequence[str]:

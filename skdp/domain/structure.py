@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._types import BoolArray, IntArray
+from .._types import BoolArray, CodeArray, IntArray
 from ..exceptions import DomainError
 from .categorical import Categorical
 from .conditions import regions_of
-from .consistency import MOST_CELLS, Tables, consistent, satisfiable, shortest
+from .consistency import MOST_CELLS, Tables, consistent, one_row, satisfiable, shortest
 from .identifiers import Identifier
 from .maps import derived_codes, derived_value
 from .numberline import check_chains, check_same_line, fixed_code, spans
@@ -176,7 +176,32 @@ class Structure:
         """Values for the codes of a column as values for the codes of its base."""
         return values[self.codes_of(column)] if column in self._codes else values
 
-    def breaks(self, codes: ArrayLike) -> BoolArray:
+    def lawful_codes(self, wanted: CodeArray, rng: np.random.Generator) -> CodeArray:
+        """Rows that break no rule and have as many of the wanted codes as they easily can.
+
+        They have no distribution in particular: they are examples of rows, such as those on which
+        a model is tried before anything is charged.
+
+        Parameters
+        ----------
+        wanted : ndarray of int, shape (n, n_measured)
+        rng : numpy.random.Generator
+        """
+        rows = np.array(wanted)
+        if not self.zeros:
+            return rows
+        first = one_row({zeros.axes: zeros.allowed for zeros in self.zeros})
+        axes = np.array(sorted(first))
+        rows[:, axes] = [first[axis] for axis in axes.tolist()]
+        for proposed in (wanted, wanted[rng.permutation(len(wanted))], wanted):
+            for axis in rng.permutation(axes).tolist():
+                own = rows[:, axis].copy()
+                rows[:, axis] = proposed[:, axis]
+                broken = self.breaks(rows, axis)
+                rows[broken, axis] = own[broken]
+        return rows
+
+    def breaks(self, codes: ArrayLike, axis: int | None = None) -> BoolArray:
         """Whether each row is in a cell that is declared empty.
 
         Parameters
@@ -184,6 +209,8 @@ class Structure:
         codes : array-like of shape (n, n_measured), integers
             A row with a negative code in the attributes of a rule does not break it: it cannot be
             represented anyway.
+        axis : int, default=None
+            Look only at rules about this attribute.
 
         Returns
         -------
@@ -192,7 +219,9 @@ class Structure:
         rows = np.asarray(codes)
         broken = np.zeros(len(rows), dtype=bool)
         for zeros in self.zeros:
-            columns = [rows[:, axis] for axis in zeros.axes]
+            if axis is not None and axis not in zeros.axes:
+                continue
+            columns = [rows[:, each] for each in zeros.axes]
             unknown = np.logical_or.reduce([column < 0 for column in columns])
             broken |= ~zeros.allowed[tuple(columns)] & ~unknown
         return broken

@@ -15,12 +15,20 @@ from typing import Any
 
 from ..exceptions import DomainError
 
-__all__ = ["read_yaml", "write_yaml", "yaml_as_json"]
+__all__ = ["completed", "read_yaml", "write_yaml", "yaml_as_json"]
 
 _INT = re.compile(r"[-+]?\d+")
 _FLOAT = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+)([eE][-+]?\d+)?|[-+]?\.inf|\.nan")
 _BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
 _NULL = re.compile(r"~|null|Null|NULL|")
+# Left out in YAML where an attribute has them; parameters of the same name have these defaults.
+_DEFAULTS = {
+    "integer": False,
+    "nullable": False,
+    "ordered": False,
+    "other": None,
+    "taxonomy": None,
+}
 _RULES = (
     ("bool", _BOOL, "tTfF"),
     ("null", _NULL, ("~", "n", "N", "")),
@@ -107,6 +115,35 @@ def read_yaml(text: str, what: str) -> Any:
         raise DomainError(f"{what} is not YAML: {error}.") from error
 
 
+def _shortened(data: dict[str, Any]) -> dict[str, Any]:
+    """A domain without what follows from the rest, so that a person changes one thing once."""
+    data["attributes"] = [
+        {key: value for key, value in item.items() if not _follows(item, key)}
+        for item in data["attributes"]
+    ]
+    return data
+
+
+def _follows(item: dict[str, Any], key: str) -> bool:
+    """Whether an entry of an attribute would be the same if it were left out."""
+    if key in _DEFAULTS:
+        return bool(item[key] is _DEFAULTS[key])
+    if key != "bins" or item["type"] != "numeric" or item.get("integer") is not True:
+        return False
+    uneven = {"edges", "scale", "step", "decimals"} & set(item)
+    return not uneven and bool(item["bins"] == item["upper"] - item["lower"] + 1)
+
+
+def completed(data: Any) -> Any:
+    """A domain with the entries that must be there and may be left out in YAML."""
+    if isinstance(data, dict) and isinstance(data.get("attributes"), list):
+        data.setdefault("inferred", False)
+        for item in data["attributes"]:
+            if isinstance(item, dict) and item.get("type") == "categorical":
+                item.setdefault("taxonomy", None)
+    return data
+
+
 def yaml_as_json(source: str | os.PathLike[str]) -> str:
     """A YAML text, or the file of a path, as JSON text.
 
@@ -122,7 +159,7 @@ def yaml_as_json(source: str | os.PathLike[str]) -> str:
     what = "This text" if isinstance(source, str) else str(source)
     try:
         text = source if isinstance(source, str) else Path(source).read_text("utf-8")
-        return json.dumps(read_yaml(text, what))
+        return json.dumps(completed(read_yaml(text, what)))
     except DomainError:
         raise
     except (TypeError, ValueError, RecursionError) as error:
@@ -139,7 +176,7 @@ def write_yaml(domain_json: str) -> str:
     """
     yaml = _yaml()
     body = yaml.dump(
-        json.loads(domain_json),
+        _shortened(json.loads(domain_json)),
         Dumper=_dumper(yaml),
         sort_keys=False,
         allow_unicode=True,

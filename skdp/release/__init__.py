@@ -10,6 +10,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``lawful``        rows that satisfy a condition and the structure of the domain
 ``conditions``    what drawn rows must satisfy, and the numbers allowed inside a bin
 ``model``         what a synopsis asks of a model
+``box_given``     boxes that hold the known codes of rows
 ``boxes``         a partition of the domain
 ``box_model``     model: noisy counts over boxes
 ``intervals``     intervals of answers over boxes
@@ -23,6 +24,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``mixture``       model: a tree model for each class of a label
 ``coupling``      tables with given margins
 ``queries``       from a dict or a string to weights of codes
+``grouping``      groups by measured and derived columns, and views of them
 ``labels``        codes and ranges of codes in words
 ``arrays``        read-only copies of arrays
 ``files``         a zip archive of JSON and plain arrays

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..domain import Domain
+from ..domain.rules import TotalOf
 from .model import Model, Weights
+from .queries import moments, reach_of
 
-__all__ = ["QueryResult", "answer_all", "listed"]
+__all__ = [
+    "QueryResult",
+    "answer_all",
+    "listed",
+    "means_of",
+    "sums_and_counts",
+]
 
 _HELD_WEIGHTS = 1 << 23
 
@@ -62,3 +71,30 @@ def answer_all(model: Model, queries: Iterable[Weights]) -> np.ndarray:
             waiting, held = [], 0
     answers.append(model.answer(waiting))
     return np.concatenate(answers)
+
+
+def sums_and_counts(
+    model: Model, domain: Domain, column: str, queries: Sequence[Any]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of a column under queries, and numbers of records with a value in it."""
+    if not queries:
+        return np.zeros(0), np.zeros(0)
+
+    def asked() -> Iterator[Weights]:
+        for one in queries:
+            present, terms = moments(one, domain, column)
+            yield from terms
+            yield present
+
+    answers = answer_all(model, asked()).reshape(len(queries), -1)
+    return answers[:, :-1].sum(axis=1), answers[:, -1]
+
+
+def means_of(domain: Domain, column: str, sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Means, brought into the range that the column can have; nan where nobody is counted."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = np.where(counts > 0, sums / counts, np.nan)
+    rule = domain.structure.derived.get(column)
+    columns = rule.parts if isinstance(rule, TotalOf) else (column,)
+    reach = np.array([reach_of(name, domain) for name in columns])
+    return np.clip(means, *reach.sum(axis=0).tolist())

@@ -14,8 +14,9 @@ import pandas as pd
 from .._names import free_name
 from ..domain import Domain
 from .arrays import checked_counts
+from .box_given import boxes_given
 from .boxes import Boxes
-from .draws import codes_under, draw_in_ranges, patterns
+from .draws import codes_under, draw_in_ranges
 from .intervals import (
     AnySpread,
     Cut,
@@ -27,7 +28,7 @@ from .intervals import (
 from .labels import range_label
 from .model import Weights, by_attributes, warn_of_zero
 from .noise import range_extreme
-from .tree_density import inverse, inverse_rows
+from .tree_density import inverse
 
 __all__ = ["BoxModel"]
 
@@ -269,43 +270,13 @@ class BoxModel:
         """Fill rows of codes where they are -1; see `Model` and `sample_codes`."""
         weights = {} if weights is None else weights
         codes = np.array(known, dtype=np.int32)
-        positive = np.maximum(self.counts, 0).astype(np.float64)
-        for told, rows in patterns(codes >= 0):
-            mass = positive * self._covered([weights], [a for a in weights if not told[a]])[:, 0]
-            chosen = self._boxes_given(codes[rows], np.flatnonzero(told), mass, generator)
-            lost = chosen < 0
-            codes[rows[lost]] = self._each_alone(codes[rows[lost]], generator, weights)
-            found = rows[~lost]
-            codes[found] = self._inside(codes[found], chosen[~lost], generator, weights)
+        covered = {axis: self._covered([weights], [axis])[:, 0] for axis in weights}
+        mass = np.maximum(self.counts, 0).astype(np.float64)
+        chosen = boxes_given(self.boxes, mass, codes, covered, generator)
+        lost, found = np.flatnonzero(chosen < 0), np.flatnonzero(chosen >= 0)
+        codes[lost] = self._each_alone(codes[lost], generator, weights)
+        codes[found] = self._inside(codes[found], chosen[found], generator, weights)
         return codes
-
-    def _boxes_given(
-        self,
-        known: np.ndarray,
-        axes: np.ndarray,
-        mass: np.ndarray,
-        generator: np.random.Generator,
-    ) -> np.ndarray:
-        """A box for each row of known codes, -1 where none of those that hold them has mass."""
-        distinct, at = np.unique(known[:, axes], axis=0, return_inverse=True)
-        at, u = at.reshape(-1), generator.random(len(known))
-        order = np.argsort(at, kind="stable")
-        chosen = np.full(len(known), -1, dtype=np.int64)
-        step = max(1, _CHUNK // len(mass))
-        for start in range(0, len(distinct), step):
-            part = distinct[start : start + step]
-            table = np.repeat(mass[None], len(part), axis=0)
-            for column, axis in enumerate(axes):
-                starts, stops, inverse_ = self._axis_intervals(axis)
-                code = part[:, column, None]
-                share = ((starts <= code) & (code < stops)) / (stops - starts)
-                table *= share[:, inverse_]
-            inside = order[slice(*np.searchsorted(at[order], [start, start + len(part)]))]
-            some = table.any(axis=1)
-            table[~some] = 1.0
-            drawn = inverse_rows(table, at[inside] - start, u[inside])
-            chosen[inside] = np.where(some[at[inside] - start], drawn, -1)
-        return chosen
 
     def _inside(
         self,

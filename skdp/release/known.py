@@ -81,11 +81,10 @@ class Known:
                 "drawn given a total. Drop it, or give its parts."
             )
         # Without the structure, derived columns have codes too, and rows that break it.
-        plain = Domain._trusted([(name, domain[name]) for name in told], False)
         found = np.zeros((frame.n_rows, 0), dtype=np.int32)
         if told:
-            checked = plain.check_schema(frame.select(told))
-            found = plain.encode_columns(checked)
+            plain = Domain._trusted([(name, domain[name]) for name in told], False)
+            found = plain.encode_columns(plain.check_schema(frame.select(told)))
         codes = np.full((frame.n_rows, len(domain)), -1, dtype=np.int32, order="F")
         derived = {}
         for column, name in enumerate(told):

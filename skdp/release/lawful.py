@@ -123,7 +123,7 @@ class Lawful:
                         possible[axis], [p for p in range(table.ndim) if p != place]
                     )
                 for place, axis in enumerate(zeros.axes):
-                    left = table.any(axis=tuple(p for p in range(table.ndim) if p != place))
+                    left: Any = table.any(axis=tuple(p for p in range(table.ndim) if p != place))
                     if not left.any():
                         return None
                     if not np.array_equal(left, possible[axis]):

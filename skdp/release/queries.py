@@ -19,8 +19,9 @@ import numpy as np
 from ..domain import Domain
 from ..domain.conditions import Query, regions_of
 from ..domain.regions import attribute_of, everything
+from ..domain.rules import TotalOf
 
-__all__ = ["first_moment", "parse"]
+__all__ = ["first_moment", "moments", "parse", "reach_of"]
 
 
 def parse(query: Query, domain: Domain) -> dict[int, np.ndarray]:
@@ -32,23 +33,25 @@ def parse(query: Query, domain: Domain) -> dict[int, np.ndarray]:
         None and the empty dict ask for all records. In a dict the value for a column is
 
         - a tuple ``(a, b)``: the closed range from a to b. ``None`` or an infinity leaves an end
-          open. On a continuous `Numeric` a partly covered bin counts in proportion, so a range of
-          length zero covers nothing; on ``integer=True`` the range means the integers from a to b,
-          and a partly covered bin counts by its share of integers; on an ordered `Categorical` the
-          categories from a to b. A range never contains the missing cell.
+          open. On a continuous `Numeric` a partly covered bin counts in proportion (on the
+          ``scale`` of its bins), so a range of length zero covers nothing but special values;
+          on ``integer=True`` the range means the integers from a to b, and a partly covered bin
+          counts by its share of integers; on an ordered `Categorical` the categories from a to b. A
+          range never contains the missing cell.
         - a list, set or array: any of these values (``None`` in it is the missing cell).
         - a scalar: this value; in a `Categorical` with a taxonomy the name of a group stands for
-          all categories in it. A continuous `Numeric` refuses scalars and lists: a single number
-          covers no part of a bin, so ask for a range.
+          all categories in it. A special value of a `Numeric` is its cell; with ``step`` or
+          ``decimals`` a single number is its share of the bin. Otherwise a continuous `Numeric`
+          refuses scalars and lists: a single number covers no part of a bin, so ask for a range.
         - None: the missing cell, if the attribute is nullable.
 
         A string is written as for ``DataFrame.query``: ``=``, ``==``, ``!=``, ``<``, ``<=``,
         ``>``, ``>=``, ``in``, ``not in``, chains such as ``30 <= age < 40``, joined by ``and`` or
         ``&``, parentheses around a condition, backticks around column names that are not
         identifiers, ``None`` for the missing cell. On a continuous column ``<`` and ``<=`` are the
-        same. Several conditions on one column intersect; conditions that contradict each other give
-        weight zero everywhere. As in pandas, ``!=`` and ``not in`` keep missing values and the
-        comparisons drop them.
+        same but for special values. Several conditions on one column intersect; conditions that
+        contradict each other give weight zero everywhere. As in pandas, ``!=`` and ``not in`` keep
+        missing values and the comparisons drop them.
     domain : Domain
         The public schema.
 
@@ -93,7 +96,7 @@ def first_moment(
     weights : dict of int to ndarray of float64
         As from `parse`; it always has a vector for ``column``, with 0 for the missing cell.
     moment : ndarray of float64
-        For each code of ``column`` its weight times the mean of the values covered: the middle of
+        For each code of ``column`` its weight times the mean of the values covered: the mean of
         the covered part of a bin, the mean of the covered integers, the category itself.
 
     Raises
@@ -112,6 +115,46 @@ def first_moment(
     moment = moment * found.get(base, 1.0)
     found[base] = own * found.get(base, 1.0)
     return _by_axis(domain, found), moment
+
+
+def moments(
+    query: Query, domain: Domain, column: str
+) -> tuple[dict[int, np.ndarray], list[dict[int, np.ndarray]]]:
+    """Weights of the records with a value in a column, and weights whose answers add up to its sum.
+
+    Parameters
+    ----------
+    query, domain, column
+        As in `first_moment`; the column may also be a total, whose sum is that of its parts.
+
+    Returns
+    -------
+    present : dict of int to ndarray of float64
+    terms : list of dict
+        One for each part of a total, else one.
+    """
+    rule = domain.structure.derived.get(column) if isinstance(column, str) else None
+    if not isinstance(rule, TotalOf):
+        present, moment = first_moment(query, domain, column)
+        axis = domain.index(domain.structure.base_of(column))
+        return present, [{**present, axis: moment}]
+    present = parse(query, domain)
+    for part in rule.parts:
+        axis, attribute = domain.index(part), domain[part]
+        known = (np.arange(attribute.size) < attribute.n_values).astype(np.float64)
+        present[axis] = present[axis] * known if axis in present else known
+    terms = [
+        {**present, domain.index(part): first_moment(query, domain, part)[1]} for part in rule.parts
+    ]
+    return present, terms
+
+
+def reach_of(column: str, domain: Domain) -> tuple[float, float]:
+    """Smallest and largest value that a mean of a column can have."""
+    weights, moment = first_moment(None, domain, column)
+    [held] = weights.values()
+    seen = moment[held > 0]
+    return float(seen.min()), float(seen.max())
 
 
 def _by_axis(domain: Domain, weights: dict[str, np.ndarray]) -> dict[int, np.ndarray]:

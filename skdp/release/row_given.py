@@ -112,7 +112,7 @@ class GivenRows:
 
     def _candidates(self, known: CodeArray, axes: IntArray) -> IntArray:
         """Records that agree in each attribute by itself with some row, the few that remain."""
-        wanted = {int(axis): np.unique(known[:, axis]) for axis in axes}
+        wanted = {int(axis): np.unique(known[:, axis].astype(np.int64)) for axis in axes}
         for axis in wanted:
             if axis not in self._sorted:
                 order = np.argsort(self.rows[:, axis], kind="stable")

@@ -11,7 +11,7 @@ import html
 import json
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from os import PathLike
 from typing import Any
@@ -25,22 +25,21 @@ from .._validation import as_level
 from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..mechanisms import discrete_laplace_variance
-from .answers import QueryResult, answer_all, listed
+from .answers import QueryResult, answer_all, listed, means_of, sums_and_counts
 from .box_model import BoxModel
 from .boxes import Boxes
 from .files import loss_from_data, loss_to_data, read_archive, write_archive
+from .grouping import Groups, view_of
 from .labels import group_labels, plot_axis
 from .mixture import MixtureModel
-from .model import Model, Weights
-from .queries import first_moment, parse
+from .model import Model
+from .queries import moments, parse
 from .sampling import draw_codes, draw_frame, fill_frame
 from .tree_model import TreeModel
 
 __all__ = ["QueryResult", "Synopsis"]
 
 _MAX_VIEW_CELLS = 50_000_000
-
-
 _MAX_GROUPS = 100_000
 
 
@@ -50,9 +49,7 @@ _FORMAT = "skdp synopsis"
 _VERSION = 1
 
 
-_MODELS: dict[str, type[Model]] = {
-    model.kind: model for model in (BoxModel, TreeModel, MixtureModel)
-}
+_MODELS: dict[str, type[Model]] = {each.kind: each for each in (BoxModel, TreeModel, MixtureModel)}
 
 
 class Synopsis:
@@ -301,7 +298,7 @@ class Synopsis:
                 f"Column {column!r} holds dates, which have no sum. Ask for its mean, or count "
                 "the records of a range."
             )
-        sums, _ = self._moments(column, queries)
+        sums, _ = sums_and_counts(self.model, self.domain, column, queries)
         return float(sums[0]) if single else sums
 
     def mean(self, column: str, query: Any = None) -> Any:
@@ -326,8 +323,8 @@ class Synopsis:
             As in `sum`.
         """
         queries, single = listed(query)
-        sums, counts = self._moments(column, queries)
-        means = self._means(column, sums, counts)
+        sums, counts = sums_and_counts(self.model, self.domain, column, queries)
+        means = means_of(self.domain, column, sums, counts)
         shown = self.domain[column].shown(means)
         return shown.tolist()[0] if single else shown
 
@@ -376,27 +373,14 @@ class Synopsis:
         if not names or len(set(names)) < len(names):
             raise ValueError(f"by must name one or more different columns, got {by!r}.")
         weights = parse(query, self.domain)
-        for name in names:
-            parse({name: []}, self.domain)  # explains an unknown name
-        axes = [self.domain.index(name) for name in names]
-        sizes = [self.domain.shape[axis] for axis in axes]
-        if math.prod(sizes) > _MAX_GROUPS:
+        groups = Groups(names, self.domain)
+        if groups.number > _MAX_GROUPS:
             raise ValueError(
-                f"Grouping by {' and '.join(names)} makes {math.prod(sizes):,} groups, more than "
+                f"Grouping by {' and '.join(names)} makes {groups.number:,} groups, more than "
                 f"{_MAX_GROUPS:,}. Group by fewer columns."
             )
-
-        def groups(base: Weights) -> Iterator[Weights]:
-            for codes in np.ndindex(*sizes):
-                group = dict(base)
-                for axis, code in zip(axes, codes, strict=True):
-                    only = np.zeros(self.domain.shape[axis])
-                    only[code] = base[axis][code] if axis in base else 1.0
-                    group[axis] = only
-                yield group
-
         labels = [group_labels(self.domain[name]) for name in names]
-        codes = np.indices(sizes).reshape(len(sizes), -1)
+        codes = np.indices(groups.sizes).reshape(len(names), -1)
         columns: dict[str, Any] = {
             name: pd.Series(
                 [label[i] for i in code.tolist()], dtype=object if None in label else None
@@ -405,44 +389,19 @@ class Synopsis:
         }
         results: dict[str, Any] = {}
         if column is None:
-            results["count"] = answer_all(self.model, groups(weights))
+            results["count"] = answer_all(self.model, groups.within(weights))
         else:
-            present, moment = first_moment(query, self.domain, column)
-            axis = self.domain.index(column)
-            results["count"] = counts = answer_all(self.model, groups(present))
-            sums = answer_all(self.model, groups({**present, axis: moment}))
+            present, terms = moments(query, self.domain, column)
+            results["count"] = counts = answer_all(self.model, groups.within(present))
+            parts = [answer_all(self.model, groups.within(term)) for term in terms]
+            sums = np.sum(parts, axis=0)
             attribute = self.domain[column]
             if attribute.summable:
                 results["sum"] = sums
-            results["mean"] = attribute.shown(self._means(column, sums, counts))
+            results["mean"] = attribute.shown(means_of(self.domain, column, sums, counts))
         for title, values in results.items():
             columns[free_name(title, names)] = values
         return pd.DataFrame(columns)
-
-    def _means(self, column: str, sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """Means, brought into the range that the column can have; nan where nobody is counted."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            means = np.where(counts > 0, sums / counts, np.nan)
-        return np.clip(means, *self._reach(column))
-
-    def _reach(self, column: str) -> tuple[float, float]:
-        """Smallest and largest value that a mean of the column can have."""
-        _, values = first_moment(None, self.domain, column)
-        seen = values[: self.domain[column].n_values]
-        return float(seen.min()), float(seen.max())
-
-    def _moments(self, column: str, queries: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-        """Sums of the column, and numbers of records with a value in it."""
-        axis = self.domain.index(column) if column in self.domain else -1
-
-        def both() -> Iterator[Weights]:
-            for one in queries:
-                weights, moment = first_moment(one, self.domain, column)
-                yield {**weights, axis: moment}
-                yield weights
-
-        answers = answer_all(self.model, both())
-        return answers[::2], answers[1::2]
 
     def sample_codes(
         self, n_samples: int | None = None, random_state: Any = None, *, where: Any = None
@@ -451,24 +410,19 @@ class Synopsis:
 
         Parameters
         ----------
-        n_samples : int, default=None
-            Number of rows. None: the estimated number of records, at least 0.
-        random_state : None, int or numpy.random.Generator, default=None
-            Seed of the draw. It is safe to set: sampling from a release is free.
-        where : dict, str or None, default=None
-            Only records that satisfy this; see `sample`.
-
-        Raises
-        ------
-        ValueError
-            If ``n_samples`` is negative, or None would draw more than 500 million values (rows
-            times columns): give a number of rows; or if ``where`` cannot be satisfied.
+        n_samples, random_state, where
+            As for `sample`.
 
         Returns
         -------
         ndarray of int32, shape (n_samples, n_attributes)
             Boxes are drawn in proportion to their positive counts, cells evenly inside; if no
             count is positive, all cells of the domain are equally likely.
+
+        Raises
+        ------
+        ValueError
+            As `sample`.
         """
         generator = sampling_generator(random_state)
         return draw_codes(self.model, self.domain, n_samples, generator, where)[0]
@@ -497,10 +451,10 @@ class Synopsis:
             frequent ones. If the release gives the condition probability zero, columns follow
             what it has nearest, and a warning says so.
         given : table, default=None
-            Some of the domain's columns, of any library: one row is drawn for each of its rows, in
-            its order, given its values. They are returned as they are; for the draw, a number out
-            of range counts as the nearest in range, and a value that the domain cannot represent
-            as unknown. Missing values of a nullable column count as known to be missing.
+            Some columns, of any library: one row is drawn for each of its rows, in its order, given
+            its values. They are returned as they are. For the draw, a number out of range counts as
+            the nearest in range, a missing value of a nullable column as known to be missing; a
+            value that the domain cannot represent, or a row that breaks its structure, as unknown.
             ``where`` must not constrain a column of ``given``.
 
         Returns
@@ -512,8 +466,8 @@ class Synopsis:
         Raises
         ------
         ValueError
-            If ``where`` cannot be understood or no value satisfies it, or ``given`` has columns
-            that are not declared.
+            If ``n_samples`` is negative, ``where`` cannot be understood or no value satisfies it,
+            or ``given`` has columns that are not declared.
 
         Notes
         -----
@@ -601,16 +555,15 @@ class Synopsis:
         columns = [columns] if isinstance(columns, str) else list(columns)
         if not 1 <= len(columns) <= 2 or len(set(columns)) < len(columns):
             raise ValueError(f"A view has one or two different columns, got {columns!r}.")
-        for column in columns:
-            parse({column: []}, self.domain)  # explains an unknown name
-        axes = [self.domain.index(column) for column in columns]
-        cells = math.prod(self.domain.shape[axis] for axis in axes)
+        groups = Groups(columns, self.domain)
+        axes = dict.fromkeys(groups.axes)
+        cells = max(groups.number, math.prod(self.domain.shape[axis] for axis in axes))
         if cells > _MAX_VIEW_CELLS:
             raise ValueError(
                 f"The view of {' and '.join(columns)} has {cells:,} cells, more than "
                 f"{_MAX_VIEW_CELLS:,}. Take one column, or ask for counts of ranges."
             )
-        return self.model.view(axes)
+        return view_of(self.model, groups)
 
     def plot(
         self,

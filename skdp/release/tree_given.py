@@ -107,7 +107,7 @@ class GivenTree:
         """Probability of each code given its group."""
         density = self.density
         groups, mass = density.groups[axis], density.grouped[axis]
-        inside = np.where(mass[groups] > 0, density.marginals[axis], 1.0)
+        inside: FloatArray = np.where(mass[groups] > 0, density.marginals[axis], 1.0)
         inside = inside / np.bincount(groups, weights=inside)[groups]
         if soft:
             inside = (1 - SOFT) * inside + SOFT / np.bincount(groups)[groups]
@@ -119,12 +119,12 @@ class GivenTree:
             return np.ones(self.density.sizes[axis])
         if axis not in self._shares:
             return self.weights[axis]
-        sums: FloatArray = np.bincount(
+        sums = np.bincount(
             self.density.groups[axis],
             weights=self._shares[axis] * self.weights[axis],
             minlength=self.density.sizes[axis],
         )
-        return sums
+        return sums.astype(np.float64, copy=False)
 
     def _groups_of(self, known: CodeArray) -> IntArray:
         """Group of each known code, -1 where unknown; one row for each attribute."""

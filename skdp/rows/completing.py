@@ -27,8 +27,8 @@ def complete_table(
 
     Parameters
     ----------
-    given : table or 2-D array
-        Its columns are taken as they are. Those of an array have the names of ``order``.
+    given : table
+        Its columns are taken as they are, if they have names.
     columns : mapping of str to Series
         New columns, one value for each row of ``given``.
     order : sequence of str
@@ -38,7 +38,6 @@ def complete_table(
     """
     rows = as_frame(given)
     if rows.library == "numpy":
-        rows = rows.with_names(order) if rows.n_unnamed else rows
         own = {name: pd.Series(rows.column(name).objects()) for name in order if name in rows.names}
         kept = {name: values.infer_objects() for name, values in own.items()}
         return build_frame({name: columns.get(name, kept.get(name)) for name in order}, "numpy")

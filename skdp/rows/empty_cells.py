@@ -42,16 +42,19 @@ def skip_empty_cells(
     # Privacy: as in `Domain.encode_columns`. A row is skipped for its own codes and the public
     # declaration alone. Whether the search is by conditions or by a join follows from the
     # declaration too. Each key of a join occurs once, so no row is doubled.
+    early = Lookups(f"{lookups.prefix}early_", lookups.engine)
     kept: list[Any] = []
+    rows: dict[str, Any] = {}
     for number, each in enumerate(zeros):
         search = _Search(each, [names[axis] for axis in each.axes])
+        row = search.row(early)
         if search.is_wide:
             # As a column, so that its expression is not repeated in every condition.
-            row = f"{lookups.prefix}row{number}"
-            frame = frame.with_columns(**{row: search.row(lookups)})
-            kept.append(search.allowed(nw.col(row), lookups))
-        else:
-            kept.append(search.allowed(search.row(lookups), lookups))
+            rows[f"{lookups.prefix}row{number}"] = row
+            row = nw.col(f"{lookups.prefix}row{number}")
+        kept.append(search.allowed(row, lookups))
+    frame = early.joined(frame)
+    frame = frame.with_columns(**rows) if rows else frame
     first = nw.when(functools.reduce(operator.and_, kept)).then(nw.col(names[0]))
     return lookups.joined(frame).with_columns(**{names[0]: first.otherwise(nw.lit(-1))})
 

@@ -74,6 +74,9 @@ class LazyColumn:
         self.engine = engine
         self._lookups = lookups
 
+    # Values that were prepared for this column, each of which mentions those before it.
+    _prepared = 0
+
     def collecting(self, lookups: Lookups) -> LazyColumn:
         """The same column, with a place for long tables."""
         return LazyColumn(self.name, self.kind, self.dtype, self.engine, lookups)
@@ -91,10 +94,15 @@ class LazyColumn:
         if self.kind == "null":
             return self
         assert self._lookups is not None
-        value = lazy_number(
-            self._lookups.moment(self.name, self.dtype), clock, self._lookups.prepare
-        )
-        return _Numbers(self.name, self.engine, value, self._lookups)
+        lookups, made = self._lookups, [0]
+
+        def let(value: Any) -> nw.Expr:
+            made[0] += 1
+            return lookups.prepare(value, made[0] - 1)
+
+        # Expressions for bins mention the number many times.
+        value = let(lazy_number(lookups.moment(self.name, self.dtype), clock, let))
+        return _Numbers(self.name, self.engine, value, lookups, made[0])
 
     def binned(
         self,
@@ -131,7 +139,7 @@ class LazyColumn:
         else:
             # Edges of integers are integers, so the integer part has the same bin.
             if self._lookups is not None and len(edges) > 1:
-                value = self._lookups.prepare(value)
+                value = self._lookups.prepare(value, self._prepared)
                 gone = value.is_null() | value.is_nan()
             code = _between(value, edges, 0)
         for place, number in enumerate(special):
@@ -217,9 +225,12 @@ class LazyColumn:
 class _Numbers(LazyColumn):
     """Numbers that were computed from a column."""
 
-    def __init__(self, name: str, engine: str, value: nw.Expr, lookups: Lookups) -> None:
+    def __init__(
+        self, name: str, engine: str, value: nw.Expr, lookups: Lookups, prepared: int
+    ) -> None:
         super().__init__(name, "numeric", "Int64", engine, lookups)
         self._value = value
+        self._prepared = prepared
 
     def number(self) -> nw.Expr:
         return self._value.cast(nw.Float64)
@@ -266,7 +277,7 @@ class Lookups:
         self.engine = engine
         self.most_conditions = _MOST_CONDITIONS[engine]
         self._tables: list[tuple[Any, Sequence[tuple[Any, int]]]] = []
-        self._values: list[Any] = []
+        self._values: dict[int, dict[str, Any]] = {}
         self._moments: dict[str, str] = {}
 
     def moment(self, name: str, dtype: str) -> tuple[nw.Expr, nw.Expr]:
@@ -275,10 +286,19 @@ class Lookups:
         place = list(self._moments).index(name)
         return nw.col(f"{self.prefix}seconds{place}"), nw.col(f"{self.prefix}micros{place}")
 
-    def prepare(self, value: Any) -> nw.Expr:
-        """Compute a value once, for expressions that mention it often; returns its column."""
-        self._values.append(value)
-        return nw.col(f"{self.prefix}value{len(self._values) - 1}")
+    def prepare(self, value: Any, depth: int = 0) -> nw.Expr:
+        """Compute a value once, for expressions that mention it often; returns its column.
+
+        Parameters
+        ----------
+        value : expression
+        depth : int, default=0
+            More than that of all prepared values that it mentions.
+        """
+        level = self._values.setdefault(depth, {})
+        name = f"{self.prefix}value{depth}_{len(level)}"
+        level[name] = value
+        return nw.col(name)
 
     def add(self, value: Any, items: Sequence[tuple[Any, int]]) -> nw.Expr:
         """Add a table; returns the column that will hold the code of each value, or null."""
@@ -287,12 +307,11 @@ class Lookups:
 
     def joined(self, frame: nw.LazyFrame) -> nw.LazyFrame:
         """The rows with all of it. Values in a table differ: no row occurs twice."""
-        for place, (name, dtype) in enumerate(self._moments.items()):
-            names = [f"{self.prefix}{part}{place}" for part in ("seconds", "micros")]
-            frame = moment_columns(frame, self.engine, name, dtype, names)
-        # One by one: a value may mention those before it.
-        for number, value in enumerate(self._values):
-            frame = frame.with_columns(**{f"{self.prefix}value{number}": value})
+        if self._moments:
+            frame = moment_columns(frame, self.engine, self._moments, self.prefix)
+        # As few steps as possible: engines take long to plan many.
+        for depth in sorted(self._values):
+            frame = frame.with_columns(**self._values[depth])
         for number, (value, items) in enumerate(self._tables):
             key, found = f"{self.prefix}key{number}", f"{self.prefix}found{number}"
             small = nw.from_native(_TABLES[self.engine](nw.to_native(frame), key, found, items))

@@ -74,12 +74,9 @@ class Held:
             return cls("number" if plain else "text", 1, 2**31 - 1, plain)
         if isinstance(attribute, Date | Datetime):
             return cls._of_dates(attribute)
-        # The type of decoded values is the same for any codes, so for none.
-        dtype = attribute.decode(np.zeros(0, dtype=np.int64), sampling_generator(0)).dtype
-        whole = pd.api.types.is_integer_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)
         if isinstance(attribute, Categorical):
-            return cls._of_categories(attribute, dtype, whole)
-        return cls._of_numbers(attribute, whole)
+            return cls._of_categories(attribute)
+        return cls._of_numbers(attribute)
 
     @classmethod
     def _of_dates(cls, attribute: Date | Datetime) -> Held:
@@ -91,21 +88,24 @@ class Held:
         return cls(kind, low, high, gaps=attribute.nullable)
 
     @classmethod
-    def _of_categories(cls, attribute: Categorical, dtype: Any, whole: bool) -> Held:
+    def _of_categories(cls, attribute: Categorical) -> Held:
         categories: tuple[Any, ...] = attribute.categories
         same: Any = {"categories": categories, "ordered": attribute.ordered}
         if all(isinstance(value, str) for value in categories):
             return cls("text", gaps=attribute.nullable, **same)
+        # The type of decoded values is the same for any codes, so for none.
+        dtype = attribute.decode(np.zeros(0, dtype=np.int64), sampling_generator(0)).dtype
         if not pd.api.types.is_numeric_dtype(dtype):
             return cls("mixed", gaps=attribute.nullable, **same)
         kind = "boolean" if pd.api.types.is_bool_dtype(dtype) else "number"
+        whole = kind == "boolean" or pd.api.types.is_integer_dtype(dtype)
         return cls(kind, min(categories), max(categories), whole, attribute.nullable, **same)
 
     @classmethod
-    def _of_numbers(cls, attribute: Numeric, whole: bool) -> Held:
+    def _of_numbers(cls, attribute: Numeric) -> Held:
         ends = [attribute.lower, attribute.upper, *attribute.special]
         grid = attribute.step is not None or attribute.decimals is not None
-        whole = whole or _on_whole_grid(attribute)
+        whole = attribute.integer or _on_whole_grid(attribute)
         low, high = min(ends), max(ends)
         return cls("number", low, high, whole, attribute.nullable, grid=grid, attribute=attribute)
 

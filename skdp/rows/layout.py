@@ -47,9 +47,11 @@ class Layout:
     Examples
     --------
     >>> from skdp import Domain, Numeric
+    >>> from skdp.rows import as_frame
     >>> domain = Domain({"a": Numeric(0, 9, integer=True), "b": Numeric(0, 1)})
     >>> given = pd.DataFrame({"b": np.zeros(3, "f4"), "a": np.zeros(3, "i1")})
-    >>> Layout.of(given, as_frame(given), domain).build(domain.decode([[1, 1]], 0)).dtypes.to_dict()
+    >>> layout = Layout.of(given, as_frame(given), domain)
+    >>> layout.build(domain.decode([[1, 1]], 0)).dtypes.to_dict()
     {'b': dtype('float32'), 'a': dtype('int8')}
     """
 

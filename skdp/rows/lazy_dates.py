@@ -6,7 +6,7 @@ microseconds a value is from 1970. Everything else is arithmetic with integers, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -88,67 +88,82 @@ def _offset(seconds: Any, clock: Clock) -> Any:
 
 
 def moment_columns(
-    frame: nw.LazyFrame, engine: str, name: str, dtype: str, names: Sequence[str]
+    frame: nw.LazyFrame, engine: str, columns: Mapping[str, str], prefix: str
 ) -> nw.LazyFrame:
-    """The rows with two more columns: seconds of a column of dates since 1970, and microseconds."""
-    return nw.from_native(_ENGINES[engine](nw.to_native(frame), name, dtype, *names))
+    """The rows with two more columns for each column of dates.
+
+    Parameters
+    ----------
+    frame : narwhals LazyFrame
+    engine : str
+    columns : mapping of str to str
+        Names of columns and of their types.
+    prefix : str
+        The new columns are this and "seconds" or "micros" with the place of the column: whole
+        seconds since 1970, and the microseconds beyond them.
+    """
+    return nw.from_native(_ENGINES[engine](nw.to_native(frame), columns, prefix))
 
 
-def _polars(frame: Any, name: str, dtype: str, seconds: str, micros: str) -> Any:
+def _polars(frame: Any, columns: Mapping[str, str], prefix: str) -> Any:
     pl = nw.get_native_namespace(nw.from_native(frame))
-    ticks = pl.col(name).cast(pl.Int64)
-    if dtype == "Date":
-        return frame.with_columns(
-            (ticks.clip(_FIRST // _A_DAY, _LAST // _A_DAY) * _A_DAY).alias(seconds),
-            (ticks * 0).alias(micros),
-        )
-    unit = frame.collect_schema()[name].time_unit
-    a_second = {"ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}[unit]
-    rest = ticks % a_second
-    rest = rest * (1_000_000 // a_second) if unit == "ms" else rest // (a_second // 1_000_000)
-    return frame.with_columns(
-        (ticks // a_second).clip(_FIRST, _LAST).alias(seconds), rest.alias(micros)
-    )
+    schema = frame.collect_schema()
+    made = []
+    for place, (name, dtype) in enumerate(columns.items()):
+        ticks = pl.col(name).cast(pl.Int64)
+        if dtype == "Date":
+            seconds, rest = ticks.clip(_FIRST // _A_DAY, _LAST // _A_DAY) * _A_DAY, ticks * 0
+        else:
+            unit = schema[name].time_unit
+            a_second = {"ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}[unit]
+            seconds, rest = (ticks // a_second).clip(_FIRST, _LAST), ticks % a_second
+            rest = rest * 1000 if unit == "ms" else rest // (a_second // 1_000_000)
+        made += [seconds.alias(f"{prefix}seconds{place}"), rest.alias(f"{prefix}micros{place}")]
+    return frame.with_columns(*made)
 
 
-def _duckdb(frame: Any, name: str, dtype: str, seconds: str, micros: str) -> Any:
-    column = '"' + name.replace('"', '""') + '"'
-    a_second = 1_000_000
-    if dtype == "Date":
-        ticks, a_second = f"({column} - DATE '1970-01-01') * {_A_DAY}", 1
-    else:
-        ticks = f"epoch_us({column})"
-    # The remainder has the sign of the number.
-    rest = f"(({ticks}) % {a_second} + {a_second}) % {a_second}"
-    whole_seconds = f"((({ticks}) - {rest}) // {a_second})"
-    # An infinity has no distance from 1970, but a sign.
-    ends = f"CASE WHEN {column}::VARCHAR LIKE '-%' THEN {_FIRST} ELSE {_LAST} END"
-    clipped = f"greatest(least({whole_seconds}, {_LAST}), {_FIRST})"
-    return frame.select(
-        f"*, (CASE WHEN {column} IS NULL THEN NULL WHEN isfinite({column}) THEN {clipped} "
-        f"ELSE {ends} END)::BIGINT AS {seconds}, coalesce({rest}, 0)::BIGINT AS {micros}"
-    )
+def _duckdb(frame: Any, columns: Mapping[str, str], prefix: str) -> Any:
+    made = ["*"]
+    for place, (name, dtype) in enumerate(columns.items()):
+        column = '"' + name.replace('"', '""') + '"'
+        a_second = 1_000_000
+        if dtype == "Date":
+            ticks, a_second = f"({column} - DATE '1970-01-01') * {_A_DAY}", 1
+        else:
+            ticks = f"epoch_us({column})"
+        # The remainder has the sign of the number.
+        rest = f"(({ticks}) % {a_second} + {a_second}) % {a_second}"
+        clipped = f"greatest(least((({ticks}) - {rest}) // {a_second}, {_LAST}), {_FIRST})"
+        # An infinity has no distance from 1970, but a sign.
+        ends = f"CASE WHEN {column}::VARCHAR LIKE '-%' THEN {_FIRST} ELSE {_LAST} END"
+        made += [
+            f"(CASE WHEN {column} IS NULL THEN NULL WHEN isfinite({column}) THEN {clipped} "
+            f"ELSE {ends} END)::BIGINT AS {prefix}seconds{place}",
+            f"coalesce({rest}, 0)::BIGINT AS {prefix}micros{place}",
+        ]
+    return frame.select(", ".join(made))
 
 
-def _pyspark(frame: Any, name: str, dtype: str, seconds: str, micros: str) -> Any:
-    column = "`" + name.replace("`", "``") + "`"
-    kind = frame.schema[name].dataType.typeName()
-    if kind == "date":
-        ticks, a_second = f"CAST(unix_date({column}) AS BIGINT) * {_A_DAY}", 1
-    elif kind == "timestamp":
-        ticks, a_second = f"unix_micros({column})", 1_000_000
-    else:
+def _pyspark(frame: Any, columns: Mapping[str, str], prefix: str) -> Any:
+    made = ["*"]
+    for place, name in enumerate(columns):
+        column = "`" + name.replace("`", "``") + "`"
+        kind = frame.schema[name].dataType.typeName()
+        a_second = 1 if kind == "date" else 1_000_000
         # Without a zone: the distance on the clock on the wall, whatever the session's zone is.
         ticks = f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', {column})"
-        a_second = 1_000_000
-    rest = f"pmod({ticks}, {a_second}L)"
-    clipped = f"greatest(least(({ticks} - {rest}) DIV {a_second}L, {_LAST}L), {_FIRST}L)"
-    # The greatest and the least leave nulls out.
-    return frame.selectExpr(
-        "*",
-        f"CASE WHEN {column} IS NULL THEN NULL ELSE {clipped} END AS {seconds}",
-        f"{rest} AS {micros}",
-    )
+        if kind == "date":
+            ticks = f"CAST(unix_date({column}) AS BIGINT) * {_A_DAY}"
+        elif kind == "timestamp":
+            ticks = f"unix_micros({column})"
+        rest = f"pmod({ticks}, {a_second}L)"
+        clipped = f"greatest(least(({ticks} - {rest}) DIV {a_second}L, {_LAST}L), {_FIRST}L)"
+        # The greatest and the least leave nulls out.
+        made += [
+            f"CASE WHEN {column} IS NULL THEN NULL ELSE {clipped} END AS {prefix}seconds{place}",
+            f"{rest} AS {prefix}micros{place}",
+        ]
+    return frame.selectExpr(*made)
 
 
 _ENGINES = {"polars": _polars, "duckdb": _duckdb, "pyspark": _pyspark}

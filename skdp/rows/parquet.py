@@ -69,8 +69,8 @@ class ParquetFile:
 
     def empty(self, columns: Sequence[str]) -> Any:
         """A table of these columns without rows: names and types."""
-        if self._relation is not None:
-            return self._relation.select(*map(_quoted, columns)).limit(0)
+        if self._lazy(columns):
+            return self._relation.select(_listed(columns)).limit(0)
         return self._empty.select(list(columns))
 
     def schema(self, columns: Sequence[str]) -> Any:
@@ -80,18 +80,25 @@ class ParquetFile:
         return self._empty.select(list(columns))
 
     def rows(self, columns: Sequence[str]) -> Any:
-        """These columns: lazy in DuckDB if it is installed, in memory otherwise."""
-        if self._relation is not None:
-            return self._relation.select(*map(_quoted, columns))
+        """These columns: lazy in DuckDB if it can read them, in memory otherwise."""
+        if self._lazy(columns):
+            return self._relation.select(_listed(columns))
         return self.table(columns)
 
     def table(self, columns: Sequence[str]) -> Any:
         """These columns in memory: a table of PyArrow if it is installed, of pandas otherwise."""
         if self._empty is None:
-            return self._relation.select(*map(_quoted, columns)).df()
+            return self._relation.select(_listed(columns)).df()
         from pyarrow import parquet
 
         return parquet.read_table(self._path, columns=list(columns), partitioning=None)
+
+    def _lazy(self, columns: Sequence[str]) -> bool:
+        """Whether DuckDB reads these columns."""
+        if self._relation is None or self._empty is None:
+            return self._relation is not None
+        # A column that was written without any value has no type; DuckDB calls it an integer.
+        return all(str(self._empty.schema.field(name).type) != "null" for name in columns)
 
     def _scan(self) -> Any:
         import duckdb
@@ -193,8 +200,9 @@ def _has(library: str) -> bool:
     return importlib.util.find_spec(library) is not None
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+def _listed(columns: Sequence[str]) -> str:
+    """Names of columns in SQL."""
+    return ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
 
 
 def _unreadable(path: str) -> ValueError:

@@ -11,10 +11,16 @@ from .._base import PrivateEstimator, match_rows, take_features, warn_of_emptine
 from .._random import sampling_generator
 from .._validation import as_sample_size
 from ..exceptions import PrivacyLeakWarning
-from ..kernels.pairviews import public_rows
 from ..quality import compare
 from ..release.sampling import fill_columns
-from ..rows import Layout, as_frame, complete_table, count_rows, fill_table, labels_like
+from ..rows import (
+    Layout,
+    as_frame,
+    complete_table,
+    count_rows,
+    fill_table,
+    labels_like,
+)
 
 __all__ = ["Synthesizer"]
 
@@ -345,10 +351,7 @@ class _PublicRows:
             score = np.delete(codes / self._shape, self._label, axis=1).sum(axis=1)
             rank = np.argsort(np.argsort(score, kind="stable"), kind="stable")
             codes[:, self._label] = rank * self._n_labels // max(n_samples, 1)
-        if self._structure.zeros:
-            broken = np.flatnonzero(self._structure.breaks(codes))
-            codes[broken] = public_rows(self._shape, self._structure.zeros, len(broken), rng)
-        return codes
+        return self._structure.lawful_codes(codes, rng)
 
 
 def _label_array(column):

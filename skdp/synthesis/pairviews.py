@@ -157,6 +157,7 @@ class PairViewSynthesizer(Synthesizer):
             orders=[attribute.order() for attribute in domain.attributes],
             label=None if self.target is None else domain.index(self.target),
             zeros=domain.structure.zeros,
+            uneven=[axis for axis, each in enumerate(domain.attributes) if each.uneven],
             random_state=source,
         )
         return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from ..._validation import check_choice
 from ...exceptions import DomainError
 from .build import Overrides, build
 from .codebook import fields_of_codebook
-from .dtypes import fields_of_dtypes
+from .dtypes import fields_of_dtypes, library
 from .field import Field
 from .frictionless import fields_of_table_schema
 from .json_schema import fields_of_json_schema
@@ -57,25 +58,28 @@ def from_schema(
         format, source = recognise(source)
     else:
         check_choice(format, "format", FORMATS)
-        if format in _FILES and isinstance(source, str | bytes) or hasattr(source, "__fspath__"):
-            source = source if format == "codebook" else load_text(source)
+        if format != "codebook" and isinstance(source, str | os.PathLike):
+            source = load_text(source)
     overrides = Overrides(types, ranges, attributes, drop, nullable, bins)
+    if format in _FILES and not isinstance(source, Mapping) and library(source) != format:
+        raise DomainError(
+            f"A schema in the format {format} is an object of JSON, got {type(source).__name__}."
+        )
     if format == "domain":
         return _own(source, options)
     reader = _READERS[format]
     _check_options(reader, format, options)
-    if format in _FILES and isinstance(source, list | str | int | float | None):
-        raise DomainError(f"A schema in the format {format} is an object, got {source!r:.60}.")
     return build(reader(source, **options), overrides, structure)
 
 
 def _own(source: Any, options: Mapping[str, Any]) -> Domain:
     """A domain that was written by `Domain.to_json` or `Domain.to_yaml`."""
     from ..domain import Domain
+    from ..yaml_text import completed
 
     if options:
         raise DomainError(f"The format domain takes no options, got {', '.join(options)}.")
-    return Domain.from_json(json.dumps(source))
+    return Domain.from_json(json.dumps(completed(source)))
 
 
 def _check_options(reader: Callable[..., Any], format: str, options: Mapping[str, Any]) -> None:

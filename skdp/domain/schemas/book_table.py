@@ -7,7 +7,7 @@ import datetime
 import io
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ def read_book(
 
     Parameters
     ----------
-    source : path or pandas.DataFrame
+    source : path, frame or list of dict
     sheet : str or int, optional
         Sheet of a workbook; default: the first that has the headers.
     encoding, delimiter : str
@@ -94,7 +94,8 @@ def read_book(
     OSError
         If it cannot be read.
     """
-    if isinstance(source, pd.DataFrame):
+    if not isinstance(source, str | os.PathLike):
+        source = _as_pandas(source)
         body = [[_text(cell) for cell in row] for row in source.itertuples(index=False)]
         return _rows([[_text(name) for name in source.columns], *body], "the frame", 0)
     path = Path(source)
@@ -113,6 +114,22 @@ def read_book(
     grids = [_grid(text, mark, path.name) for mark in marks]
     best = max(grids, key=lambda grid: _header(grid)[1])
     return _rows(best, path.name, 1)
+
+
+def _as_pandas(source: Any) -> pd.DataFrame:
+    """A code book that was read already: a frame, or a list of rows."""
+    if isinstance(source, pd.DataFrame):
+        return source
+    if hasattr(source, "to_pydict"):  # Arrow
+        return pd.DataFrame(source.to_pydict())
+    if hasattr(source, "iter_rows") and hasattr(source, "columns"):  # Polars
+        return pd.DataFrame(list(source.iter_rows()), columns=source.columns, dtype=object)
+    if isinstance(source, list) and source and all(isinstance(row, Mapping) for row in source):
+        return pd.DataFrame(source, dtype=object)
+    raise DomainError(
+        f"A code book is a file (.csv, .xlsx), a frame, or a list of dicts, got "
+        f"{type(source).__name__}."
+    )
 
 
 def _decoded(path: Path, encoding: str) -> str:

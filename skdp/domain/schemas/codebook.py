@@ -38,7 +38,7 @@ def fields_of_codebook(
 
     Parameters
     ----------
-    source : path or pandas.DataFrame
+    source : path, frame or list of dict
     labels : bool, default=False
         Whether the table holds the labels ("Male"), not the codes (1).
     na_values : value or list of values, default=()

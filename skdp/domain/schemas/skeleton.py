@@ -25,7 +25,7 @@ def skeleton(source: Any) -> Code:
     fields = fields_of_dtypes(source)
     lines = [_line(field) for field in fields]
     body = "\n".join(lines)
-    known = ("Categorical", "Date", "Datetime", "Numeric")
+    known = ("Categorical", "Date", "Datetime", "Identifier", "Numeric")
     used = [name for name in known if f" {name}(" in body]
     return Code(
         f"from skdp import {', '.join(sorted([*used, 'Domain']))}\n\n"
@@ -43,6 +43,8 @@ def _line(field: Field) -> str:
         return f"    # {field.name!r}: {field.type} has no attribute; convert it, or leave it out"
     if field.kind == "boolean":
         code = f"Categorical([False, True]{options})"
+    elif field.kind == "identifier":
+        code = "Identifier()"
     elif field.kind in ("category", "object", "text"):
         code, note = _categorical(field, options)
     elif field.kind == "datetime" and not field.loose:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -51,6 +51,7 @@ def pair_views(
     orders: Sequence[IntArray | None] | None = None,
     label: int | None = None,
     zeros: Sequence[Zeros] = (),
+    uneven: Collection[int] = (),
     random_state: NoiseSource | int | None = None,
 ) -> TreeModel | MixtureModel:
     """Measure the views of a table within the parts of `pair_views_parts`.
@@ -69,6 +70,8 @@ def pair_views(
     zeros : sequence of Zeros, default=()
         Combinations of codes that records can have, by public rules: others have no count in the
         release and are never drawn. Records that break a rule must not be in the table.
+    uneven : collection of int, default=()
+        Attributes with bins of different widths: small counts of theirs become 0.
     random_state : None, int or NoiseSource, default=None
 
     Returns
@@ -95,19 +98,19 @@ def pair_views(
     model: TreeModel | MixtureModel
     if label is not None and 1 < table.shape[label] <= MOST_CLASSES:
         classes = (
-            measure_class(table, code, label, parts, orders, source, zeros)
+            measure_class(table, code, label, parts, orders, source, zeros, uneven)
             for code in range(table.shape[label])
         )
         model = MixtureModel([each for each in classes if each is not None])
     else:
-        model = _measure_ruled(table, parts, orders, source, rules, label)
+        model = _measure_ruled(table, parts, orders, source, rules, label, uneven=uneven)
     if "errors" in parts:
         model.error_bars = publish_errors(
             table,
             model,
             parts["errors"],
             [order is not None for order in orders],
-            simulated=_simulate(model, parts, orders, source, rules),
+            simulated=_simulate(model, parts, orders, source, rules, uneven),
             random_state=source,
         )
     return model
@@ -121,6 +124,7 @@ def measure_class(
     orders: Sequence[IntArray | None],
     source: NoiseSource,
     zeros: Sequence[Zeros] = (),
+    uneven: Collection[int] = (),
 ) -> TreeModel | None:
     """Measure the records of one class, as a table whose label has this code only.
 
@@ -133,7 +137,9 @@ def measure_class(
     if zeros and rules is None:
         return None
     n_rows = SAMPLED_ROWS // table.shape[label]
-    part = _measure_ruled(members, parts, alone, source, rules, tree_only=True, n_rows=n_rows)
+    part = _measure_ruled(
+        members, parts, alone, source, rules, tree_only=True, n_rows=n_rows, uneven=uneven
+    )
     marginals = list(part.density.marginals)
     marginals[label] = np.zeros(table.shape[label])
     marginals[label][code] = 1.0
@@ -155,6 +161,7 @@ def _measure_ruled(
     *,
     tree_only: bool = False,
     n_rows: int = SAMPLED_ROWS,
+    uneven: Collection[int] = (),
 ) -> TreeModel:
     """Measure a table over the codes that records can have; the others get the count 0."""
     if rules is not None:
@@ -169,6 +176,7 @@ def _measure_ruled(
         tree_only=tree_only,
         rules=rules,
         n_rows=n_rows,
+        uneven=uneven,
     )
     return model if rules is None else rules.expanded(model)
 
@@ -183,6 +191,7 @@ def measure_table(
     tree_only: bool = False,
     rules: Rules | None = None,
     n_rows: int = SAMPLED_ROWS,
+    uneven: Collection[int] = (),
 ) -> TreeModel:
     """Measure a table within "total" and "views"."""
     # Privacy. The total (sensitivity 1), the views of single attributes, the choice of pairs (those
@@ -202,7 +211,13 @@ def measure_table(
         n_ruled=len(ruled),
     )
     views, total = single_views(
-        table, shares.single, first_total, parts["total"], orders, random_state=source
+        table,
+        shares.single,
+        first_total,
+        parts["total"],
+        orders,
+        uneven=uneven,
+        random_state=source,
     )
     whole = max(total, 1.0)
     limit = group_limit(table.shape)
@@ -317,6 +332,7 @@ def _simulate(
     orders: Sequence[IntArray | None],
     source: NoiseSource,
     rules: Rules | None,
+    uneven: Collection[int],
 ) -> tuple[CountTable, list[TreeModel]] | None:
     """Records drawn from a model of at most two attributes, and their measurements."""
     if not isinstance(model, TreeModel) or len(used_attributes(model.shape)) > 2:
@@ -324,4 +340,7 @@ def _simulate(
     drawn = draw_records(model, source)
     if drawn is None:
         return None
-    return drawn, [_measure_ruled(drawn, parts, orders, source, rules) for _ in range(_SIMULATIONS)]
+    again = range(_SIMULATIONS)
+    return drawn, [
+        _measure_ruled(drawn, parts, orders, source, rules, uneven=uneven) for _ in again
+    ]

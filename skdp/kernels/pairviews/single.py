@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -29,6 +29,7 @@ def single_views(
     total_epsilon: Fraction,
     orders: Sequence[IntArray | None],
     *,
+    uneven: Collection[int] = (),
     random_state: Any = None,
 ) -> tuple[list[FloatArray], float]:
     """Measure every attribute by itself.
@@ -45,6 +46,8 @@ def single_views(
     orders : sequence of ndarray of int or None
         For each attribute its codes in an order in which neighbours are similar; None if there is
         no such order.
+    uneven : collection of int, default=()
+        Attributes with bins of different widths: their counts below the noise become 0.
     random_state : None, int or NoiseSource, default=None
 
     Returns
@@ -79,11 +82,24 @@ def single_views(
         if size < 2:
             views.append(np.array([whole]))
         elif axis in cells:
-            views.append(project_to_simplex(cells[axis], whole))
+            view = project_to_simplex(cells[axis], whole)
+            if axis in uneven:
+                view = _without_faint(view, discrete_laplace_variance(budgets[axis]))
+            views.append(view)
         else:
             assert order is not None
             views.append(_ordered_view(table, axis, order, budgets[axis], whole, source))
     return views, total
+
+
+def _without_faint(view: FloatArray, variance: float) -> FloatArray:
+    """Counts below one standard deviation of their noise become 0, the others grow in proportion.
+
+    The wide bins of a skewed column are nearly empty, and their values are large. Noise that makes
+    a count below 0 is cut there, noise that makes it larger is not: this raises the mean.
+    """
+    kept = np.where(view * view >= variance, view, 0.0)
+    return kept * (view.sum() / kept.sum()) if kept.any() else view
 
 
 def single_shares(shape: Sequence[int]) -> list[Fraction]:

@@ -1,0 +1,909 @@
+"""Date and Datetime: one number line in every library and engine; values that are no dates."""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import json
+import zoneinfo
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import skdp
+from skdp import Categorical, DataCube, Date, Datetime, Domain, Numeric, RangeTreeHistogram
+from skdp.domain.clock import clock, moment, unit_start
+from skdp.exceptions import DomainError
+from skdp.release import Synopsis
+from skdp.release.queries import parse
+from skdp.rows import as_frame, count_rows, read_rows
+
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
+duckdb = pytest.importorskip("duckdb")
+dd = pytest.importorskip("dask.dataframe")
+
+# What the engines do inside is their affair.
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::{category}:{module}")
+    for category in ("DeprecationWarning", "FutureWarning")
+    for module in (r"dask\..*", r"distributed\..*", r"pyspark\..*")
+]
+
+UTC = dt.UTC
+BERLIN = "Europe/Berlin"
+DATE_UNITS = ("day", "week", "month", "quarter", "year")
+UNITS = ("microsecond", "millisecond", "second", "minute", "hour", *DATE_UNITS)
+EPOCH = dt.datetime(1970, 1, 1)
+
+# Leap days, ends of months and years, before 1970, both changes of the clock, out of every range.
+MOMENTS = [
+    dt.datetime(2020, 2, 29, 23, 59, 59, 999999),
+    dt.datetime(2021, 2, 28),
+    dt.datetime(2000, 2, 29),
+    dt.datetime(1900, 3, 1),
+    dt.datetime(1969, 12, 31, 23, 59, 59, 500000),
+    dt.datetime(1970, 1, 1),
+    dt.datetime(2020, 12, 31, 23, 30),
+    dt.datetime(2021, 3, 28, 0, 59, 59, 999999),
+    dt.datetime(2021, 3, 28, 1),
+    dt.datetime(2021, 10, 31, 0, 30),
+    dt.datetime(2021, 10, 31, 1, 30),
+    dt.datetime(2021, 1, 3, 23),
+    dt.datetime(2021, 1, 4),
+    dt.datetime(1, 1, 1),
+    dt.datetime(9999, 12, 31, 23, 59, 59, 999999),
+]
+
+
+def number_by_hand(when, unit, tz):
+    """The definition: with Python's calendar alone."""
+    if unit in DATE_UNITS:
+        local = when if tz is None else when.astimezone(zoneinfo.ZoneInfo(tz))
+        if unit in ("day", "week"):
+            days = local.date().toordinal() - EPOCH.toordinal()
+            return days if unit == "day" else (days + 3) // 7
+        months = (local.year - 1970) * 12 + local.month - 1
+        return months // {"month": 1, "quarter": 3, "year": 12}[unit]
+    since = when - (EPOCH if tz is None else EPOCH.replace(tzinfo=UTC))
+    length = 1 if unit == "microsecond" else 1000 if unit == "millisecond" else 10**6
+    length *= {"minute": 60, "hour": 3600}.get(unit, 1)
+    return since // dt.timedelta(microseconds=1) // length
+
+
+def code_by_hand(when, attribute):
+    """The code of a value: far from the range, of the nearer end."""
+    if when is None:
+        return attribute.size - 1
+    number = attribute.lower if when.year == 1 else attribute.upper
+    if when.year not in (1, 9999):
+        number = number_by_hand(when, attribute.unit, attribute.tz)
+    return int(attribute._encode(np.array([float(number)]))[0])
+
+
+def column_of(values):
+    return as_frame(pd.DataFrame({"t": values})).column("t")
+
+
+def encoded(attribute, data):
+    return attribute.encode(as_frame(data).column("t")).tolist()
+
+
+def table_of(values, tz, unit="us"):
+    """The values as a table of Arrow: naive ones, or of UTC."""
+    array = pa.array(values, pa.timestamp("us", tz="UTC" if tz else None))
+    return pa.table({"t": array.cast(pa.timestamp(unit, tz="UTC" if tz else None), safe=False)})
+
+
+def aware(values):
+    return [None if value is None else value.replace(tzinfo=UTC) for value in values]
+
+
+def attributes(nullable=True):
+    for unit in DATE_UNITS:
+        yield Date("1890-01-01", "2030-12-31", unit, nullable=nullable)
+    for unit in UNITS:
+        yield Datetime("1999-06-01", "2025-05-31", unit, nullable=nullable)
+        yield Datetime("1999-06-01", "2025-05-31", unit, tz=BERLIN, nullable=nullable)
+
+
+every = pytest.mark.parametrize("attribute", list(attributes()), ids=repr)
+
+
+# -- the number line
+
+
+@pytest.mark.parametrize("tz", [None, BERLIN, "America/New_York", "Asia/Kolkata", "UTC"])
+@pytest.mark.parametrize("unit", UNITS)
+def test_numbers_are_those_of_pythons_calendar(unit, tz):
+    inside = MOMENTS[:-2]
+    given_values = inside if tz is None else aware(inside)
+    micros = np.array([moment(value, unit)[0] for value in given_values])
+    expected = [number_by_hand(value, unit, tz) for value in given_values]
+    line = clock(unit, tz, min(expected), max(expected))
+    assert line.numbers(micros).tolist() == expected
+
+
+@settings(max_examples=60)
+@given(
+    st.datetimes(dt.datetime(1950, 1, 1), dt.datetime(2090, 1, 1)),
+    st.sampled_from(UNITS),
+    st.sampled_from(
+        [None, BERLIN, "America/Sao_Paulo", "Australia/Lord_Howe", "Africa/Casablanca"]
+    ),
+)
+@example(dt.datetime(2021, 3, 27, 23), "day", BERLIN)
+@example(dt.datetime(2018, 11, 4, 2, 59, 59), "day", "America/Sao_Paulo")
+def test_a_moment_has_the_number_of_its_unit(when, unit, tz):
+    value = when if tz is None else when.replace(tzinfo=UTC)
+    expected = number_by_hand(value, unit, tz)
+    line = clock(unit, tz, expected, expected)
+    micros = np.array([moment(value, unit)[0]])
+    assert line.numbers(micros)[0] == expected
+    assert line.number(value)[0] == expected
+    # Its first moment has the same number, and its text is read as it.
+    start = line.stamps(np.array([expected]))[0]
+    assert line.number(start) == (expected, True)
+    assert line.number(line.text(expected)) == (expected, True)
+
+
+@given(st.sampled_from(UNITS), st.integers(-(10**5), 10**5))
+def test_the_first_moment_of_a_unit_is_the_first(unit, number):
+    line = clock(unit, None, number, number)
+    start = unit_start(np.array([number]), unit)
+    assert line.numbers(start)[0] == number
+    assert line.numbers(start - 1)[0] == number - 1
+
+
+def test_weeks_begin_on_monday():
+    week = Date("2021-01-01", "2021-01-31", "week")
+    assert week.labels()[:2] == ["2020-12-28", "2021-01-04"]
+    assert encoded(week, pd.DataFrame({"t": pd.to_datetime(["2021-01-03", "2021-01-04"])})) == [
+        0,
+        1,
+    ]
+
+
+def test_days_with_a_zone_may_have_23_or_25_hours():
+    short = Datetime("2021-03-28", "2021-03-28", "hour", tz=BERLIN)
+    long = Datetime("2021-10-31", "2021-10-31", "hour", tz=BERLIN)
+    assert (short.size, long.size) == (23, 25)
+    assert long.labels()[1:4] == [
+        "2021-10-31T01:00+02:00",
+        "2021-10-31T02:00+02:00",
+        "2021-10-31T02:00+01:00",
+    ]
+    day = Datetime("2021-03-27", "2021-03-29", "day", tz=BERLIN)
+    stamps = pd.to_datetime(["2021-03-27T22:59Z", "2021-03-27T23:00Z", "2021-03-28T21:59Z"])
+    assert encoded(day, pd.DataFrame({"t": stamps})) == [0, 1, 1]
+    assert encoded(day, pd.DataFrame({"t": stamps.tz_convert("Asia/Tokyo")})) == [0, 1, 1]
+
+
+# -- reading
+
+
+@every
+def test_all_libraries_and_types_read_alike(attribute):
+    values = [*MOMENTS, None]
+    table = table_of(values, attribute.tz)
+    kept = aware(values) if attribute.tz else values
+    expected = [code_by_hand(value, attribute) for value in kept]
+    suffix = "+00:00" if attribute.tz else ""
+    texts = [None if value is None else value.isoformat() + suffix for value in values]
+    stamps = pd.Series(pd.DatetimeIndex(table["t"].to_pandas()))
+    frames = {
+        "arrow": table,
+        "arrow in pieces": pa.concat_tables([table.slice(0, 3), table.slice(3)]),
+        "polars": pl.from_arrow(table),
+        "pandas": pd.DataFrame({"t": stamps}),
+        "pandas arrow": pd.DataFrame({"t": stamps.astype(pd.ArrowDtype(table["t"].type))}),
+        "objects": pd.DataFrame({"t": pd.Series(kept, dtype=object)}),
+        "timestamps": pd.DataFrame({"t": pd.Series(list(stamps), dtype=object)}),
+        "text": pd.DataFrame({"t": pd.Series(texts, dtype="str")}),
+        "text in Arrow": pa.table({"t": texts}),
+        "text in Polars": pl.DataFrame({"t": texts}),
+        "category": pd.DataFrame({"t": stamps.astype("category")}),
+        "dictionary": pa.table({"t": table["t"].dictionary_encode()}),
+        "list": pd.DataFrame({"t": pd.Series([*texts[:3], *kept[3:]], dtype=object)}),
+    }
+    for name, frame in frames.items():
+        assert encoded(attribute, frame) == expected, name
+    if attribute.tz is None:
+        array = np.array(values, dtype="datetime64[us]")
+        assert Domain.for_array(attribute, 1).encode(array[:, None])[:, 0].tolist() == expected
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("attribute", [Date("1960-01-01", "2030-12-31", nullable=True)], ids=repr)
+def test_resolutions_of_times_round_down(attribute, unit):
+    values = [value for value in MOMENTS if 1700 < value.year < 2200]
+    table = table_of([value.replace(microsecond=0) for value in values], None, unit)
+    expected = encoded(attribute, pd.DataFrame({"t": pd.Series(values, dtype=object)}))
+    assert encoded(attribute, table) == expected
+    assert encoded(attribute, table.to_pandas()) == expected
+    series = pd.Series(np.array(values, dtype=f"datetime64[{unit}]"))
+    assert encoded(attribute, pd.DataFrame({"t": series})) == expected
+    frame = pl.from_arrow(table)
+    assert encoded(attribute, frame) == expected
+    assert encoded(attribute, pl.DataFrame({"t": frame["t"].cast(pl.Date)})) == expected
+    for dtype in (pa.date32(), pa.date64()):
+        days = pa.array([value.date() for value in values], dtype)
+        assert encoded(attribute, pa.table({"t": days})) == expected
+
+
+def test_periods_and_whole_years_of_numpy():
+    month = Date("2020-01", "2021-12", "month")
+    periods = pd.PeriodIndex(["2020Q3", "2021Q1"], freq="Q")
+    assert encoded(month, pd.DataFrame({"t": periods})) == [6, 12]
+    objects = pd.Series([pd.Period("2021-02"), np.datetime64("2020-05")], dtype=object)
+    assert encoded(month, pd.DataFrame({"t": objects})) == [13, 4]
+    years = np.array([["2021"], ["-3000000"], ["9000000"], ["NaT"]], dtype="datetime64[Y]")
+    assert Domain.for_array(month, 1).encode(years)[:, 0].tolist() == [12, 0, 23, -1]
+
+
+def test_masked_arrays():
+    days = np.ma.masked_array(
+        np.array(["2021-01-02", "2021-01-03"], "datetime64[D]"), [True, False]
+    )
+    january = Date("2021-01-01", "2021-01-31", nullable=True)
+    assert Domain.for_array(january, 1).encode(days[:, None])[:, 0].tolist() == [31, 2]
+
+
+NO_DATES = [
+    "2021-02-30",
+    "2021-13-01",
+    "2021-2-3",
+    "01/03/2021",
+    " 2021-03-01",
+    "2021-03-01 ",
+    "2021-03-01T24:00",
+    "2021-03-01T12",
+    "2021-03-01T12:00:60",
+    "2021-03-01T12:00+25:00",
+    "2021-03-01T12:00Z",
+    "2021-03-01Z",
+    "20210301",
+    "2021-03",
+    "2021",
+    "0000-01-01",
+    "٢٠٢١-٠٣-٠١",
+    "today",
+    "",
+    "nan",
+]
+
+
+@pytest.mark.parametrize("nullable", [True, False])
+def test_text_that_is_no_date_is_missing(nullable):
+    day = Date("2021-01-01", "2021-12-31", nullable=nullable)
+    missing = 365 if nullable else -1
+    expected = [*[missing] * len(NO_DATES), 59]
+    assert encoded(day, pa.table({"t": [*NO_DATES, "2021-03-01"]})) == expected
+    objects = pd.Series([*NO_DATES, "2021-03-01 23:59:59.999999999"], dtype=object)
+    assert encoded(day, pd.DataFrame({"t": objects})) == expected
+
+
+class Raises(dt.datetime):
+    def utcoffset(self):
+        raise RuntimeError("a value")
+
+
+def test_objects_that_are_no_dates_are_missing():
+    day = Date("2021-01-01", "2021-12-31", nullable=True)
+    odd = [
+        None,
+        pd.NaT,
+        np.datetime64("NaT"),
+        float("nan"),
+        18_690,
+        18_690.0,
+        True,
+        b"2021-03-01",
+        dt.time(12),
+        dt.timedelta(1),
+        np.timedelta64(1, "D"),
+        pd.Timestamp("2021-03-01", tz="UTC"),
+        dt.datetime(2021, 3, 1, tzinfo=UTC),
+        Raises(2021, 3, 1),
+        [2021, 3, 1],
+        object(),
+    ]
+    series = pd.Series([*odd, dt.date(2021, 3, 1)], dtype=object)
+    assert encoded(day, pd.DataFrame({"t": series})) == [365] * len(odd) + [59]
+
+
+@settings(max_examples=80)
+@given(
+    st.text(max_size=25) | st.from_regex(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.{0,9})?", fullmatch=True)
+)
+def test_any_text_is_read_or_missing(text):
+    day = Datetime("2021-01-01", "2021-12-31", "day", nullable=True)
+    (code,) = encoded(day, pd.DataFrame({"t": pd.Series([text], dtype=object)}))
+    assert 0 <= code <= 365
+    if code < 365:
+        assert dt.date.fromisoformat(text[:10])
+
+
+@settings(max_examples=40)
+@given(st.datetimes(), st.sampled_from(["minutes", "seconds", "milliseconds", "microseconds"]))
+def test_text_is_read_as_python_writes_it(when, precision):
+    text = when.isoformat(timespec=precision)
+    cut = dt.datetime.fromisoformat(text)
+    for shown in (text, text.replace("T", " ")):
+        assert moment(shown, "second") == moment(cut, "second")
+    assert moment(text + "-03:30", "day") == (moment(cut, "day")[0] + 12_600_000_000, True)
+
+
+def test_without_a_zone_where_one_is_declared_a_value_is_missing():
+    hour = Datetime("2021-01-01", "2021-12-31", "hour", tz=BERLIN, nullable=True)
+    gap = hour.size - 1
+    texts = ["2021-01-01T00:00", "2021-01-01T00:00+01:00", "2020-12-31T23:00Z", "2021-01-01"]
+    assert encoded(hour, pa.table({"t": texts})) == [gap, 0, 0, gap]
+    objects = pd.Series([dt.date(2021, 1, 1), dt.datetime(2021, 1, 1)], dtype=object)
+    assert encoded(hour, pd.DataFrame({"t": objects})) == [gap, gap]
+
+
+def test_a_code_depends_on_its_own_value_only():
+    day = Date("2021-01-01", "2021-12-31", nullable=True)
+    values = [*NO_DATES, "2021-03-01", dt.date(2021, 3, 1), pd.Timestamp("2021-03-01"), 1, None]
+    together = encoded(day, pd.DataFrame({"t": pd.Series(values, dtype=object)}))
+    alone = [encoded(day, pd.DataFrame({"t": pd.Series([v], dtype=object)}))[0] for v in values]
+    assert together == alone
+
+
+# -- engines
+
+CONNECTION = duckdb.connect()
+ENGINES = {
+    "polars": lambda table: pl.from_arrow(table).lazy(),
+    "duckdb": lambda table: CONNECTION.from_arrow(table),
+    "dask": lambda table: dd.from_pandas(table.to_pandas(), npartitions=2),
+}
+
+
+@functools.cache
+def spark_session():
+    sql = pytest.importorskip("pyspark.sql")
+    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    # Not the zone of the data: values without a zone must not be moved by it.
+    builder = builder.config("spark.sql.session.timeZone", "America/New_York")
+    return builder.config("spark.sql.shuffle.partitions", "4").getOrCreate()
+
+
+def spark_frame(table):
+    from pyspark.sql import functions
+
+    def made(field):
+        if pa.types.is_date(field.type):
+            return f"date_from_unix_date(CAST({field.name} AS int)) AS {field.name}"
+        if field.type.tz:
+            return f"timestamp_micros({field.name}) AS {field.name}"
+        start = "TIMESTAMP_NTZ'1970-01-01'"
+        return f"timestampadd(MICROSECOND, {field.name}, {start}) AS {field.name}"
+
+    numbers = [
+        column.cast("int32").to_pylist()
+        if pa.types.is_date32(column.type)
+        else column.cast("int64").to_pylist()
+        for column in table.columns
+    ]
+    schema = ", ".join(f"{name} bigint" for name in table.column_names)
+    frame = spark_session().createDataFrame(list(zip(*numbers, strict=True)), schema)
+    return frame.select(*(functions.expr(made(field)) for field in table.schema))
+
+
+MAKERS = [
+    *(pytest.param(make, id=name) for name, make in ENGINES.items()),
+    pytest.param(spark_frame, id="pyspark", marks=pytest.mark.slow),
+]
+
+
+def assert_same_counts(lazy, eager, *attributes):
+    names = as_frame(eager).names
+    domain = Domain(dict(zip(names, attributes, strict=True)))
+    got, expected = count_rows(read_rows(lazy), domain), count_rows(as_frame(eager), domain)
+    np.testing.assert_array_equal(got.codes, expected.codes)
+    np.testing.assert_array_equal(got.counts, expected.counts)
+
+
+def assert_all_counted_alike(make, values, many):
+    """Many attributes at once: a column for each, and one more of days where there is no zone."""
+    columns, declared = {}, []
+    for attribute in many:
+        columns[f"c{len(columns)}"] = table_of(values, attribute.tz)["t"]
+        declared.append(attribute)
+        if attribute.tz is None:
+            days = [None if value is None else value.date() for value in values]
+            columns[f"c{len(columns)}"] = pa.array(days, pa.date32())
+            declared.append(attribute)
+    table = pa.table(columns)
+    assert_same_counts(make(table), table, *declared)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_engines_count_what_memory_counts(make):
+    # DuckDB takes long to plan so many expressions.
+    many = list(attributes())[:: 3 if make is ENGINES["duckdb"] else 1]
+    assert_all_counted_alike(make, [*MOMENTS, None, *MOMENTS[:3]], many)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(
+    st.lists(st.none() | st.datetimes(), min_size=1, max_size=20),
+    st.sampled_from(UNITS),
+    st.sampled_from([None, BERLIN, "America/New_York"]),
+)
+def test_engines_count_any_dates_as_memory_does(engine, values, unit, tz):
+    special = ["1900-01-01"]
+    one = Datetime("1980-01-01", "2000-01-01", unit, bins=5, tz=tz, special=special)
+    assert_all_counted_alike(ENGINES[engine], values, [one])
+
+
+@pytest.mark.parametrize("unit", ["ns", "ms", "s"])
+def test_engines_with_other_resolutions(unit):
+    values = [value for value in MOMENTS if 1700 < value.year < 2200]
+    table = table_of(values, None, unit)
+    attribute = Datetime("1960-01-01", "2030-01-01", "second", bins=100)
+    for make in ENGINES.values():
+        assert_same_counts(make(table), table, attribute)
+
+
+def test_infinite_dates_of_duckdb_are_clipped():
+    made = "SELECT unnest(['infinity'::{0}, '-infinity'::{0}, NULL, '5000-01-01'::{0}]) AS t"
+    for kind in ("DATE", "TIMESTAMP"):
+        relation = CONNECTION.sql(made.format(kind))
+        day = Date("2020-01-01", "2020-01-03", nullable=True)
+        counts = count_rows(read_rows(relation), Domain({"t": day}))
+        assert dict(zip(counts.codes[:, 0].tolist(), counts.counts.tolist(), strict=True)) == {
+            0: 1,
+            2: 2,
+            3: 1,
+        }
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_text_in_engines_is_refused_with_the_remedy(engine):
+    table, day = pa.table({"t": ["2021-03-01"]}), Date("2021-01-01", "2021-12-31")
+    with pytest.raises(DomainError, match="holds text, which engines read in different ways; con"):
+        Domain({"t": day}).check_schema(read_rows(ENGINES[engine](table)))
+    assert_same_counts(ENGINES["dask"](table), table, day)
+
+
+# -- what the schema refuses
+
+
+def test_zones_are_checked_by_the_type():
+    naive, zoned = table_of(MOMENTS[:2], None), table_of(MOMENTS[:2], BERLIN)
+    day = Date("2021-01-01", "2021-12-31")
+    plain = Datetime("2021-01-01", "2021-12-31", "hour")
+    there = Datetime("2021-01-01", "2021-12-31", "hour", tz=BERLIN)
+    refused = [
+        (
+            day,
+            zoned,
+            "declared Date without a time zone but holds times with one; declare D",
+        ),
+        (plain, zoned, "declared Datetime without a time zone.*declare it with tz="),
+        (there, naive, f"declared with tz='{BERLIN}' but holds times without a time zone"),
+        (there, pa.table({"t": pa.array([dt.date(2021, 1, 1)])}), "times without a time zone"),
+        (day, pa.table({"t": [1.5]}), "declared Date but holds neither dates nor text"),
+        (day, pa.table({"t": pa.array([1], pa.duration("s"))}), "holds neither dates nor text"),
+        (day, pa.table({"t": pa.array([dt.time(1)])}), "holds neither dates nor text"),
+        (Numeric(0, 1), naive, "declare it Date or Datetime"),
+        (Numeric(0, 1), pa.table({"t": pa.array([1], pa.duration("s"))}), "such as minutes"),
+    ]
+    for attribute, table, message in refused:
+        domain = Domain({"t": attribute})
+        for frame in forms_of(table):
+            rows = read_rows(frame)
+            # Columns of objects are read value by value, whatever they hold.
+            if rows.kinds["t"] != "object":
+                with pytest.raises(DomainError, match=message):
+                    domain.check_schema(rows)
+
+
+def forms_of(table):
+    # A day is an object in pandas and Dask, and a time of the day is nothing to Dask.
+    frames = [table, pl.from_arrow(table), ENGINES["polars"](table)]
+    kind = table["t"].type
+    if not (pa.types.is_time(kind) or pa.types.is_date(kind)):
+        frames += [table.to_pandas(), ENGINES["dask"](table)]
+    return frames
+
+
+def test_a_schema_error_costs_nothing():
+    ledger = skdp.PrivacyLedger(1)
+    domain = Domain({"t": Date("2021-01-01", "2021-12-31"), "k": Numeric(0, 1)})
+    view = skdp.PairViewSynthesizer(1.0, domain=domain, ledger=ledger)
+    frame = pd.DataFrame({"t": pd.to_datetime(["2021-01-01T00:00Z"]), "k": [0.5]})
+    with pytest.raises(DomainError, match="without a time zone"):
+        view.fit(frame)
+    assert ledger.spent == 0
+
+
+# -- declarations
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: Date("2021-02-30", "2021-12-31"),
+            "lower of Date must be a date, got '2021-02",
+        ),
+        (lambda: Date("2021-01-01", 3), "upper of Date must be a date, got 3. Give ISO text"),
+        (lambda: Date("2021-12-31", "2021-01-01"), "needs lower <= upper, got lower='2021-12-31'"),
+        (lambda: Date("2021-01-01", "2021-12-31", "hour"), "unit must be one of 'day'.*got 'hour'"),
+        (lambda: Date("2021-01-01", "2021-12-31", bins=366), "from 1 to the number of days.*365"),
+        (lambda: Date("2021-01-01", "2021-12-31", bins=0), "bins=0 must be"),
+        (lambda: Date("2021-01", "2021-12"), "must be a date, got '2021-01'"),
+        (lambda: Date("2021-01-01T00:00Z", "2021-12-31"), "has a time zone.*Leave it out"),
+        (lambda: Date("2021-01-01", "2021-12-31", special="1900-01-01"), "must be a list of dates"),
+        (lambda: Date("2021-01-01", "2021-12-31", special=[0]), "A special value of Date must be"),
+        (lambda: Date("2021-01-01", "2021-12-31", special=["1900-01-01"] * 2), "must differ"),
+        (
+            lambda: Datetime("2021-01-01T00:00Z", "2021-12-31"),
+            "has a time zone.*Declare it with",
+        ),
+        (
+            lambda: Datetime("2021-01-01", "2021-12-31", tz="Europe/Nowhere"),
+            "not a time zone",
+        ),
+        (lambda: Datetime("2021-01-01", "2021-12-31", tz=3), "tz=3 is not a time zone"),
+        (
+            lambda: Datetime("1000-01-01", "2021-01-01", "microsecond"),
+            "too far from 1970 to be counted exactly",
+        ),
+        (
+            lambda: Datetime("2001-01-01", "2021-01-01", "microsecond", bins=100),
+            "use at most 14 bins, or a coarser unit",
+        ),
+    ],
+)
+def test_declarations_that_are_refused(make, message):
+    with pytest.raises(DomainError, match=message):
+        make()
+
+
+def test_ends_may_be_written_in_many_ways():
+    expected = Date("2021-03-01", "2021-09-30")
+    for low, high in [
+        (dt.date(2021, 3, 1), dt.datetime(2021, 9, 30, 12)),
+        (pd.Timestamp("2021-03-01"), np.datetime64("2021-09-30")),
+        ("2021-03-01T13:00", "2021-09-30 23:59:59"),
+    ]:
+        assert Date(low, high) == expected
+    assert Date("2021", "2022", "year").size == 2
+    assert Date("2021-Q2", "2022-Q1", "quarter") == Date("2021-05-03", "2022-03-31", "quarter")
+    # A zone of its own, or that of the attribute.
+    here = Datetime("2021-01-01", "2021-12-31T23:00", "hour", tz=BERLIN)
+    assert here == Datetime("2020-12-31T23:00Z", "2021-12-31T22:00Z", "hour", tz=BERLIN)
+    # An upper end without a time is a whole day.
+    assert Datetime("2021-01-01", dt.date(2021, 1, 1), "minute").size == 128
+    assert Datetime("2021-01-01", dt.date(2021, 1, 1), "hour").size == 24
+    assert Datetime("2021-01-01", dt.datetime(2021, 1, 1), "hour").size == 1
+
+
+def test_default_number_of_bins():
+    assert Date("2020-01-01", "2020-12-31").bins == 366
+    assert Date("2020-01-01", "2021-12-31").bins == 128
+    assert Date("1900-01-01", "2020-12-31", "month").bins == 128
+
+
+@every
+def test_repr_and_json_read_back(attribute):
+    names = {"Date": Date, "Datetime": Datetime}
+    assert eval(repr(attribute), names) == attribute
+    domain = Domain({"t": attribute})
+    assert Domain.from_json(domain.to_json()) == domain
+    (data,) = json.loads(domain.to_json())["attributes"]
+    assert data["type"] == type(attribute).__name__.lower()
+    assert isinstance(data["lower"], str)
+
+
+def test_equality():
+    day = Date("2021-01-01", "2021-12-31")
+    assert day == Date("2021-01-01", "2021-12-31", bins=365)
+    assert hash(day) == hash(Date("2021-01-01", "2021-12-31", bins=365))
+    others = [
+        Datetime("2021-01-01", "2021-12-31", "day"),
+        Date("2021-01-01", "2021-12-31", special=["1900-01-01"]),
+        Date("2021-01-01", "2021-12-31", nullable=True),
+        Numeric(day.lower, day.upper, integer=True),
+    ]
+    assert day not in others
+    there = Datetime("2021-01-01", "2021-12-31", "day", tz=BERLIN)
+    assert there != Datetime("2021-01-01", "2021-12-31", "day", tz="UTC")
+
+
+# -- decoding
+
+
+@every
+def test_every_code_comes_back(attribute):
+    codes = np.arange(attribute.size)
+    drawn = attribute.decode(codes, np.random.default_rng(0))
+    assert attribute.encode(column_of(drawn)).tolist() == codes.tolist()
+    zone = None if attribute.tz is None else str(drawn.dt.tz)
+    assert (zone, drawn.isna().tolist()) == (attribute.tz, [False] * attribute.n_values + [True])
+    low, high = (attribute.shown(end) for end in attribute.span(codes))
+    inside = codes < attribute.n_values
+    assert (drawn[inside] >= low[inside]).all()
+    assert (drawn[inside] <= high[inside]).all()
+
+
+def test_sampled_values_are_the_first_moments_of_units():
+    month = Date("2020-01", "2021-12", "month")
+    drawn = month.decode(np.arange(24), np.random.default_rng(0))
+    assert (drawn.dt.day == 1).all()
+    hour = Datetime("2021-01-01", "2021-12-31", "hour")
+    drawn = hour.decode(np.arange(128), np.random.default_rng(0))
+    assert (drawn.dt.floor("h") == drawn).all()
+
+
+def test_bounds_of_draws_are_respected():
+    day = Date("2021-01-01", "2021-12-31", bins=2)
+    rng = np.random.default_rng(0)
+    bound = day.number("2021-02-01", "t")
+    drawn = day.decode(np.zeros(50, dtype=int), rng, upper=bound)
+    assert (drawn <= pd.Timestamp("2021-02-01")).all()
+    assert drawn.nunique() > 10
+
+
+def test_midnights_that_do_not_exist_or_exist_twice():
+    # In Sao Paulo the clock sprang from 0:00 to 1:00; in Havana it fell from 1:00 to 0:00.
+    spring = Datetime("2018-11-03", "2018-11-05", "day", tz="America/Sao_Paulo")
+    drawn = spring.decode([0, 1, 2], np.random.default_rng(0))
+    assert [str(value) for value in drawn] == [
+        "2018-11-03 00:00:00-03:00",
+        "2018-11-04 01:00:00-02:00",
+        "2018-11-05 00:00:00-02:00",
+    ]
+    fall = Datetime("2021-11-06", "2021-11-08", "day", tz="America/Havana")
+    drawn = fall.decode([0, 1, 2], np.random.default_rng(0))
+    assert str(drawn[1]) == "2021-11-07 00:00:00-04:00"
+    assert fall.encode(column_of(drawn)).tolist() == [0, 1, 2]
+
+
+def test_special_dates_have_cells_of_their_own():
+    day = Date("2021-01-01", "2021-12-31", bins=4, special=["1900-01-01", "9999-12-31"])
+    values = ["1900-01-01", "1899-12-31", "9999-12-31", "2021-01-01"]
+    assert encoded(day, pa.table({"t": values})) == [4, 0, 5, 0]
+    assert day.labels()[3:] == ["2021-10-01 to 2021-12-31", "1900-01-01", "9999-12-31"]
+    drawn = day.decode([4, 5], np.random.default_rng(0))
+    assert drawn.dt.strftime("%Y-%m-%d").tolist() == ["1900-01-01", "9999-12-31"]
+    assert parse("t < '2000-01-01'", Domain({"t": day}))[0].tolist() == [0, 0, 0, 0, 1, 0]
+
+
+# -- queries
+
+YEAR = Domain({"t": Date("2021-01-01", "2021-12-31"), "k": Numeric(0, 1)})
+MONTHS = Domain({"t": Date("2021-01", "2021-12", "month", nullable=True)})
+
+
+@pytest.mark.parametrize(
+    ("query", "days"),
+    [
+        ("t >= '2021-12-31'", 1),
+        ("t > '2021-12-30'", 1),
+        ("'2021-03-01' <= t < '2021-04-01'", 31),
+        ("t == '2021-03-01'", 1),
+        ("t != '2021-03-01'", 364),
+        ("t in ['2021-03-01', '2021-03-05']", 2),
+        ({"t": ("2021-03-01", "2021-03-31")}, 31),
+        ({"t": (dt.date(2021, 3, 1), None)}, 306),
+        ({"t": pd.Timestamp("2021-03-01")}, 1),
+        ({"t": [np.datetime64("2021-03-01")]}, 1),
+        ({"t": ("1990-01-01", "2090-01-01")}, 365),
+        ("t < '1990-01-01'", 0),
+        ("t >= '2021-12-30T12:00'", 1),
+        ("t <= '2021-01-01T12:00'", 1),
+    ],
+)
+def test_queries_count_days(query, days):
+    assert parse(query, YEAR)[0].sum() == days
+
+
+def test_queries_compare_with_the_first_moment_of_a_unit():
+    def months(query):
+        return np.flatnonzero(parse(query, MONTHS)[0]).tolist()
+
+    assert months("t >= '2021-11-15'") == [11]
+    assert months("t >= '2021-11'") == [10, 11]
+    assert months("t <= '2021-02-15'") == [0, 1]
+    assert months("t == '2021-03'") == [2]
+    assert months({"t": ("2021-03", "2021-04-30")}) == [2, 3]
+    assert months("t == None") == [12]
+    with pytest.raises(ValueError, match="no record has the value"):
+        months("t == '2021-03-15'")
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("t >= 5", "A value compared with column 't' must be a date, got 5. Give ISO text"),
+        ("t >= 'March'", "column 't' must be a date, got 'March'"),
+        ("t >= '2021-02-30'", "must be a date"),
+        ("t >= '2021-03-01T00:00Z'", "has a time zone"),
+        ({"t": True}, "must be a date, got True"),
+        ({"t": ("2021-03-01", "2021-02-01")}, "reversed"),
+        ({"t": float("nan")}, "must be a date"),
+    ],
+)
+def test_queries_that_are_refused(query, message):
+    with pytest.raises(ValueError, match=message):
+        parse(query, YEAR)
+
+
+def test_queries_with_a_zone():
+    domain = Domain({"t": Datetime("2021-03-28", "2021-03-28", "hour", tz=BERLIN)})
+    assert parse("t < '2021-03-28T03:00'", domain)[0].sum() == 2
+    assert parse("t < '2021-03-28T01:00Z'", domain)[0].sum() == 2
+    assert parse({"t": pd.Timestamp("2021-03-28T10:00", tz="Asia/Tokyo")}, domain)[0][2] == 1
+    days = Domain({"t": Datetime("2021-03-01", "2021-03-31", "day", tz=BERLIN)})
+    assert parse("t <= '2021-03-28'", days)[0].sum() == 28
+
+
+# -- releases
+
+
+@pytest.fixture(scope="module")
+def release():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "t": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 730, 5000), unit="D"),
+            "sex": rng.choice(["F", "M"], 5000),
+        }
+    )
+    domain = Domain({"t": Date("2020-01", "2021-12", "month"), "sex": Categorical(["F", "M"])})
+    view = skdp.PairViewSynthesizer(10.0, domain=domain, random_state=0).fit(frame)
+    return frame, view.synopsis_
+
+
+def test_counts_means_and_groups_of_a_release(release):
+    frame, synopsis = release
+    true = (frame.t >= "2021-01-01").sum()
+    assert abs(synopsis.count("t >= '2021-01-01'") - true) < 100
+    mean = synopsis.mean("t")
+    assert isinstance(mean, pd.Timestamp)
+    months = frame.t.dt.to_period("M").dt.start_time
+    assert abs(mean - months.mean()) < pd.Timedelta(days=8)
+    by = synopsis.mean("t", ["sex == 'F'", "sex == 'M'"])
+    assert isinstance(by, pd.DatetimeIndex)
+    table = synopsis.aggregate("sex", "t")
+    assert list(table.columns) == ["sex", "count", "mean"]
+    assert table["mean"].tolist() == by.tolist()
+    assert synopsis.aggregate("t")["t"].tolist() == list(
+        pd.date_range("2020-01-01", periods=24, freq="MS")
+    )
+    assert synopsis.sample(10, random_state=0)["t"].dt.day.eq(1).all()
+
+
+def test_dates_have_no_sum(release):
+    frame, synopsis = release
+    with pytest.raises(ValueError, match="holds dates, which have no sum. Ask for its mean"):
+        synopsis.sum("t")
+    with pytest.raises(DomainError, match="holds dates, which have no sum"):
+        DataCube(1.0, domain=synopsis.domain, dimensions=["sex"], measure="sum", value="t").fit(
+            frame
+        )
+
+
+def test_files_keep_dates(release, tmp_path):
+    _, synopsis = release
+    path = tmp_path / "view.zip"
+    synopsis.save(path)
+    again = Synopsis.load(path)
+    assert again.domain == synopsis.domain
+    assert again.count("t < '2020-07-01'") == synopsis.count("t < '2020-07-01'")
+
+
+def test_histograms_of_dates():
+    rng = np.random.default_rng(0)
+    days = pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 365, 3000), unit="D")
+    day = Date("2021-01-01", "2021-12-31", nullable=True)
+    tree = RangeTreeHistogram(10.0, domain=Domain({"t": day}), random_state=0)
+    tree.fit(pd.DataFrame({"t": days}))
+    assert abs(tree.quantile(0.5) - pd.Timestamp("2021-07-02")) < pd.Timedelta(days=10)
+    assert list(tree.quantile([0.0, 1.0])) == [
+        pd.Timestamp("2021-01-01"),
+        pd.Timestamp("2021-12-31"),
+    ]
+    assert abs(tree.cdf("2021-06-30") - 0.5) < 0.05
+    assert tree.cdf([dt.date(2021, 1, 1), "2021-12-31"])[1] == pytest.approx(1)
+    assert abs(tree.count(("2021-03-01", "2021-03-31")) - 255) < 50
+    table = tree.to_frame()
+    assert table["lower"].iloc[0] == pd.Timestamp("2021-01-01")
+    assert pd.isna(table["lower"].iloc[-1])
+
+
+def test_cubes_over_dates():
+    domain = Domain({"t": Date("2021-01", "2021-12", "month", nullable=True)})
+    frame = pd.DataFrame({"t": pd.to_datetime(["2021-03-05", "2021-03-06", None])})
+    cube = DataCube(50.0, domain=domain, dimensions=["t"], random_state=0).fit(frame)
+    table = cube.to_frame() if hasattr(cube, "to_frame") else cube.cuboid(["t"])
+    assert pd.Timestamp("2021-03-01") in table["t"].tolist()
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        Date("2020-01-01", "2021-12-31", nullable=True),
+        Datetime("2021-01-01", "2021-01-03", "hour", tz=BERLIN),
+        Date("2020-01", "2021-12", "month", special=["1900-01"]),
+    ],
+    ids=repr,
+)
+def test_axes_of_pictures_show_dates(attribute):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    domain = Domain({"t": attribute, "k": Numeric(0, 1, bins=2)})
+    view = skdp.GridSynthesizer(1.0, domain=domain, random_state=0)
+    column = attribute.decode(np.zeros(5, dtype=int), np.random.default_rng(0))
+    view.fit(pd.DataFrame({"t": column, "k": 0.5}))
+    ax = view.synopsis_.plot(["t"])
+    ax.figure.canvas.draw()
+    texts = [label.get_text() for label in ax.get_xticklabels()]
+    assert any("20" in text or "Jan" in text for text in texts)
+    assert ("missing" in texts) == attribute.nullable
+    pyplot.close("all")
+
+
+def test_dates_are_no_labels_of_a_classifier():
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+    domain = Domain({"x": Numeric(0, 1), "t": Date("2021-01-01", "2021-01-03")})
+    frame = pd.DataFrame({"x": [0.5], "t": pd.to_datetime(["2021-01-02"])})
+    view = skdp.PairViewSynthesizer(1.0, domain=domain, target="t")
+    for make, inner in (
+        (skdp.PrivateClassifier, DecisionTreeClassifier()),
+        (skdp.PrivateRegressor, DecisionTreeRegressor()),
+    ):
+        with pytest.raises(DomainError, match="'t' is declared as a Date"):
+            make(inner, view).fit(frame[["x"]], frame["t"])
+
+
+# -- structure
+
+
+def test_rules_about_dates():
+    month = Date("2020-01", "2021-12", "month", bins=8)
+    domain = Domain(
+        {
+            "start": month,
+            "end": month,
+            "year": Categorical(["2020", "2021"]),
+            "reason": Categorical(["a", "b"], nullable=True),
+        },
+        structure=[
+            skdp.at_most("start", "end"),
+            skdp.derived(
+                "year", "start", {("2020-01", "2021-01"): "2020", ("2021-01", None): "2021"}
+            ),
+            skdp.only_if("reason", "end >= '2021-07'"),
+        ],
+    )
+    assert Domain.from_json(domain.to_json()) == domain
+    assert domain.names == ("start", "end", "reason")
+    rng = np.random.default_rng(0)
+    codes = np.column_stack([rng.integers(0, size, 500) for size in domain.shape])
+    codes = codes[~domain.structure.breaks(codes)]
+    frame = domain.decode(codes, 0)
+    assert len(frame) > 100
+    assert (frame["start"] <= frame["end"]).all()
+    assert (frame["start"].dt.year.astype(str) == frame["year"]).all()
+    assert frame["reason"].isna()[frame["end"] < "2021-07-01"].all()
+    with pytest.raises(DomainError, match="number line"):
+        Domain(
+            {"start": month, "end": Date("2020-01-01", "2021-12-31")},
+            structure=[skdp.at_most("start", "end")],
+        )
+    with pytest.raises(DomainError, match="of dates, got .'soon'"):
+        Domain(
+            {"start": month, "year": Categorical(["2020"])},
+            structure=[skdp.derived("year", "start", {("soon", None): "2020"})],
+        )
