@@ -76,7 +76,7 @@ class Structure:
         self._codes: dict[str, tuple[str, IntArray]] = {}
         self.zeros = ()
         self._used: dict[Rule, tuple[str, ...]] = {}
-        self._compared: dict[str, tuple[str, ...]] = {}
+        self._bounds: dict[str, tuple[str, ...]] = {}
         if self.rules:
             self._resolve()
             self._axes = {name: axis for axis, name in enumerate(self.measured)}
@@ -227,7 +227,13 @@ class Structure:
 
     def bounds_of(self) -> dict[str, tuple[str, ...]]:
         """Columns that each column must not exceed, chains included."""
-        return self._compared
+        return self._bounds
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """Columns that rules of `at_most` compare."""
+        bounds = (bound for above in self._bounds.values() for bound in above)
+        return (*dict.fromkeys([*self._bounds, *bounds]),)
 
     def kept_by(self, columns: Iterable[str]) -> tuple[Rule, ...]:
         """Rules all of whose columns are among these."""
@@ -337,8 +343,8 @@ class Structure:
         others = [rule for rule in self.rules if rule not in self._used]
         for rule in others:
             self._used[rule] = self._check(rule)
-        self._compared = closure(others)
-        check_chains(self._compared, self._declared)
+        self._bounds = closure(others)
+        check_chains(self._bounds, self._declared)
         tables = self._tables(others)
         possible = satisfiable(tables)
         if possible is False:
