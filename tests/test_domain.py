@@ -1052,7 +1052,7 @@ def test_a_pickle_from_before_attributes_were_marked():
         ([np.nan, np.nan], "'a' has no value"),
         (pd.Series([None, None], dtype=object), "'a' has no value"),
         ([1, 1], "a single cell"),
-        (pd.to_datetime(["2020", "2021"]), "'a' .type datetime.* holds dates or times, which are not"),
+        (pd.to_datetime(["2020", "2021"]), "'a' .type datetime.* holds dates or times, which"),
         (pd.Series([(1,), (2,)], dtype=object), "'a' cannot be inferred.*has type tuple"),
     ],
 )

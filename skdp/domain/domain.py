@@ -116,8 +116,8 @@ class Domain(Columns, Declaring):
             pairs = list(attributes.items())
         elif isinstance(attributes, Attribute | str) or not isinstance(attributes, Iterable):
             raise DomainError(
-                "A Domain is declared by a mapping of column names to attributes, such as "
-                f"Numeric, Date or Categorical, got {attributes!r}. For arrays see Domain.for_array."
+                "A Domain is declared by a mapping of column names to attributes, such as Numeric, "
+                f"Date or Categorical, got {attributes!r}. For arrays see Domain.for_array."
             )
         else:
             pairs = list(attributes)
