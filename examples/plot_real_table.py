@@ -42,7 +42,9 @@ people = pd.DataFrame(
         "born": rng.triangular(1930, 1955, 2022, 3_000),
     }
 )
-visits = people.loc[np.repeat(people.index, rng.geometric(0.6, 3_000))].reset_index(drop=True)
+visits = people.loc[np.repeat(people.index, rng.geometric(0.5, 3_000).clip(max=3))].reset_index(
+    drop=True
+)
 n = len(visits)
 age = 2024 - visits["born"]
 mother = age.between(20, 42) & (rng.random(n) < 0.35)
@@ -125,8 +127,9 @@ print(report)
 # %%
 # Release
 # -------
-# A person has several rows. At most three of each are kept, chosen secretly, and epsilon then
-# protects the person, not only a visit. The ledger holds the budget for these people. Hospital and
+# A person has up to three visits, because the insurance pays for no more. At most three rows of
+# each person are kept, and epsilon then protects the person, not only a visit. (Of people with more,
+# three rows would be chosen secretly.) The ledger holds the budget for these people. Hospital and
 # risk follow from other columns, so nothing is spent on them.
 ledger = PrivacyLedger(3, path=folder / "visits.ledger", name="visits")
 view = PairViewSynthesizer(
@@ -146,8 +149,8 @@ print(f"spent {float(ledger.spent)}, remaining {float(ledger.remaining)}")
 # ---------------------
 # A reader has the file only. Dates are written as ISO text, and the special values 0 and 999 as
 # numbers. Questions about hospital and risk are answered from ward and score. An interval covers
-# the noise and the misfit of the model, on average over such questions. It does not cover the rows
-# of people beyond their third, here 6% of all. The true counts are for comparison: not private.
+# the noise and the misfit of the model, on average over random questions on two columns. The true
+# counts are for comparison: not private.
 release = Synopsis.load(folder / "visits.skdp")
 questions = [
     "hospital == 'South'",
@@ -175,9 +178,9 @@ counts = pd.DataFrame(
 print(counts.to_string(index=False))
 
 # %%
-# One column, or a group of a hundred and more, comes out well. In a table as small as this the
-# noise hides part of what joins two columns: more old people have a high risk than the release
-# says.
+# A table as small as this loses part of the dependence of two columns to the noise, where no rule
+# says how they depend: in the release usually too few of the old people have a high risk. Intervals
+# hold on average, not for each such question.
 
 # %%
 # Means use the special values as the numbers that they are, so 999 is left out by a condition. The
@@ -241,24 +244,28 @@ late.head()
 # %%
 # Side by side
 # ------------
-# The shares of what a visit cost, and when the people of each ward were born. Bills of 0 have a
-# cell of their own, so they are as frequent as in the table.
-figure, axes = plt.subplots(1, 3, figsize=(14, 4), layout="constrained", width_ratios=[1.2, 1, 1])
+# Bills of 0 have a cell of their own, so they are as frequent as in the table. The other bins grow
+# with the amount.
+figure, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
 edges = np.geomspace(10, 10_000, 25)
 for data, colour, name in ((table, "0.75", "table (not private)"), (rows, "C0", "synthetic rows")):
-    share = np.histogram(data["billed"], edges)[0] / len(data)
-    axes[0].stairs(share, edges, color=colour, fill=data is table, linewidth=2, label=name)
-    zero = (data["billed"] == 0).mean()
-    axes[0].stairs([zero], [3, 5], color=colour, fill=data is table, linewidth=2)
-axes[0].set(xscale="log", xlabel="billed", ylabel="share of visits", title="Cost of a visit")
-axes[0].set_xticks([4, 10, 100, 1_000, 10_000], ["0", "10", "100", "1,000", "10,000"])
-axes[0].minorticks_off()
-axes[0].legend()
+    style = {"color": colour, "fill": data is table, "linewidth": 2}
+    ax.stairs(np.histogram(data["billed"], edges)[0] / len(data), edges, label=name, **style)
+    ax.stairs([(data["billed"] == 0).mean()], [3, 5], **style)
+ax.set(xscale="log", xlabel="billed", ylabel="share of visits")
+ax.set_xticks([4, 10, 100, 1_000, 10_000], ["0", "10", "100", "1,000", "10,000"])
+ax.minorticks_off()
+ax.legend()
+ax.set_title("Bills of 3,000 people, released at epsilon 2")
+
+# %%
+# Nobody is in a ward that does not take them: the ranges that the rules forbid are empty.
+figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained", sharey=True)
 wards = sorted(hospital_of, reverse=True)
-for ax, data, name in ((axes[1], table, "table (not private)"), (axes[2], rows, "synthetic rows")):
+for ax, data, name in ((axes[0], table, "table (not private)"), (axes[1], rows, "synthetic rows")):
     year = pd.to_datetime(data["born"]).dt.year
     height = data["ward"].map(wards.index) + rng.uniform(-0.35, 0.35, len(data))
     ax.scatter(year, height, s=3, alpha=0.4, color="0.4" if data is table else "C0")
     ax.set(xlabel="born", title=name, yticks=range(len(wards)), yticklabels=wards)
-figure.suptitle("3,000 people: the table and its release at epsilon 2")
+figure.suptitle("Ward and year of birth")
 plt.show()
