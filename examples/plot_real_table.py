@@ -128,9 +128,9 @@ print(report)
 # Release
 # -------
 # A person has up to three visits, because the insurance pays for no more. At most three rows of
-# each person are kept, and epsilon then protects the person, not only a visit. (Of people with more,
-# three rows would be chosen secretly.) The ledger holds the budget for these people. Hospital and
-# risk follow from other columns, so nothing is spent on them.
+# each person are kept, and epsilon then protects the person, not only a visit. (Of people with
+# more, three rows would be chosen secretly.) The ledger holds the budget for these people. Hospital
+# and risk follow from other columns, so nothing is spent on them.
 ledger = PrivacyLedger(3, path=folder / "visits.ledger", name="visits")
 view = PairViewSynthesizer(
     epsilon=2, domain=domain, unit="person", max_contributions=3, ledger=ledger
