@@ -204,8 +204,8 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
             f"{type(self.estimator).__name__} cannot be trained on rows of this domain. Tried on "
             f"{n_rows:,} rows drawn from the declared domain, with every label and, in nullable "
             f"columns, with gaps, it raised {type(failure).__name__}: {failure}\nNothing was read "
-            "or spent. Text needs an encoder, and gaps an imputer, inside the estimator. If it "
-            "needs other rows than these, fit the synthesizer first, and pass it as "
+            "or spent. Text and dates need an encoder, and gaps an imputer, inside the estimator. "
+            "If it needs other rows than these, fit the synthesizer first, and pass it as "
             "FrozenEstimator(synthesizer)."
         ) from failure
 
