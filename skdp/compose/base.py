@@ -14,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._base import Published, ShowsPrivacy, declare_label, full_domain, require_y
+from .._base import Published, ShowsPrivacy, declare_label, full_domain, match_rows, require_y
 from .._pipelines import Rows, Step, child, is_inferred, price, walk
 from .._random import sampling_generator
 from .._types import FloatArray
@@ -91,6 +91,8 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
             return self._train_frozen(self.synthesizer.estimator, X)
         rows = as_frame(X)
         release = self._declared_release(rows)
+        # Rows that do not fit the domain are refused as such, not because the trial fails.
+        match_rows(X, y, release.domain, release.target, structure=True)
         self._try_out(release, release.domain, _feature_layout(X, rows, release))
         try:
             release.fit(X, y)
