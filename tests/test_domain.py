@@ -17,6 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from skdp.domain import Categorical, Domain, Numeric, Taxonomy
+from skdp.domain.report import report_of
 from skdp.exceptions import DomainError, PrivacyLeakWarning
 from skdp.rows import CountTable, as_frame
 
@@ -953,7 +954,7 @@ def test_check_agrees_with_encode(domain, data):
     values = data.draw(column)
     frame = pd.DataFrame({name: pd.Series(holding(values), dtype=object) for name in domain})
     codes = domain.encode(frame)
-    report = domain._report(as_frame(frame))
+    report = report_of(domain, as_frame(frame))
     assert report.n_skipped == (codes < 0).any(axis=1).sum()
     assert report.columns["skipped"].tolist() == (codes < 0).sum(axis=0).tolist()
     missing = [

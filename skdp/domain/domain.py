@@ -133,11 +133,7 @@ class Domain(Columns, Declaring):
         if inferred:
             declared = {name: attribute._marked() for name, attribute in declared.items()}
         structure = Structure(rules, declared)
-        measured = {
-            name: attribute
-            for name, attribute in declared.items()
-            if name not in structure.derived and not isinstance(attribute, Identifier)
-        }
+        measured = {name: declared[name] for name in structure.measured}
         if not measured:
             raise DomainError(
                 "The domain has no column to measure: all are identifiers. Declare at least one "
@@ -314,7 +310,7 @@ class Domain(Columns, Declaring):
         rows = read(data)
         frame = self.check_schema(rows)
         if on_invalid == "raise":
-            report = self._report(self._named(rows))
+            report = report_of(self, self._named(rows))
             if not report.clean:
                 raise DomainError(
                     "Values outside of the domain, or rows that break its structure (this message "
@@ -443,10 +439,7 @@ class Domain(Columns, Declaring):
             PrivacyLeakWarning,
             stacklevel=2,
         )
-        return self._report(self._named(rows))
-
-    def _report(self, frame: Rows) -> DomainReport:
-        return report_of(self, frame)
+        return report_of(self, self._named(rows))
 
     def to_json(self) -> str:
         """The domain as JSON text, which :meth:`from_json` reads.

@@ -22,7 +22,6 @@ __all__ = [
     "fitted",
     "masks_of",
     "possible_rows",
-    "public_rows",
     "supported",
     "unmeasured",
 ]
@@ -253,28 +252,6 @@ def possible_rows(
     for axis in {axis for each in rules.zeros for axis in each.axes}:
         rows[:, axis] = row[axis]
     return rows
-
-
-def public_rows(
-    shape: Sequence[int], zeros: Sequence[Zeros], n_rows: int, generator: np.random.Generator
-) -> CodeArray:
-    """Rows of a domain that satisfy public rules, without any data.
-
-    Raises
-    ------
-    ValueError
-        If no row satisfies them.
-    """
-    rules = Rules.of(shape, zeros)
-    if rules is None:
-        raise ValueError("The structural zeros leave no possible record.")
-    flat = [Attribute.of(np.ones(n), np.arange(n), n) for n in rules.sizes]
-    masks, rest = masks_of(rules, flat)
-    tree = fit_tree(flat, unmeasured(rules.forest(), flat, masks), masks)
-    rows = possible_rows(tree, rules, rest, n_rows, generator)
-    rows = rows[generator.integers(0, len(rows), n_rows)] if len(rows) < n_rows else rows
-    columns = [codes[rows[:, axis]] for axis, codes in enumerate(rules.codes)]
-    return np.stack(columns, axis=1).astype(np.int32)
 
 
 def _breaks(rows: CodeArray, zeros: Sequence[Zeros]) -> BoolArray:
