@@ -135,7 +135,7 @@ def nist_table() -> Table:
         "AGEP": Numeric(0, 99, integer=True),
         "PINCP": Numeric(-20_000, 1_500_000, scale="sqrt", step=100, bins=64, special=[0], **gap),
         "POVPIP": Numeric(0, 500, integer=True, bins=50, special=[0, 501], **gap),
-        "DENSITY": Numeric(10, 60_000, scale="log", decimals=1),
+        "DENSITY": Categorical(sorted(set(density.values()))),
         "PWGTP": Numeric(1, 3_000, integer=True, scale="log", bins=32),
         "WGTP": Numeric(1, 3_000, integer=True, scale="log", bins=32, special=[0]),
         "INDP": Categorical(codes, **gap),
