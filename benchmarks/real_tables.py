@@ -122,13 +122,10 @@ def nist_table() -> Table:
         # The schema writes the codes as text; the rows are read as integers.
         codes = [int(value) for value in attributes[name].categories if value != "N"]
         attributes[name] = Categorical(codes, nullable=True)
-    groups = {
-        int(code): int(group)
-        for code, group in rows[["INDP", "INDP_CAT"]]
-        .dropna()
-        .drop_duplicates()
-        .itertuples(index=False)
-    }  # the groups of industries are a published list
+    # Published lists, read off here: the group of each industry, the density of each area.
+    listed = rows[["INDP", "INDP_CAT"]].dropna().drop_duplicates()
+    groups = {int(code): int(group) for code, group in listed.itertuples(index=False)}
+    density = dict(rows[["PUMA", "DENSITY"]].drop_duplicates().itertuples(index=False))
     codes = [code for code in attributes["INDP"].categories if code in groups]
     gap = {"nullable": True}
     attributes |= {
@@ -141,8 +138,10 @@ def nist_table() -> Table:
         "INDP": Categorical(codes, **gap),
     }
     young = {"MSP": 15, "PINCP": 15, "PINCP_DECILE": 15, "EDU": 3, "DREM": 5, "DPHY": 5}
+    group_of = {**{code: groups[code] for code in codes}, None: None}
     rules: list[Any] = [
-        derived("INDP_CAT", from_="INDP", map={**{c: groups[c] for c in codes}, None: None})
+        derived("INDP_CAT", from_="INDP", map=group_of),
+        derived("DENSITY", from_="PUMA", map=density),
     ]
     for name, age in young.items():
         rules += [only_if(name, f"AGEP >= {age}"), forbid(f"AGEP >= {age} and {name} == None")]
