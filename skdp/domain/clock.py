@@ -25,10 +25,19 @@ from .._types import BoolArray, IntArray
 from ..exceptions import DomainError
 from .values import is_missing
 
-__all__ = ["UNITS", "Clock", "clock", "micros_of", "moment", "rescaled", "unit_start", "zone_of"]
+__all__ = [
+    "TICKS",
+    "UNITS",
+    "Clock",
+    "clock",
+    "micros_of",
+    "moment",
+    "rescaled",
+    "unit_start",
+    "zone_of",
+]
 
 DAY = 86_400_000_000
-
 
 # Units of fixed length, in microseconds.
 FIXED = {
@@ -41,24 +50,20 @@ FIXED = {
     "week": 7 * DAY,
 }
 
-
 # Units of the calendar, in months.
 MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
-
 UNITS = (*FIXED, *MONTHS)
-
 
 # Moments beyond this, 140,000 years away, are moved to it, so that arithmetic cannot overflow.
 _FURTHEST = 2**62
 
-
-# Length of the units of NumPy in microseconds.
-_NUMPY_UNITS = {
+# Microseconds of the units of NumPy, whose names Polars and Arrow share.
+TICKS = {
     "W": Fraction(7 * DAY),
     "D": Fraction(DAY),
-    "h": Fraction(3_600_000_000),
-    "m": Fraction(60_000_000),
+    "h": Fraction(FIXED["hour"]),
+    "m": Fraction(FIXED["minute"]),
     "s": Fraction(1_000_000),
     "ms": Fraction(1000),
     "us": Fraction(1),
@@ -68,16 +73,13 @@ _NUMPY_UNITS = {
     "as": Fraction(1, 10**12),
 }
 
-
 _EPOCH = datetime.datetime(1970, 1, 1)
-
 
 _TEXT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)"
     r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?",
     re.ASCII,
 )
-
 
 # Text for a whole month, quarter or year, read where the unit is no finer.
 _PARTS = {
@@ -97,7 +99,7 @@ def micros_of(values: NDArray[np.datetime64]) -> tuple[IntArray, BoolArray]:
         months = np.clip(ticks, -furthest, furthest) * (count * (12 if unit == "Y" else 1))
         ticks = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
         unit, count = "D", 1
-    return rescaled(ticks, count * _NUMPY_UNITS.get(unit, Fraction(1))), missing
+    return rescaled(ticks, count * TICKS.get(unit, Fraction(1))), missing
 
 
 def rescaled(ticks: IntArray, length: Fraction) -> IntArray:
