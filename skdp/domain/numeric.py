@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._types import CodeArray, FloatArray, IntArray
 from ..exceptions import DomainError
@@ -102,16 +102,9 @@ class Numeric(Binned):
     ['[0, 231.241)', '[231.241, 1531.93)', '[1531.93, 8848.06)', '[8848.06, 50000]', '0']
     """
 
-    lower: float
-    upper: float
-    bins: int
-    integer: bool
     # Class attributes, so that attributes pickled by earlier versions have them too.
-    scale: str = "linear"
-    special: tuple[float, ...] = ()
     step: float | None = None
     decimals: int | None = None
-    _edges: NDArray[Any] | None = None
     _by_edges: bool = False
 
     def __init__(
