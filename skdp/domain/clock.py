@@ -1,7 +1,7 @@
 """Clock: the number line of dates, whole units since 1970, and moments as users write them.
 
-A moment is an integer: microseconds since 1970-01-01T00:00, on the clock on the wall where no time
-zone is declared, and in UTC where one is.
+A moment is an integer: microseconds since 1970-01-01T00:00, in wall-clock time where no time zone is
+declared, and in UTC where one is.
 
 Units below a day have a fixed length, so with a time zone they count real time. Days and longer
 units are those of the calendar of the zone, also where a day has 23 or 25 hours.
@@ -109,7 +109,7 @@ def rescaled(ticks: IntArray, length: Fraction) -> IntArray:
 
 
 def unit_number(micros: Any, unit: str) -> Any:
-    """Whole units from 1970 to moments on the clock on the wall: array of integers."""
+    """Whole units from 1970 to moments in wall-clock time: array of integers."""
     if unit == "week":
         # Weeks begin on Monday; 1970-01-01 was a Thursday.
         return (micros // DAY + 3) // 7
@@ -120,7 +120,7 @@ def unit_number(micros: Any, unit: str) -> Any:
 
 
 def unit_start(numbers: IntArray, unit: str) -> IntArray:
-    """First moment of each unit, on the clock on the wall."""
+    """First moment of each unit, in wall-clock time."""
     if unit == "week":
         return (numbers * 7 - 3) * DAY
     if unit in FIXED:
@@ -219,7 +219,7 @@ class Clock:
     ----------
     unit : str
     tz : str or None
-        Time zone; None: moments are read from the clock on the wall.
+        Time zone; None: moments are in wall-clock time.
     changes : ndarray of int64
         Moments at which the zone's distance from UTC changes, for days and longer units.
     offsets : ndarray of int64, one more than changes
@@ -245,8 +245,8 @@ class Clock:
     def number(self, value: Any) -> tuple[int, bool] | None:
         """Number of the unit of a declared value, and whether the unit begins with it.
 
-        Values without a time zone are on the clock on the wall; None for what is no date, and for
-        a value with a time zone where none is declared.
+        Values without a time zone are in wall-clock time; None for what is no date, and for a value
+        with a time zone where none is declared.
         """
         found = moment(value, self.unit)
         if found is None or (found[1] and self.tz is None):

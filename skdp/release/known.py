@@ -118,7 +118,7 @@ class Known:
         column, attribute = self.frame.column(name), self.domain.find(name)
         absent: BoolArray = column.factorize()[0] < 0
         if isinstance(attribute, Numeric):
-            # What is no number is missing.
+            # A value that is no number is missing.
             codes = attribute.encode(column)
             absent = (codes < 0) | (codes == attribute.n_values)
         return absent

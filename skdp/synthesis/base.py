@@ -127,7 +127,7 @@ class Synthesizer(PrivateEstimator):
         given : table, default=None
             Some of the columns: one row is drawn for each of its rows, given its values, which are
             returned as they are; see :meth:`skdp.Synopsis.sample`. The result holds what ``given``
-            holds: if that are private records, so is the result.
+            holds: if those are private records, so is the result.
 
         Returns
         -------
