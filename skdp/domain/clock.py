@@ -1,7 +1,7 @@
 """Clock: the number line of dates, whole units since 1970, and moments as users write them.
 
-A moment is an integer: microseconds since 1970-01-01T00:00, in wall-clock time where no time zone is
-declared, and in UTC where one is.
+A moment is an integer: microseconds since 1970-01-01T00:00, in wall-clock time where no time zone
+is declared, and in UTC where one is.
 
 Units below a day have a fixed length, so with a time zone they count real time. Days and longer
 units are those of the calendar of the zone, also where a day has 23 or 25 hours.
