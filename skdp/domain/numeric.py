@@ -156,9 +156,9 @@ class Numeric(Binned):
         n_bins = None if bins is None else as_int(bins, "bins")
         if n_bins is not None and not 1 <= n_bins <= MAX_BINS:
             raise DomainError(f"bins must be in 1..{MAX_BINS}, got {bins!r}.")
-        if n_bins is None and (sparse or not self.integer or scale != "linear"):
+        few = not self.integer or scale != "linear"
+        if n_bins is None and (few or sparse):
             most = DEFAULT_BINS if grid is None else grid.last - grid.first + 1
-            few = not self.integer or scale != "linear"
             n_bins = min(DEFAULT_BINS, most) if few or most > MAX_BINS else most
         if self.integer:
             n_bins = check_integer_bins(int(low), int(high), n_bins)
@@ -194,7 +194,7 @@ class Numeric(Binned):
                 "it)"
                 + (
                     ". With one code for each integer every value has a cell without being special."
-                    if self._one_each
+                    if self.one_each
                     else "."
                 )
             )
@@ -473,7 +473,7 @@ class Numeric(Binned):
             parts = [f"edges=[{', '.join(edges)}]"]
         else:
             parts = [digits(self.lower), digits(self.upper)]
-            if not self._one_each:
+            if not self.one_each:
                 parts.append(f"bins={self.bins}")
         parts += [f"{name}=True" for name in ("integer", "nullable") if getattr(self, name)]
         if "scale" in extras:
