@@ -97,7 +97,9 @@ def _text_schema():
     return pyarrow.schema([("age", pyarrow.float64()), *texts])
 
 
-def test_a_column_without_any_value_has_no_type(tmp_path):
+@pytest.mark.parametrize("loaded", [0, 1 << 28])
+def test_a_column_without_any_value_has_no_type(tmp_path, monkeypatch, loaded):
+    monkeypatch.setattr(parquet, "_LOADED", loaded)
     import pyarrow
     from pyarrow.parquet import write_table
 
@@ -166,7 +168,9 @@ def test_pages_that_cannot_be_read_are_withheld(tmp_path, capsys, library):
     assert not (tmp_path / "view.skdp").exists() and not list(tmp_path.glob(".*"))
 
 
-def test_names_that_differ_in_case_and_names_with_patterns(tmp_path):
+@pytest.mark.parametrize("loaded", [0, 1 << 28])
+def test_names_that_differ_in_case_and_names_with_patterns(tmp_path, monkeypatch, loaded):
+    monkeypatch.setattr(parquet, "_LOADED", loaded)
     folder = tmp_path / "a=1"
     folder.mkdir()
     rows = pd.DataFrame({"Age": [70.0] * 900, "age": [20.0] * 900, 'q"x': ["F", "M", "M"] * 300})
@@ -188,6 +192,16 @@ def test_a_column_that_occurs_twice_is_refused(tmp_path, capsys):
     domain = Domain({"sex": Categorical(["x", "y"])})
     assert release(tmp_path, "rows.parquet", domain=domain) == 2
     assert "sex" in capsys.readouterr().err
+
+
+def test_large_files_are_counted_where_they_are(tmp_path, monkeypatch):
+    pytest.importorskip("duckdb")
+    ROWS.to_parquet(tmp_path / "rows.parquet")
+    file = parquet.ParquetFile(tmp_path / "rows.parquet")
+    assert type(file.rows(["age"])).__module__.startswith("pyarrow")
+    monkeypatch.setattr(parquet, "_LOADED", 0)
+    assert "duckdb" in type(file.rows(["age"])).__module__
+    assert release(tmp_path, "rows.parquet") == 0
 
 
 def test_parquet_without_a_library(tmp_path, capsys, monkeypatch):

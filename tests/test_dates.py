@@ -425,8 +425,8 @@ def assert_all_counted_alike(make, values, many):
 
 @pytest.mark.parametrize("make", MAKERS)
 def test_engines_count_what_memory_counts(make):
-    # DuckDB takes long to plan so many expressions.
-    many = list(attributes())[:: 3 if make is ENGINES["duckdb"] else 1]
+    # DuckDB and PySpark take long to plan so many expressions.
+    many = list(attributes())[:: 3 if make in (ENGINES["duckdb"], spark_frame) else 1]
     assert_all_counted_alike(make, [*MOMENTS, None, *MOMENTS[:3]], many)
 
 
@@ -902,7 +902,7 @@ def test_rules_about_dates():
             {"start": month, "end": Date("2020-01-01", "2021-12-31")},
             structure=[skdp.at_most("start", "end")],
         )
-    with pytest.raises(DomainError, match="of dates, got .'soon'"):
+    with pytest.raises(DomainError, match="'soon' is no value of 'start'"):
         Domain(
             {"start": month, "year": Categorical(["2020"])},
             structure=[skdp.derived("year", "start", {("soon", None): "2020"})],

@@ -17,6 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from skdp.domain import Categorical, Domain, Numeric, Taxonomy
+from skdp.domain.report import report_of
 from skdp.exceptions import DomainError, PrivacyLeakWarning
 from skdp.rows import CountTable, as_frame
 
@@ -555,7 +556,7 @@ def test_for_array():
         ({1: Numeric(0, 1)}, "must be strings, got 1 of type int"),
         ({("a",): Numeric(0, 1)}, "must be strings"),
         ({"\udfff": Numeric(0, 1)}, "not valid Unicode"),
-        ({"a": (0, 1)}, "'a' must be declared by Numeric or Categorical, got tuple"),
+        ({"a": (0, 1)}, "'a' must be declared by Numeric, Date, .* or Identifier, got tuple"),
         ({"a": Numeric}, "'a' must be declared by"),
         (["a"], "pairs, got 'a'"),
         (Numeric(0, 1), "declared by a mapping.*for_array"),
@@ -656,7 +657,7 @@ MIXED = Categorical(["a", 1])
         (NUMBER, pl.Series([[1]]), "does not hold numbers"),
         (TEXT, pl.Series([1]), r"'ä' \(type Int64\) has only text categories but holds numbers"),
         (TEXT, pl.Series([True]), "has only text categories but holds numbers"),
-        (TEXT, pl.Series([dt.date(2020, 1, 1)]), "neither text nor numbers"),
+        (TEXT, pl.Series([dt.date(2020, 1, 1)]), "holds dates or times; declare it Date"),
         (DIGIT, pl.Series(["0"]), "no text category but holds text"),
         (MIXED, pl.Series([[1]]), "neither text nor numbers"),
         (NUMBER, pl.Series([1]), None),
@@ -953,7 +954,7 @@ def test_check_agrees_with_encode(domain, data):
     values = data.draw(column)
     frame = pd.DataFrame({name: pd.Series(holding(values), dtype=object) for name in domain})
     codes = domain.encode(frame)
-    report = domain._report(as_frame(frame))
+    report = report_of(domain, as_frame(frame))
     assert report.n_skipped == (codes < 0).any(axis=1).sum()
     assert report.columns["skipped"].tolist() == (codes < 0).sum(axis=0).tolist()
     missing = [
@@ -1052,7 +1053,7 @@ def test_a_pickle_from_before_attributes_were_marked():
         ([np.nan, np.nan], "'a' has no value"),
         (pd.Series([None, None], dtype=object), "'a' has no value"),
         ([1, 1], "a single cell"),
-        (pd.to_datetime(["2020", "2021"]), "'a' .type datetime.* holds neither"),
+        (pd.to_datetime(["2020", "2021"]), "'a' .type datetime.* holds dates or times, which"),
         (pd.Series([(1,), (2,)], dtype=object), "'a' cannot be inferred.*has type tuple"),
     ],
 )

@@ -161,7 +161,8 @@ def match_rows(
         _refuse_zeros(domain, of)
     _check_target(domain, target)
     labelled = target is not None and y is not None
-    rows = _with_names(rows, domain, target if labelled else None)
+    # Columns of an array are named by position; a label that is given separately is none of them.
+    rows = domain.with_names(rows, [target] if labelled else [])
     if labelled:
         rows = rows.with_column(target, y)
         _check_label_type(domain[target], rows.kinds[target], rows.dtypes[target])
@@ -185,21 +186,6 @@ def _check_target(domain: Domain, target: str | None) -> None:
     raise DomainError(
         f"target={target!r} is not a column of the domain, which has {list(domain.names)}."
     )
-
-
-def _with_names(rows: Any, domain: Domain, label: str | None) -> Any:
-    """Name the columns of an array by position; the label is given separately."""
-    if not rows.n_unnamed:
-        return rows
-    given = [] if label is None else [label]
-    names = domain.names_for(rows.n_unnamed, given)
-    if names is None:
-        expected = [name for name in domain.names if name not in given]
-        raise DomainError(
-            f"The data have {rows.n_unnamed} columns, but the domain declares "
-            f"{len(expected)}: {expected}."
-        )
-    return rows.with_names(names)
 
 
 def take_features(X: Any, domain: Domain, features: Sequence[str], label: str | None) -> Any:

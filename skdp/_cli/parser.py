@@ -44,9 +44,9 @@ Lines that are not well formed (an odd number of quotes, more or fewer fields th
 more than 16 MiB) are skipped; line breaks inside quotes are not supported. Empty fields, and text
 in a column of numbers, are missing values. Dates are written as in 2021-03-31.
 
-Parquet files need DuckDB (`pip install 'skdp[duckdb]'`), which counts files that are larger than
-memory, or PyArrow (`pip install 'skdp[parquet]'`). Columns that the domain does not declare are
-not read."""
+Parquet files need PyArrow (`pip install 'skdp[parquet]'`), or DuckDB (`pip install
+'skdp[duckdb]'`), which counts files that are larger than memory. Columns that the domain does not
+declare are not read."""
 
 _DOMAIN = "the public domain: JSON or YAML that a domain wrote, or a code book or other schema"
 

@@ -44,7 +44,7 @@ class Columns:
     @property
     def known(self) -> tuple[str, ...]:
         """Columns that a query may name: measured and derived ones, without totals."""
-        return self.names if len(self.columns) == len(self) else self.structure.known or self.names
+        return self.structure.known
 
     def declared(self, name: str) -> Numeric | Categorical | Identifier:
         """Declaration of any column, measured or not.
@@ -60,14 +60,10 @@ class Columns:
 
     def find(self, column: str) -> Numeric | Categorical | None:
         """Attribute of a column that a query may name; None for others."""
-        if column in self._positions:
-            return self.attributes[self._positions[column]]
-        return self.structure.find(column) if column in self._declared else None
+        return self.structure.find(column)
 
     def why_not(self, column: str) -> str | None:
         """Why a declared column cannot be in a query; None if it is not declared."""
-        if isinstance(self._declared.get(column), Identifier):
-            return f"Column {column!r} is an Identifier: it is not measured and has no statistics."
         return self.structure.why_not(column)
 
     def items(self) -> list[tuple[str, Numeric | Categorical]]:
@@ -143,17 +139,29 @@ class Columns:
                 return free
         return None
 
+    def with_names(self, frame: Any, taken: Iterable[str] = ()) -> Any:
+        """The frame with names for its columns without names, by position.
+
+        Raises
+        ------
+        DomainError
+            If there are more or fewer of them than columns that they can stand for.
+        """
+        if not frame.n_unnamed:
+            return frame
+        named = {*frame.named, *taken}
+        names = self.names_for(frame.n_unnamed, named)
+        if names is None:
+            free = [name for name in self.names if name not in named]
+            raise DomainError(
+                f"The data has {frame.n_unnamed} columns without names, but the domain declares "
+                f"{len(free)} for them: {some(free)}."
+            )
+        return frame.with_names(names)
+
     def _named(self, frame: Any) -> Any:
         """The columns by name; errors if they are not those of the domain."""
-        if frame.n_unnamed:
-            names = self.names_for(frame.n_unnamed, frame.named)
-            if names is None:
-                free = [name for name in self.names if name not in frame.named]
-                raise DomainError(
-                    f"The data has {frame.n_unnamed} columns without names, but the domain "
-                    f"declares {len(free)} for them: {some(free)}."
-                )
-            frame = frame.with_names(names)
+        frame = self.with_names(frame)
         present = set(frame.names)
         missing = [name for name in self.names if name not in present]
         extra = [name for name in frame.names if name not in self._declared]
@@ -216,8 +224,8 @@ def checked_columns(pairs: Sequence[Any]) -> dict[str, Any]:
             )
         if not isinstance(attribute, Numeric | Categorical | Identifier):
             raise DomainError(
-                f"Column {name!r} must be declared by Numeric or Categorical, got "
-                f"{type(attribute).__name__}."
+                f"Column {name!r} must be declared by Numeric, Date, Datetime, Categorical or "
+                f"Identifier, got {type(attribute).__name__}."
             )
         if name in declared:
             repeated[name] = None

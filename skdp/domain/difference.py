@@ -114,7 +114,7 @@ def _categories(old: Any, new: Any) -> list[str]:
     gone = [value for key, value in zip(first, old, strict=True) if key not in second]
     come = [value for key, value in zip(second, new, strict=True) if key not in first]
     texts = [f"{len(come):,} more categories: {some(come, 5)}"] if come else []
-    texts += [f"{len(gone):,} categories less: {some(gone, 5)}"] if gone else []
+    texts += [f"{len(gone):,} fewer categories: {some(gone, 5)}"] if gone else []
     if not texts and list(first) != list(second):
         texts = ["categories in another order"]
     return texts

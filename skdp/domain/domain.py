@@ -38,7 +38,8 @@ class Domain(Columns, Declaring):
     Parameters
     ----------
     attributes : mapping of str to Numeric, Categorical or Identifier, or iterable of such pairs
-        The columns in order. They decide columns, order and types of everything released.
+        The columns in order; `Date` and `Datetime` are `Numeric`. They decide what is released,
+        and the columns, order and types of what a release draws by itself.
     structure : sequence of Rule, default=()
         What is publicly known about how columns depend on each other: rules made by `derived`,
         `within`, `at_most`, `only_if`, `forbid`, `missing_together` and `total_of`. Synthetic rows
@@ -115,8 +116,8 @@ class Domain(Columns, Declaring):
             pairs = list(attributes.items())
         elif isinstance(attributes, Attribute | str) or not isinstance(attributes, Iterable):
             raise DomainError(
-                "A Domain is declared by a mapping of column names to Numeric or Categorical, got "
-                f"{attributes!r}. For arrays see Domain.for_array."
+                "A Domain is declared by a mapping of column names to attributes, such as Numeric, "
+                f"Date or Categorical, got {attributes!r}. For arrays see Domain.for_array."
             )
         else:
             pairs = list(attributes)
@@ -132,11 +133,7 @@ class Domain(Columns, Declaring):
         if inferred:
             declared = {name: attribute._marked() for name, attribute in declared.items()}
         structure = Structure(rules, declared)
-        measured = {
-            name: attribute
-            for name, attribute in declared.items()
-            if name not in structure.derived and not isinstance(attribute, Identifier)
-        }
+        measured = {name: declared[name] for name in structure.measured}
         if not measured:
             raise DomainError(
                 "The domain has no column to measure: all are identifiers. Declare at least one "
@@ -313,7 +310,7 @@ class Domain(Columns, Declaring):
         rows = read(data)
         frame = self.check_schema(rows)
         if on_invalid == "raise":
-            report = self._report(self._named(rows))
+            report = report_of(self, self._named(rows))
             if not report.clean:
                 raise DomainError(
                     "Values outside of the domain, or rows that break its structure (this message "
@@ -442,10 +439,7 @@ class Domain(Columns, Declaring):
             PrivacyLeakWarning,
             stacklevel=2,
         )
-        return self._report(self._named(rows))
-
-    def _report(self, frame: Rows) -> DomainReport:
-        return report_of(self, frame)
+        return report_of(self, self._named(rows))
 
     def to_json(self) -> str:
         """The domain as JSON text, which :meth:`from_json` reads.

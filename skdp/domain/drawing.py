@@ -11,7 +11,7 @@ import pandas as pd
 from .._types import FloatArray, IntArray
 from .categorical import Categorical
 from .identifiers import Identifier
-from .numberline import draw_numbers, finish, spans
+from .numberline import spans
 from .rules import TotalOf
 from .structure import Structure
 
@@ -42,13 +42,16 @@ def draw_columns(
     bounds : mapping of str to (lower, upper)
         Closed ranges on the number line, for all rows or for each.
     """
-    above = structure.bounds_of()
-    linked = {*above, *(bound for bounds_ in above.values() for bound in bounds_)}
     drawn: dict[str, pd.Series] = {}
+    linked = structure.compared
     for name, attribute in declared.items():
         if name not in codes or name in linked:
             continue
-        drawn[name] = _draw(attribute, codes[name], rng, bounds.get(name))
+        if name in bounds:
+            lower, upper = bounds[name]
+            drawn[name] = attribute.decode(codes[name], rng, lower=lower, upper=upper)
+        else:
+            drawn[name] = attribute.decode(codes[name], rng)
     drawn |= _draw_linked(declared, structure, codes, rng, bounds)
     for name, attribute in declared.items():
         rule = structure.derived.get(name)
@@ -62,22 +65,6 @@ def draw_columns(
         if isinstance(rule, TotalOf):
             drawn[name] = _total(declared[name], [drawn[part] for part in rule.parts])
     return {name: drawn[name] for name in declared}
-
-
-def _draw(
-    attribute: Any, codes: IntArray, rng: np.random.Generator, limits: tuple[Any, Any] | None
-) -> pd.Series:
-    if limits is None or isinstance(attribute, Categorical):
-        return attribute.decode(codes, rng)
-    low, high = (
-        np.broadcast_to(np.asarray(_end(end, sign), dtype=np.float64), (len(codes),))
-        for end, sign in zip(limits, (-1, 1), strict=True)
-    )
-    return finish(attribute, codes, draw_numbers(attribute, codes, rng, low, high), rng)
-
-
-def _end(value: Any, sign: int) -> Any:
-    return sign * np.inf if value is None else value
 
 
 def _draw_linked(
@@ -94,8 +81,7 @@ def _draw_linked(
     because chains are compared as a whole: no allowed row has a column whose least value exceeds
     the greatest value of one of its bounds.
     """
-    above = structure.bounds_of()
-    names = list(dict.fromkeys([*above, *(each for bounds_ in above.values() for each in bounds_)]))
+    above, names = structure.bounds_of(), structure.compared
     if not names:
         return {}
     below = {name: [other for other in above if name in above[other]] for name in names}
@@ -113,17 +99,20 @@ def _draw_linked(
     drawn: dict[str, pd.Series] = {}
     # A bound has fewer columns above it than what it bounds.
     for name in sorted(names, key=lambda each: len(above.get(each, ()))):
-        if name in structure.derived:
+        attribute = declared[name]
+        if name in structure.derived or isinstance(attribute, Categorical):
+            # Each code stands for one value.
             numbers[name] = of_cell[name][0]
+            if name in codes:
+                drawn[name] = attribute.decode(codes[name], rng)
             continue
-        low = of_cell[name][0].copy()
-        high = of_cell[name][1].copy()
+        low, high = of_cell[name]
         for other in below[name]:
             low = np.where(np.isnan(low), low, np.fmax(low, of_cell[other][0]))
         for bound in above.get(name, ()):
             high = np.where(np.isnan(high), high, np.fmin(high, numbers[bound]))
-        numbers[name] = draw_numbers(declared[name], codes[name], rng, low, high)
-        drawn[name] = finish(declared[name], codes[name], numbers[name], rng)
+        numbers[name] = attribute.draw(codes[name], rng, low, high)
+        drawn[name] = attribute._finish(numbers[name])
     return drawn
 
 
@@ -140,7 +129,8 @@ def _cells(
         own = structure.codes_of(name)[own]
     low, high = (end[own] for end in spans(declared[name]))
     if name in bounds and name not in structure.derived:
-        least, most = (_end(end, sign) for end, sign in zip(bounds[name], (-1, 1), strict=True))
+        least = -np.inf if bounds[name][0] is None else bounds[name][0]
+        most = np.inf if bounds[name][1] is None else bounds[name][1]
         reach = np.fmax(low, least) <= np.fmin(high, most)
         low = np.where(reach, np.fmax(low, least), low)
         high = np.where(reach, np.fmin(high, most), high)

@@ -10,7 +10,7 @@ import numpy as np
 from .._types import IntArray
 from ..exceptions import DomainError
 from .categorical import Categorical
-from .numberline import number_of, spans
+from .numberline import code_of, number_of, spans
 from .numeric import Numeric
 from .rules import Derived
 from .values import some
@@ -78,7 +78,7 @@ def _results(rule: Derived, target: Any) -> list[tuple[Any, int]]:
                 )
             found.append((key, target.size - 1))
             continue
-        code = _code(target, value)
+        code = code_of(target, value)
         if code is None:
             raise DomainError(
                 f"{rule!r} maps {key!r} to {value!r}, which is not a declared value of "
@@ -86,19 +86,6 @@ def _results(rule: Derived, target: Any) -> list[tuple[Any, int]]:
             )
         found.append((key, code))
     return found
-
-
-def _code(target: Any, value: Any) -> int | None:
-    if isinstance(target, Categorical):
-        try:
-            return target.index_of(value)
-        except KeyError:
-            return None
-    number = number_of(target, value, "")
-    if number is None:
-        return None
-    places = np.flatnonzero(spans(target)[0] == number)
-    return int(places[-1]) if len(places) else None
 
 
 def _by_category(
@@ -127,7 +114,7 @@ def _by_interval(rule: Derived, base: Any, results: list[tuple[Any, int]], codes
         if key is None and base.nullable:
             codes[-1] = code
         elif not isinstance(key, tuple):
-            number = number_of(base, key, rule.from_)
+            number = number_of(base, key)
             here = (low == number) & (high == number)
             if not here.any():
                 raise DomainError(
@@ -162,7 +149,7 @@ def _end(rule: Derived, base: Any, value: Any, sign: int) -> float:
     """An end of an interval on the number line; None is open."""
     if value is None:
         return sign * math.inf
-    number = number_of(base, value, rule.from_)
+    number = number_of(base, value)
     if number is None:
         raise DomainError(f"{rule!r}: {value!r} is no value of {rule.from_!r}.")
     return number

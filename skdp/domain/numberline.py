@@ -1,4 +1,4 @@
-"""What rules need to know of numbers: the values of each code, and draws within bounds."""
+"""What rules need to know of numbers: the values of each code, and which lines they are on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import FloatArray, IntArray
+from .._types import FloatArray
 from ..exceptions import DomainError
 from .categorical import Categorical
 from .contents import Points
@@ -19,10 +19,8 @@ from .values import is_missing
 __all__ = [
     "check_chains",
     "check_same_line",
-    "draw_numbers",
-    "finish",
+    "code_of",
     "fixed_code",
-    "grid_of",
     "number_of",
     "spans",
 ]
@@ -35,42 +33,36 @@ def spans(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
     ----------
     attribute : Numeric, or Categorical whose categories are numbers
     """
-    codes = np.arange(attribute.size)
     if isinstance(attribute, Categorical):
         values = np.full(attribute.size, np.nan)
         values[: attribute.n_values] = [float(value) for value in attribute.categories]
         return values, values
-    return attribute.span(codes)
+    return attribute.span(np.arange(attribute.size))
 
 
-def draw_numbers(
-    attribute: Numeric | Categorical,
-    codes: IntArray,
-    rng: np.random.Generator,
-    lower: FloatArray,
-    upper: FloatArray,
-) -> FloatArray:
-    """Numbers for codes within closed bounds, where the cell reaches into them; nan for missing."""
-    if isinstance(attribute, Categorical):
-        return spans(attribute)[0][codes]
-    return attribute.draw(codes, rng, lower=lower, upper=upper)
-
-
-def finish(attribute: Any, codes: IntArray, numbers: FloatArray, rng: np.random.Generator) -> Any:
-    """The column of drawn numbers, with the type that decoding gives."""
-    if isinstance(attribute, Categorical):
-        return attribute.decode(codes, rng)
-    return attribute._finish(numbers)
-
-
-def number_of(attribute: Numeric, value: Any, column: str) -> float | None:
+def number_of(attribute: Numeric, value: Any) -> float | None:
     """Place of a declared value on the number line; None if it has none there."""
     if isinstance(attribute, Date | Datetime):
         try:
-            return float(attribute.number(value, column))
+            return float(attribute.number(value, ""))
         except ValueError:
             return None
     return None if isinstance(value, str | bool) else float(value)
+
+
+def code_of(attribute: Numeric | Categorical, value: Any) -> int | None:
+    """The code that stands for a declared value alone; None if there is none."""
+    if isinstance(attribute, Categorical):
+        try:
+            return attribute.index_of(value)
+        except KeyError:
+            return None
+    number = number_of(attribute, value)
+    if number is None:
+        return None
+    low, high = spans(attribute)
+    alone = np.flatnonzero((low == number) & (high == number))
+    return int(alone[-1]) if len(alone) else None
 
 
 def line_of(attribute: Numeric | Categorical) -> tuple[Any, ...] | None:
@@ -78,13 +70,9 @@ def line_of(attribute: Numeric | Categorical) -> tuple[Any, ...] | None:
     if isinstance(attribute, Categorical):
         plain = all(not isinstance(value, str | bool) for value in attribute.categories)
         return ("number",) if plain else None
-    if type(attribute) is Numeric:
-        return ("number",)
-    return (
-        type(attribute).__name__,
-        getattr(attribute, "unit", None),
-        str(getattr(attribute, "tz", None)),
-    )
+    if isinstance(attribute, Date | Datetime):
+        return type(attribute).__name__, attribute.unit, attribute.tz
+    return ("number",)
 
 
 def grid_of(attribute: Numeric | Categorical) -> tuple[Any, ...]:
@@ -109,7 +97,7 @@ def check_same_line(rule: AtMost, one: Any, other: Any) -> None:
                 "line. Use forbid() for combinations of categories."
             )
     if lines[0] != lines[1]:
-        words = [" ".join(str(part) for part in line if part and part != "None") for line in lines]  # type: ignore[union-attr]
+        words = [" ".join(filter(None, line)) for line in lines]  # type: ignore[arg-type]
         raise DomainError(
             f"{rule!r} compares columns on different number lines, {words[0]!r} and {words[1]!r}. "
             "Declare both in the same way, for dates with the same unit."
@@ -145,19 +133,11 @@ def fixed_code(rule: OnlyIf, attribute: Any) -> int:
                 "otherwise=0 with special=[0], or a category."
             )
         return attribute.size - 1
+    code = code_of(attribute, value)
+    if code is not None:
+        return code
     if isinstance(attribute, Categorical):
-        try:
-            return attribute.index_of(value)
-        except KeyError:
-            raise DomainError(
-                f"{rule!r}: otherwise={value!r} is not a category of {name!r}."
-            ) from None
-    number = number_of(attribute, value, name)
-    if number is not None:
-        low, high = spans(attribute)
-        alone = np.flatnonzero((low == number) & (high == number))
-        if len(alone):
-            return int(alone[-1])
+        raise DomainError(f"{rule!r}: otherwise={value!r} is not a category of {name!r}.")
     raise DomainError(
         f"{rule!r}: otherwise={value!r} has no code of its own in {name!r}. Declare it there with "
         f"special=[{value!r}]."

@@ -17,6 +17,7 @@ from ..exceptions import DomainError
 from .values import plain_category, plain_text
 
 __all__ = [
+    "FORMS",
     "AtMost",
     "Condition",
     "Derived",
@@ -376,12 +377,15 @@ def _plain(value: Any) -> Any:
     return _value(value, "Value of a condition")
 
 
+# What is asked, as the value of a dict in a query.
+FORMS: dict[str, Any] = {"range": tuple, "in": list, "is": lambda values: values[0]}
+
+
 def query_of(condition: Condition) -> Any:
     """The condition as a query: text or dict."""
     if isinstance(condition, str):
         return condition
-    forms: dict[str, Any] = {"range": tuple, "in": list, "is": lambda values: values[0]}
-    return {column: forms[asked[0]](asked[1:]) for column, asked in condition}
+    return {column: FORMS[asked[0]](asked[1:]) for column, asked in condition}
 
 
 def _condition_to_data(condition: Condition) -> Any:

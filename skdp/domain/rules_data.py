@@ -7,6 +7,7 @@ from typing import Any
 
 from ..exceptions import DomainError
 from .rules import (
+    FORMS,
     Rule,
     at_most,
     derived,
@@ -127,17 +128,16 @@ def _listed(value: Any) -> list[Any]:
 def _condition_from_data(data: Any) -> Any:
     if not isinstance(data, Mapping):
         return data
-    forms: dict[str, Any] = {"range": tuple, "in": list, "is": lambda values: values[0]}
     found = {}
     for column, asked in data.items():
         if not isinstance(asked, Mapping):
             found[column] = asked
             continue
         [(form, values)] = asked.items() if len(asked) == 1 else [("", None)]
-        if form not in forms or not isinstance(values, list) or (form == "is" and not values):
+        if form not in FORMS or not isinstance(values, list) or (form == "is" and not values):
             raise DomainError(
                 f"the condition on {column!r} must be a value, a list of values, or "
                 "{'range': [low, high]}."
             )
-        found[column] = forms[form](values)
+        found[column] = FORMS[form](values)
     return found

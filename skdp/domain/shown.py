@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from .rules import query_of
 from .values import digits
 
 __all__ = ["columns_table", "html_page", "html_table", "rule_text", "values_text"]
@@ -84,7 +83,9 @@ def _rules(domain: Any) -> dict[str, str]:
     """Text of the rules about each column."""
     found: dict[str, list[str]] = {}
     for rule in domain.structure.rules:
-        for name in _about(rule, domain.columns):
+        # A rule about one column names the others as its condition.
+        about = [rule.column] if hasattr(rule, "column") else domain.structure.columns_of(rule)
+        for name in about:
             found.setdefault(name, []).append(rule_text(rule))
     more = _MOST_RULES
     return {
@@ -97,19 +98,6 @@ def rule_text(rule: Any) -> str:
     """A rule, or its text, without its map and shortened."""
     text = rule if isinstance(rule, str) else repr(rule)
     return _cut(re.sub(r", map=.*\)$", ")", text, flags=re.DOTALL), _LONGEST_RULE)
-
-
-def _about(rule: Any, columns: Sequence[str]) -> Sequence[str]:
-    """Columns that a rule restricts."""
-    if hasattr(rule, "column"):
-        return (rule.column,)
-    if hasattr(rule, "columns"):
-        return tuple(rule.columns)
-    condition = query_of(rule.condition)
-    if isinstance(condition, str):
-        words = set(re.findall(r"[^\W\d]\w*", condition))
-        return [name for name in columns if name in words or f"`{name}`" in condition]
-    return tuple(condition)
 
 
 def html_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

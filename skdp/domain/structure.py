@@ -76,7 +76,7 @@ class Structure:
         self._codes: dict[str, tuple[str, IntArray]] = {}
         self.zeros = ()
         self._used: dict[Rule, tuple[str, ...]] = {}
-        self._compared: dict[str, tuple[str, ...]] = {}
+        self._bounds: dict[str, tuple[str, ...]] = {}
         if self.rules:
             self._resolve()
             self._axes = {name: axis for axis, name in enumerate(self.measured)}
@@ -227,7 +227,13 @@ class Structure:
 
     def bounds_of(self) -> dict[str, tuple[str, ...]]:
         """Columns that each column must not exceed, chains included."""
-        return self._compared
+        return self._bounds
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """Columns that rules of `at_most` compare."""
+        bounds = (bound for above in self._bounds.values() for bound in above)
+        return (*dict.fromkeys([*self._bounds, *bounds]),)
 
     def kept_by(self, columns: Iterable[str]) -> tuple[Rule, ...]:
         """Rules all of whose columns are among these."""
@@ -337,8 +343,8 @@ class Structure:
         others = [rule for rule in self.rules if rule not in self._used]
         for rule in others:
             self._used[rule] = self._check(rule)
-        self._compared = closure(others)
-        check_chains(self._compared, self._declared)
+        self._bounds = closure(others)
+        check_chains(self._bounds, self._declared)
         tables = self._tables(others)
         possible = satisfiable(tables)
         if possible is False:
@@ -395,9 +401,7 @@ class Structure:
         for column, region in regions.items():
             weights = region.weights()
             check_whole(rule, column, self._declared[column], weights)
-            mask = weights > 0
-            if column in self._codes:
-                mask = mask[self.codes_of(column)]
+            mask = self.lifted(column, weights > 0)
             base = self.base_of(column)
             masks[base] = masks[base] & mask if base in masks else mask
         if not masks or not all(mask.any() for mask in masks.values()):
@@ -419,11 +423,9 @@ class Structure:
         return tables
 
     def _parts(self, rules: Sequence[Rule]) -> Iterator[tuple[Rule, dict[str, BoolArray]]]:
-        """Conjunctions that are forbidden, as masks by measured column."""
+        """The conjunctions that rules are about, as masks by measured column."""
         for rule in rules:
-            if isinstance(rule, Forbid):
-                yield rule, self._masks(rule)[0]
-            elif isinstance(rule, OnlyIf):
+            if isinstance(rule, Forbid | OnlyIf):
                 yield rule, self._masks(rule)[0]
             elif isinstance(rule, MissingTogether):
                 first = rule.columns[0]
@@ -439,26 +441,23 @@ class Structure:
 
     def _table(self, rule: Rule, masks: dict[str, BoolArray]) -> tuple[tuple[int, ...], BoolArray]:
         """Allowed cells of a rule whose conditions cover the masks."""
-        allowed_here: dict[str, BoolArray] = {}
+        fixed: dict[str, BoolArray] = {}
         if isinstance(rule, OnlyIf):
             attribute = self._declared[rule.column]
             values = np.zeros(attribute.size, dtype=bool)
             values[fixed_code(rule, attribute)] = True
-            if rule.column in self._codes:
-                values = values[self.codes_of(rule.column)]
-            allowed_here = {self.base_of(rule.column): values}
-        names = sorted({*masks, *allowed_here}, key=self._axes.__getitem__)
+            fixed = {self.base_of(rule.column): self.lifted(rule.column, values)}
+        names = sorted({*masks, *fixed}, key=self._axes.__getitem__)
         sizes = [self._declared[name].size for name in names]
         check_cells(rule, names, sizes)
         covered = np.ones(sizes, dtype=bool)
         for name, mask in masks.items():
             covered &= _along(mask, names.index(name), len(names))
         axes = tuple(self._axes[name] for name in names)
-        if not isinstance(rule, OnlyIf):
+        if not fixed:
             return axes, ~covered
-        for name, values in allowed_here.items():
-            covered |= _along(values, names.index(name), len(names))
-        return axes, covered
+        [(name, values)] = fixed.items()
+        return axes, covered | _along(values, names.index(name), len(names))
 
     def _comparison(self, column: str, bound: str) -> tuple[tuple[int, ...], BoolArray]:
         """Cells in which a value of ``column`` can be at most one of ``bound``."""
@@ -477,10 +476,7 @@ class Structure:
     def _ends(self, column: str) -> tuple[np.ndarray, np.ndarray]:
         """Smallest and largest value of a column for each code of its base."""
         low, high = spans(self._declared[column])
-        if column in self._codes:
-            codes = self.codes_of(column)
-            return low[codes], high[codes]
-        return low, high
+        return self.lifted(column, low), self.lifted(column, high)
 
 
 def _along(mask: BoolArray, place: int, n_axes: int) -> BoolArray:

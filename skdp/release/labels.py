@@ -47,15 +47,28 @@ def group_labels(attribute: Numeric | Categorical) -> list[Any]:
     else:
         edges: list[Any] = attribute.edges.tolist()
         special: list[Any] = list(attribute.special)
-        singles = attribute.integer and attribute.bins == edges[-1] - edges[0]
         if isinstance(attribute, Date | Datetime):
             edges, special = attribute.shown(edges).tolist(), attribute.shown(special).tolist()
-        if singles:
+        if attribute.one_each:
             labels = edges[:-1]
         else:
             labels = list(pd.IntervalIndex.from_breaks(edges, closed="left"))
         labels += special
-    return labels + [None] * (attribute.size - attribute.n_values)
+    return labels + [None] * attribute.nullable
+
+
+def tick_labels(attribute: Numeric | Categorical) -> list[str]:
+    """Text under each bar of a plot, without the missing cell: ends of bins in three digits."""
+    labels = attribute.labels()[: attribute.n_values]
+    if isinstance(attribute, Categorical | Date | Datetime) or attribute.integer:
+        return labels
+    edges = [f"{float(f'{edge:.3g}'):.15g}" for edge in attribute.edges.tolist()]
+    if len(set(edges)) == len(edges):
+        bins = attribute.bins
+        labels[:bins] = [
+            f"{low} to {high}" for low, high in zip(edges[:-1], edges[1:], strict=True)
+        ]
+    return labels
 
 
 def plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
@@ -66,7 +79,7 @@ def plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
     elif attribute.special:
         # Special values lie anywhere on the number line: each code has a bar of its own.
         edges = np.arange(attribute.n_values + 1) - 0.5
-        labels = attribute.labels()[: attribute.n_values]
+        labels = tick_labels(attribute)
     else:
         # A bar stands over its integers, the first one included.
         edges = attribute.edges - 0.5 * attribute.integer

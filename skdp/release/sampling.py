@@ -90,7 +90,7 @@ def _decode(
     """
     bounds = condition.bounds(codes, generator)
     frame = domain.decode(codes, generator, bounds=bounds)
-    compared = [name for name in bounds if name in _compared(domain)]
+    compared = [name for name in bounds if name in domain.structure.compared]
     for _ in range(_ROUNDS if compared else 0):
         wrong = np.zeros(len(frame), dtype=bool)
         for name in compared:
@@ -113,12 +113,6 @@ def _decode(
             f"on {some(compared)}: they seem to contradict each other."
         )
     return frame
-
-
-def _compared(domain: Domain) -> set[str]:
-    """Columns that rules of `at_most` compare."""
-    above = domain.structure.bounds_of()
-    return {*above, *(bound for bounds in above.values() for bound in bounds)}
 
 
 def _replaced(frame: pd.DataFrame, rows: Any, fresh: pd.DataFrame) -> pd.DataFrame:

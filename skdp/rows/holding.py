@@ -171,15 +171,10 @@ def _float(wanted: ColumnType, held: Held, library: str) -> ColumnType:
         if bits < wanted.bits:
             continue
         dtype = np.dtype(f"f{bits // 8}").type
-        if held.whole and not held.categories:
-            fits = largest <= _EXACT[bits]
-        elif held.categories:
-            # A category stands for itself: it is not rounded.
-            fits = largest <= float(np.finfo(dtype).max)
-            fits = fits and all(float(dtype(value)) == value for value in held.categories)
-        else:
-            fits = largest <= float(np.finfo(dtype).max)
-        if fits:
+        exact = held.whole and not held.categories
+        most = _EXACT[bits] if exact else float(np.finfo(dtype).max)
+        # A category stands for itself: it is not rounded.
+        if largest <= most and all(float(dtype(value)) == value for value in held.categories):
             return wanted.but(bits=bits)
     return OWN
 

@@ -7,7 +7,6 @@ does not exist, and times with a zone where none is declared (or without one) ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -16,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .._types import BoolArray, FloatArray, IntArray
-from ..domain.clock import Clock, micros_of, moment, rescaled
+from ..domain.clock import TICKS, Clock, micros_of, moment, rescaled
 
 __all__ = [
     "Moments",
@@ -29,16 +28,6 @@ __all__ = [
 ]
 
 Moments = tuple[IntArray, BoolArray]
-
-
-# Microseconds of a tick, by the name of the unit in Polars and Arrow.
-_TICKS = {
-    "s": Fraction(1_000_000),
-    "ms": Fraction(1000),
-    "us": Fraction(1),
-    "ns": Fraction(1, 1000),
-    "day": Fraction(86_400_000_000),
-}
 
 
 def single_moments(values: Sequence[Any], clock: Clock) -> Moments:
@@ -86,9 +75,9 @@ def polars_moments(series: Any) -> Moments | None:
     """Moments of a column of Polars with a type of dates; None for other types."""
     dtype = nw.from_native(series, series_only=True).dtype
     if dtype == nw.Date:
-        length = _TICKS["day"]
+        length = TICKS["D"]
     elif isinstance(dtype, nw.Datetime):
-        length = _TICKS[dtype.time_unit]
+        length = TICKS[dtype.time_unit]
     else:
         return None
     missing = series.is_null().to_numpy()
@@ -99,11 +88,11 @@ def arrow_moments(data: Any) -> Moments | None:
     """Moments of a column of Arrow with a type of dates; None for other types."""
     name = str(data.type)
     if name.startswith("date32"):
-        ticks, length = data.cast("int32").cast("int64"), _TICKS["day"]
+        ticks, length = data.cast("int32").cast("int64"), TICKS["D"]
     elif name.startswith("date64"):
-        ticks, length = data.cast("int64"), _TICKS["ms"]
+        ticks, length = data.cast("int64"), TICKS["ms"]
     elif name.startswith("timestamp"):
-        ticks, length = data.cast("int64"), _TICKS[data.type.unit]
+        ticks, length = data.cast("int64"), TICKS[data.type.unit]
     else:
         return None
     missing = np.asarray(data.is_null())

@@ -150,7 +150,7 @@ def _pyspark(frame: Any, columns: Mapping[str, str], prefix: str) -> Any:
         column = "`" + name.replace("`", "``") + "`"
         kind = frame.schema[name].dataType.typeName()
         a_second = 1 if kind == "date" else 1_000_000
-        # Without a zone: the distance on the clock on the wall, whatever the session's zone is.
+        # Without a zone: the distance in wall-clock time, whatever the session's zone is.
         ticks = f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', {column})"
         if kind == "date":
             ticks = f"CAST(unix_date({column}) AS BIGINT) * {_A_DAY}"

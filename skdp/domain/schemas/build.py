@@ -232,7 +232,7 @@ def build(fields: Sequence[Field], overrides: Overrides, structure: Any) -> Doma
             except DomainError as error:
                 wrong.append(f"{field.place}: {error}")
     if gaps or unknown or wrong:
-        raise DomainError("\n\n".join(_complaints(len(fields), gaps, unknown, wrong)))
+        raise DomainError("\n\n".join(_complaints(gaps, unknown, wrong)))
     if not pairs:
         raise DomainError("drop leaves no column.")
     return Domain(pairs, structure=structure) if structure else Domain(pairs)
@@ -248,7 +248,7 @@ def lacks_values(field: Field) -> bool:
 
 
 def _complaints(
-    n_fields: int, gaps: Sequence[Field], unknown: Sequence[Field], wrong: Sequence[str]
+    gaps: Sequence[Field], unknown: Sequence[Field], wrong: Sequence[str]
 ) -> Iterable[str]:
     if wrong:
         more = [f"... ({len(wrong) - 20} more)"] if len(wrong) > 20 else []

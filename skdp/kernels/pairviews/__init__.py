@@ -32,7 +32,6 @@ from .budget import ViewShares, coarse_attributes, pair_views_parts, view_shares
 from .measure import MOST_CLASSES, pair_views
 from .rules import Rules
 from .single import DIRECT, single_shares, single_views
-from .structured import public_rows
 
 __all__ = [
     "DIRECT",
@@ -42,7 +41,6 @@ __all__ = [
     "coarse_attributes",
     "pair_views",
     "pair_views_parts",
-    "public_rows",
     "single_shares",
     "single_views",
     "view_shares",

@@ -59,14 +59,11 @@ class Rules(NamedTuple):
             masks[axes] = masks[axes] & allowed if axes in masks else np.asarray(allowed)
         for axes in [axes for axes in masks if len(axes) == 1]:
             possible[axes[0]] &= masks.pop(axes)
-        for axes in [axes for axes in masks if len(axes) > 2]:
-            for pair in combinations(range(len(axes)), 2):
-                others = tuple(k for k in range(len(axes)) if k not in pair)
-                two = (axes[pair[0]], axes[pair[1]])
-                margin = np.asarray(masks[axes].any(axis=others))
-                masks[two] = masks[two] & margin if two in masks else margin
         if not _propagate(possible, masks):
             return None
+        while _narrow_pairs(masks):
+            if not _propagate(possible, masks):
+                return None
         codes = [np.flatnonzero(code) for code in possible]
         kept = {axes: mask[np.ix_(*(codes[k] for k in axes))] for axes, mask in masks.items()}
         both = [(k[0], k[1]) for k, mask in kept.items() if len(k) == 2 and not mask.all()]
@@ -282,6 +279,24 @@ def _propagate(possible: list[BoolArray], masks: dict[Cell, BoolArray]) -> bool:
                 if not np.array_equal(left, possible[axis]):
                     possible[axis], changed = left, True
     return all(bool(codes.any()) for codes in possible)
+
+
+def _narrow_pairs(masks: dict[Cell, BoolArray]) -> bool:
+    """Narrow rules of two attributes and of more by each other; whether anything changed."""
+    changed = False
+    for axes in [axes for axes in masks if len(axes) > 2]:
+        for first, second in combinations(range(len(axes)), 2):
+            two = (axes[first], axes[second])
+            others = tuple(k for k in range(len(axes)) if k not in (first, second))
+            margin = np.asarray(masks[axes].any(axis=others))
+            both = masks[two] & margin if two in masks else margin
+            if two not in masks or not np.array_equal(both, masks[two]):
+                masks[two], changed = both, True
+            if not np.array_equal(both, margin):
+                shape = [1] * len(axes)
+                shape[first], shape[second] = both.shape
+                masks[axes], changed = masks[axes] & both.reshape(shape), True
+    return changed
 
 
 def _reduced(pairs: dict[tuple[int, int], BoolArray]) -> dict[tuple[int, int], BoolArray]:

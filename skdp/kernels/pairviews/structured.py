@@ -22,7 +22,6 @@ __all__ = [
     "fitted",
     "masks_of",
     "possible_rows",
-    "public_rows",
     "supported",
     "unmeasured",
 ]
@@ -32,6 +31,8 @@ __all__ = [
 _FLOOR = 1e-9
 # Rounds of proportional fitting, and sweeps over the rules that share out contradictions.
 _ROUNDS, _SWEEPS = 40, 3
+# Margins that are this near, in all, are fitted: noise is never as small.
+_CLOSE = 1e-6
 # Batches drawn from the tree, and sweeps of redrawing, before rows that break rules are dropped.
 _BATCHES, _REDRAWS = 6, 30
 
@@ -80,7 +81,7 @@ def fitted(
         found = found * _ratio(rows, found.sum(axis=1))[:, None]
         by_rows = found
         found = found * _ratio(columns, found.sum(axis=0))[None, :]
-        if np.abs(found.sum(axis=1) - rows).sum() < 1e-9:
+        if np.abs(found.sum(axis=1) - rows).sum() < _CLOSE:
             break
     return (by_rows + found) / 2
 
@@ -253,28 +254,6 @@ def possible_rows(
     for axis in {axis for each in rules.zeros for axis in each.axes}:
         rows[:, axis] = row[axis]
     return rows
-
-
-def public_rows(
-    shape: Sequence[int], zeros: Sequence[Zeros], n_rows: int, generator: np.random.Generator
-) -> CodeArray:
-    """Rows of a domain that satisfy public rules, without any data.
-
-    Raises
-    ------
-    ValueError
-        If no row satisfies them.
-    """
-    rules = Rules.of(shape, zeros)
-    if rules is None:
-        raise ValueError("The structural zeros leave no possible record.")
-    flat = [Attribute.of(np.ones(n), np.arange(n), n) for n in rules.sizes]
-    masks, rest = masks_of(rules, flat)
-    tree = fit_tree(flat, unmeasured(rules.forest(), flat, masks), masks)
-    rows = possible_rows(tree, rules, rest, n_rows, generator)
-    rows = rows[generator.integers(0, len(rows), n_rows)] if len(rows) < n_rows else rows
-    columns = [codes[rows[:, axis]] for axis, codes in enumerate(rules.codes)]
-    return np.stack(columns, axis=1).astype(np.int32)
 
 
 def _breaks(rows: CodeArray, zeros: Sequence[Zeros]) -> BoolArray:
