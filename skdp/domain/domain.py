@@ -38,7 +38,8 @@ class Domain(Columns, Declaring):
     Parameters
     ----------
     attributes : mapping of str to Numeric, Categorical or Identifier, or iterable of such pairs
-        The columns in order. They decide columns, order and types of everything released.
+        The columns in order. They decide columns, order and types of everything released. A
+        Domain gives its columns and rules.
     structure : sequence of Rule, default=()
         What is publicly known about how columns depend on each other: rules made by `derived`,
         `within`, `at_most`, `only_if`, `forbid`, `missing_together` and `total_of`. Synthetic rows
@@ -101,7 +102,8 @@ class Domain(Columns, Declaring):
 
     def __init__(
         self,
-        attributes: Mapping[str, Numeric | Categorical | Identifier]
+        attributes: Domain
+        | Mapping[str, Numeric | Categorical | Identifier]
         | Iterable[tuple[str, Numeric | Categorical | Identifier]],
         *,
         structure: Iterable[Any] = (),
