@@ -122,27 +122,26 @@ def nist_table() -> Table:
         # The schema writes the codes as text; the rows are read as integers.
         codes = [int(value) for value in attributes[name].categories if value != "N"]
         attributes[name] = Categorical(codes, nullable=True)
-    groups = {
-        int(code): int(group)
-        for code, group in rows[["INDP", "INDP_CAT"]]
-        .dropna()
-        .drop_duplicates()
-        .itertuples(index=False)
-    }  # the groups of industries are a published list
+    # Published lists, read off here: the group of each industry, the density of each area.
+    listed = rows[["INDP", "INDP_CAT"]].dropna().drop_duplicates()
+    groups = {int(code): int(group) for code, group in listed.itertuples(index=False)}
+    density = dict(rows[["PUMA", "DENSITY"]].drop_duplicates().itertuples(index=False))
     codes = [code for code in attributes["INDP"].categories if code in groups]
     gap = {"nullable": True}
     attributes |= {
         "AGEP": Numeric(0, 99, integer=True),
         "PINCP": Numeric(-20_000, 1_500_000, scale="sqrt", step=100, bins=64, special=[0], **gap),
         "POVPIP": Numeric(0, 500, integer=True, bins=50, special=[0, 501], **gap),
-        "DENSITY": Numeric(10, 60_000, scale="log", decimals=1),
+        "DENSITY": Categorical(sorted(set(density.values()))),
         "PWGTP": Numeric(1, 3_000, integer=True, scale="log", bins=32),
         "WGTP": Numeric(1, 3_000, integer=True, scale="log", bins=32, special=[0]),
         "INDP": Categorical(codes, **gap),
     }
     young = {"MSP": 15, "PINCP": 15, "PINCP_DECILE": 15, "EDU": 3, "DREM": 5, "DPHY": 5}
+    group_of = {**{code: groups[code] for code in codes}, None: None}
     rules: list[Any] = [
-        derived("INDP_CAT", from_="INDP", map={**{c: groups[c] for c in codes}, None: None})
+        derived("INDP_CAT", from_="INDP", map=group_of),
+        derived("DENSITY", from_="PUMA", map=density),
     ]
     for name, age in young.items():
         rules += [only_if(name, f"AGEP >= {age}"), forbid(f"AGEP >= {age} and {name} == None")]

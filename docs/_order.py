@@ -4,6 +4,7 @@ from pathlib import Path
 
 FIRST = [
     "quickstart",
+    "plot_real_table",
     "plot_pair_views",
     "plot_private_validation",
     "plot_kmeans",

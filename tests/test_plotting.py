@@ -148,3 +148,21 @@ def test_without_matplotlib_the_error_names_the_extra():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install 'skdp[plot]'" in done.stdout
+
+
+def test_bins_beside_special_values_are_named_by_short_numbers():
+    money = Numeric(1, 20_000, bins=3, scale="log", special=[0])
+    ages = Numeric(0, 99, bins=2, integer=True, special=[999])
+    domain = Domain({"money": money, "ages": ages})
+    boxes = Boxes(np.array([[0, 0]]), np.array([domain.shape]))
+    ax = Synopsis(domain, BoxModel(boxes, np.array([90]), domain.shape)).plot(["money", "ages"])
+    assert ticks(ax.xaxis) == ["1 to 27.1", "27.1 to 737", "737 to 20000", "0"]
+    assert ticks(ax.yaxis) == ["[0, 50)", "[50, 100)", "999"]
+
+
+def test_edges_that_three_digits_do_not_tell_apart_are_written_out():
+    near = Numeric(edges=[1000, 1000.5, 1001], special=[0])
+    domain = Domain({"near": near, "sex": Categorical(["F", "M"])})
+    boxes = Boxes(np.array([[0, 0]]), np.array([domain.shape]))
+    ax = Synopsis(domain, BoxModel(boxes, np.array([90]), domain.shape)).plot(["near"])
+    assert ticks(ax.xaxis) == ["[1000, 1000.5)", "[1000.5, 1001]", "0"]

@@ -14,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._base import Published, ShowsPrivacy, declare_label, full_domain, require_y
+from .._base import Published, ShowsPrivacy, declare_label, full_domain, match_rows, require_y
 from .._pipelines import Rows, Step, child, is_inferred, price, walk
 from .._random import sampling_generator
 from .._types import FloatArray
@@ -91,6 +91,8 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
             return self._train_frozen(self.synthesizer.estimator, X)
         rows = as_frame(X)
         release = self._declared_release(rows)
+        # Rows that do not fit the domain are refused as such, not because the trial fails.
+        match_rows(X, y, release.domain, release.target, structure=True)
         self._try_out(release, release.domain, _feature_layout(X, rows, release))
         try:
             release.fit(X, y)
@@ -204,8 +206,8 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
             f"{type(self.estimator).__name__} cannot be trained on rows of this domain. Tried on "
             f"{n_rows:,} rows drawn from the declared domain, with every label and, in nullable "
             f"columns, with gaps, it raised {type(failure).__name__}: {failure}\nNothing was read "
-            "or spent. Text needs an encoder, and gaps an imputer, inside the estimator. If it "
-            "needs other rows than these, fit the synthesizer first, and pass it as "
+            "or spent. Text and dates need an encoder, and gaps an imputer, inside the estimator. "
+            "If it needs other rows than these, fit the synthesizer first, and pass it as "
             "FrozenEstimator(synthesizer)."
         ) from failure
 

@@ -41,7 +41,7 @@ class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
     Parameters
     ----------
     estimator : scikit-learn classifier
-        Trained on the release. It is cloned. For text columns it must include an encoder, as with
+        Trained on the release. It is cloned. For text and dates it must include an encoder, as with
         ordinary data (a ``Pipeline`` is fine).
     synthesizer : release of skdp
         For example ``HDPViewSynthesizer(epsilon=1, domain=domain, target="income")``. It is

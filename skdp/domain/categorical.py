@@ -304,6 +304,8 @@ class Categorical(Attribute):
                 "is declared Categorical but holds decimals, which engines compare in different "
                 "ways; cast it to text or to a float"
             )
+        if kind in ("temporal", "zoned"):
+            return "is declared Categorical but holds dates or times; declare it Date or Datetime"
         return "is declared Categorical but holds neither text nor numbers; convert it to text"
 
     def _diagnose(self, column: Column) -> dict[str, int]:

@@ -224,8 +224,8 @@ def checked_columns(pairs: Sequence[Any]) -> dict[str, Any]:
             )
         if not isinstance(attribute, Numeric | Categorical | Identifier):
             raise DomainError(
-                f"Column {name!r} must be declared by Numeric or Categorical, got "
-                f"{type(attribute).__name__}."
+                f"Column {name!r} must be declared by Numeric, Date, Datetime, Categorical or "
+                f"Identifier, got {type(attribute).__name__}."
             )
         if name in declared:
             repeated[name] = None

@@ -38,8 +38,9 @@ class Domain(Columns, Declaring):
     Parameters
     ----------
     attributes : mapping of str to Numeric, Categorical or Identifier, or iterable of such pairs
-        The columns in order. They decide columns, order and types of everything released. A
-        Domain gives its columns and rules.
+        The columns in order; `Date` and `Datetime` are `Numeric`. They decide what is released,
+        and the columns, order and types of what a release draws by itself. A Domain gives its
+        columns and rules.
     structure : sequence of Rule, default=()
         What is publicly known about how columns depend on each other: rules made by `derived`,
         `within`, `at_most`, `only_if`, `forbid`, `missing_together` and `total_of`. Synthetic rows
@@ -117,8 +118,8 @@ class Domain(Columns, Declaring):
             pairs = list(attributes.items())
         elif isinstance(attributes, Attribute | str) or not isinstance(attributes, Iterable):
             raise DomainError(
-                "A Domain is declared by a mapping of column names to Numeric or Categorical, got "
-                f"{attributes!r}. For arrays see Domain.for_array."
+                "A Domain is declared by a mapping of column names to attributes, such as Numeric, "
+                f"Date or Categorical, got {attributes!r}. For arrays see Domain.for_array."
             )
         else:
             pairs = list(attributes)

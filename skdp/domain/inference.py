@@ -17,7 +17,12 @@ _INFER_INTEGERS = 256
 
 def infer_attribute(column: Column, name: str, bins: int) -> Numeric | Categorical:
     """Smallest attribute that holds a column's values."""
-    if column.kind in ("temporal", "zoned", "duration", "other"):
+    if column.kind in ("temporal", "zoned"):
+        raise DomainError(
+            f"Column {name!r} (type {column.dtype}) holds dates or times, which are not inferred; "
+            "leave it out, or declare the domain, with Date or Datetime."
+        )
+    if column.kind in ("duration", "other"):
         raise DomainError(
             f"Column {name!r} (type {column.dtype}) holds neither numbers nor text; convert it."
         )

@@ -19,6 +19,7 @@ from ..domain import Categorical, Date, Datetime, Numeric
 from ..exceptions import DomainError
 from ..hierarchy import Blue
 from ..release import QueryResult, parse
+from ..release.labels import tick_labels
 from ..rows import Layout, count_rows
 from .design import Plan, budget_parts, cover_variances, level_table, sum_variance
 from .distribution import share_below, values_below
@@ -553,7 +554,7 @@ class RangeTreeHistogram(PrivateEstimator):
         half = self._half_widths(edges, level)
         where = np.append(at[at < n], n)
         borders = attribute.edges[where].astype(float) if numeric else where - 0.5
-        labels = None if numeric else attribute.labels()[:n]
+        labels = None if numeric else tick_labels(attribute)
         zone = None
         if numeric and isinstance(attribute, Date | Datetime):
             borders, zone = attribute.days(borders), attribute.axis_zone

@@ -57,6 +57,20 @@ def group_labels(attribute: Numeric | Categorical) -> list[Any]:
     return labels + [None] * attribute.nullable
 
 
+def tick_labels(attribute: Numeric | Categorical) -> list[str]:
+    """Text under each bar of a plot, without the missing cell: ends of bins in three digits."""
+    labels = attribute.labels()[: attribute.n_values]
+    if isinstance(attribute, Categorical | Date | Datetime) or attribute.integer:
+        return labels
+    edges = [f"{float(f'{edge:.3g}'):.15g}" for edge in attribute.edges.tolist()]
+    if len(set(edges)) == len(edges):
+        bins = attribute.bins
+        labels[:bins] = [
+            f"{low} to {high}" for low, high in zip(edges[:-1], edges[1:], strict=True)
+        ]
+    return labels
+
+
 def plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
     """What `skdp.plotting.PlotAxis` needs to know of a column."""
     if isinstance(attribute, Categorical):
@@ -65,7 +79,7 @@ def plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
     elif attribute.special:
         # Special values lie anywhere on the number line: each code has a bar of its own.
         edges = np.arange(attribute.n_values + 1) - 0.5
-        labels = attribute.labels()[: attribute.n_values]
+        labels = tick_labels(attribute)
     else:
         # A bar stands over its integers, the first one included.
         edges = attribute.edges - 0.5 * attribute.integer
