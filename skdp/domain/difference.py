@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .shown import values_text
+from .shown import cut, values_text
 from .values import some, with_types
 
 __all__ = ["DomainDifference", "difference"]
@@ -105,7 +105,7 @@ def _changes(old: Any, new: Any) -> tuple[str, ...]:
         if key == "categories":
             texts += _categories(first, second)
         elif with_types([first]) != with_types([second]):
-            texts.append(f"{key}: {_short(first)} -> {_short(second)}")
+            texts.append(f"{key}: {cut(repr(first), 60)} -> {cut(repr(second), 60)}")
     return tuple(texts) or (f"{_described(old)} -> {_described(new)}",)
 
 
@@ -118,8 +118,3 @@ def _categories(old: Any, new: Any) -> list[str]:
     if not texts and list(first) != list(second):
         texts = ["categories in another order"]
     return texts
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
