@@ -140,23 +140,32 @@ def moment(value: Any, unit: str) -> tuple[int, bool] | None:
         Text may stop at the month, quarter or year where the unit does.
     """
     try:
-        if isinstance(value, str):
-            return _text_moment(value, unit)
-        if is_missing(value):
-            return None
-        if isinstance(value, pd.Period):
-            value = value.start_time
-        if isinstance(value, np.datetime64 | pd.Timestamp):
-            stamp = value.to_datetime64() if isinstance(value, pd.Timestamp) else value
-            micros, _ = micros_of(np.array([stamp]))
-            return int(micros[0]), getattr(value, "tzinfo", None) is not None
-        if isinstance(value, datetime.datetime):
-            return _datetime_moment(value)
-        if isinstance(value, datetime.date):
-            return (value.toordinal() - _EPOCH.toordinal()) * DAY, False
+        found = _moment_of(value, unit)
+        if found is not None:
+            # A subclass may compute anything: no integer, or one that no array holds.
+            return min(max(int(found[0]), -_FURTHEST), _FURTHEST), bool(found[1])
     except Exception:
         # Objects that only look like dates, and dates that do not exist.
         pass
+    return None
+
+
+def _moment_of(value: Any, unit: str) -> tuple[Any, bool] | None:
+    """The same; raises for some values that are no dates."""
+    if isinstance(value, str):
+        return _text_moment(value, unit)
+    if is_missing(value):
+        return None
+    if isinstance(value, pd.Period):
+        value = value.start_time
+    if isinstance(value, np.datetime64 | pd.Timestamp):
+        stamp = value.to_datetime64() if isinstance(value, pd.Timestamp) else value
+        micros, _ = micros_of(np.array([stamp]))
+        return micros[0], getattr(value, "tzinfo", None) is not None
+    if isinstance(value, datetime.datetime):
+        return _datetime_moment(value)
+    if isinstance(value, datetime.date):
+        return (value.toordinal() - _EPOCH.toordinal()) * DAY, False
     return None
 
 

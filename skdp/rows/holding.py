@@ -212,8 +212,10 @@ def _text(wanted: ColumnType, held: Held, library: str) -> ColumnType:
         return OWN
     if library == "numpy" and held.gaps:
         return ColumnType("object")
+    # As wide as the declared texts. NumPy makes the input's type as wide as its longest text, which
+    # may be that of one record.
     longest = max((len(str(value)) for value in held.categories), default=32)
-    return wanted.but(bits=max(wanted.bits, longest)) if wanted.flavour == "U" else wanted
+    return wanted.but(bits=longest) if wanted.flavour == "U" else wanted
 
 
 def _category(wanted: ColumnType, held: Held, library: str) -> ColumnType:
