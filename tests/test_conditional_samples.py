@@ -30,6 +30,7 @@ from skdp import (
     at_most,
     derived,
     forbid,
+    missing_together,
     only_if,
     within,
 )
@@ -453,3 +454,85 @@ def test_filled_columns_keep_their_types(table):
         pd.testing.assert_frame_equal(rows[["job"]], known)
     else:
         assert rows.select(["job"]).equals(known)
+
+
+# Bins of the two columns of a rule differ: a cell may begin above a known value of the other.
+UNEVEN = Domain(
+    {
+        "id": Identifier("P{}"),
+        "start": Date("2022-01-01", "2023-12-31", bins=20),
+        "end": Date("2022-01-01", "2024-12-31", bins=16),
+        "price": Numeric(0, 100, bins=7, decimals=2),
+        "refund": Numeric(0, 100, bins=10, decimals=2, nullable=True),
+        "reason": Categorical(["late", "broken"], nullable=True),
+    },
+    structure=[
+        at_most("start", "end"),
+        at_most("refund", "price"),
+        missing_together("refund", "reason"),
+    ],
+)
+
+
+def uneven_rows(n):
+    rng = np.random.default_rng(0)
+    codes = np.stack([rng.integers(0, size, 9 * n) for size in UNEVEN.shape], axis=1)
+    return UNEVEN.decode(codes[~UNEVEN.structure.breaks(codes)][:n], rng)
+
+
+def uneven_violations(frame):
+    return (
+        (frame["start"] > frame["end"])
+        | (frame["refund"] > frame["price"])
+        | (frame["refund"].isna() != frame["reason"].isna())
+    ).sum()
+
+
+@pytest.fixture(scope="module")
+def uneven():
+    return PairViewSynthesizer(3, domain=UNEVEN, error_share=0, random_state=0).fit(
+        uneven_rows(1000)
+    )
+
+
+@pytest.mark.parametrize("given", [["end"], ["start"], ["price"], ["refund", "start"]])
+def test_numbers_beside_given_ones_keep_the_rules(uneven, given):
+    known = uneven_rows(500)[given]
+    rows = uneven.sample(given=known, random_state=0)
+    pd.testing.assert_frame_equal(rows[given], known)
+    assert uneven_violations(rows) == 0
+    assert rows["id"].nunique() == 500
+
+
+def test_given_values_that_leave_few_codes():
+    # Rows drawn with the first day as the start have nearly always a later cell as the end.
+    codes = np.tile([[19, 15]], (1000, 1))
+    small = UNEVEN.select(["start", "end"])
+    view = PairViewSynthesizer(5, domain=small, random_state=0).fit(small.decode(codes, 0))
+    known = pd.DataFrame({"end": pd.to_datetime(["2022-01-01", "2022-02-04"] * 5)})
+    rows = view.sample(given=known, random_state=0)
+    assert (rows["start"] <= known["end"]).all()
+
+
+def test_filled_numbers_keep_the_rules_beside_known_ones(uneven):
+    frame = uneven_rows(500)
+    rng = np.random.default_rng(3)
+    for name in ("start", "end", "price", "refund"):
+        frame.loc[rng.random(500) < 0.2, name] = None
+    filled = uneven.impute(frame, random_state=0)
+    assert uneven_violations(filled) == 0
+    # A gap beside a value of the same rule is no contradiction: the row is still given.
+    assert (filled.loc[frame["reason"].notna(), "refund"].notna()).all()
+
+
+def test_a_row_that_breaks_one_rule_is_known_in_the_other_columns(uneven):
+    known = pd.DataFrame(
+        {"price": [20.0] * 200, "refund": [90.0] * 200, "end": ["2022-03-01"] * 200}
+    )
+    rows = uneven.sample(given=known, random_state=0)
+    assert (rows["start"] <= pd.Timestamp("2022-03-01")).all()
+
+
+def test_rows_that_are_drawn_again_have_ids_of_their_own(uneven):
+    rows = uneven.sample(400, 0, where="start > '2023-06-10' and end < '2023-06-20'")
+    assert rows["id"].tolist() == [f"P{number}" for number in range(1, 401)]

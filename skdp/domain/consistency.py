@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from .._types import BoolArray
+from .._types import BoolArray, CodeArray
 
 __all__ = [
     "MOST_CELLS",
@@ -49,6 +49,13 @@ class Zeros:
 
     axes: tuple[int, ...]
     allowed: BoolArray
+
+    def broken_by(self, rows: CodeArray) -> BoolArray:
+        """Rows of codes of all attributes in such a cell; not those with a negative code in it."""
+        columns = [rows[:, axis] for axis in self.axes]
+        unknown = np.logical_or.reduce([column < 0 for column in columns])
+        broken: BoolArray = ~self.allowed[tuple(columns)] & ~unknown
+        return broken
 
 
 def consistent(tables: Mapping[tuple[int, ...], BoolArray]) -> Tables | None:

@@ -207,11 +207,8 @@ class Structure:
         rows = np.asarray(codes)
         broken = np.zeros(len(rows), dtype=bool)
         for zeros in self.zeros:
-            if axis is not None and axis not in zeros.axes:
-                continue
-            columns = [rows[:, each] for each in zeros.axes]
-            unknown = np.logical_or.reduce([column < 0 for column in columns])
-            broken |= ~zeros.allowed[tuple(columns)] & ~unknown
+            if axis is None or axis in zeros.axes:
+                broken |= zeros.broken_by(rows)
         return broken
 
     def broken_by_rule(self, codes: ArrayLike) -> list[tuple[Rule, BoolArray]]:

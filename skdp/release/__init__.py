@@ -7,6 +7,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``answers``       an answer with its error bar; many answers at once
 ``sampling``      synthetic rows: all, those under a condition, those given some columns
 ``known``         columns that a user gives, and what they say of others
+``beside``        numbers that obey rules beside known ones
 ``lawful``        rows that satisfy a condition and the structure of the domain
 ``conditions``    what drawn rows must satisfy, and the numbers allowed inside a bin
 ``model``         what a synopsis asks of a model

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ class Known:
         The columns given, in their order.
     codes : ndarray of int32, shape (n_rows, n_attributes)
         Of measured columns. -1 where a value is unknown: in columns that are not given, for values
-        without a code, and in all columns of a row that breaks the structure.
+        without a code, and for values that break a rule together.
     derived : dict of str to ndarray
         Codes of the derived columns that are given; they count where the column that they follow
         from is unknown.
@@ -93,8 +93,6 @@ class Known:
                 codes[:, domain.index(name)] = found[:, column]
             else:
                 derived[name] = found[:, column].astype(np.int64)
-        if structure.zeros:
-            codes[structure.breaks(codes)] = -1
         native = data if isinstance(data, pd.DataFrame) else None
         return cls(frame, domain, names, codes, derived, native)
 
@@ -107,6 +105,18 @@ class Known:
     def index(self) -> pd.Index:
         """Row labels of a frame of pandas, else positions."""
         return pd.RangeIndex(self.n_rows) if self.native is None else self.native.index
+
+    def at(self, rows: IntArray) -> Known:
+        """What is known of some rows, for draws of their codes."""
+        derived = {name: codes[rows] for name, codes in self.derived.items()}
+        return replace(self, codes=self.codes[rows], derived=derived, native=None)
+
+    def forget_contradictions(self) -> None:
+        """Count values that break a rule together as unknown, in the columns of the rule."""
+        told = self.codes.copy()
+        for zeros in self.domain.structure.zeros:
+            rows = np.flatnonzero(zeros.broken_by(told))
+            self.codes[rows[:, None], list(zeros.axes)] = -1
 
     def values(self, name: str) -> pd.Series:
         """A column as it was given."""

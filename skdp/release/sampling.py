@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .._types import BoolArray, CodeArray, FloatArray
+from .._types import BoolArray, CodeArray, FloatArray, IntArray
 from .._validation import as_sample_size
-from ..domain import Domain, Numeric
+from ..domain import Domain, Identifier, Numeric
 from ..domain.filling import fill_series
 from ..domain.reading import read
 from ..domain.values import some
+from .beside import Beside
 from .conditions import Condition, within_bounds
 from .known import Known
 from .lawful import Lawful, must_be_missing
@@ -23,6 +25,8 @@ __all__ = ["draw_codes", "draw_frame", "fill_columns", "fill_frame"]
 
 # How often rows are drawn again whose values cannot satisfy condition and structure at once.
 _ROUNDS = 50
+# The same for rows beside given values, before codes that contradict these are left out.
+_GIVEN_ROUNDS = 10
 
 
 def draw_codes(
@@ -106,7 +110,7 @@ def _decode(
         again = domain.decode(fresh, generator, bounds=own)
         for name, (low, high) in own.items():
             bounds[name][0][rows], bounds[name][1][rows] = low, high
-        frame = _replaced(frame, rows, again)
+        frame = _replaced(domain, frame, rows, again)
     if compared:
         raise ValueError(
             f"No row was found that satisfies where={condition.query!r} and the rules of at_most "
@@ -115,12 +119,16 @@ def _decode(
     return frame
 
 
-def _replaced(frame: pd.DataFrame, rows: Any, fresh: pd.DataFrame) -> pd.DataFrame:
+def _replaced(domain: Domain, frame: pd.DataFrame, rows: Any, fresh: pd.DataFrame) -> pd.DataFrame:
     """A frame with other values in some rows, of the same types."""
     kept = np.setdiff1d(np.arange(len(frame)), rows)
     both = pd.concat([frame.iloc[kept], fresh])
     back = np.argsort(np.concatenate([kept, rows]))
-    return both.iloc[back].reset_index(drop=True)
+    both = both.iloc[back].reset_index(drop=True)
+    for name in domain.columns:
+        if isinstance(domain.declared(name), Identifier):
+            both[name] = frame[name]  # those of fresh rows begin with 1 again
+    return both
 
 
 def _complete(
@@ -133,6 +141,7 @@ def _complete(
 ) -> pd.DataFrame:
     """One row for each row of ``given``."""
     known = Known.read(given, domain, "given")
+    known.forget_contradictions()
     if n_samples is not None and as_sample_size(n_samples, 0.0, 1) != known.n_rows:
         raise ValueError(
             f"n_samples={n_samples!r}, but given has {known.n_rows} rows, and one row is drawn for "
@@ -147,13 +156,46 @@ def _complete(
             f"where has a condition on {some(both)}, which given holds: its values are kept as "
             "they are. Select the rows of given instead, or leave the condition out."
         )
-    codes = _given_codes(model, known, condition.weights, condition.query, generator)
-    bounds = known.bounds() | condition.bounds(codes, generator)
-    drawn = domain.decode(codes, generator, bounds=bounds)
+    drawn = _draw_beside(model, known, condition.weights, condition, generator)
     drawn.index = known.index
     for name in known.names:
         drawn[name] = known.values(name)
     return drawn
+
+
+def _draw_beside(
+    model: Model,
+    known: Known,
+    weights: Mapping[int, FloatArray],
+    condition: Condition,
+    generator: np.random.Generator,
+) -> pd.DataFrame:
+    """Rows given their known values, with numbers that obey the rules beside these."""
+    domain, fixed = known.domain, known.bounds()
+
+    def draw(rows: IntArray, weights: Mapping[int, FloatArray]) -> tuple[pd.DataFrame, CodeArray]:
+        codes = _given_codes(model, known.at(rows), weights, condition.query, generator)
+        own = {name: (low[rows], high[rows]) for name, (low, high) in fixed.items()}
+        bounds = own | condition.bounds(codes, generator)
+        return domain.decode(codes, generator, bounds=bounds), codes
+
+    rows = np.arange(known.n_rows)
+    frame, codes = draw(rows, weights)
+    beside = Beside(known)
+    rows = rows[beside.astray(rows, frame, codes)]
+    for _ in range(_GIVEN_ROUNDS):
+        if not len(rows):
+            return frame
+        fresh, codes = draw(rows, weights)
+        frame = _replaced(domain, frame, rows, fresh)
+        rows = rows[beside.astray(rows, fresh, codes)]
+    for group, possible in beside.groups(rows):
+        # Known values leave few codes: draw among them. If they leave none, the rows stay.
+        own = {axis: weights.get(axis, 1.0) * each for axis, each in possible.items()}
+        with contextlib.suppress(ValueError):
+            fresh, _ = draw(group, {**weights, **own})
+            frame = _replaced(domain, frame, group, fresh)
+    return frame
 
 
 def _given_codes(
@@ -213,6 +255,7 @@ def _fill(
             known.derived[name][gap] = -1
         if name in domain.names:
             known.codes[gap, domain.index(name)] = -1
+    known.forget_contradictions()
     weights: dict[int, FloatArray] = {}
     for name in gaps:
         if name not in domain.names or not domain[name].nullable:
@@ -224,8 +267,7 @@ def _fill(
         known.codes[empty, axis] = n_values
         gaps[name] = gaps[name] & ~empty
     gaps = {name: gap for name, gap in gaps.items() if gap.any()}
-    codes = _given_codes(model, known, weights, None, generator)
-    drawn = domain.decode(codes, generator, bounds=known.bounds())
+    drawn = _draw_beside(model, known, weights, Condition(None, domain), generator)
     return {name: drawn[name] for name in gaps}, gaps
 
 

@@ -454,7 +454,8 @@ class Synopsis:
             Some columns, of any library: one row is drawn for each of its rows, in its order, given
             its values. They are returned as they are. For the draw, a number out of range counts as
             the nearest in range, a missing value of a nullable column as known to be missing; a
-            value that the domain cannot represent, or a row that breaks its structure, as unknown.
+            value that the domain cannot represent, and values that break one of its rules together,
+            as unknown.
             ``where`` must not constrain a column of ``given``.
 
         Returns
