@@ -261,6 +261,23 @@ def synthesizers() -> list[Branch]:
             epsilons=(1.0, 1000.0),
         ),
         Branch(
+            "PairViewSynthesizer, rules, persons",
+            lambda epsilon: pair(
+                epsilon,
+                domain=skdp.Domain(
+                    PLANE.items(),
+                    structure=[
+                        skdp.forbid("x < 2 and s == 'b'"),
+                        skdp.forbid("x >= 3 and s == 'a'"),
+                    ],
+                ),
+                max_contributions=3,
+                unit="who",
+                error_share=0,
+            ),
+            lambda: persons_of(PLANE),
+        ),
+        Branch(
             "PairViewSynthesizer, more than 20 classes",
             lambda epsilon: pair(epsilon, domain=CLASSES, target="s"),
             lambda: apart(pairs_of(CLASSES), "s"),
