@@ -16,6 +16,7 @@ import skdp
 from skdp import Categorical, Date, Datetime, Domain, Numeric
 from skdp.__main__ import main
 from skdp._cli import csv_lines
+from skdp._cli.progress import Progress
 from skdp.rows import parquet
 
 pytest.importorskip("pyarrow")
@@ -253,10 +254,13 @@ def test_progress_tells_no_number_of_the_data(tmp_path, capsys, monkeypatch):
         assert release(tmp_path, "rows.csv", "--quiet") == 0
         assert capsys.readouterr().err == ""
     assert len(said) == 1 and "Measuring." in said.pop()
-    # On a terminal, tenths of the file.
+    # On a terminal, tenths of the file: all of them, however many lines there are.
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    assert release(tmp_path, "rows.csv") == 0
-    assert capsys.readouterr().err.count("%") == 1
+    for n in (1, 200_000):
+        file = io.BytesIO(b"1\n" * n)
+        assert sum(1 for _ in Progress(False).reading(file, 2 * n, iter(file.readline, b""))) == n
+        said.add(capsys.readouterr().err)
+    assert len(said) == 1 and said.pop().count("%") == 10
 
 
 def test_dates_and_special_values_in_either_format(tmp_path, capsys, library):

@@ -34,11 +34,17 @@ class Progress:
         if not self._live or size <= 0:
             yield from lines
             return
+        # All tens in turn, however many lines there are: which of them are shown would tell that.
         shown = 0
         for number, line in enumerate(lines):
             # Asking for the place in the file is slow.
-            if number % 65536 == 0 and (share := 10 * file.tell() // size) > shown:
-                shown = min(share, 10)
-                print(f"\r  {10 * shown}%", end="", file=sys.stderr, flush=True)
+            if number % 65536 == 0:
+                shown = self._show(shown, min(10 * file.tell() // size, 9))
             yield line
-        print("\r  100%", file=sys.stderr, flush=True)
+        self._show(shown, 10)
+        print(file=sys.stderr, flush=True)
+
+    def _show(self, shown: int, reached: int) -> int:
+        for tens in range(shown + 1, reached + 1):
+            print(f"\r  {10 * tens}%", end="", file=sys.stderr, flush=True)
+        return max(shown, reached)
