@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import skdp
 from skdp import Categorical, DomainError, Numeric
 from skdp.domain import Domain
+from skdp.domain.contents import Points
 from skdp.kernels.pairviews import single_views
 from skdp.mechanisms import discrete_laplace_variance
 from skdp.release import parse
@@ -438,3 +439,21 @@ def test_faint_counts_of_uneven_bins_become_zero():
     few = CountTable.from_codes(codes[:5].astype(np.int32), shape)
     views, _ = single_views(few, budget, 5, Fraction(1, 20), orders, uneven=[0], random_state=0)
     assert views[0].sum() > 0
+
+
+def test_uneven_grids_are_summed_in_few_steps(monkeypatch):
+    # A query that cuts such a column is answered with these sums.
+    calls = []
+    forward = Points._forward
+    monkeypatch.setattr(Points, "_forward", lambda self, k: calls.append(1) or forward(self, k))
+    wide = Numeric(0, 3_000_000, integer=True, scale="log", bins=5000)
+    for attribute in (Numeric(0, 5000, scale="log", decimals=2), wide):
+        attribute.contents.covered(3, 400)
+        assert len(calls) < 40
+        calls.clear()
+    parts = [wide.contents._sums(np.array([k]), np.array([k + 300]))[1][0] for k in (5, 70_000)]
+    whole = wide.contents._sums(np.full(5000, 5), np.full(5000, 305))[1]
+    assert (whole == parts[0]).all()
+    assert parts[1] == pytest.approx(
+        sum(k * wide.contents._mass(k, k + 1) for k in range(70_000, 70_300))
+    )
