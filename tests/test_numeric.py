@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import skdp
 from skdp import Categorical, DomainError, Numeric
 from skdp.domain import Domain
+from skdp.domain.contents import Points
 from skdp.release import parse
 from skdp.release.queries import first_moment
 from skdp.rows import as_frame
@@ -407,3 +408,21 @@ def test_histograms_of_special_and_uneven_columns(attribute):
     np.testing.assert_allclose(release.count(ranges), one_by_one, atol=0.01)
     table = release.to_frame()
     assert len(table) == attribute.size
+
+
+def test_uneven_grids_are_summed_in_few_steps(monkeypatch):
+    # A query that cuts such a column is answered with these sums.
+    calls = []
+    forward = Points._forward
+    monkeypatch.setattr(Points, "_forward", lambda self, k: calls.append(1) or forward(self, k))
+    wide = Numeric(0, 3_000_000, integer=True, scale="log", bins=5000)
+    for attribute in (Numeric(0, 5000, scale="log", decimals=2), wide):
+        attribute.contents.covered(3, 400)
+        assert len(calls) < 40
+        calls.clear()
+    parts = [wide.contents._sums(np.array([k]), np.array([k + 300]))[1][0] for k in (5, 70_000)]
+    whole = wide.contents._sums(np.full(5000, 5), np.full(5000, 305))[1]
+    assert (whole == parts[0]).all()
+    assert parts[1] == pytest.approx(
+        sum(k * wide.contents._mass(k, k + 1) for k in range(70_000, 70_300))
+    )

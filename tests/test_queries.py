@@ -313,7 +313,7 @@ BAD = [
     ("(age > 30", "position 9: it ends too early"),
     ("agee > 30", "position 0: .*'agee'. Did you mean 'age'"),
     ("sex == Female", "position 7.*'Female'.*Text goes between quotation marks"),
-    ("odd name! == 'x'", "position 0.*'odd'.*odd name!"),
+    ("odd name! == 'x'", "position 0.*'odd'.*column name between backticks: `odd name!`"),
     ("sex == 'Male", "position 7: a quotation mark is never closed"),
     ("`age > 3", "quotation mark is never closed"),
     ("age > @limit", "position 6: '@' variables.*dict"),

@@ -175,7 +175,7 @@ def test_skeleton_shows_itself_and_runs_only_when_filled():
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "'a' are repeated"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "'a' are repeated.*makes them different"),
         (pd.DataFrame([[1, 2]]), "must be strings, got 0 of type int"),
         (pd.DataFrame([[1]], columns=[" "]), "empty name"),
         (pd.DataFrame(), "no columns"),

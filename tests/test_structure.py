@@ -618,6 +618,7 @@ def test_structures_that_are_refused(rules, message):
         (lambda: derived("a", "a", {1: 1}), "from itself"),
         (lambda: derived("a", "b", {}), "needs a map"),
         (lambda: derived("a", "b", {(1, 2, 3): 1}), "pair"),
+        (lambda: within("a", "b", {"B": ["a1", "a2"]}), "group of each value .* Turn it round"),
         (lambda: forbid(""), "empty"),
         (lambda: forbid({}), "must be a query"),
         (lambda: forbid(3), "must be a query"),

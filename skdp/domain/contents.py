@@ -23,6 +23,8 @@ __all__ = ["Points", "Spread"]
 
 # Sums over a grid on a scale are exact for this many points, and by Euler and Maclaurin beyond.
 _EXACT_POINTS = 64
+# Bins whose points are added at once.
+_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -393,15 +395,15 @@ class Points:
         if self.even:
             number = stop - first
             return number, number * (first + (number - 1) / 2.0)
-        total = np.zeros(len(first))
-        start = first
-        for _ in range(_EXACT_POINTS):
-            here = start < stop
-            if not here.any():
-                break
-            after = np.where(here, start + 1, start)
-            total += np.where(here, start * self._mass(start, after), 0.0)
-            start = after
+        if len(first) > _AT_ONCE:
+            cuts = range(0, len(first), _AT_ONCE)
+            parts = [self._sums(first[i : i + _AT_ONCE], stop[i : i + _AT_ONCE]) for i in cuts]
+            return np.concatenate([w for w, _ in parts]), np.concatenate([t for _, t in parts])
+        # One after the other: the sum does not depend on how NumPy pairs the terms.
+        ends = np.minimum(first[:, None] + np.arange(_EXACT_POINTS + 1), stop[:, None])
+        exact = ends[:, :-1] * self._mass(ends[:, :-1], ends[:, 1:])
+        total = np.cumsum(np.where(ends[:, :-1] < ends[:, 1:], exact, 0.0), axis=1)[:, -1]
+        start = ends[:, -1]
         # The rest: the mean of the points below x, where x is uniform on the scale.
         low, high = self.grid.value(start), self.grid.value(stop)
         mass = self._mass(start, stop)

@@ -254,12 +254,20 @@ class QueryText:
                 attribute_of(value, self.domain)
             except ValueError as error:
                 unknown = kind == "name" and self.domain.why_not(value) is None
-                hint = " Text goes between quotation marks." if unknown else ""
+                hint = self._hint(position) if unknown else ""
                 raise ValueError(
                     f"Cannot read the query {self.text!r} at position {position}: {error}{hint}"
                 ) from None
             return _Column(value, position)
         return self._literal()
+
+    def _hint(self, position: int) -> str:
+        """What a word that is no column may have been meant to be."""
+        rest = self.text[position:]
+        meant = [name for name in self.domain.known if rest.startswith(name)]
+        if meant:
+            return f" Write the column name between backticks: `{max(meant, key=len)}`."
+        return " Text goes between quotation marks."
 
     def _literal(self) -> Any:
         sign = self._symbol("-", "+")

@@ -213,6 +213,14 @@ def within(column: str, group: str, map: Mapping[Any, Any]) -> Rule:
     map : mapping
         Group of each value of ``column``, as in `derived`.
     """
+    if isinstance(map, Mapping) and any(
+        isinstance(each, list | tuple | set) for each in map.values()
+    ):
+        raise DomainError(
+            f"within({column!r}, {group!r}) needs the group of each value of {column!r}, but the "
+            "map has lists. Turn it round: {value: group for group, values in map.items() for "
+            "value in values}."
+        )
     return derived(group, column, map)
 
 

@@ -22,7 +22,10 @@ from .words import meaning
 
 __all__ = ["fields_of_dtypes", "is_listing", "of_dtype"]
 
-_RENAME = "Rename the columns first, such as `frame.columns = frame.columns.map(str)`."
+_RENAME = (
+    "Rename the columns first: `frame.columns.map(str)` makes all names text, and "
+    "`[f'c{i}' for i in range(frame.shape[1])]` makes them different."
+)
 _NUMPY_KINDS = {"i": "integer", "u": "integer", "f": "number", "b": "boolean", "O": "object"}
 _PYTHON_TYPES: dict[type, str] = {
     int: "integer",
