@@ -536,3 +536,17 @@ def test_a_row_that_breaks_one_rule_is_known_in_the_other_columns(uneven):
 def test_rows_that_are_drawn_again_have_ids_of_their_own(uneven):
     rows = uneven.sample(400, 0, where="start > '2023-06-10' and end < '2023-06-20'")
     assert rows["id"].tolist() == [f"P{number}" for number in range(1, 401)]
+
+
+@pytest.mark.parametrize("first", ["2022-06-04", "2022-06-08", "2022-09-01"])
+def test_conditions_hold_beside_given_values(uneven, first):
+    known = pd.DataFrame({"end": pd.to_datetime(["2022-06-05"] * 200)})
+    rows = uneven.sample(given=known, where=f"start >= '{first}'", random_state=0)
+    assert rows["end"].equals(known["end"]) and (rows["start"] >= first).all()
+    # What was given breaks the rule together with a condition that begins later.
+    assert uneven_violations(rows) == (0 if first < "2022-06-05" else 200)
+    with pytest.raises(ValueError, match="No row was found .* contradict each other"):
+        uneven.sample(
+            given=pd.DataFrame({"price": [5.0]}),
+            where="start >= '2022-06-08' and end <= '2022-06-07'",
+        )
