@@ -9,7 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._types import FloatArray, IntArray
 
-__all__ = ["exclusive_cumsum", "integer_sums", "run_starts", "running_sums", "snapped"]
+__all__ = [
+    "exclusive_cumsum",
+    "integer_sums",
+    "places_by_group",
+    "run_starts",
+    "running_sums",
+    "snapped",
+]
 
 Number = TypeVar("Number", bound=np.number)
 
@@ -38,6 +45,23 @@ def exclusive_cumsum(values: NDArray[Number], axis: int | None = None) -> NDArra
     array([0, 3, 5])
     """
     return np.cumsum(values, axis=axis) - values
+
+
+def places_by_group(groups: IntArray, n_groups: int) -> list[IntArray]:
+    """Where the members of each group stand, ascending.
+
+    Parameters
+    ----------
+    groups : ndarray of int, shape (n,), in 0..n_groups - 1
+    n_groups : int
+
+    Examples
+    --------
+    >>> [places.tolist() for places in places_by_group(np.array([1, 0, 1]), 3)]
+    [[1], [0, 2], []]
+    """
+    ends = np.cumsum(np.bincount(groups, minlength=n_groups))
+    return np.split(np.argsort(groups, kind="stable"), ends[:-1])
 
 
 def running_sums(values: NDArray[Number]) -> NDArray[Number]:

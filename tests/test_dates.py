@@ -232,6 +232,9 @@ def test_resolutions_of_times_round_down(attribute, unit):
     for dtype in (pa.date32(), pa.date64()):
         days = pa.array([value.date() for value in values], dtype)
         assert encoded(attribute, pa.table({"t": days})) == expected
+        arrow = pd.Series(days, dtype=pd.ArrowDtype(dtype))
+        for frame in (pa.table({"t": days}), pd.DataFrame({"t": arrow})):
+            assert Domain({"t": attribute}).encode(frame)[:, 0].tolist() == expected
 
 
 def test_periods_and_whole_years_of_numpy():
@@ -289,6 +292,69 @@ def test_text_that_is_no_date_is_missing(nullable):
 class Raises(dt.datetime):
     def utcoffset(self):
         raise RuntimeError("a value")
+
+
+class Computes(dt.date):
+    """A date that counts its days in its own way."""
+
+    def __new__(cls, days):
+        self = super().__new__(cls, 2021, 3, 1)
+        self.days = days
+        return self
+
+    def toordinal(self):
+        return self.days
+
+
+@pytest.mark.parametrize("days", [float("nan"), np.arange(3), "a", None])
+def test_dates_that_do_not_compute_are_missing(days):
+    day = Date("2021-01-01", "2021-12-31", nullable=True)
+    series = pd.Series([dt.date(2021, 3, 1), Computes(days)], dtype=object)
+    assert encoded(day, pd.DataFrame({"t": series})) == [59, 365]
+
+
+def test_dates_too_far_for_any_array_are_clipped():
+    day = Date("2021-01-01", "2021-12-31", nullable=True)
+    series = pd.Series([Computes(10**40), Computes(-(10**40))], dtype=object)
+    assert encoded(day, pd.DataFrame({"t": series})) == [364, 0]
+
+
+# Beyond what Python's dates reach: to read them as objects is an error that quotes them.
+FAR = [2**62, 1_614_556_800, -(2**62), None, 1_614_556_800]
+
+
+def far_columns():
+    for zone in (None, "Asia/Tokyo"):
+        plain = pa.array(FAR, pa.int64()).cast(pa.timestamp("s", zone))
+        for column in (plain, plain.dictionary_encode()):
+            series = pd.Series(pd.arrays.ArrowExtensionArray(column))
+            yield zone, pa.table({"t": column})
+            yield zone, pd.DataFrame({"t": series})
+        numpy = np.array([0 if tick is None else tick for tick in FAR], "M8[s]")
+        numpy[3] = np.datetime64("NaT")
+        series = pd.Series(numpy)
+        if zone:
+            series = series.dt.tz_localize("UTC").dt.tz_convert(zone)
+        yield zone, pd.DataFrame({"t": series})
+        yield zone, pd.DataFrame({"t": series.astype("category")})
+        yield zone, pl.DataFrame({"t": pl.Series(FAR).cast(pl.Datetime("ms", zone))})
+    yield None, pa.table({"t": pa.array([2**31 - 1, 18_687, None], pa.int32()).cast(pa.date32())})
+
+
+# By position: pytest would print them.
+@pytest.mark.parametrize("position", range(15))
+def test_dates_beyond_python_never_raise(position, capfd):
+    zone, table = list(far_columns())[position]
+    owners = as_frame(table).column("t").identities().tolist()
+    values = FAR if len(owners) == len(FAR) else FAR[:2] + FAR[3:4]
+    assert [owner < 0 for owner in owners] == [value is None for value in values]
+    assert len(set(owners)) == len(set(values))
+    day = Datetime("2021-01-01", "2021-12-31", "day", tz=zone, nullable=True)
+    codes = Domain({"t": day}).encode(table)[:, 0].tolist()
+    assert codes[0] == 364
+    assert codes[len(values) - 1] == 365 if len(values) == 3 else codes[2:4] == [0, 365]
+    # Polars prints what it could not convert.
+    assert capfd.readouterr() == ("", "")
 
 
 def test_objects_that_are_no_dates_are_missing():
@@ -454,7 +520,9 @@ def test_engines_with_other_resolutions(unit):
 
 def test_infinite_dates_of_duckdb_are_clipped():
     made = "SELECT unnest(['infinity'::{0}, '-infinity'::{0}, NULL, '5000-01-01'::{0}]) AS t"
-    for kind in ("DATE", "TIMESTAMP"):
+    for kind in ("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"):
+        if kind == "TIMESTAMP_NS":
+            made = made.replace("5000", "2200")
         relation = CONNECTION.sql(made.format(kind))
         day = Date("2020-01-01", "2020-01-03", nullable=True)
         counts = count_rows(read_rows(relation), Domain({"t": day}))
@@ -463,6 +531,14 @@ def test_infinite_dates_of_duckdb_are_clipped():
             2: 2,
             3: 1,
         }
+
+
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_dates_of_duckdb_beyond_microseconds_are_clipped(unit):
+    ticks = [10**17, -(10**17), 1_577_836_800, None]
+    table = pa.table({"t": pa.array(ticks, pa.int64()).cast(pa.timestamp(unit))})
+    day = Date("2020-01-01", "2020-01-03", nullable=True)
+    assert_same_counts(duckdb.connect().from_arrow(table), table, day)
 
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])

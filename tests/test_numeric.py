@@ -2,7 +2,6 @@
 
 import math
 import pickle
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -14,11 +13,9 @@ import skdp
 from skdp import Categorical, DomainError, Numeric
 from skdp.domain import Domain
 from skdp.domain.contents import Points
-from skdp.kernels.pairviews import single_views
-from skdp.mechanisms import discrete_laplace_variance
 from skdp.release import parse
 from skdp.release.queries import first_moment
-from skdp.rows import CountTable, as_frame
+from skdp.rows import as_frame
 
 KINDS = [
     Numeric(0, 100),
@@ -411,34 +408,6 @@ def test_histograms_of_special_and_uneven_columns(attribute):
     np.testing.assert_allclose(release.count(ranges), one_by_one, atol=0.01)
     table = release.to_frame()
     assert len(table) == attribute.size
-
-
-def test_faint_counts_of_uneven_bins_become_zero():
-    shape = (32, 32)
-    rng = np.random.default_rng(0)
-    income = Numeric(0, 30, scale="log")
-    # A log-normal column and one of equal counts, which has no faint counts.
-    codes = np.stack([income._encode(rng.lognormal(0, 1, 20_000)), np.arange(20_000) % 32], 1)
-    table = CountTable.from_codes(codes.astype(np.int32), shape)
-    budget, orders = Fraction(1, 50), [np.arange(32)] * 2
-    std = math.sqrt(discrete_laplace_variance(budget / 2))
-    arguments = (table, budget, 20_000, Fraction(1, 20), orders)
-    errors = []
-    for seed in range(20):
-        plain, total = single_views(*arguments, random_state=seed)
-        views, same = single_views(*arguments, uneven=[0], random_state=seed)
-        assert same == total and (views[1] == plain[1]).all()
-        assert views[0].sum() == pytest.approx(plain[0].sum())
-        assert not ((views[0] > 0) & (views[0] < 0.99 * std)).any()
-        means = [view @ income.means() / view.sum() for view in (plain[0], views[0])]
-        errors.append(np.array(means) / (table.dense((0,)) @ income.means() / 20_000) - 1)
-    # Noise in empty bins raises the mean; without faint counts it hardly does.
-    plain_bias, bias = np.mean(errors, axis=0)
-    assert abs(bias) < plain_bias
-    # Too few records for any count to be told apart from noise: nothing is taken away.
-    few = CountTable.from_codes(codes[:5].astype(np.int32), shape)
-    views, _ = single_views(few, budget, 5, Fraction(1, 20), orders, uneven=[0], random_state=0)
-    assert views[0].sum() > 0
 
 
 def test_uneven_grids_are_summed_in_few_steps(monkeypatch):

@@ -456,6 +456,12 @@ def test_unordered_categories_are_not_cut_by_their_codes():
 # --- pairs beyond the tree
 
 
+def test_a_view_that_no_record_agrees_with_leaves_their_weights():
+    tree = TreeDensity([np.array([0.0, 1.0]), np.array([0.25, 0.75])], [], {})
+    rows = np.array([[0, 0], [0, 1]], dtype=np.int32)
+    np.testing.assert_allclose(rake(rows, tree, [], rounds=3), [0.25, 0.75])
+
+
 def test_raked_records_agree_with_all_views():
     rng = np.random.default_rng(0)
     joint = rng.gamma(1.0, size=(3, 4, 5))

@@ -979,7 +979,7 @@ def test_differences_are_readable():
     for line in (
         "+ new: Categorical, n",
         "- gone: Numeric, 0 to 1",
-        "~ b: 1 more categories: 'z'; 1 categories less: 'x'; nullable: False -> True",
+        "~ b: 1 more categories: 'z'; 1 fewer categories: 'x'; nullable: False -> True",
         "~ c: Categorical, u, v -> Numeric, 0 to 1",
         "~ order of the columns",
     ):
@@ -1075,7 +1075,7 @@ def test_many_categories_stay_short(n):
     values = [f"v{i}" for i in range(n)]
     domain = Domain({"a": Categorical(values)})
     assert len(repr(domain)) < 500 and len(domain._repr_html_()) < 2_000
-    assert f"{n:,} categories less" in repr(domain.diff(Domain({"a": Categorical(["n", "m"])})))
+    assert f"{n:,} fewer categories" in repr(domain.diff(Domain({"a": Categorical(["n", "m"])})))
     assert Domain.from_schema(pl.Schema({"a": pl.Enum(values)}))["a"].n_values == n
     assert Domain.from_schema({"a": pd.CategoricalDtype(values)}, nullable=False) == domain
     book = pd.DataFrame({"variable": "a", "value": values})

@@ -45,8 +45,9 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
     4. assigns the released attributes, ``privacy_loss_`` among them, last.
     """
 
-    # What the rows given to ``fit`` look like, in estimators that draw rows.
-    _layout: Layout
+    # What the rows given to ``fit`` look like, in estimators that draw rows. Pickles of earlier
+    # versions know their library only, and the columns and the order of the domain.
+    _layout: Layout | None = None
     _library: str
     domain_: Domain
 
@@ -158,19 +159,15 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
 
     def _build_table(self, columns: Mapping[str, Any]) -> Any:
         """Drawn columns as a table that looks like the one that was given to ``fit``."""
-        # Pickles of earlier versions know the library only.
-        like = self._layout if hasattr(self, "_layout") else self._library
-        return build_frame(columns, like=like)
+        return build_frame(columns, like=self._layout or self._library)
 
     def _drawn_names(self) -> tuple[str, ...]:
         """Names of the columns of drawn rows, in their order."""
-        # Pickles of earlier versions draw the columns in the order of the domain.
-        return self._layout.names if hasattr(self, "_layout") else self.domain_.names
+        return self.domain_.names if self._layout is None else self._layout.names
 
     def _given_names(self, *, identifiers: bool = True) -> list[str]:
         """Columns of the domain that ``fit`` was given, in their order, and the label."""
-        if not hasattr(self, "_layout"):
-            # Pickles of earlier versions know no other columns and no other order.
+        if self._layout is None:
             return list(self.domain_.names)
         return [
             name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -56,10 +55,9 @@ def with_rules(domain: Domain, path: str, structure: str | None) -> Domain:
     """
     if structure is None:
         return domain
-    rules = [*domain.structure, *_rules(structure)]
-    columns = {name: domain.declared(name) for name in domain.columns}
+    rules = _rules(structure)
     try:
-        return Domain(columns, structure=rules, inferred=domain.inferred)
+        return Domain(domain, structure=rules)
     except DomainError as error:
         raise DomainError(f"The rules of {structure} do not fit {path}. {error}") from None
 
@@ -72,9 +70,7 @@ def _domain(path: str) -> Domain:
     if Path(path).suffix.lower() in (".json", ".yaml", ".yml"):
         source = _loaded(path, "domain")
         if isinstance(source, Mapping) and source.get("format") == "skdp.domain":
-            if Path(path).suffix.lower() != ".json":
-                return Domain.from_yaml(Path(path))  # in which a bare `no` is text
-            return Domain.from_json(json.dumps(source))
+            return Domain.from_schema(source, format="domain")
     try:
         return Domain.from_schema(Path(path))
     except (DomainError, TypeError, ValueError):

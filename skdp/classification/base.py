@@ -217,7 +217,7 @@ class GridRelease(PrivateEstimator):
         columns = self._sample_columns(None, None, most=True)
         labels = np.array(columns.pop(self.target_).tolist(), dtype=self.classes_.dtype)
         y_resampled = labels_like(labels, y, self.domain_, self.target_)
-        names = [name for name in self._layout.given if name != self.target_]
+        names = [name for name in self._given_names() if name != self.target_]
         return self._build_table({name: columns[name] for name in names}), y_resampled
 
     def _stand_in(self, domain, layout):

@@ -17,11 +17,7 @@ def label_classes(domain, target):
     if isinstance(attribute, Categorical):
         classes, class_of = np.unique(np.array(attribute.categories), return_inverse=True)
         return classes, class_of.astype(np.int64)
-    if (
-        attribute.summable
-        and attribute.integer
-        and attribute.bins == attribute.upper - attribute.lower + 1
-    ):
+    if attribute.summable and attribute.one_each:
         values = np.arange(attribute.lower, attribute.upper + 1, dtype=np.int64)
         values = np.append(values, np.array(attribute.special, dtype=np.int64))
         classes, class_of = np.unique(values, return_inverse=True)

@@ -39,7 +39,8 @@ class Binned(Attribute):
         return self.bins + len(self.special)
 
     @property
-    def _one_each(self) -> bool:
+    def one_each(self) -> bool:
+        """Whether there is a bin for each integer."""
         return self.integer and self.bins == self.upper - self.lower + 1
 
     @property
@@ -63,7 +64,7 @@ class Binned(Attribute):
         return self._bins.edges_at(np.arange(self.bins + 1))
 
     def labels(self) -> list[str]:  # noqa: D102
-        if self._one_each:
+        if self.one_each:
             texts = [str(value) for value in self.edges[:-1]]
         else:
             edges = self._edge_texts(np.arange(self.bins + 1))
@@ -149,7 +150,7 @@ class Binned(Attribute):
         """Groups of consecutive bins with their labels."""
         starts = run_starts(groups)
         stops = np.append(starts[1:], self.bins)
-        if self._one_each:
+        if self.one_each:
             values = (int(self.lower) + starts, int(self.lower) + stops - 1)
             texts = [
                 str(low) if low == high else f"{low} to {high}"

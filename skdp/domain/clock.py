@@ -1,7 +1,7 @@
 """Clock: the number line of dates, whole units since 1970, and moments as users write them.
 
-A moment is an integer: microseconds since 1970-01-01T00:00, on the clock on the wall where no time
-zone is declared, and in UTC where one is.
+A moment is an integer: microseconds since 1970-01-01T00:00, in wall-clock time where no time zone
+is declared, and in UTC where one is.
 
 Units below a day have a fixed length, so with a time zone they count real time. Days and longer
 units are those of the calendar of the zone, also where a day has 23 or 25 hours.
@@ -25,10 +25,19 @@ from .._types import BoolArray, IntArray
 from ..exceptions import DomainError
 from .values import is_missing
 
-__all__ = ["UNITS", "Clock", "clock", "micros_of", "moment", "rescaled", "unit_start", "zone_of"]
+__all__ = [
+    "TICKS",
+    "UNITS",
+    "Clock",
+    "clock",
+    "micros_of",
+    "moment",
+    "rescaled",
+    "unit_start",
+    "zone_of",
+]
 
 DAY = 86_400_000_000
-
 
 # Units of fixed length, in microseconds.
 FIXED = {
@@ -41,24 +50,20 @@ FIXED = {
     "week": 7 * DAY,
 }
 
-
 # Units of the calendar, in months.
 MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
-
 UNITS = (*FIXED, *MONTHS)
-
 
 # Moments beyond this, 140,000 years away, are moved to it, so that arithmetic cannot overflow.
 _FURTHEST = 2**62
 
-
-# Length of the units of NumPy in microseconds.
-_NUMPY_UNITS = {
+# Microseconds of the units of NumPy, whose names Polars and Arrow share.
+TICKS = {
     "W": Fraction(7 * DAY),
     "D": Fraction(DAY),
-    "h": Fraction(3_600_000_000),
-    "m": Fraction(60_000_000),
+    "h": Fraction(FIXED["hour"]),
+    "m": Fraction(FIXED["minute"]),
     "s": Fraction(1_000_000),
     "ms": Fraction(1000),
     "us": Fraction(1),
@@ -68,16 +73,13 @@ _NUMPY_UNITS = {
     "as": Fraction(1, 10**12),
 }
 
-
 _EPOCH = datetime.datetime(1970, 1, 1)
-
 
 _TEXT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)"
     r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?",
     re.ASCII,
 )
-
 
 # Text for a whole month, quarter or year, read where the unit is no finer.
 _PARTS = {
@@ -97,7 +99,7 @@ def micros_of(values: NDArray[np.datetime64]) -> tuple[IntArray, BoolArray]:
         months = np.clip(ticks, -furthest, furthest) * (count * (12 if unit == "Y" else 1))
         ticks = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
         unit, count = "D", 1
-    return rescaled(ticks, count * _NUMPY_UNITS.get(unit, Fraction(1))), missing
+    return rescaled(ticks, count * TICKS.get(unit, Fraction(1))), missing
 
 
 def rescaled(ticks: IntArray, length: Fraction) -> IntArray:
@@ -107,7 +109,7 @@ def rescaled(ticks: IntArray, length: Fraction) -> IntArray:
 
 
 def unit_number(micros: Any, unit: str) -> Any:
-    """Whole units from 1970 to moments on the clock on the wall: array of integers."""
+    """Whole units from 1970 to moments in wall-clock time: array of integers."""
     if unit == "week":
         # Weeks begin on Monday; 1970-01-01 was a Thursday.
         return (micros // DAY + 3) // 7
@@ -118,7 +120,7 @@ def unit_number(micros: Any, unit: str) -> Any:
 
 
 def unit_start(numbers: IntArray, unit: str) -> IntArray:
-    """First moment of each unit, on the clock on the wall."""
+    """First moment of each unit, in wall-clock time."""
     if unit == "week":
         return (numbers * 7 - 3) * DAY
     if unit in FIXED:
@@ -138,23 +140,32 @@ def moment(value: Any, unit: str) -> tuple[int, bool] | None:
         Text may stop at the month, quarter or year where the unit does.
     """
     try:
-        if isinstance(value, str):
-            return _text_moment(value, unit)
-        if is_missing(value):
-            return None
-        if isinstance(value, pd.Period):
-            value = value.start_time
-        if isinstance(value, np.datetime64 | pd.Timestamp):
-            stamp = value.to_datetime64() if isinstance(value, pd.Timestamp) else value
-            micros, _ = micros_of(np.array([stamp]))
-            return int(micros[0]), getattr(value, "tzinfo", None) is not None
-        if isinstance(value, datetime.datetime):
-            return _datetime_moment(value)
-        if isinstance(value, datetime.date):
-            return (value.toordinal() - _EPOCH.toordinal()) * DAY, False
+        found = _moment_of(value, unit)
+        if found is not None:
+            # A subclass may compute anything: no integer, or one that no array holds.
+            return min(max(int(found[0]), -_FURTHEST), _FURTHEST), bool(found[1])
     except Exception:
         # Objects that only look like dates, and dates that do not exist.
         pass
+    return None
+
+
+def _moment_of(value: Any, unit: str) -> tuple[Any, bool] | None:
+    """The same; raises for some values that are no dates."""
+    if isinstance(value, str):
+        return _text_moment(value, unit)
+    if is_missing(value):
+        return None
+    if isinstance(value, pd.Period):
+        value = value.start_time
+    if isinstance(value, np.datetime64 | pd.Timestamp):
+        stamp = value.to_datetime64() if isinstance(value, pd.Timestamp) else value
+        micros, _ = micros_of(np.array([stamp]))
+        return micros[0], getattr(value, "tzinfo", None) is not None
+    if isinstance(value, datetime.datetime):
+        return _datetime_moment(value)
+    if isinstance(value, datetime.date):
+        return (value.toordinal() - _EPOCH.toordinal()) * DAY, False
     return None
 
 
@@ -217,7 +228,7 @@ class Clock:
     ----------
     unit : str
     tz : str or None
-        Time zone; None: moments are read from the clock on the wall.
+        Time zone; None: moments are in wall-clock time.
     changes : ndarray of int64
         Moments at which the zone's distance from UTC changes, for days and longer units.
     offsets : ndarray of int64, one more than changes
@@ -243,8 +254,8 @@ class Clock:
     def number(self, value: Any) -> tuple[int, bool] | None:
         """Number of the unit of a declared value, and whether the unit begins with it.
 
-        Values without a time zone are on the clock on the wall; None for what is no date, and for
-        a value with a time zone where none is declared.
+        Values without a time zone are in wall-clock time; None for what is no date, and for a value
+        with a time zone where none is declared.
         """
         found = moment(value, self.unit)
         if found is None or (found[1] and self.tz is None):

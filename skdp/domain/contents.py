@@ -105,6 +105,10 @@ class Spread:
         found[positions == 0] = self.lower
         return found
 
+    def widths(self) -> FloatArray:
+        """Width of each bin on the scale."""
+        return np.diff(self.scale.forward(self.bins.edges_at(np.arange(self.bins.bins + 1))))
+
     def means(self) -> FloatArray:
         """Mean of the numbers of each bin."""
         edges = self.bins.edges_at(np.arange(self.bins.bins + 1)).astype(np.float64)
@@ -323,6 +327,11 @@ class Points:
         """Smallest and largest number of each bin."""
         low, high = self._inner(self.first(codes), self.first(codes + 1))
         return self.grid.value(low), self.grid.value(high)
+
+    def widths(self) -> NDArray[Any]:
+        """Number of points of each bin, or their mass on the scale."""
+        firsts = self.first(np.arange(self.bins.bins + 1))
+        return self._weight(firsts[:-1], firsts[1:])
 
     def means(self) -> FloatArray:
         """Mean of the points of each bin."""

@@ -131,7 +131,7 @@ class _Temporal(Numeric):
         Parameters
         ----------
         value : ISO text, date, datetime or Timestamp
-            Without a time zone: on the clock on the wall, in the declared zone if there is one.
+            Without a time zone: wall-clock time, of the declared zone if there is one.
         column : str
             For messages.
 
@@ -383,7 +383,7 @@ class Datetime(_Temporal):
     ----------
     lower, upper : int
         The ends on the number line: whole units since 1970-01-01T00:00, in UTC with ``tz`` and a
-        unit below a day, else on the clock on the wall.
+        unit below a day, else in wall-clock time.
     size : int
         Number of codes, the missing cell included.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .shown import values_text
+from .shown import cut, values_text
 from .values import some, with_types
 
 __all__ = ["DomainDifference", "difference"]
@@ -105,7 +105,7 @@ def _changes(old: Any, new: Any) -> tuple[str, ...]:
         if key == "categories":
             texts += _categories(first, second)
         elif with_types([first]) != with_types([second]):
-            texts.append(f"{key}: {_short(first)} -> {_short(second)}")
+            texts.append(f"{key}: {cut(repr(first), 60)} -> {cut(repr(second), 60)}")
     return tuple(texts) or (f"{_described(old)} -> {_described(new)}",)
 
 
@@ -114,12 +114,7 @@ def _categories(old: Any, new: Any) -> list[str]:
     gone = [value for key, value in zip(first, old, strict=True) if key not in second]
     come = [value for key, value in zip(second, new, strict=True) if key not in first]
     texts = [f"{len(come):,} more categories: {some(come, 5)}"] if come else []
-    texts += [f"{len(gone):,} categories less: {some(gone, 5)}"] if gone else []
+    texts += [f"{len(gone):,} fewer categories: {some(gone, 5)}"] if gone else []
     if not texts and list(first) != list(second):
         texts = ["categories in another order"]
     return texts
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

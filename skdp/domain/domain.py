@@ -39,7 +39,8 @@ class Domain(Columns, Declaring):
     ----------
     attributes : mapping of str to Numeric, Categorical or Identifier, or iterable of such pairs
         The columns in order; `Date` and `Datetime` are `Numeric`. They decide what is released,
-        and the columns, order and types of what a release draws by itself.
+        and the columns, order and types of what a release draws by itself. A Domain gives its
+        columns and rules.
     structure : sequence of Rule, default=()
         What is publicly known about how columns depend on each other: rules made by `derived`,
         `within`, `at_most`, `only_if`, `forbid`, `missing_together` and `total_of`. Synthetic rows
@@ -102,7 +103,8 @@ class Domain(Columns, Declaring):
 
     def __init__(
         self,
-        attributes: Mapping[str, Numeric | Categorical | Identifier]
+        attributes: Domain
+        | Mapping[str, Numeric | Categorical | Identifier]
         | Iterable[tuple[str, Numeric | Categorical | Identifier]],
         *,
         structure: Iterable[Any] = (),

@@ -51,7 +51,7 @@ class Identifier:
         if format is not None:
             if not isinstance(format, str):
                 raise DomainError(
-                    f"format must be a text such as 'C{{:05d}}', got {format!r} of type "
+                    f"format must be a string such as 'C{{:05d}}', got {format!r} of type "
                     f"{type(format).__name__}."
                 )
             plain_text(format, "format")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._types import CodeArray, FloatArray, IntArray
 from ..exceptions import DomainError
@@ -102,16 +102,9 @@ class Numeric(Binned):
     ['[0, 231.241)', '[231.241, 1531.93)', '[1531.93, 8848.06)', '[8848.06, 50000]', '0']
     """
 
-    lower: float
-    upper: float
-    bins: int
-    integer: bool
     # Class attributes, so that attributes pickled by earlier versions have them too.
-    scale: str = "linear"
-    special: tuple[float, ...] = ()
     step: float | None = None
     decimals: int | None = None
-    _edges: NDArray[Any] | None = None
     _by_edges: bool = False
 
     def __init__(
@@ -163,9 +156,9 @@ class Numeric(Binned):
         n_bins = None if bins is None else as_int(bins, "bins")
         if n_bins is not None and not 1 <= n_bins <= MAX_BINS:
             raise DomainError(f"bins must be in 1..{MAX_BINS}, got {bins!r}.")
-        if n_bins is None and (sparse or not self.integer or scale != "linear"):
+        few = not self.integer or scale != "linear"
+        if n_bins is None and (few or sparse):
             most = DEFAULT_BINS if grid is None else grid.last - grid.first + 1
-            few = not self.integer or scale != "linear"
             n_bins = min(DEFAULT_BINS, most) if few or most > MAX_BINS else most
         if self.integer:
             n_bins = check_integer_bins(int(low), int(high), n_bins)
@@ -201,7 +194,7 @@ class Numeric(Binned):
                 "it)"
                 + (
                     ". With one code for each integer every value has a cell without being special."
-                    if self._one_each
+                    if self.one_each
                     else "."
                 )
             )
@@ -480,7 +473,7 @@ class Numeric(Binned):
             parts = [f"edges=[{', '.join(edges)}]"]
         else:
             parts = [digits(self.lower), digits(self.upper)]
-            if not self._one_each:
+            if not self.one_each:
                 parts.append(f"bins={self.bins}")
         parts += [f"{name}=True" for name in ("integer", "nullable") if getattr(self, name)]
         if "scale" in extras:

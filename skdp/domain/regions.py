@@ -60,11 +60,12 @@ class _Numbers:
         return np.concatenate([bins, special, missing])
 
 
-class _Continuous(_Numbers):
+class RealRegion(_Numbers):
     """An interval [low, high] of a continuous attribute."""
 
-    def intersect(self, other: _Continuous) -> _Continuous:
-        return _Continuous(
+    def intersect(self, other: RealRegion) -> RealRegion:
+        """What both regions cover."""
+        return RealRegion(
             self.attribute,
             max(self.low, other.low),
             min(self.high, other.high),
@@ -79,7 +80,7 @@ class _Continuous(_Numbers):
 
 
 @dataclass(frozen=True)
-class _OnGrid(_Numbers):
+class GridRegion(_Numbers):
     """Numbers of a grid from low to high, among ``only`` (if given), except ``never``.
 
     All are places of the grid: of integers, the integers themselves.
@@ -90,11 +91,12 @@ class _OnGrid(_Numbers):
     only: frozenset[int] | None = None
     never: frozenset[int] = frozenset()
 
-    def intersect(self, other: _OnGrid) -> _OnGrid:
+    def intersect(self, other: GridRegion) -> GridRegion:
+        """What both regions cover."""
         only = self.only if other.only is None else other.only
         if self.only is not None and other.only is not None:
             only = self.only & other.only
-        return _OnGrid(
+        return GridRegion(
             self.attribute,
             max(self.low, other.low),
             min(self.high, other.high),
@@ -143,10 +145,7 @@ class _Categories:
         return self.mask * values
 
 
-Region = _Continuous | _OnGrid | _Categories
-# The regions of numbers, for those who draw from them.
-Reals = _Continuous
-Grids = _OnGrid
+Region = RealRegion | GridRegion | _Categories
 
 
 class Schema(Protocol):
@@ -192,8 +191,8 @@ def _all_but(
     kept = frozenset(range(len(attribute.special))) - special
     held = attribute.contents
     if isinstance(held, Spread):
-        return _Continuous(attribute, -math.inf, math.inf, missing, kept)
-    return _OnGrid(attribute, held.grid.first, held.grid.last, missing, kept, None, never)
+        return RealRegion(attribute, -math.inf, math.inf, missing, kept)
+    return GridRegion(attribute, held.grid.first, held.grid.last, missing, kept, None, never)
 
 
 def _none_but(
@@ -202,8 +201,8 @@ def _none_but(
     """No numbers but some places of the grid and some special values."""
     held = attribute.contents
     if isinstance(held, Spread):
-        return _Continuous(attribute, math.inf, -math.inf, missing, special)
-    return _OnGrid(attribute, held.grid.first, held.grid.last, missing, special, only)
+        return RealRegion(attribute, math.inf, -math.inf, missing, special)
+    return GridRegion(attribute, held.grid.first, held.grid.last, missing, special, only)
 
 
 def _missing(column: str, attribute: Numeric | Categorical) -> Region:
@@ -273,9 +272,9 @@ def region_of_range(
     )
     held = attribute.contents
     if isinstance(held, Spread):
-        return _Continuous(attribute, float(left), float(right), False, special)
+        return RealRegion(attribute, float(left), float(right), False, special)
     first, last = _places(held.grid, left, right, strict)
-    return _OnGrid(attribute, first, last, False, special)
+    return GridRegion(attribute, first, last, False, special)
 
 
 def _places(grid: Grid, left: float, right: float, strict: str) -> tuple[int, int]:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from .values import digits
 
-__all__ = ["columns_table", "html_page", "html_table", "rule_text", "values_text"]
+__all__ = ["columns_table", "cut", "html_page", "html_table", "rule_text", "values_text"]
 
 # Columns of a domain that a notebook shows.
 _MOST_ROWS = 100
@@ -41,12 +41,13 @@ def _plain(value: Any) -> str:
 
 
 def _listed(values: Sequence[Any]) -> str:
-    shown = [_cut(str(value)) for value in values[:_MOST_CATEGORIES]]
+    shown = [cut(str(value)) for value in values[:_MOST_CATEGORIES]]
     more = len(values) - len(shown)
     return ", ".join(shown) + (f", ... ({more:,} more)" if more else "")
 
 
-def _cut(text: str, longest: int = _LONGEST) -> str:
+def cut(text: str, longest: int = _LONGEST) -> str:
+    """A text, shortened where it is longer."""
     return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
@@ -97,7 +98,7 @@ def _rules(domain: Any) -> dict[str, str]:
 def rule_text(rule: Any) -> str:
     """A rule, or its text, without its map and shortened."""
     text = rule if isinstance(rule, str) else repr(rule)
-    return _cut(re.sub(r", map=.*\)$", ")", text, flags=re.DOTALL), _LONGEST_RULE)
+    return cut(re.sub(r", map=.*\)$", ")", text, flags=re.DOTALL), _LONGEST_RULE)
 
 
 def html_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -91,7 +91,7 @@ def sums_and_counts(
 
 
 def means_of(domain: Domain, column: str, sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Means, brought into the range that the column can have; nan where nobody is counted."""
+    """Means, clipped to the range of the column; nan where the count is not positive."""
     with np.errstate(divide="ignore", invalid="ignore"):
         means = np.where(counts > 0, sums / counts, np.nan)
     rule = domain.structure.derived.get(column)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from .._arrays import running_sums
 from .._types import BoolArray, CodeArray, FloatArray, IntArray
 from .boxes import Boxes
 from .draws import draw_in_ranges
@@ -57,8 +58,9 @@ def boxes_given(
             if axis in covered:
                 untold_log[:, place] = np.log(covered[axis][live])
     distinct, at = np.unique(known[:, axes], axis=0, return_inverse=True)
-    order = np.argsort(at.reshape(-1), kind="stable")
-    ends = np.cumsum(np.bincount(at.reshape(-1), minlength=len(distinct)))
+    at = at.reshape(-1)
+    order = np.argsort(at, kind="stable")
+    reach = running_sums(np.bincount(at, minlength=len(distinct)))
     u = generator.random(len(known))
     step = max(1, _BITS // len(live))
     for start in range(0, len(distinct), step):
@@ -73,14 +75,14 @@ def boxes_given(
         if not len(row):
             continue
         # Rows ascend: the boxes of a row are neighbours.
-        stop = np.cumsum(np.bincount(row, minlength=len(part)))
-        first = np.concatenate([[0], stop[:-1]])
+        ends = running_sums(np.bincount(row, minlength=len(part)))
+        first, stop = ends[:-1], ends[1:]
         some = stop > first
         largest = np.zeros(len(part))
         largest[some] = np.maximum.reduceat(log, first[some])
         weight = np.exp(log - largest[row])
-        asking = order[(ends[start - 1] if start else 0) : ends[start + len(part) - 1]]
-        mine = at.reshape(-1)[asking] - start
+        asking = order[reach[start] : reach[start + len(part)]]
+        mine = at[asking] - start
         asking, mine = asking[some[mine]], mine[some[mine]]
         drawn = draw_in_ranges(weight, first[mine], stop[mine], u[asking])
         chosen[asking] = live[box[drawn]]

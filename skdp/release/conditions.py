@@ -10,7 +10,7 @@ from .._types import BoolArray, CodeArray, FloatArray, IntArray
 from ..domain import Domain
 from ..domain.conditions import regions_of
 from ..domain.contents import Points
-from ..domain.regions import Grids, Reals
+from ..domain.regions import GridRegion, RealRegion
 from .draws import draw_in_ranges
 from .model import Weights
 from .queries import parse
@@ -61,7 +61,7 @@ class Condition:
         self._numbers = {
             name: (domain.index(name), region)
             for name, region in regions.items()
-            if name in domain.names and isinstance(region, Reals | Grids)
+            if name in domain.names and isinstance(region, RealRegion | GridRegion)
         }
 
     def bounds(self, codes: CodeArray, generator: np.random.Generator) -> dict[str, Bounds]:
@@ -82,16 +82,18 @@ def within_bounds(numbers: FloatArray, bounds: Bounds) -> BoolArray:
     return ~((numbers < low) | (numbers > high))
 
 
-def _bounds_of(region: Reals | Grids, codes: IntArray, generator: np.random.Generator) -> Bounds:
+def _bounds_of(
+    region: RealRegion | GridRegion, codes: IntArray, generator: np.random.Generator
+) -> Bounds:
     """Bounds on the numbers of one column."""
     attribute = region.attribute
     inside = codes < attribute.bins
-    if isinstance(region, Grids) and (region.only is not None or region.never):
+    if isinstance(region, GridRegion) and (region.only is not None or region.never):
         value = np.full(len(codes), np.nan)
         value[inside] = _allowed_numbers(region, codes[inside], generator)
         return value, value
     ends = np.array([region.low, region.high], dtype=np.float64)
-    if isinstance(region, Grids):
+    if isinstance(region, GridRegion):
         held = attribute.contents
         assert isinstance(held, Points)
         ends = held.grid.value(np.array([region.low, region.high]))
@@ -101,7 +103,9 @@ def _bounds_of(region: Reals | Grids, codes: IntArray, generator: np.random.Gene
     return np.where(inside, ends[0], np.nan), np.where(inside, ends[1], np.nan)
 
 
-def _allowed_numbers(region: Grids, codes: IntArray, generator: np.random.Generator) -> FloatArray:
+def _allowed_numbers(
+    region: GridRegion, codes: IntArray, generator: np.random.Generator
+) -> FloatArray:
     """One of the covered numbers of each bin, in proportion to their shares of it."""
     attribute, held = region.attribute, region.attribute.contents
     assert isinstance(held, Points)
@@ -120,7 +124,7 @@ def _allowed_numbers(region: Grids, codes: IntArray, generator: np.random.Genera
 
 
 def _listed_numbers(
-    region: Grids,
+    region: GridRegion,
     held: Points,
     codes: IntArray,
     drawn: FloatArray,
@@ -139,7 +143,7 @@ def _listed_numbers(
 def _from_list(
     held: Points,
     places: list[int],
-    region: Grids,
+    region: GridRegion,
     codes: IntArray,
     generator: np.random.Generator,
 ) -> FloatArray:

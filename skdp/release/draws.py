@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .._arrays import running_sums
+from .._arrays import places_by_group, running_sums
 from .._types import BoolArray, CodeArray, FloatArray, IntArray
 
 __all__ = ["codes_under", "draw_in_ranges", "patterns", "product_of_weights", "shared_keys"]
@@ -103,7 +103,5 @@ def patterns(told: BoolArray) -> list[tuple[BoolArray, IntArray]]:
         return []
     packed = np.packbits(told, axis=1)
     _, first, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    order = np.argsort(inverse, kind="stable")
-    ends = np.searchsorted(inverse[order], np.arange(1, len(first)))
-    return [(told[start], rows) for start, rows in zip(first, np.split(order, ends), strict=True)]
+    rows = places_by_group(inverse.reshape(-1), len(first))
+    return [(told[start], same) for start, same in zip(first, rows, strict=True)]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._arrays import places_by_group
 from .._types import BoolArray, CodeArray, FloatArray, IntArray
 from ..domain import Domain, Numeric
 from ..domain.reading import read
@@ -128,7 +129,7 @@ class Known:
         column, attribute = self.frame.column(name), self.domain.find(name)
         absent: BoolArray = column.factorize()[0] < 0
         if isinstance(attribute, Numeric):
-            # What is no number is missing.
+            # A value that is no number is missing.
             codes = attribute.encode(column)
             absent = (codes < 0) | (codes == attribute.n_values)
         return absent
@@ -155,12 +156,8 @@ class Known:
         base = [self.domain.index(self.domain.structure.base_of(name)) for name in self.derived]
         table = np.where(self.codes[:, base] >= 0, -1, table)
         distinct, at = np.unique(table, axis=0, return_inverse=True)
-        order = np.argsort(at.reshape(-1), kind="stable")
-        ends = np.cumsum(np.bincount(at.reshape(-1), minlength=len(distinct)))[:-1]
-        return [
-            (part, self._weights(codes))
-            for codes, part in zip(distinct, np.split(order, ends), strict=True)
-        ]
+        parts = places_by_group(at.reshape(-1), len(distinct))
+        return [(part, self._weights(codes)) for codes, part in zip(distinct, parts, strict=True)]
 
     def _weights(self, codes: IntArray) -> dict[int, FloatArray]:
         """Weights of the codes of measured columns from which these derived codes follow."""

@@ -47,15 +47,14 @@ def group_labels(attribute: Numeric | Categorical) -> list[Any]:
     else:
         edges: list[Any] = attribute.edges.tolist()
         special: list[Any] = list(attribute.special)
-        singles = attribute.integer and attribute.bins == edges[-1] - edges[0]
         if isinstance(attribute, Date | Datetime):
             edges, special = attribute.shown(edges).tolist(), attribute.shown(special).tolist()
-        if singles:
+        if attribute.one_each:
             labels = edges[:-1]
         else:
             labels = list(pd.IntervalIndex.from_breaks(edges, closed="left"))
         labels += special
-    return labels + [None] * (attribute.size - attribute.n_values)
+    return labels + [None] * attribute.nullable
 
 
 def tick_labels(attribute: Numeric | Categorical) -> list[str]:

@@ -473,7 +473,7 @@ class Synopsis:
         Notes
         -----
         Drawing is post-processing: it costs nothing and reveals nothing beyond the release. But the
-        result holds what ``given`` holds. If that are private records, so is the result.
+        result holds what ``given`` holds. If those are private records, so is the result.
 
         Examples
         --------

@@ -24,10 +24,14 @@ from ..domain.values import is_missing
 from .instants import (
     Moments,
     arrow_moments,
+    arrow_ticks,
     as_numbers,
     numpy_moments,
+    numpy_ticks,
     pandas_moments,
+    pandas_ticks,
     polars_moments,
+    polars_ticks,
     single_moments,
 )
 
@@ -161,6 +165,10 @@ class Column:
         Values that are neither text nor numbers nor dates, whose equality may be unreliable, count
         as missing.
         """
+        if self.kind in ("temporal", "zoned", "duration"):
+            # Not as objects: some dates raise an error that quotes them.
+            ticks, missing = self._ticks()
+            return np.where(missing, -1, pd.factorize(ticks)[0])
         # Objects one by one, not by distinct values: complex(1) equals 1 but identifies no person,
         # and whether a person is recognised may not depend on which of the two comes first.
         codes, uniques = (
@@ -199,6 +207,10 @@ class Column:
 
     def _moments(self) -> Moments | None:
         """Moments of a column whose type says how they are stored, else None."""
+        raise NotImplementedError
+
+    def _ticks(self) -> Moments:
+        """Integers that are equal for equal dates or durations, and which are missing."""
         raise NotImplementedError
 
     def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
@@ -253,6 +265,9 @@ class _NumpyColumn(Column):
     def _moments(self) -> Moments | None:
         return numpy_moments(self.data)
 
+    def _ticks(self) -> Moments:
+        return numpy_ticks(self.data)
+
     def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         values = np.asarray(self.data)
         if self.kind == "string":
@@ -281,6 +296,9 @@ class _PandasColumn(Column):
 
     def _moments(self) -> Moments | None:
         return pandas_moments(self.data)
+
+    def _ticks(self) -> Moments:
+        return pandas_ticks(self.data)
 
     def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         if isinstance(self.data.dtype, pd.CategoricalDtype):
@@ -311,6 +329,9 @@ class _PolarsColumn(Column):
 
     def _moments(self) -> Moments | None:
         return polars_moments(self.data)
+
+    def _ticks(self) -> Moments:
+        return polars_ticks(self.data)
 
     def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         series = nw.from_native(self.data, series_only=True)
@@ -348,6 +369,9 @@ class _ArrowColumn(Column):
 
     def _moments(self) -> Moments | None:
         return arrow_moments(self.data)
+
+    def _ticks(self) -> Moments:
+        return arrow_ticks(self.data)
 
     def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         data = self.data
@@ -426,8 +450,15 @@ def pandas_kind(dtype: Any, data: Any, name: str) -> str:
         return "zoned"
     if isinstance(dtype, pd.PeriodDtype):
         return "temporal"
-    if isinstance(dtype, pd.ArrowDtype) and str(dtype.pyarrow_dtype) == "null":
-        return "null"
+    if isinstance(dtype, pd.ArrowDtype):
+        stored = dtype.pyarrow_dtype
+        if str(stored) == "null":
+            return "null"
+        if str(stored).startswith("dictionary"):
+            return pandas_kind(pd.ArrowDtype(stored.value_type), data, name)
+        if str(stored).startswith("date64"):
+            return "temporal"
+        data = pd.Series([], dtype=dtype)
     return narwhals_kind(nw.from_native(data, series_only=True).dtype)
 
 
@@ -449,6 +480,8 @@ def _arrow_column(data: Any, name: str) -> Column:
     if dtype.startswith("dictionary"):
         # The kind of a dictionary column is that of its values, known from the type alone.
         probe = data.slice(0, 0).cast(data.type.value_type)
+    if str(probe.type).startswith("date64"):
+        return _ArrowColumn(data, "temporal", dtype)
     return _ArrowColumn(data, narwhals_kind(nw.from_native(probe, series_only=True).dtype), dtype)
 
 

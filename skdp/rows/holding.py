@@ -171,15 +171,10 @@ def _float(wanted: ColumnType, held: Held, library: str) -> ColumnType:
         if bits < wanted.bits:
             continue
         dtype = np.dtype(f"f{bits // 8}").type
-        if held.whole and not held.categories:
-            fits = largest <= _EXACT[bits]
-        elif held.categories:
-            # A category stands for itself: it is not rounded.
-            fits = largest <= float(np.finfo(dtype).max)
-            fits = fits and all(float(dtype(value)) == value for value in held.categories)
-        else:
-            fits = largest <= float(np.finfo(dtype).max)
-        if fits:
+        exact = held.whole and not held.categories
+        most = _EXACT[bits] if exact else float(np.finfo(dtype).max)
+        # A category stands for itself: it is not rounded.
+        if largest <= most and all(float(dtype(value)) == value for value in held.categories):
             return wanted.but(bits=bits)
     return OWN
 
@@ -217,8 +212,10 @@ def _text(wanted: ColumnType, held: Held, library: str) -> ColumnType:
         return OWN
     if library == "numpy" and held.gaps:
         return ColumnType("object")
+    # As wide as the declared texts. NumPy makes the input's type as wide as its longest text, which
+    # may be that of one record.
     longest = max((len(str(value)) for value in held.categories), default=32)
-    return wanted.but(bits=max(wanted.bits, longest)) if wanted.flavour == "U" else wanted
+    return wanted.but(bits=longest) if wanted.flavour == "U" else wanted
 
 
 def _category(wanted: ColumnType, held: Held, library: str) -> ColumnType:

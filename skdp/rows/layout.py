@@ -267,8 +267,6 @@ def _entries(values: Any, dtype: np.dtype) -> NDArray[Any]:
         return plain_objects(values)
     if isinstance(values.dtype, np.dtype):
         return values.to_numpy()
-    return (
-        values.to_numpy(dtype=dtype, na_value=np.nan)
-        if dtype.kind == "f"
-        else (values.to_numpy(dtype=dtype))
-    )
+    if dtype.kind == "f":
+        return values.to_numpy(dtype=dtype, na_value=np.nan)
+    return values.to_numpy(dtype=dtype)

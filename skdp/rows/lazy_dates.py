@@ -124,20 +124,29 @@ def _polars(frame: Any, columns: Mapping[str, str], prefix: str) -> Any:
 
 def _duckdb(frame: Any, columns: Mapping[str, str], prefix: str) -> Any:
     made = ["*"]
+    types = dict(zip(frame.columns, map(str, frame.types), strict=True))
     for place, (name, dtype) in enumerate(columns.items()):
-        column = '"' + name.replace('"', '""') + '"'
+        value = column = '"' + name.replace('"', '""') + '"'
         a_second = 1_000_000
+        # An infinity has no distance from 1970, but a sign.
+        before = f"{column}::VARCHAR LIKE '-%'"
+        if types[name] in ("TIMESTAMP_S", "TIMESTAMP_MS"):
+            # They reach further than microseconds. Everything else that is asked of a value
+            # beyond these fails, and as text it makes the whole database unusable.
+            value, before = (
+                f"TRY_CAST({column} AS TIMESTAMP)",
+                f"{column} < '1970-01-01'::{types[name]}",
+            )
         if dtype == "Date":
             ticks, a_second = f"({column} - DATE '1970-01-01') * {_A_DAY}", 1
         else:
-            ticks = f"epoch_us({column})"
+            ticks = f"epoch_us({value})"
         # The remainder has the sign of the number.
         rest = f"(({ticks}) % {a_second} + {a_second}) % {a_second}"
         clipped = f"greatest(least((({ticks}) - {rest}) // {a_second}, {_LAST}), {_FIRST})"
-        # An infinity has no distance from 1970, but a sign.
-        ends = f"CASE WHEN {column}::VARCHAR LIKE '-%' THEN {_FIRST} ELSE {_LAST} END"
+        ends = f"CASE WHEN {before} THEN {_FIRST} ELSE {_LAST} END"
         made += [
-            f"(CASE WHEN {column} IS NULL THEN NULL WHEN isfinite({column}) THEN {clipped} "
+            f"(CASE WHEN {column} IS NULL THEN NULL WHEN isfinite({value}) THEN {clipped} "
             f"ELSE {ends} END)::BIGINT AS {prefix}seconds{place}",
             f"coalesce({rest}, 0)::BIGINT AS {prefix}micros{place}",
         ]
@@ -150,7 +159,7 @@ def _pyspark(frame: Any, columns: Mapping[str, str], prefix: str) -> Any:
         column = "`" + name.replace("`", "``") + "`"
         kind = frame.schema[name].dataType.typeName()
         a_second = 1 if kind == "date" else 1_000_000
-        # Without a zone: the distance on the clock on the wall, whatever the session's zone is.
+        # Without a zone: the distance in wall-clock time, whatever the session's zone is.
         ticks = f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', {column})"
         if kind == "date":
             ticks = f"CAST(unix_date({column}) AS BIGINT) * {_A_DAY}"

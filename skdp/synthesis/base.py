@@ -127,7 +127,7 @@ class Synthesizer(PrivateEstimator):
         given : table, default=None
             Some of the columns: one row is drawn for each of its rows, given its values, which are
             returned as they are; see :meth:`skdp.Synopsis.sample`. The result holds what ``given``
-            holds: if that are private records, so is the result.
+            holds: if those are private records, so is the result.
 
         Returns
         -------
@@ -146,9 +146,7 @@ class Synthesizer(PrivateEstimator):
             return self._build_table(self._sample_columns(n_samples, random_state, where))
         drawn = self.synopsis_.sample(n_samples, random_state, where=where, given=given)
         fresh = {name: drawn[name] for name in drawn.columns if name not in as_frame(given).named}
-        return complete_table(
-            given, fresh, self._drawn_names(), like=getattr(self, "_layout", None)
-        )
+        return complete_table(given, fresh, self._drawn_names(), like=self._layout)
 
     def impute(self, X, *, columns=None, random_state=None):
         """Fill missing values with draws from the synopsis, given the values that are there.

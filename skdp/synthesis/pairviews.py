@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
+
+from ..domain import Numeric
 from ..exceptions import DomainError
 from ..kernels.pairviews import (
     MOST_CLASSES,
@@ -157,7 +160,17 @@ class PairViewSynthesizer(Synthesizer):
             orders=[attribute.order() for attribute in domain.attributes],
             label=None if self.target is None else domain.index(self.target),
             zeros=domain.structure.zeros,
-            uneven=[axis for axis, each in enumerate(domain.attributes) if each.uneven],
+            widths=_widths(domain),
             random_state=source,
         )
         return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
+
+
+def _widths(domain):
+    """Widths on their scale of the bins of columns that are declared with a scale or edges."""
+    found = {}
+    for axis, each in enumerate(domain.attributes):
+        if isinstance(each, Numeric) and each.uneven:
+            others = np.full(each.size - each.bins, np.nan)
+            found[axis] = np.concatenate([each.contents.widths(), others])
+    return found

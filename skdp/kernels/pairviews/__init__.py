@@ -13,6 +13,7 @@ From `fit` to the model, by file:
 `attributes`    what is known of an attribute: released or public
 `budget`        how epsilon is divided between the steps
 `single`        one-way marginals
+`smoothing`     smooth counts of bins on a scale
 `choice`        scores of pairs, and which pairs are measured
 `pairs`         two-way marginals
 `box_trees`     trees of boxes that get smaller where the counts are large

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from ..._random import NoiseSource, noise_source, sampling_generator
-from ..._types import IntArray
+from ..._types import FloatArray, IntArray
 from ...domain import Zeros
 from ...mechanisms import discrete_laplace
 from ...release import MixtureModel, PairTable, TreeDensity, TreeModel
@@ -34,6 +34,8 @@ from .structured import (
 
 __all__ = ["MOST_CLASSES", "measure_class", "measure_table", "pair_views"]
 
+Widths = Mapping[int, FloatArray] | None
+
 # A label with at most this many codes gets a model for each of them.
 MOST_CLASSES = 20
 # How often records drawn from a release are measured again. If few records or much noise give few
@@ -51,7 +53,7 @@ def pair_views(
     orders: Sequence[IntArray | None] | None = None,
     label: int | None = None,
     zeros: Sequence[Zeros] = (),
-    uneven: Collection[int] = (),
+    widths: Widths = None,
     random_state: NoiseSource | int | None = None,
 ) -> TreeModel | MixtureModel:
     """Measure the views of a table within the parts of `pair_views_parts`.
@@ -70,8 +72,9 @@ def pair_views(
     zeros : sequence of Zeros, default=()
         Combinations of codes that records can have, by public rules: others have no count in the
         release and are never drawn. Records that break a rule must not be in the table.
-    uneven : collection of int, default=()
-        Attributes with bins of different widths: small counts of theirs become 0.
+    widths : mapping of int to ndarray of float64, default=None
+        Attributes whose counts are smooth on a scale, with the width of each code on it, nan for
+        codes that are no bins. These counts are smoothed.
     random_state : None, int or NoiseSource, default=None
 
     Returns
@@ -98,19 +101,19 @@ def pair_views(
     model: TreeModel | MixtureModel
     if label is not None and 1 < table.shape[label] <= MOST_CLASSES:
         classes = (
-            measure_class(table, code, label, parts, orders, source, zeros, uneven)
+            measure_class(table, code, label, parts, orders, source, zeros, widths)
             for code in range(table.shape[label])
         )
         model = MixtureModel([each for each in classes if each is not None])
     else:
-        model = _measure_ruled(table, parts, orders, source, rules, label, uneven=uneven)
+        model = _measure_ruled(table, parts, orders, source, rules, label, widths=widths)
     if "errors" in parts:
         model.error_bars = publish_errors(
             table,
             model,
             parts["errors"],
             [order is not None for order in orders],
-            simulated=_simulate(model, parts, orders, source, rules, uneven),
+            simulated=_simulate(model, parts, orders, source, rules, widths),
             random_state=source,
         )
     return model
@@ -124,7 +127,7 @@ def measure_class(
     orders: Sequence[IntArray | None],
     source: NoiseSource,
     zeros: Sequence[Zeros] = (),
-    uneven: Collection[int] = (),
+    widths: Widths = None,
 ) -> TreeModel | None:
     """Measure the records of one class, as a table whose label has this code only.
 
@@ -138,7 +141,7 @@ def measure_class(
         return None
     n_rows = SAMPLED_ROWS // table.shape[label]
     part = _measure_ruled(
-        members, parts, alone, source, rules, tree_only=True, n_rows=n_rows, uneven=uneven
+        members, parts, alone, source, rules, tree_only=True, n_rows=n_rows, widths=widths
     )
     marginals = list(part.density.marginals)
     marginals[label] = np.zeros(table.shape[label])
@@ -161,11 +164,12 @@ def _measure_ruled(
     *,
     tree_only: bool = False,
     n_rows: int = SAMPLED_ROWS,
-    uneven: Collection[int] = (),
+    widths: Widths = None,
 ) -> TreeModel:
     """Measure a table over the codes that records can have; the others get the count 0."""
     if rules is not None:
         table, orders = rules.compressed(table), rules.orders(orders)
+        widths = {axis: each[rules.codes[axis]] for axis, each in (widths or {}).items()}
     informative = label if label is not None and table.shape[label] > 1 else None
     model = measure_table(
         table,
@@ -176,7 +180,7 @@ def _measure_ruled(
         tree_only=tree_only,
         rules=rules,
         n_rows=n_rows,
-        uneven=uneven,
+        widths=widths,
     )
     return model if rules is None else rules.expanded(model)
 
@@ -191,7 +195,7 @@ def measure_table(
     tree_only: bool = False,
     rules: Rules | None = None,
     n_rows: int = SAMPLED_ROWS,
-    uneven: Collection[int] = (),
+    widths: Widths = None,
 ) -> TreeModel:
     """Measure a table within "total" and "views"."""
     # Privacy. The total (sensitivity 1), the views of single attributes, the choice of pairs (those
@@ -216,7 +220,7 @@ def measure_table(
         first_total,
         parts["total"],
         orders,
-        uneven=uneven,
+        widths=widths,
         random_state=source,
     )
     whole = max(total, 1.0)
@@ -332,7 +336,7 @@ def _simulate(
     orders: Sequence[IntArray | None],
     source: NoiseSource,
     rules: Rules | None,
-    uneven: Collection[int],
+    widths: Widths,
 ) -> tuple[CountTable, list[TreeModel]] | None:
     """Records drawn from a model of at most two attributes, and their measurements."""
     if not isinstance(model, TreeModel) or len(used_attributes(model.shape)) > 2:
@@ -342,5 +346,5 @@ def _simulate(
         return None
     again = range(_SIMULATIONS)
     return drawn, [
-        _measure_ruled(drawn, parts, orders, source, rules, uneven=uneven) for _ in again
+        _measure_ruled(drawn, parts, orders, source, rules, widths=widths) for _ in again
     ]

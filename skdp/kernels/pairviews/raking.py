@@ -57,5 +57,7 @@ def rake(
         for cell, target in targets:
             found = np.bincount(cell, weights=weights, minlength=len(target))
             ratio = np.divide(target, found, out=np.zeros_like(found), where=found > 0)
-            weights *= ratio[cell]
+            # Much noise and rules of three columns can leave a view that no row agrees with.
+            if ratio.any():
+                weights *= ratio[cell]
     return weights / weights.sum()

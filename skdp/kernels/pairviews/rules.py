@@ -15,6 +15,7 @@ import numpy as np
 
 from ..._types import BoolArray, FloatArray, IntArray
 from ...domain import Zeros
+from ...domain.consistency import consistent
 from ...release import PairTable, TreeDensity, TreeModel
 from ...rows import Counts, CountTable, ProjectedCounts
 
@@ -53,18 +54,21 @@ class Rules(NamedTuple):
 
         Codes without a partner under some rule are excluded too (arc consistency).
         """
-        possible = [np.ones(size, dtype=bool) for size in shape]
-        masks: dict[Cell, BoolArray] = {}
+        tables: dict[Cell, BoolArray] = {}
         for axes, allowed in ((each.axes, each.allowed) for each in zeros):
-            masks[axes] = masks[axes] & allowed if axes in masks else np.asarray(allowed)
-        for axes in [axes for axes in masks if len(axes) == 1]:
-            possible[axes[0]] &= masks.pop(axes)
-        if not _propagate(possible, masks):
+            tables[axes] = tables[axes] & allowed if axes in tables else np.asarray(allowed)
+        known = consistent(tables)
+        if known is None:
             return None
-        while _narrow_pairs(masks):
-            if not _propagate(possible, masks):
-                return None
-        codes = [np.flatnonzero(code) for code in possible]
+        masks = {axes: known[axes] for axes in tables if len(axes) > 1}
+        # A rule of more attributes is one of each two of them as well.
+        for axes in [axes for axes in masks if len(axes) > 2]:
+            for two in combinations(axes, 2):
+                others = tuple(place for place, axis in enumerate(axes) if axis not in two)
+                masks.setdefault((two[0], two[1]), np.asarray(masks[axes].any(axis=others)))
+        codes = [
+            np.flatnonzero(known.get((axis,), np.ones(size))) for axis, size in enumerate(shape)
+        ]
         kept = {axes: mask[np.ix_(*(codes[k] for k in axes))] for axes, mask in masks.items()}
         both = [(k[0], k[1]) for k, mask in kept.items() if len(k) == 2 and not mask.all()]
         both.sort(key=lambda pair: (float(kept[pair].mean()), pair))
@@ -260,43 +264,6 @@ def _recoded(table: CountTable, new: Sequence[IntArray | None]) -> CountTable:
             codes[:, axis] = to[codes[:, axis]]
             shape[axis] = int(to.max()) + 1
     return CountTable.from_codes(codes, shape, table.counts)
-
-
-def _propagate(possible: list[BoolArray], masks: dict[Cell, BoolArray]) -> bool:
-    """Narrow codes and rules by each other until nothing changes; False if nothing is left."""
-    changed = True
-    while changed:
-        changed = False
-        for axes, mask in masks.items():
-            for position, axis in enumerate(axes):
-                shape = [1] * len(axes)
-                shape[position] = -1
-                mask = mask & possible[axis].reshape(shape)
-            masks[axes] = mask
-            for position, axis in enumerate(axes):
-                others = tuple(k for k in range(len(axes)) if k != position)
-                left = possible[axis] & mask.any(axis=others)
-                if not np.array_equal(left, possible[axis]):
-                    possible[axis], changed = left, True
-    return all(bool(codes.any()) for codes in possible)
-
-
-def _narrow_pairs(masks: dict[Cell, BoolArray]) -> bool:
-    """Narrow rules of two attributes and of more by each other; whether anything changed."""
-    changed = False
-    for axes in [axes for axes in masks if len(axes) > 2]:
-        for first, second in combinations(range(len(axes)), 2):
-            two = (axes[first], axes[second])
-            others = tuple(k for k in range(len(axes)) if k not in (first, second))
-            margin = np.asarray(masks[axes].any(axis=others))
-            both = masks[two] & margin if two in masks else margin
-            if two not in masks or not np.array_equal(both, masks[two]):
-                masks[two], changed = both, True
-            if not np.array_equal(both, margin):
-                shape = [1] * len(axes)
-                shape[first], shape[second] = both.shape
-                masks[axes], changed = masks[axes] & both.reshape(shape), True
-    return changed
 
 
 def _reduced(pairs: dict[tuple[int, int], BoolArray]) -> dict[tuple[int, int], BoolArray]:

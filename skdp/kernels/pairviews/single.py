@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -15,11 +15,14 @@ from ...hierarchy import project_to_simplex
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...rows import Counts
 from .box_trees import TreePlan, measure_tree, spread
+from .smoothing import FEWEST_BINS, smooth_counts
 
 __all__ = ["DIRECT", "single_shares", "single_views"]
 
 # Attributes with fewer codes are measured cell by cell.
 DIRECT = 48
+# Columns smoothed together at most: a bound on memory.
+_BATCH = 256
 
 
 def single_views(
@@ -29,7 +32,7 @@ def single_views(
     total_epsilon: Fraction,
     orders: Sequence[IntArray | None],
     *,
-    uneven: Collection[int] = (),
+    widths: Mapping[int, FloatArray] | None = None,
     random_state: Any = None,
 ) -> tuple[list[FloatArray], float]:
     """Measure every attribute by itself.
@@ -46,8 +49,9 @@ def single_views(
     orders : sequence of ndarray of int or None
         For each attribute its codes in an order in which neighbours are similar; None if there is
         no such order.
-    uneven : collection of int, default=()
-        Attributes with bins of different widths: their counts below the noise become 0.
+    widths : mapping of int to ndarray of float64, default=None
+        Attributes whose counts are smooth on a scale, with the width of each code on it, nan for
+        codes that are no bins. Their counts are smoothed if they are measured cell by cell.
     random_state : None, int or NoiseSource, default=None
 
     Returns
@@ -82,24 +86,37 @@ def single_views(
         if size < 2:
             views.append(np.array([whole]))
         elif axis in cells:
-            view = project_to_simplex(cells[axis], whole)
-            if axis in uneven:
-                view = _without_faint(view, discrete_laplace_variance(budgets[axis]))
-            views.append(view)
+            views.append(project_to_simplex(cells[axis], whole))
         else:
             assert order is not None
             views.append(_ordered_view(table, axis, order, budgets[axis], whole, source))
+    stds = {axis: math.sqrt(discrete_laplace_variance(budgets[axis])) for axis in cells}
+    _smooth(views, cells, stds, widths or {})
     return views, total
 
 
-def _without_faint(view: FloatArray, variance: float) -> FloatArray:
-    """Counts below one standard deviation of their noise become 0, the others grow in proportion.
-
-    The wide bins of a skewed column are nearly empty, and their values are large. Noise that makes
-    a count below 0 is cut there, noise that makes it larger is not: this raises the mean.
-    """
-    kept = np.where(view * view >= variance, view, 0.0)
-    return kept * (view.sum() / kept.sum()) if kept.any() else view
+def _smooth(
+    views: list[FloatArray],
+    cells: Mapping[int, FloatArray],
+    stds: Mapping[int, float],
+    widths: Mapping[int, FloatArray],
+) -> None:
+    """Smooth the bins of some views; other codes, such as missing, keep their counts."""
+    bins = {axis: np.flatnonzero(~np.isnan(widths[axis])) for axis in cells if axis in widths}
+    # Columns with equally many bins together: this is many times faster.
+    alike: dict[tuple[int, int], list[int]] = {}
+    for place, axis in enumerate(bins):
+        if len(bins[axis]) >= FEWEST_BINS:
+            alike.setdefault((len(bins[axis]), place // _BATCH), []).append(axis)
+    for axes in alike.values():
+        smooth = smooth_counts(
+            np.array([cells[axis][bins[axis]] for axis in axes]),
+            np.array([views[axis][bins[axis]].sum() for axis in axes]),
+            np.array([stds[axis] for axis in axes]),
+            np.array([widths[axis][bins[axis]] for axis in axes]),
+        )
+        for axis, counts in zip(axes, smooth, strict=True):
+            views[axis][bins[axis]] = counts
 
 
 def single_shares(shape: Sequence[int]) -> list[Fraction]:

@@ -31,6 +31,8 @@ __all__ = [
 _FLOOR = 1e-9
 # Rounds of proportional fitting, and sweeps over the rules that share out contradictions.
 _ROUNDS, _SWEEPS = 40, 3
+# Margins that are this near, in all, are fitted: noise is never as small.
+_CLOSE = 1e-6
 # Batches drawn from the tree, and sweeps of redrawing, before rows that break rules are dropped.
 _BATCHES, _REDRAWS = 6, 30
 
@@ -79,7 +81,7 @@ def fitted(
         found = found * _ratio(rows, found.sum(axis=1))[:, None]
         by_rows = found
         found = found * _ratio(columns, found.sum(axis=0))[None, :]
-        if np.abs(found.sum(axis=1) - rows).sum() < 1e-9:
+        if np.abs(found.sum(axis=1) - rows).sum() < _CLOSE:
             break
     return (by_rows + found) / 2
 
