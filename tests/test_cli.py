@@ -251,6 +251,13 @@ def test_a_reader_that_goes_away_is_no_error(view):
     assert done.stdout.splitlines() == ["age,sex,work,income", "141"] and done.stderr == ""
 
 
+def test_tables_are_not_written_as_workbooks(view, tmp_path, capsys):
+    for command in (["sample", view], ["group-by", view, "sex"]):
+        assert run(*command, "--out", tmp_path / "rows.xlsx") == 2
+        assert "Name the file .csv or .parquet" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_sample_that_fails_leaves_no_file(view, tmp_path, monkeypatch, capsys):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt

@@ -32,6 +32,7 @@ from skdp import (
     forbid,
     missing_together,
     only_if,
+    total_of,
     within,
 )
 from skdp.release import Boxes, BoxModel
@@ -536,3 +537,30 @@ def test_a_row_that_breaks_one_rule_is_known_in_the_other_columns(uneven):
 def test_rows_that_are_drawn_again_have_ids_of_their_own(uneven):
     rows = uneven.sample(400, 0, where="start > '2023-06-10' and end < '2023-06-20'")
     assert rows["id"].tolist() == [f"P{number}" for number in range(1, 401)]
+
+
+@pytest.mark.parametrize("first", ["2022-06-04", "2022-06-08", "2022-09-01"])
+def test_conditions_hold_beside_given_values(uneven, first):
+    known = pd.DataFrame({"end": pd.to_datetime(["2022-06-05"] * 200)})
+    rows = uneven.sample(given=known, where=f"start >= '{first}'", random_state=0)
+    assert rows["end"].equals(known["end"]) and (rows["start"] >= first).all()
+    # What was given breaks the rule together with a condition that begins later.
+    assert uneven_violations(rows) == (0 if first < "2022-06-05" else 200)
+    with pytest.raises(ValueError, match="No row was found .* contradict each other"):
+        uneven.sample(
+            given=pd.DataFrame({"price": [5.0]}),
+            where="start >= '2022-06-08' and end <= '2022-06-07'",
+        )
+
+
+def test_given_totals_are_refused_with_a_remedy():
+    parts = {"a": Numeric(0, 5, integer=True), "b": Numeric(0, 5, integer=True)}
+    domain = Domain(
+        {**parts, "sum": Numeric(0, 10, integer=True)}, structure=[total_of("sum", ["a", "b"])]
+    )
+    rows = domain.decode(np.tile([[1, 2]], (500, 1)), 0)
+    view = PairViewSynthesizer(3, domain=domain, random_state=0).fit(rows)
+    with pytest.raises(ValueError, match="'sum', .* total .* Leave the column out"):
+        view.sample(given=rows)
+    completed = view.sample(given=rows.drop(columns="sum"))
+    assert (completed["sum"] == 3).all()

@@ -90,6 +90,10 @@ def write_table(
     digits : int, default=None
         Digits of fractions in CSV; None: as many as they have.
     """
+    if out is not None and Path(out).suffix.lower() in (".xlsx", ".xls", ".xlsm", ".json"):
+        raise ValueError(
+            f"{out}: tables are written as CSV or Parquet. Name the file .csv or .parquet."
+        )
     form = None if digits is None else f"%.{digits}g"
     if out is None:
         make().to_csv(sys.stdout, index=False, float_format=form)

@@ -79,7 +79,7 @@ class Known:
         if totals:
             raise ValueError(
                 f"{what} has {totals[0]!r}, which is a total and not measured: rows cannot be "
-                "drawn given a total. Drop it, or give its parts."
+                "drawn given a total. Leave the column out, and give its parts instead."
             )
         # Without the structure, derived columns have codes too, and rows that break it.
         found = np.zeros((frame.n_rows, 0), dtype=np.int32)

@@ -16,7 +16,7 @@ from ..domain.filling import fill_series
 from ..domain.reading import read
 from ..domain.values import some
 from .beside import Beside
-from .conditions import Condition, within_bounds
+from .conditions import Bounds, Condition, within_bounds
 from .known import Known
 from .lawful import Lawful, must_be_missing
 from .model import Model
@@ -96,12 +96,7 @@ def _decode(
     frame = domain.decode(codes, generator, bounds=bounds)
     compared = [name for name in bounds if name in domain.structure.compared]
     for _ in range(_ROUNDS if compared else 0):
-        wrong = np.zeros(len(frame), dtype=bool)
-        for name in compared:
-            attribute = domain[name]
-            assert isinstance(attribute, Numeric)
-            numbers = attribute._numbers(read(frame[[name]]).column(name))
-            wrong |= ~within_bounds(numbers, bounds[name])
+        wrong = _outside(domain, frame, bounds)
         rows = np.flatnonzero(wrong)
         if not len(rows):
             return frame
@@ -112,11 +107,26 @@ def _decode(
             bounds[name][0][rows], bounds[name][1][rows] = low, high
         frame = _replaced(domain, frame, rows, again)
     if compared:
-        raise ValueError(
-            f"No row was found that satisfies where={condition.query!r} and the rules of at_most "
-            f"on {some(compared)}: they seem to contradict each other."
-        )
+        raise _contradiction(condition, compared)
     return frame
+
+
+def _outside(domain: Domain, frame: pd.DataFrame, bounds: Mapping[str, Bounds]) -> BoolArray:
+    """Rows in which a column that rules compare is not within the bounds of a condition."""
+    wrong = np.zeros(len(frame), dtype=bool)
+    for name in bounds.keys() & set(domain.structure.compared):
+        attribute = domain[name]
+        assert isinstance(attribute, Numeric)
+        numbers = attribute._numbers(read(frame[[name]]).column(name))
+        wrong |= ~within_bounds(numbers, bounds[name])
+    return wrong
+
+
+def _contradiction(condition: Condition, compared: Sequence[str]) -> ValueError:
+    return ValueError(
+        f"No row was found that satisfies where={condition.query!r} and the rules of at_most "
+        f"on {some(compared)}: they seem to contradict each other."
+    )
 
 
 def _replaced(domain: Domain, frame: pd.DataFrame, rows: Any, fresh: pd.DataFrame) -> pd.DataFrame:
@@ -173,29 +183,46 @@ def _draw_beside(
     """Rows given their known values, with numbers that obey the rules beside these."""
     domain, fixed = known.domain, known.bounds()
 
-    def draw(rows: IntArray, weights: Mapping[int, FloatArray]) -> tuple[pd.DataFrame, CodeArray]:
+    def draw(rows: IntArray, weights: Mapping[int, FloatArray]) -> tuple[pd.DataFrame, BoolArray]:
+        """Rows, and which of them break a rule or the condition."""
         codes = _given_codes(model, known.at(rows), weights, condition.query, generator)
+        asked = condition.bounds(codes, generator)
         own = {name: (low[rows], high[rows]) for name, (low, high) in fixed.items()}
-        bounds = own | condition.bounds(codes, generator)
-        return domain.decode(codes, generator, bounds=bounds), codes
+        fresh = domain.decode(codes, generator, bounds=own | asked)
+        outside = _outside(domain, fresh, asked)
+        failed[rows] = outside
+        return fresh, beside.astray(rows, fresh, codes) | outside
 
-    rows = np.arange(known.n_rows)
-    frame, codes = draw(rows, weights)
     beside = Beside(known)
-    rows = rows[beside.astray(rows, frame, codes)]
+    failed = np.zeros(known.n_rows, dtype=bool)
+    rows = np.arange(known.n_rows)
+    frame, wrong = draw(rows, weights)
+    rows = rows[wrong]
     for _ in range(_GIVEN_ROUNDS):
         if not len(rows):
             return frame
-        fresh, codes = draw(rows, weights)
+        fresh, wrong = draw(rows, weights)
         frame = _replaced(domain, frame, rows, fresh)
-        rows = rows[beside.astray(rows, fresh, codes)]
+        rows = rows[wrong]
     for group, possible in beside.groups(rows):
         # Known values leave few codes: draw among them. If they leave none, the rows stay.
         own = {axis: weights.get(axis, 1.0) * each for axis, each in possible.items()}
         with contextlib.suppress(ValueError):
             fresh, _ = draw(group, {**weights, **own})
             frame = _replaced(domain, frame, group, fresh)
-    return frame
+    # The condition holds in every row: known values that contradict it count as unknown.
+    rows = np.flatnonzero(failed)
+    for name in domain.structure.compared:
+        if name in domain.names:
+            known.codes[rows, domain.index(name)] = -1
+        if name in fixed:
+            fixed[name][0][rows] = np.nan
+    for _ in range(_ROUNDS):
+        if not len(rows):
+            return frame
+        frame = _replaced(domain, frame, rows, draw(rows, weights)[0])
+        rows = rows[failed[rows]]
+    raise _contradiction(condition, condition.columns)
 
 
 def _given_codes(
