@@ -1,4 +1,4 @@
-"""Distribution function and quantiles of a column of numbers, from counts of its codes."""
+"""Distribution function and quantiles of a column, from counts of its codes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import numpy as np
 
 from .._arrays import running_sums
 from .._types import FloatArray
-from ..domain import Numeric
+from ..domain import Categorical, Numeric
 from .inputs import position_of
 
-__all__ = ["share_below", "values_below"]
+__all__ = ["categories_below", "share_below", "values_below"]
 
 
 def share_below(attribute: Numeric, counts: FloatArray, x: FloatArray) -> FloatArray:
@@ -27,6 +27,13 @@ def share_below(attribute: Numeric, counts: FloatArray, x: FloatArray) -> FloatA
     share = np.interp(position, np.arange(len(running)), running)
     share = share + running_sums(weights)[np.searchsorted(special, x, side="right")]
     return share / counts.sum()
+
+
+def categories_below(attribute: Categorical, counts: FloatArray, shares: FloatArray) -> np.ndarray:
+    """Categories up to which the shares of the counts lie, in their declared order."""
+    running = running_sums(counts)
+    bins = np.searchsorted(running[1:], shares * running[-1], side="left")
+    return np.array(attribute.categories, dtype=object)[bins.clip(0, len(running) - 2)]
 
 
 def values_below(attribute: Numeric, counts: FloatArray, shares: FloatArray) -> FloatArray:

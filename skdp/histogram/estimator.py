@@ -22,7 +22,7 @@ from ..release import QueryResult, parse
 from ..release.labels import tick_labels
 from ..rows import Layout, count_rows
 from .design import Plan, budget_parts, cover_variances, level_table, sum_variance
-from .distribution import share_below, values_below
+from .distribution import categories_below, share_below, values_below
 from .inputs import as_list, as_numbers, as_table, declared_attribute, only_attribute, position_of
 
 __all__ = ["RangeTreeHistogram"]
@@ -412,14 +412,10 @@ class RangeTreeHistogram(PrivateEstimator):
         shares = np.asarray(q, dtype=np.float64)
         if not ((shares >= 0) & (shares <= 1)).all():
             raise ValueError(f"Quantiles are shares in [0, 1], got {q!r}.")
-        attribute = self._ordered("quantiles")
-        counts = self._value_counts()
+        attribute, counts = self._ordered("quantiles"), self._value_counts()
         values: Any
         if isinstance(attribute, Categorical):
-            running = running_sums(counts)
-            target = np.atleast_1d(shares) * running[-1]
-            bins = np.searchsorted(running[1:], target, side="left").clip(0, len(running) - 2)
-            values = np.array(attribute.categories, dtype=object)[bins]
+            values = categories_below(attribute, counts, np.atleast_1d(shares))
         else:
             values = values_below(attribute, counts, np.atleast_1d(shares))
             if attribute.integer:
@@ -449,8 +445,7 @@ class RangeTreeHistogram(PrivateEstimator):
             If a value is not a number (or not a category), or the values have no order.
         """
         check_is_fitted(self)
-        attribute = self._ordered("a distribution function")
-        counts = self._value_counts()
+        attribute, counts = self._ordered("a distribution function"), self._value_counts()
         if isinstance(attribute, Categorical):
             given = np.asarray(x, dtype=object)
             codes = [attribute.index_of(value) + 1 for value in given.ravel().tolist()]
