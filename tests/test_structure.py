@@ -629,6 +629,7 @@ def test_structures_that_are_refused(rules, message):
         (lambda: Identifier("x"), "same id"),
         (lambda: Identifier("{:q}"), "cannot write a number"),
         (lambda: Domain({"a": Text()}), "free text"),
+        (lambda: Domain({"a": Text("notes", max_length=200)}), "free text"),
         (lambda: Domain({"a": Identifier()}), "no column to measure"),
         (lambda: Domain([("a", Numeric(0, 1)), ("a", Identifier())]), "unique"),
         (lambda: Domain({3: Identifier()}), "must be strings"),

@@ -118,10 +118,13 @@ class Text:
     ----------
     description : str, default=""
         What the column holds.
+    **facts
+        What else is known of it, such as ``max_length=200``; not used.
     """
 
-    def __init__(self, description: str = "") -> None:
+    def __init__(self, description: str = "", **facts: Any) -> None:
         self.description = description
+        self.facts = facts
 
     def __repr__(self) -> str:
         return f"Text({self.description!r})" if self.description else "Text()"
