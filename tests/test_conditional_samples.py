@@ -210,7 +210,7 @@ def test_other_conditions_that_are_refused(release):
     with pytest.raises(ValueError, match="columns without names"):
         release.sample(given=np.zeros((3, 2)))
     with pytest.raises(DomainError, match="'age' .* holds text"):
-        release.sample(given=pd.DataFrame({"age": pd.Series(["a"], dtype="str")}))
+        release.sample(given=pd.DataFrame({"age": pd.Series(["a"], dtype="string")}))
     with pytest.raises(ValueError, match="columns names 'size', but frame has 'age'"):
         release.impute(known, columns=["size"])
 

@@ -52,6 +52,9 @@ def table(library, dtype, attribute):
         return pd.DataFrame({"a": pd.Series(pd.array(values, dtype=dtype))})
     if library == "polars":
         return pl.DataFrame({"a": pl.Series(values, strict=False).cast(dtype)})
+    if pa.types.is_dictionary(dtype):
+        # Older Arrow cannot make all of these from values.
+        return pa.table({"a": pa.array(values, dtype.value_type).dictionary_encode().cast(dtype)})
     return pa.table({"a": pa.array(values, dtype)})
 
 
@@ -446,9 +449,10 @@ def test_identifiers_and_derived_columns():
     grade = sub.str[0].astype("category")
     release = skdp.HDPViewSynthesizer(50, domain=domain, target="sub", random_state=0)
     out = release.fit(pd.DataFrame({"sub": sub, "band": grade})).sample(9)
-    assert out.dtypes.astype(str).to_dict() == {"id": "int64", "sub": "str", "band": "category"}
+    text = str(sub.dtype)
+    assert out.dtypes.astype(str).to_dict() == {"id": "int64", "sub": text, "band": "category"}
     # Fresh ids in the type of the old ones, where it can count all rows.
-    for dtype, expected in (("int64", "int64"), ("int8", "int32"), ("str", "str"), (object, "O")):
+    for dtype, expected in (("int64", "int64"), ("int8", "int32"), ("str", text), (object, "O")):
         ids = pd.Series(range(100)).astype(dtype)
         X = pd.DataFrame({"band": grade, "sub": sub, "id": ids})
         out = release.fit(X).sample(9)

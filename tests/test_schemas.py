@@ -73,7 +73,7 @@ def test_no_value_is_read():
 
     frame = pl.DataFrame({"age": [1], "sex": ["F"]}, schema_overrides={"sex": pl.Enum(["F", "M"])})
     lazy = frame.lazy().map_batches(boom, schema=frame.schema)
-    with pytest.raises(AssertionError, match="rows were read"):
+    with pytest.raises((AssertionError, pl.exceptions.ComputeError), match="rows were read"):
         lazy.collect()
     expected = Domain.from_schema(frame.schema, ranges={"age": (0, 9)})
     assert Domain.from_schema(lazy, ranges={"age": (0, 9)}) == expected

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ..exceptions import DomainError, PrivacyLeakWarning
-from .difference import DomainDifference, difference
 from .inference import infer_attribute
 from .numeric import DEFAULT_BINS
 from .reading import read
-from .schemas import from_schema, skeleton
-from .shown import columns_table, html_page
-from .yaml_text import write_yaml, yaml_as_json
 
 if TYPE_CHECKING:
+    from .difference import DomainDifference
     from .domain import Domain
 
 __all__ = ["Declaring"]
 
 
 class Declaring:
-    """Methods of `Domain` that read other schemas, write YAML, compare and show."""
+    """Methods of `Domain` that read other schemas, write YAML, compare and show.
+
+    Most programs use none of them, so each imports its module when it is called.
+    """
 
     if TYPE_CHECKING:
 
@@ -95,6 +95,8 @@ class Declaring:
           categories: [F, M]
         <BLANKLINE>
         """
+        from .yaml_text import write_yaml
+
         return write_yaml(self.to_json())
 
     @classmethod
@@ -118,6 +120,8 @@ class Declaring:
         OSError
             If the file cannot be read.
         """
+        from .yaml_text import yaml_as_json
+
         return cls.from_json(yaml_as_json(source))
 
     @classmethod
@@ -189,6 +193,8 @@ class Declaring:
         >>> Domain.from_schema(types, ranges={"age": (0, 99)})
         Domain({'age': Numeric(0, 99, integer=True), 'smoker': Categorical([False, True])})
         """
+        from .schemas import from_schema
+
         return from_schema(
             source,
             format=format,
@@ -235,6 +241,8 @@ class Declaring:
         })
         <BLANKLINE>
         """
+        from .schemas import skeleton
+
         return skeleton(source)
 
     def diff(self, other: Domain) -> DomainDifference:
@@ -248,6 +256,8 @@ class Declaring:
         """
         if not isinstance(other, Declaring):
             raise DomainError(f"diff compares with a Domain, got {type(other).__name__}.")
+        from .difference import difference
+
         return difference(self, other)
 
     def describe(self) -> pd.DataFrame:
@@ -260,7 +270,11 @@ class Declaring:
                     kind values  cells
         sex  Categorical   F, M      2
         """
+        from .shown import columns_table
+
         return columns_table(self)
 
     def _repr_html_(self) -> str:
+        from .shown import html_page
+
         return html_page(self)

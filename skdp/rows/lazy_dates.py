@@ -131,12 +131,11 @@ def _duckdb(frame: Any, columns: Mapping[str, str], prefix: str) -> Any:
         # An infinity has no distance from 1970, but a sign.
         before = f"{column}::VARCHAR LIKE '-%'"
         if types[name] in ("TIMESTAMP_S", "TIMESTAMP_MS"):
-            # They reach further than microseconds. Everything else that is asked of a value
-            # beyond these fails, and as text it makes the whole database unusable.
-            value, before = (
-                f"TRY_CAST({column} AS TIMESTAMP)",
-                f"{column} < '1970-01-01'::{types[name]}",
-            )
+            # They reach further than microseconds. All that may be asked of a value beyond these
+            # is a comparison: the rest fails, and as text it makes the whole database unusable.
+            first, last = (f"'{day}'::{types[name]}" for day in ("0001-01-01", "9999-12-31"))
+            near = f"CASE WHEN {column} BETWEEN {first} AND {last} THEN {column} END"
+            value, before = f"({near})::TIMESTAMP", f"{column} < '1970-01-01'::{types[name]}"
         if dtype == "Date":
             ticks, a_second = f"({column} - DATE '1970-01-01') * {_A_DAY}", 1
         else:
