@@ -89,11 +89,11 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         require_y(self, y)
         if isinstance(self.synthesizer, FrozenEstimator):
             return self._train_frozen(self.synthesizer.estimator, X)
-        rows = as_frame(X)
-        release = self._declared_release(rows)
-        # Rows that do not fit the domain are refused as such, not because the trial fails.
-        match_rows(X, y, release.domain, release.target, structure=True)
-        self._try_out(release, release.domain, _feature_layout(X, rows, release))
+        release = self._declared_release(as_frame(X))
+        # Rows that do not fit the domain are refused as such, not because the trial fails. Rules
+        # that the release cannot honour are left to its own fit, which names it.
+        rows, domain = match_rows(X, y, release.domain, release.target, structure=True)
+        self._try_out(release, domain, Layout.of(X, rows, domain))
         try:
             release.fit(X, y)
         finally:
@@ -262,12 +262,3 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         tags.input_tags = inner.input_tags
         tags.non_deterministic = True
         return tags
-
-
-def _feature_layout(X: Any, rows: Frame, release: Any) -> Layout:
-    """Layout of the features, before the release is fitted."""
-    domain = release.domain
-    features = domain.names_for(rows.n_unnamed, [release.target])
-    if rows.n_unnamed and features is not None:
-        rows = rows.with_names(features)
-    return Layout.of(X, rows, domain)
