@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from densities import dense, random_forest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
@@ -15,43 +16,6 @@ from skdp import Categorical, Domain, Numeric, Synopsis
 from skdp.release import ErrorBars, PairTable, TreeDensity, TreeModel, couple
 
 NAMES = "abcdef"
-
-
-def random_forest(rng, shape, *, grouped=(), zeros=False):
-    """A forest over attributes of these sizes: random views, a random tree on some of them."""
-    groups = {axis: np.arange(shape[axis]) // 2 for axis in grouped}
-    marginals = []
-    for size in shape:
-        mu = rng.gamma(1.0, size=size)
-        if zeros and size > 1:
-            mu[rng.integers(size)] = 0.0
-        marginals.append(mu / mu.sum())
-    bare = TreeDensity(marginals, (), groups)
-    edges = []
-    for node in range(1, len(shape)):
-        if rng.random() < 0.8:
-            other = int(rng.integers(node))
-            table = rng.gamma(0.5, size=(bare.sizes[other], bare.sizes[node]))
-            table = couple(table, bare.grouped[other], bare.grouped[node])
-            edges.append(PairTable((other, node), table))
-    return TreeDensity(marginals, edges, groups)
-
-
-def dense(forest):
-    """The joint table of all attributes, by the definition of the density."""
-    shape = [len(mu) for mu in forest.marginals]
-    table = np.ones(shape)
-    for codes in itertools.product(*(range(size) for size in shape)):
-        value = math.prod(forest.marginals[axis][code] for axis, code in enumerate(codes))
-        for edge in forest.edges:
-            a, b = (
-                int(forest.groups[axis][codes[axis]]) if axis in forest.groups else codes[axis]
-                for axis in edge.axes
-            )
-            bottom = forest.grouped[edge.axes[0]][a] * forest.grouped[edge.axes[1]][b]
-            value *= edge.table[a, b] / bottom if bottom > 0 else 0.0
-        table[codes] = value
-    return table
 
 
 def weighted_sum(table, weights):

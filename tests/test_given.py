@@ -8,11 +8,12 @@ import warnings
 
 import numpy as np
 import pytest
+from densities import dense, random_forest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from skdp.release import Boxes, BoxModel, MixtureModel, PairTable, TreeDensity, TreeModel, couple
+from skdp.release import Boxes, BoxModel, MixtureModel, PairTable, TreeDensity, TreeModel
 from skdp.release.draws import draw_in_ranges, patterns, shared_keys
 from skdp.release.row_given import ENOUGH
 from skdp.release.tree_given import GivenTree
@@ -22,40 +23,8 @@ SHAPE = (3, 4, 5, 2)
 FALSE_ALARM = 1e-6
 
 
-def random_tree(rng, shape=SHAPE, *, grouped=(), zeros=False):
-    """A tree over attributes of these sizes, of random views."""
-    groups = {axis: np.arange(shape[axis]) // 2 for axis in grouped}
-    marginals = []
-    for size in shape:
-        mu = rng.gamma(1.0, size=size)
-        if zeros and size > 1:
-            mu[rng.integers(size)] = 0.0
-        marginals.append(mu / mu.sum())
-    bare = TreeDensity(marginals, (), groups)
-    edges = []
-    for node in range(1, len(shape)):
-        if rng.random() < 0.85:
-            other = int(rng.integers(node))
-            table = rng.gamma(0.5, size=(bare.sizes[other], bare.sizes[node]))
-            table = couple(table, bare.grouped[other], bare.grouped[node])
-            edges.append(PairTable((other, node), table))
-    return TreeDensity(marginals, edges, groups)
-
-
-def dense(tree):
-    """The joint table of all attributes, by the definition of the density."""
-    table = np.ones([len(mu) for mu in tree.marginals])
-    for codes in itertools.product(*map(range, table.shape)):
-        value = math.prod(tree.marginals[axis][code] for axis, code in enumerate(codes))
-        for edge in tree.edges:
-            a, b = (
-                int(tree.groups[axis][codes[axis]]) if axis in tree.groups else codes[axis]
-                for axis in edge.axes
-            )
-            bottom = tree.grouped[edge.axes[0]][a] * tree.grouped[edge.axes[1]][b]
-            value *= edge.table[a, b] / bottom if bottom > 0 else 0.0
-        table[codes] = value
-    return table
+def random_tree(rng, shape=SHAPE, **options):
+    return random_forest(rng, shape, joined=0.85, **options)
 
 
 def under(table, weights):
