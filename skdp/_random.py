@@ -466,9 +466,7 @@ def sampling_generator(random_state: Any = None) -> np.random.Generator:
         return random_state
     if random_state is None:
         # While a run is recorded, an unseeded generator is a public coin.
-        random_state = _tape()
-    if random_state is None:
-        return np.random.default_rng()
+        random_state = _tape() or _SYSTEM
     if isinstance(random_state, NoiseSource):
         return np.random.default_rng([int(word) for word in random_state.words(4)])
     seed = _as_seed(random_state, "None, an int or a numpy.random.Generator for sampling")

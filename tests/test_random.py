@@ -19,6 +19,11 @@ from skdp.exceptions import InsecureSeedWarning
 from skdp.mechanisms import discrete_laplace
 
 
+@pytest.fixture(autouse=True)
+def repeated_entropy():
+    """Nothing: these tests are of the operating system's own entropy."""
+
+
 class ScriptedSource(NoiseSource):
     """Hands out the given words, and counts those asked for."""
 
