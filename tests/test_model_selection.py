@@ -20,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skdp
-from skdp._random import recording
+from skdp._random import noise_source, recording
 from skdp.audit._tapes import Alignment, Recorder
 from skdp.mechanisms import discrete_laplace_variance
 
@@ -62,11 +62,13 @@ def test_accuracy_is_a_share_of_two_noisy_counts():
 @pytest.mark.parametrize("epsilon", [0.05, 1.0])
 def test_accuracy_interval_covers(epsilon):
     truth, guess = np.zeros(300, dtype=int), np.r_[np.zeros(240, dtype=int), np.ones(60, dtype=int)]
+    source = noise_source(1)
     results = [
-        skdp.private_accuracy(truth, guess, epsilon=epsilon, level=0.9) for _ in range(1_500)
+        skdp.private_accuracy(truth, guess, epsilon=epsilon, level=0.9, random_state=source)
+        for _ in range(1_500)
     ]
     covered = np.mean([result.lower <= 0.8 <= result.upper for result in results])
-    # Guaranteed 0.9; four standard errors below is a false alarm of 3e-5.
+    # Guaranteed 0.9; four standard errors below, another seed would fail at 3e-5 or less.
     assert covered > 0.9 - 4 * np.sqrt(0.09 / 1_500)
     # The noise really is there: half its scale would show as half the spread.
     values = np.array([result.value for result in results])
@@ -98,9 +100,12 @@ def test_confusion_matrix_has_every_cell_and_skips_what_is_not_declared():
     expected = [[1, 1, 0], [0, 1, 0], [0, 0, 0]]
     assert table.to_numpy().tolist() == expected
     assert (table.index.name, table.columns.name) == ("true", "predicted")
+    source, labels = noise_source(2), ["a", "b", "c"]
     noisy = np.array(
         [
-            skdp.private_confusion_matrix(truth, guess, labels=["a", "b", "c"], epsilon=1)
+            skdp.private_confusion_matrix(
+                truth, guess, labels=labels, epsilon=1, random_state=source
+            )
             for _ in range(600)
         ]
     )
@@ -129,17 +134,21 @@ def test_one_odd_label_does_not_change_how_others_compare():
 
 
 def test_mse():
-    truth = rng.uniform(0, 4, 5_000)
+    truth = np.random.default_rng(1).uniform(0, 4, 5_000)
     guess = truth + 1
     exact = np.mean((np.clip(truth, 0, 5) - np.clip(guess, 0, 5)) ** 2)
+    runs, source = 1_500, noise_source(3)
     results = [
-        skdp.private_mse(truth, guess, bounds=(0, 5), epsilon=1, level=0.9) for _ in range(300)
+        skdp.private_mse(truth, guess, bounds=(0, 5), epsilon=1, level=0.9, random_state=source)
+        for _ in range(runs)
     ]
-    assert np.mean([r.lower <= exact <= r.upper for r in results]) > 0.9 - 4 * 0.0174
+    assert np.mean([r.lower <= exact <= r.upper for r in results]) > 0.9 - 4 * 0.0078
     values = np.array([r.value for r in results])
-    assert abs(values.mean() - exact) < 5 * values.std() / np.sqrt(300) + 1e-4
-    # Laplace noise of scale 25 / 0.9 on the sum dominates: 39.3 / 5,000.
-    assert 0.8 < values.std() / (np.sqrt(2) * 25 / 0.9 / 5_000) < 1.25
+    assert abs(values.mean() - exact) < 5 * values.std() / np.sqrt(runs) + 1e-4
+    # Laplace noise of scale 25 / 0.9 on the sum, and of scale 10 on the number of rows. The spread
+    # is known to 2.7 %; a scale off by 20 % is more than 4 errors away.
+    expected = np.sqrt(2) * np.hypot(25 / 0.9, 10 * exact) / 5_000
+    assert 0.88 < values.std() / expected < 1.12
     # Two clipped values, and a missing one is as wrong as can be.
     wild = skdp.private_mse([1e9, np.nan], [-1e9, 0.0], bounds=(0, 2), epsilon=500)
     assert float(wild) == pytest.approx(4, rel=0.05)
@@ -224,7 +233,7 @@ def test_folds_are_uniform_and_differ_between_calls():
     folds = skdp.PrivateKFold(4)
     sizes = np.array([[len(test) for _, test in folds.split(X)] for _ in range(50)])
     chi2 = ((sizes.sum(axis=0) - 25_000) ** 2 / 25_000).sum()
-    assert chi2 < 30.7  # 3 degrees of freedom: false alarm 1e-6
+    assert chi2 < 40.2  # 3 degrees of freedom: false alarm 1e-8
     assert len({tuple(row) for row in sizes.tolist()}) > 10
     for bad in (1, 2.5, True, "3"):
         with pytest.raises(ValueError, match="n_splits"):

@@ -364,14 +364,15 @@ def test_real_answers_are_rounded_each_by_itself():
 
 
 def test_gaps_on_a_lattice_have_the_unit_of_the_queries():
-    vector = SparseVector(5, 0.5, 2, sensitivity=0.01, lattice=0.001, answer_share=0.5)
+    # The noise has scales of at most 23 steps; 0.1 is a thousand.
+    vector = SparseVector(50, 0.5, 2, sensitivity=0.01, lattice=0.0001, answer_share=0.5)
     assert vector.query_many([0.1, 0.9]).tolist() == [False, True]
     assert vector.gap == pytest.approx(0.4, abs=0.1)
     assert vector.answer == pytest.approx(0.9, abs=0.1)
     assert vector.gaps.tolist() == [vector.gap] and vector.answers.tolist() == [vector.answer]
-    # 2.5 to be split 1 : 4**(2/3), scales 10 and 40 steps.
-    share = 2.5 / (1 + 4 ** (2 / 3))
-    expected = 0.001 * math.hypot(10 / share, 40 / (2.5 - share))
+    # 25 to be split 1 : 4**(2/3), scales 100 and 400 steps.
+    share = 25 / (1 + 4 ** (2 / 3))
+    expected = 0.0001 * math.hypot(100 / share, 400 / (25 - share))
     assert vector.comparison_std == pytest.approx(expected, rel=0.01)
 
 
