@@ -1,8 +1,8 @@
 """The auditor: it convicts what is broken, acquits what is right, and refuses what says nothing.
 
 False alarms: each audit of a correct mechanism fails with probability at most .001 (confidence
-.999); all draws here are seeded, so that a run that passed passes again, except for audits of
-skdp's own noise, which are marked as such.
+.999); all draws here repeat, so that a run that passed passes again. Only what other processes draw
+of skdp's own noise does not, so its audit has the confidence SURE.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ from skdp.audit import (
 from skdp.audit._bounds import BOUNDS, clopper_pearson, log_ratio_bound
 from skdp.audit._library import run_entry
 from skdp.exceptions import InsecureSeedWarning
+
+SURE = 1 - 1e-8
 
 
 def noisy(seed=0, scale=1.0):
@@ -387,7 +389,6 @@ def test_laplace_is_reached(scale):
 
 
 def test_geometric_is_reached():
-    # Audits skdp's own noise, unseeded: fails with probability .001 if it is right.
     result = audit(
         lambda value, n: mechanisms.discrete_laplace(np.full(n, value), 1.0),
         0,
@@ -395,6 +396,7 @@ def test_geometric_is_reached():
         1.0,
         1_000_000,
         vectorised=True,
+        confidence=SURE,
     )
     assert 0.95 < result.epsilon_lower_bound <= 1
 
@@ -888,18 +890,18 @@ def test_features_and_events_of_the_user():
 
 
 def test_estimators_and_processes():
-    # skdp's own noise, unseeded: each of the three audits convicts with probability .001 if the
-    # noise is right.
     X, Xn = np.zeros((2, 1)), np.zeros((3, 1))
     for n_jobs in (1, 2):
         result = audit(
-            Scale(ledger=PrivacyLedger(1)), X, Xn, n_trials=3_000, features=count_of, n_jobs=n_jobs
-        )
+            Scale(ledger=PrivacyLedger(1)), X, Xn, n_trials=3_000, features=count_of,
+            confidence=SURE, n_jobs=n_jobs,
+        )  # fmt: skip
         assert result.epsilon == 1.0 and result.name == "Scale"
         assert 0.3 < result.epsilon_lower_bound <= 1
     labelled = audit(
-        Scale(), (X, np.zeros(2)), (Xn, np.zeros(3)), n_trials=2_000, features=count_of
-    )
+        Scale(), (X, np.zeros(2)), (Xn, np.zeros(3)), n_trials=2_000, features=count_of,
+        confidence=SURE,
+    )  # fmt: skip
     assert labelled.passed
     # A wrong claim is convicted.
     with pytest.raises(AssertionError, match="Scale"):
@@ -967,7 +969,6 @@ def test_entries_are_unique():
 
 
 def test_report(tmp_path, capsys):
-    # Unseeded: convicts with probability at most .001 if the noise is right.
     results = run_library(tmp_path / "report", names=["discrete_laplace", "geometric"], quick=True)
     assert [r.name for r in results][-1] == "geometric"
     assert all(result.passed for result in results)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from estimators import CASES
+from scipy import stats
 from sklearn.dummy import DummyClassifier
 
 import skdp
@@ -70,13 +71,12 @@ def test_rows_of_a_person_are_drawn_evenly_and_not_by_order(place):
     once = count_rows(place(frame), DOMAIN, bound(1)).dense((0,))
     assert once.sum() == n
     # The first row would be b for all, a random distinct row b for half of them. A random row is
-    # b for one in 101; more than 50 of 2,000 occur once in 3,000,000 runs.
-    assert once[1] <= n * 50 / 2000
+    # b for one in 101: false alarm 1e-9.
+    assert once[1] <= stats.binom.isf(1e-9, n, 1 / 101) < n / 20
     five = count_rows(place(frame), DOMAIN, bound(5)).dense((0,))
     assert five.sum() == 5 * n
-    # The number of b is binomial (n, 5/101); six standard deviations.
-    expected = 5 * n / 101
-    assert abs(five[1] - expected) < 6 * np.sqrt(expected)
+    # The number of b is binomial (n, 5/101): false alarm 1e-9 on each side.
+    assert stats.binom.ppf(1e-9, n, 5 / 101) <= five[1] <= stats.binom.isf(1e-9, n, 5 / 101)
     everything = count_rows(place(frame), DOMAIN, bound(101)).dense((0,))
     assert everything.tolist() == [100 * n, n]
 
