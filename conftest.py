@@ -1,11 +1,13 @@
 """What every test shares. pytest also collects examples of docstrings; scripts are not modules.
 
-A failure of the default run is never luck. Property tests repeat their examples, and each test draws
-the same "system" entropy at every run, derived from its name, in its own process. Nothing else is
-changed: a source without a seed still says so. `pytest --hypothesis-profile=search` looks for new
-counterexamples, with the operating system's entropy.
+A failure of the default run is never luck. Property tests repeat their examples, and each test
+draws the same "system" entropy at every run, derived from its name, as do the fixtures that tests
+share. Nothing else is changed: a source without a seed still says so. Other processes draw from the
+operating system, and so does everything under `pytest --hypothesis-profile=search`, which looks for
+new counterexamples.
 """
 
+import contextlib
 from zlib import crc32
 
 import numpy as np
@@ -23,23 +25,43 @@ settings.register_profile("search", max_examples=1000, **CLOCKS)
 settings.load_profile("repeat")
 
 
-@pytest.fixture(autouse=True)
-def repeated_entropy(request):
-    """Entropy that depends on the name of the test alone, wherever and beside whatever it runs."""
-    if request.config.getoption("--hypothesis-profile", None) == "search":
+@contextlib.contextmanager
+def entropy_of(name, config):
+    """Entropy that depends on a name alone, whatever ran before."""
+    if config.getoption("--hypothesis-profile", None) == "search":
         yield
         return
-    seed = crc32(request.node.nodeid.encode())
-    bits, system, here = _random.seeded_bits(seed), _random._entropy, _random.process_mark()
+    bits, system, here = seeded(name), _random._entropy, _random.process_mark()
 
     def entropy(count):
         # A fork has a copy of these bits, so it must not use them.
         return bits.random_raw(count) if _random.process_mark() == here else system(count)
 
-    # scikit-learn's estimators without a seed draw from NumPy's global generator.
-    np.random.seed(seed)  # noqa: NPY002
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_random, "_entropy", entropy)
-        # Another source, so that no test gets what the one before left in the buffer.
+        # A new source, without what others left in the buffer.
         patch.setattr(_random, "_SYSTEM", _random.NoiseSource())
         yield
+
+
+def seeded(name):
+    """Random bits for skdp; scikit-learn draws from NumPy's global generator without a seed."""
+    seed = crc32(name.encode())
+    np.random.seed(seed)  # noqa: NPY002
+    return _random.seeded_bits(seed)
+
+
+@pytest.fixture(autouse=True)
+def repeated_entropy(request):
+    """Entropy that repeats with the name of the test."""
+    with entropy_of(request.node.nodeid, request.config):
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef, request):
+    """Fixtures that tests share do not depend on the test that asks first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    with entropy_of(f"{request.node.nodeid} {fixturedef.argname}", request.config):
+        return (yield)

@@ -133,7 +133,8 @@ def comparisons(draw):
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(parts=st.lists(comparisons(), min_size=1, max_size=4), seed=st.integers(0, 100))
 def test_every_row_satisfies_the_condition(release, parts, seed):

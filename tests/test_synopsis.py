@@ -932,7 +932,7 @@ def use(synopsis):
 
 FUZZ = settings(
     max_examples=150,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 
 
