@@ -3,12 +3,13 @@ import math
 import time
 from fractions import Fraction
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from skdp._random import NoiseSource, noise_source
+from skdp._random import NoiseSource, noise_source, seeded_bits
 from skdp._validation import as_epsilon, dyadic_floor
 from skdp.mechanisms import (
     _inversion,
@@ -767,3 +768,17 @@ def test_bounded_sum_has_the_noise_of_its_sensitivity():
 def test_bounded_sum_bad_arguments(arguments, keywords, error, message):
     with pytest.raises(error, match=message):
         bounded_sum(*arguments, **keywords)
+
+
+# ---------------------------------------------------------------------------------------------
+# The tests themselves.
+
+
+def test_system_entropy_of_a_test_repeats(request):
+    if request.config.getoption("--hypothesis-profile", None) == "search":
+        pytest.skip("draws from the operating system")
+    source = noise_source(None)
+    expected = seeded_bits(crc32(request.node.nodeid.encode())).random_raw(5)
+    assert source.words(5).tolist() == expected.tolist()
+    assert not source.seeded
+    assert np.random.get_state()[1][0] == crc32(request.node.nodeid.encode())  # noqa: NPY002
