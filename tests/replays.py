@@ -594,7 +594,7 @@ def scores() -> list[Branch]:
             "nobody": (lonely, lonely[:0]),
             "alone in a cell": (np.concatenate([crowd, lonely]), crowd),
             "one of nine": (crowd, crowd[1:]),
-            "outside the domain": (np.concatenate([crowd, lonely - 3, lonely]), crowd),
+            "outside the domain": (np.concatenate([crowd, lonely - 3]), crowd),
         }
 
     def large_counts(epsilon: float, columns: int, threshold: int) -> Any:
