@@ -300,6 +300,13 @@ def test_extreme_counts_are_clamped(counts):
     assert noisy.tolist() == [2**60] or noisy[0] > 2**60 - 50
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.uint64])
+def test_small_and_unsigned_types(kind):
+    rows, counts = np.array([[0, 0], [1, 1]], dtype=kind), np.array([100, 1], dtype=kind)
+    cells, _ = sparse_counts(rows, counts, SQUARE, 1.0, 60, random_state=0)
+    assert cells.tolist() == [[0, 0]]
+
+
 def test_the_largest_threshold():
     found = sparse_counts([[0, 0]], [2**63 - 1], SQUARE, 1e-9, 2**60, random_state=2)
     assert found[1].tolist() in ([], [2**60])

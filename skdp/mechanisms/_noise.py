@@ -98,14 +98,14 @@ def discrete_laplace(
     )
     source = noise_source(random_state)
     if isinstance(source, Tape):
-        exact = _clamped(array).astype(np.int64)
+        exact = clamped(array).astype(np.int64)
         return source.answer(Call("discrete_laplace", exact, noise_rate(epsilon, sensitivity)))[()]
     noise = draw_noise(epsilon, sensitivity, True, source, array.size).reshape(array.shape)
-    noise += _clamped(array).astype(np.int64, copy=False)
-    return _clamped(noise)[()]
+    noise += clamped(array).astype(np.int64, copy=False)
+    return clamped(noise)[()]
 
 
-def _clamped(array: NDArray[Any]) -> NDArray[Any]:
+def clamped(array: NDArray[Any]) -> NDArray[Any]:
     # Checking first costs less than copying.
     if array.dtype.itemsize < 8 or array.size == 0:
         return array
@@ -166,7 +166,7 @@ def above_threshold(
     source = noise_source(random_state)
     if isinstance(source, Tape):
         array = as_integers(values, "values", "Round them to a grid.")
-        exact = _clamped(array).astype(np.int64)
+        exact = clamped(array).astype(np.int64)
         return source.answer(
             Call("threshold", exact, noise_rate(epsilon, sensitivity), (math.floor(threshold),))
         )

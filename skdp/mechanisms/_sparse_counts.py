@@ -19,7 +19,7 @@ from .._validation import as_fraction, as_integer
 from ._false_cells import distinct_rows, draw_cells, draw_false_count
 from ._inversion import draw_noise, noise_rate
 from ._lattice import REACH
-from ._noise import as_integers, discrete_laplace, least_reach
+from ._noise import as_integers, clamped, discrete_laplace, least_reach
 
 __all__ = ["least_threshold", "sparse_counts"]
 
@@ -98,9 +98,9 @@ def sparse_counts(
     --------
     >>> from skdp.mechanisms import least_threshold, sparse_counts
     >>> shape = (100,) * 15
-    >>> threshold = least_threshold(100**15, epsilon=1.0, expected_false=0.001)
+    >>> threshold = least_threshold(100**15, epsilon=1.0, expected_false=1e-9)
     >>> threshold
-    76
+    90
     >>> cells, noisy = sparse_counts([[7] * 15, [8] * 15], [500, 1], shape, 1.0, threshold)
     >>> cells[:, 0].tolist()
     [7]
@@ -227,14 +227,13 @@ def _joined(
     rows: NDArray[np.integer], weights: NDArray[np.integer], shape: tuple[int, ...]
 ) -> tuple[CodeArray, IntArray]:
     """Distinct rows within the domain in lexicographic order, and their counts."""
-    # One count for each cell, whatever was given: two counts of one cell would tell that the
-    # table was given in two pieces.
+    # A cell gets noise once, however its records were divided among the rows.
     inside = ((rows >= 0) & (rows < np.array(shape))).all(axis=1)
     cells = rows[inside].astype(np.int32)
     order, starts = distinct_rows(cells)
     if not starts.size:
         return cells, np.zeros(0, dtype=np.int64)
-    each = np.clip(weights[inside][order], 0, REACH).astype(np.int64)
+    each = np.maximum(clamped(weights[inside][order]).astype(np.int64), 0)
     sums = np.add.reduceat(each, starts)
     # Sums beyond 64 bits have wrapped around.
     huge = np.add.reduceat(each.astype(np.float64), starts) > 2.0**61
