@@ -587,8 +587,42 @@ def scores() -> list[Branch]:
             data, 2, ["a", "b", "c", "d"], epsilon, max_items=2, **parameters
         )
 
+    def tables() -> dict:
+        crowd = np.repeat([[0, 0, 0], [1, 2, 3], [1, 2, 4]], [9, 4, 1], axis=0)
+        lonely = np.array([[0, 2, 2]])
+        return {
+            "nobody": (lonely, lonely[:0]),
+            "alone in a cell": (np.concatenate([crowd, lonely]), crowd),
+            "one of nine": (crowd, crowd[1:]),
+            "outside the domain": (np.concatenate([crowd, lonely - 3]), crowd),
+        }
+
+    def large_counts(epsilon: float, columns: int, threshold: int) -> Any:
+        return lambda rows: skdp.mechanisms.sparse_counts(
+            np.tile(rows, columns),
+            np.ones(len(rows), dtype=int),
+            (2, 3, 5) * columns,
+            epsilon,
+            threshold,
+            max_false=10**60,
+        )
+
     same = lambda epsilon: epsilon  # noqa: E731
     return [
+        Branch(
+            "sparse_counts",
+            lambda epsilon: large_counts(epsilon, 1, 2),
+            tables,
+            claim=same,
+            runs=12,
+        ),
+        Branch(
+            "sparse_counts, many cells",
+            lambda epsilon: large_counts(epsilon, 30, 5),
+            tables,
+            claim=same,
+            runs=12,
+        ),
         Branch(
             "private_accuracy",
             lambda epsilon: lambda data: skdp.private_accuracy(*data, epsilon=epsilon),

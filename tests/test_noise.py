@@ -211,7 +211,7 @@ def test_undecided_ladder_steps_are_computed_singly(monkeypatch):
 )
 @pytest.mark.parametrize("bits", [64, 129, 700])
 def test_exponential_lies_in_its_interval(exponent, bits):
-    low, high = _inversion._exp_interval(*exponent.as_integer_ratio(), bits)
+    low, high = _inversion.exp_interval(*exponent.as_integer_ratio(), bits)
     assert 0 <= low < high <= low + 3
     assert low <= exact_exp(exponent, bits + 100) * 2**bits <= high
 
@@ -593,7 +593,7 @@ def test_caches_do_not_change_what_a_seed_gives():
             for size in (10, _inversion._MANY - 1, _inversion._MANY)
         ]
 
-    for cached in (_inversion._large_sampler, _inversion._small_sampler, _inversion._exp_interval):
+    for cached in (_inversion._large_sampler, _inversion._small_sampler, _inversion.exp_interval):
         cached.cache_clear()
     first = draw()
     assert draw() == first

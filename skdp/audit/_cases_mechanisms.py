@@ -15,6 +15,7 @@ from ..mechanisms import (
     geometric,
     noisy_max,
     permute_and_flip,
+    sparse_counts,
     sparse_vector_top_k,
     top_k,
 )
@@ -95,6 +96,24 @@ def _() -> AuditCase:
     # The two best scores move, the others stay: their chance of selection changes by a factor e.
     return AuditCase(
         lambda scores: top_k(scores, 2, 1.0, 1), [4, 4, 0, 0], [5, 5, 0, 0], 1.0, **_SINGLE
+    )
+
+
+@audited("sparse_counts")
+def _() -> AuditCase:
+    # The record more is alone in its cell.
+    def mechanism(cells: Any) -> Any:
+        found, noisy = sparse_counts(cells, np.ones(len(cells), dtype=int), (2, 2), 1.0, 1)
+        return found.tolist(), noisy.tolist()
+
+    return AuditCase(
+        mechanism,
+        np.array([[0, 1], [0, 1]]),
+        np.array([[0, 1], [0, 1], [1, 0]]),
+        1.0,
+        n_trials=50_000,
+        quick_trials=6_000,
+        options={"relation": "records"},
     )
 
 

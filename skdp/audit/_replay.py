@@ -197,7 +197,8 @@ def replay(
     -----
     With o the outputs of all calls, P[data gives o] / P[neighbour gives o] is the product of the
     calls' own ratios as long as everything else is the same function of o on both sides. For
-    discrete Laplace noise of rate r the ratio is at most ``exp(r |change|_1)``; for a selection
+    discrete Laplace noise of rate r the ratio is at most ``exp(r |change|_1)``, and so for the
+    counts of all cells that `sparse_counts` adds it to; for a selection
     whose score changes lie within an interval of length w at most ``exp(r w)``; for a thresholded
     test it is the exact ratio of two tails; for a sparse vector, the bound in the proof of
     `SparseVector`.

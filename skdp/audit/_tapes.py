@@ -27,7 +27,7 @@ from .._random import (
     sampling_generator,
     seeded_bits,
 )
-from .._types import BoolArray, FloatArray, IntArray
+from .._types import BoolArray, CodeArray, FloatArray, IntArray
 from ..exceptions import ReplayError
 from ._neighbours import records
 from ._released import first_difference
@@ -44,6 +44,8 @@ OUTPUTS = {
     "high": (3, "above"),
     "blank": (0, "zero"),
 }
+# Empty cells that are made to reach the threshold of sparse counts, where noise is made up.
+_FALSE_CELLS = 3
 _PACKAGE = __name__.partition(".")[0]
 _SEAMS = tuple(f"{_PACKAGE}.{name}" for name in ("_random", "mechanisms", "audit._tapes"))
 
@@ -156,8 +158,11 @@ class _Tape(Tape):
     def answer(self, call: Call) -> Any:
         self._check()
         public = (call.rate, *call.public)
-        entry = _Entry(call.mechanism, call.values.shape, public, _site(), call.values.copy())
-        return self._enter(entry)
+        shape = call.values.shape
+        if call.mechanism == "sparse_counts":
+            # How many cells hold records is private.
+            shape = shape[1:]
+        return self._enter(_Entry(call.mechanism, shape, public, _site(), call.values.copy()))
 
     def serial(self) -> int:
         self._streams += 1
@@ -235,7 +240,9 @@ class Recorder(_Tape):
 
     def _enter(self, entry: _Entry) -> Any:
         make = _OUTPUTS.get(entry.mechanism)
-        if make is not None:
+        if entry.mechanism == "sparse_counts":
+            entry.answer = self._sparse_counts(entry)
+        elif make is not None:
             assert entry.values is not None
             entry.answer = make(self._noisy(entry.values, entry.public[0]), entry.public)
         else:
@@ -251,6 +258,19 @@ class Recorder(_Tape):
         if self._side_of_noise != "both":
             noise = np.abs(noise) * (-1 if self._side_of_noise == "below" else 1)
         return values + np.clip(noise, -(2.0**60), 2.0**60).astype(np.int64)
+
+    def _sparse_counts(self, entry: _Entry) -> tuple[CodeArray, IntArray]:
+        """Cells with noisy counts that reach the threshold, a few empty ones among them."""
+        assert entry.values is not None
+        rate, shape, threshold = entry.public
+        false = self._generator.integers(0, shape, size=(_FALSE_CELLS, len(shape)))
+        lifted = self._noisy(np.full(_FALSE_CELLS, threshold), rate)
+        cells = dict(zip(map(tuple, false.tolist()), lifted.tolist(), strict=True))
+        noisy = self._noisy(entry.values[:, -1], rate)
+        cells |= zip(map(tuple, entry.values[:, :-1].tolist()), noisy.tolist(), strict=True)
+        kept = sorted((cell, min(n, 2**60)) for cell, n in cells.items() if n >= threshold)
+        codes = np.array([cell for cell, _ in kept], dtype=np.int32).reshape(-1, len(shape))
+        return codes, np.array([n for _, n in kept], dtype=np.int64)
 
 
 class Follower(_Tape):
@@ -296,18 +316,20 @@ class Follower(_Tape):
 
     def _count(self, told: _Entry, entry: _Entry) -> None:
         assert told.values is not None and entry.values is not None
-        change = _change(told.values, entry.values)
+        here, there = told.values, entry.values
+        if entry.mechanism == "sparse_counts":
+            here, there = _matched(here, there)
+        change = _change(here, there)
         if not change.size:
             return
         rate = float(entry.public[0])
-        if entry.mechanism == "discrete_laplace":
+        # Sparse counts are a function of noisy counts of all cells, each with noise of this rate.
+        if entry.mechanism in ("discrete_laplace", "sparse_counts"):
             self._bound[entry.step] += rate * float(np.abs(change).sum(dtype=np.float64))
         elif entry.mechanism == "threshold":
             level = entry.public[1]
-            here, there = (
-                _log_side(each, level, rate, told.answer) for each in (told.values, entry.values)
-            )
-            self._signed[entry.step] += float((here - there).sum())
+            logs = [_log_side(each, level, rate, told.answer) for each in (here, there)]
+            self._signed[entry.step] += float((logs[0] - logs[1]).sum())
         elif entry.mechanism == "stream":
             self._follow_stream(told, entry, change)
         else:
@@ -359,6 +381,16 @@ class Follower(_Tape):
         for (step, _), chunks in self._stream.items():
             parts[step] += _stream_loss(chunks)
         return dict(parts)
+
+
+def _matched(here: IntArray, there: IntArray) -> tuple[IntArray, IntArray]:
+    """Counts of the cells that hold records in one of two tables, zeros where one has none."""
+    tables = [
+        dict(zip(map(tuple, t[:, :-1].tolist()), t[:, -1], strict=True)) for t in (here, there)
+    ]
+    cells = sorted(tables[0].keys() | tables[1].keys())
+    counts = [[table.get(cell, 0) for cell in cells] for table in tables]
+    return np.array(counts[0], dtype=np.int64), np.array(counts[1], dtype=np.int64)
 
 
 def _change(here: IntArray, there: IntArray) -> NDArray[Any]:

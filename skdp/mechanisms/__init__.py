@@ -8,6 +8,8 @@ as long as its stream, takes a ledger.
 ``_noise``          discrete Laplace, geometric noise, threshold tests, `bounded_sum`
 ``_selection``      noisy maximum, permute-and-flip, exponential mechanism, `top_k`
 ``_sparse_vector``  `SparseVector`, and SVT with retraversal (`sparse_vector_top_k`)
+``_sparse_counts``  `sparse_counts`: the large noisy counts of a huge table
+``_false_cells``    which empty cells of a huge table pass a threshold by noise alone
 ``_inversion``      the exact sampler of all noise
 ``_lattice``        answers as integers
 ``_bounded_grid``   the integers on which `bounded_sum` adds real numbers
@@ -24,6 +26,7 @@ from ._noise import (
     geometric_variance,
 )
 from ._selection import exponential, noisy_max, permute_and_flip, top_k
+from ._sparse_counts import least_threshold, sparse_counts
 from ._sparse_vector import SparseVector, sparse_vector_top_k
 
 __all__ = [
@@ -36,8 +39,10 @@ __all__ = [
     "exponential",
     "geometric",
     "geometric_variance",
+    "least_threshold",
     "noisy_max",
     "permute_and_flip",
+    "sparse_counts",
     "sparse_vector_top_k",
     "top_k",
 ]

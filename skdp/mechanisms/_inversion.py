@@ -57,7 +57,7 @@ def decimal_context(digits: int) -> decimal.Context:
 # Neighbouring digit groups need the same few powers. Here as below ``typed``: a float and a
 # Fraction may be equal, but are read as different numbers (see `as_fraction`).
 @lru_cache(maxsize=256, typed=True)
-def _exp_interval(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
+def exp_interval(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
     """Integers lo <= exp(-numerator / denominator) * 2**bits <= hi, at most 3 apart."""
     if numerator >= bits * denominator:  # exp(-bits) < 2**-bits
         return 0, 1
@@ -124,7 +124,7 @@ class _Thresholds:
 
     def _power(self, exponent: int, precision: int) -> tuple[int, int]:
         """Bounds of E(exponent), scaled by 2**precision."""
-        return _exp_interval(self.numerator * exponent, self.denominator, precision)
+        return exp_interval(self.numerator * exponent, self.denominator, precision)
 
     def floor(self, index: int, bits: int) -> int:
         """First ``bits`` bits of threshold ``index``: floor(threshold * 2**bits)."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -97,14 +98,14 @@ def discrete_laplace(
     )
     source = noise_source(random_state)
     if isinstance(source, Tape):
-        exact = _clamped(array).astype(np.int64)
+        exact = clamped(array).astype(np.int64)
         return source.answer(Call("discrete_laplace", exact, noise_rate(epsilon, sensitivity)))[()]
     noise = draw_noise(epsilon, sensitivity, True, source, array.size).reshape(array.shape)
-    noise += _clamped(array).astype(np.int64, copy=False)
-    return _clamped(noise)[()]
+    noise += clamped(array).astype(np.int64, copy=False)
+    return clamped(noise)[()]
 
 
-def _clamped(array: NDArray[Any]) -> NDArray[Any]:
+def clamped(array: NDArray[Any]) -> NDArray[Any]:
     # Checking first costs less than copying.
     if array.dtype.itemsize < 8 or array.size == 0:
         return array
@@ -165,7 +166,7 @@ def above_threshold(
     source = noise_source(random_state)
     if isinstance(source, Tape):
         array = as_integers(values, "values", "Round them to a grid.")
-        exact = _clamped(array).astype(np.int64)
+        exact = clamped(array).astype(np.int64)
         return source.answer(
             Call("threshold", exact, noise_rate(epsilon, sensitivity), (math.floor(threshold),))
         )
@@ -319,20 +320,26 @@ def discrete_laplace_quantile(p: float, epsilon: Any, sensitivity: Any = 1) -> i
     level = as_fraction(p, "p")
     if not 0 <= level < 1:
         raise ValueError(f"p must be at least 0 and below 1, got {p!r}.")
-    # P(|noise| > k) = 2 r**(k+1) / (1 + r), so k + 1 is the first integer at or above
-    # ln(2 / ((1 + r) (1 - p))) / rate. That number is not an integer (e**rational is
+    # Noise beyond +-k is k + 1 or more, on either side.
+    return least_reach((1 - level) / 2, rate) - 1
+
+
+def least_reach(probability: Fraction, rate: Fraction) -> int:
+    """Smallest k >= 1 such that noise is k or more with at most this probability, exactly."""
+    # P(noise >= k) = r**k / (1 + r), so k is the first integer at or above
+    # -ln((1 + r) probability) / rate. That number is not an integer (e**rational is
     # transcendental), so bounds of it agree on the ceiling once they are close enough.
     digits = 40
     while True:
         with decimal.localcontext(decimal_context(digits)):
             exact_rate = decimal.Decimal(rate.numerator) / rate.denominator
-            miss = decimal.Decimal((1 - level).numerator) / (1 - level).denominator
+            inverse = decimal.Decimal(probability.denominator) / probability.numerator
             r = (-exact_rate).exp() if exact_rate < 10**6 else decimal.Decimal(0)
-            steps = (2 / ((1 + r) * miss)).ln() / exact_rate
+            steps = (inverse / (1 + r)).ln() / exact_rate
             margin = (abs(steps) + 1 / exact_rate) * decimal.Decimal(10) ** (6 - digits)
             low, high = math.ceil(steps - margin), math.ceil(steps + margin)
         if low == high or high <= 1:
-            return max(high - 1, 0)
+            return max(high, 1)
         digits *= 2
 
 
