@@ -145,10 +145,10 @@ class NaiveBayes:
         codes = self.domain.encode(X.assign(**label))
         scores = np.empty((len(X), len(self.classes_)))
         for code, (prior, table) in enumerate(zip(self.priors, self.tables, strict=True)):
-            known = [
-                table[axis][codes[:, axis]] for axis in range(len(table)) if axis != self.label
-            ]
-            scores[:, code] = prior + np.sum(known, axis=0)
+            scores[:, code] = prior
+            for axis, logs in enumerate(table):
+                if axis != self.label:
+                    scores[:, code] += logs[codes[:, axis]]
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
         return shares / shares.sum(axis=1, keepdims=True)
 

@@ -119,11 +119,12 @@ def release(
     SystemExit
         If there is neither a synthesizer nor a baseline of this name.
     """
-    if name in BASELINES:
-        return BASELINES[name](table, epsilon, seed)
-    return _synthesized(
-        name, table, epsilon, seed, **({} if target is None else {"target": target})
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InsecureSeedWarning)
+        if name in BASELINES:
+            return BASELINES[name](table, epsilon, seed)
+        given = {} if target is None else {"target": target}
+        return _synthesized(name, table, epsilon, seed, **given)
 
 
 def _synthesized(name: str, table: Table, epsilon: float, seed: int, **given: Any) -> Release:
@@ -134,14 +135,11 @@ def _synthesized(name: str, table: Table, epsilon: float, seed: int, **given: An
             f"skdp has no synthesizer {name!r}. It has {', '.join(here)}; the baselines are "
             f"{', '.join(BASELINES)}."
         )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InsecureSeedWarning)
-        warnings.filterwarnings("ignore", category=UserWarning, module="benchmarks")
-        try:
-            estimator = made(epsilon, domain=table.domain, random_state=seed, **given)
-            estimator.fit(table.rows)
-        except (ValueError, MemoryError) as refused:
-            raise Unsupported(str(refused)) from refused
+    try:
+        estimator = made(epsilon, domain=table.domain, random_state=seed, **given)
+        estimator.fit(table.rows)
+    except (ValueError, MemoryError) as refused:
+        raise Unsupported(str(refused)) from refused
     return Release(table, estimator.synopsis_, estimator)
 
 

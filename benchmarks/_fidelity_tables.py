@@ -23,7 +23,8 @@ from skdp import Categorical, Domain, Numeric
 __all__ = ["RANGES", "TABLES", "Table", "load", "stand_in", "subsample"]
 
 _NIST_COLUMNS = (
-    "AGEP", "DEYE", "DVET", "EDU", "HOUSING_TYPE", "MSP", "OWN_RENT", "PINCP_DECILE", "RAC1P", "SEX",
+    "AGEP", "DEYE", "DVET", "EDU", "HOUSING_TYPE",
+    "MSP", "OWN_RENT", "PINCP_DECILE", "RAC1P", "SEX",
 )  # fmt: skip
 _STAND_IN_ROWS = 1_500
 

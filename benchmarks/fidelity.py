@@ -11,8 +11,8 @@ Tasks, each measured for any synthesizer of the library and for baselines ("inde
     Ranges of two, three and four columns of five tables.
 
 Every line has the mean, its standard error, the target, and whether it is met. Run as
-``python -m benchmarks.fidelity nist ranges --method PairViewSynthesizer independent``. A table whose
-file is missing is replaced by a small generated one; ``--small`` does so with all tables.
+``python -m benchmarks.fidelity nist ranges --method PairViewSynthesizer independent``. A table
+whose file is missing is replaced by a small generated one; ``--small`` does so with all tables.
 """
 
 from __future__ import annotations
