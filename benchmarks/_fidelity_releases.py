@@ -6,8 +6,9 @@ All of them are made by `release` and answer the same questions: `Release.answer
 
 from __future__ import annotations
 
+import ast
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ from skdp.exceptions import InsecureSeedWarning
 from skdp.release import TreeDensity, TreeModel
 from skdp.rows import CountTable
 
-__all__ = ["BASELINES", "Release", "Unsupported", "release"]
+__all__ = ["BASELINES", "Release", "Unsupported", "attempts", "release"]
 
 Queries = Sequence[Mapping[int, NDArray[np.float64]]]
 
@@ -104,7 +105,8 @@ def release(
     Parameters
     ----------
     name : str
-        A synthesizer of the library by the name of its class, or one of `BASELINES`.
+        One of `BASELINES`, or a synthesizer of the library: the name of its class, with parameters
+        if they are not the defaults, such as "PairViewSynthesizer(error_share=0)".
     table : Table
     epsilon : float
     seed : int
@@ -128,19 +130,64 @@ def release(
 
 
 def _synthesized(name: str, table: Table, epsilon: float, seed: int, **given: Any) -> Release:
-    made = getattr(skdp, name, None)
-    if not name.endswith("Synthesizer") or made is None:
+    title, parameters = _parsed(name)
+    made = getattr(skdp, title, None)
+    if not title.endswith("Synthesizer") or made is None:
         here = sorted(each for each in skdp.__all__ if each.endswith("Synthesizer"))
         raise SystemExit(
-            f"skdp has no synthesizer {name!r}. It has {', '.join(here)}; the baselines are "
+            f"skdp has no synthesizer {title!r}. It has {', '.join(here)}; the baselines are "
             f"{', '.join(BASELINES)}."
         )
+    given |= parameters
     try:
         estimator = made(epsilon, domain=table.domain, random_state=seed, **given)
         estimator.fit(table.rows)
     except (ValueError, MemoryError) as refused:
         raise Unsupported(str(refused)) from refused
     return Release(table, estimator.synopsis_, estimator)
+
+
+def _parsed(name: str) -> tuple[str, dict[str, Any]]:
+    """The class and the keywords of "Class" or "Class(keyword=value, ...)"."""
+    try:
+        call = ast.parse(name, mode="eval").body
+        if not isinstance(call, ast.Call):
+            return name, {}
+        keywords = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
+        return ast.unparse(call.func), keywords
+    except (SyntaxError, ValueError):
+        raise SystemExit(
+            f"The method {name!r} is not understood. Write the name of a class, with keywords in "
+            "parentheses if it needs any."
+        ) from None
+
+
+def attempts(
+    method: str,
+    table: Table,
+    epsilon: float,
+    runs: int,
+    *,
+    target: str | None = None,
+    quiet: bool = False,
+) -> Iterator[Release]:
+    """Releases with the seeds 0, 1, ...; none, with a line that says so, where it is unsupported.
+
+    Parameters
+    ----------
+    method, table, epsilon, target
+        As for `release`.
+    runs : int
+    quiet : bool, default=False
+        Whether to leave out the line.
+    """
+    for seed in range(runs):
+        try:
+            yield release(method, table, epsilon, seed, target=target)
+        except Unsupported as refused:
+            if not quiet:
+                print(f"{table.name}, {method}, epsilon {epsilon:g}: left out. {refused}")
+            return
 
 
 def _independent(table: Table, epsilon: float, seed: int) -> Release:

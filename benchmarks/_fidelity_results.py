@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks import _data
 from benchmarks._fidelity_tables import Table, load
 
-__all__ = ["Options", "Result", "append", "result_of", "show"]
+__all__ = ["Options", "Result", "append", "ratio_of", "result_of", "show"]
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,14 @@ class Options:
         """The chosen epsilons, or the usual ones."""
         return tuple(usual) if self.epsilons is None else self.epsilons
 
-    def of_tables(self, usual: Sequence[str]) -> list[Table]:
+    def names(self, usual: Sequence[str]) -> list[str]:
+        """Names of the chosen tables among the usual ones, or all of these."""
+        return [each for each in usual if self.tables is None or each in self.tables]
+
+    def of_tables(self, usual: Sequence[str]) -> Iterator[Table]:
         """The chosen tables among the usual ones, or all of these."""
-        chosen = [each for each in usual if self.tables is None or each in self.tables]
-        if not chosen:
-            raise SystemExit(f"This task measures the tables {', '.join(usual)}.")
-        return [load(name, self.small) for name in chosen]
+        for name in self.names(usual):
+            yield load(name, self.small)
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,36 @@ def result_of(
         higher_is_better,
         table.generated,
     )
+
+
+def ratio_of(
+    task: str,
+    table: Table,
+    method: str,
+    epsilon: float,
+    measure: str,
+    mine: Sequence[float],
+    theirs: Sequence[float],
+    bar: float | None = None,
+    *,
+    allowed_errors: float = 0.0,
+) -> Result:
+    """Ratio of two mean errors; the target has ``allowed_errors`` standard errors of it on top."""
+    means = [statistics.fmean(each) for each in (mine, theirs)]
+    if not means[1]:
+        # Without any error on the other side: 1 if there is none on this side either.
+        value, error = (1.0 if not means[0] else float("inf")), None
+    else:
+        value, error = means[0] / means[1], None
+        if min(len(mine), len(theirs)) > 1:
+            spread = [statistics.variance(each) / len(each) for each in (mine, theirs)]
+            error = (spread[0] + value**2 * spread[1]) ** 0.5 / means[1]
+    if bar is not None:
+        bar = None if table.generated else bar + allowed_errors * (error or 0.0)
+    return Result(
+        task, table.name, method, epsilon, measure, value, error, len(mine), bar,
+        generated=table.generated,
+    )  # fmt: skip
 
 
 HEADER = (

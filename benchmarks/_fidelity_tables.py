@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from benchmarks import _data
 from benchmarks.privpfc import Problem, electricity, nltcs, phoneme
-from benchmarks.views import problem, random_ranges
+from benchmarks.views import problem, random_ranges, wide_rows
 from skdp import Categorical, Domain, Numeric
+from skdp.rows import CountTable
 
 __all__ = ["RANGES", "TABLES", "Table", "load", "stand_in", "subsample"]
 
@@ -45,8 +46,12 @@ class Table(NamedTuple):
         return self.domain.encode(self.rows)
 
     def part(self, rows: Any) -> Table:
-        """The table with some of its rows, given by position."""
-        return self._replace(rows=self.rows.iloc[rows].reset_index(drop=True), ranges=None)
+        """The table with some of its rows, given by position; its ranges are those of these."""
+        some = self._replace(rows=self.rows.iloc[rows].reset_index(drop=True))
+        if self.ranges is None:
+            return some
+        exact = CountTable.from_codes(some.codes, self.domain.shape)
+        return some._replace(ranges=self.ranges._replace(codes=exact.codes, counts=exact.counts))
 
 
 def nist() -> Table:
@@ -120,6 +125,12 @@ def _points(name: str) -> Table:
     )
 
 
+def wide() -> Table:
+    """Sixty generated columns and a million rows."""
+    rows = wide_rows()
+    return Table("wide", rows, Domain({each: Numeric(0, 29, integer=True) for each in rows}))
+
+
 RANGES = tuple(f"hdpview/{name}" for name in _data.HDPVIEW_TABLES)
 _KMEANS = (
     "adult_numeric", "checkin", "gauss10d_k3", "gauss10d_k8", "gauss2d_k15", "gauss6d_k8",
@@ -134,6 +145,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "nltcs": functools.partial(_labelled, nltcs),
     **{f"hdpview/{name}": functools.partial(_with_ranges, name) for name in _data.HDPVIEW_TABLES},
     **{f"kmeans/{name}": functools.partial(_points, name) for name in _KMEANS},
+    "wide": wide,
 }
 
 

@@ -1,28 +1,25 @@
-"""Tasks of the fidelity benchmark that score synthetic rows and ranges."""
+"""Tasks of the fidelity benchmark on marginals and ranges of a release."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 
-from benchmarks._fidelity_learners import folds, score, trained
-from benchmarks._fidelity_releases import Release, Unsupported, release
-from benchmarks._fidelity_results import Options, Result, result_of
-from benchmarks._fidelity_tables import RANGES, Table
-from benchmarks.scores import k_marginal
+from benchmarks._fidelity_releases import Release, attempts
+from benchmarks._fidelity_results import Options, Result, ratio_of, result_of
+from benchmarks._fidelity_tables import RANGES, TABLES, Table
+from benchmarks.scores import joint_codes, k_marginal, total_variation
 from benchmarks.views import exact_answers, random_ranges, range_weights, rmse
+from skdp import Categorical
+from skdp.rows import CountTable
 
-__all__ = ["adult", "attempts", "nist", "ranges"]
+__all__ = ["convergence", "nist", "ranges", "single"]
 
 _NIST_BARS = {0.1: 922, 0.5: 958, 1.0: 972, 2.0: 978, 8.0: 986, 30.0: 992}
 _NIST_TRIPLES = {1.0: 925}
-# Boosted trees, logistic regression.
-_ADULT_BARS = {
-    0.1: (0.162, 0.170), 0.5: (0.155, 0.158), 1.0: (0.152, 0.156), 2.0: (0.150, 0.155),
-    4.0: (0.148, 0.154), 8.0: (0.145, 0.153), 30.0: (0.142, 0.153), 1000.0: (0.139, 0.153),
-}  # fmt: skip
 # Errors of pair views before; at most 5% more is allowed.
 _RANGES = {
     "hdpview/small": {0.1: 221, 1.0: 53},
@@ -35,18 +32,13 @@ _WIDER = {"hdpview/adult": {3: 120, 4: 100}, "hdpview/numerical": {3: 50, 4: 42}
 _ROOM = 1.05
 # The error at epsilon 30 as a share of that at 1.
 _SHARE_AT_30 = 0.2
-
-
-def attempts(
-    method: str, table: Table, epsilon: float, runs: int, target: str | None = None
-) -> Iterator[Release]:
-    """Releases with the seeds 0, 1, ...; none where the method is not meant for the table."""
-    for seed in range(runs):
-        try:
-            yield release(method, table, epsilon, seed, target=target)
-        except Unsupported as refused:
-            print(f"{table.name}, {method}, epsilon {epsilon:g}: left out. {refused}", flush=True)
-            return
+_SINGLE = ("nist", "adult", "electricity", "phoneme", "nltcs", "hdpview/small", "acs")
+_SAME_BUDGET = 1.2
+_ALL_OF_EPSILON = 1.1
+# Share of epsilon that "independent" spends on single columns; the rest buys the total.
+_OF_INDEPENDENT = 49 / 50
+_MOST_COLUMNS = 15
+_ABOVE_BOOTSTRAP = 0.01
 
 
 def nist(options: Options) -> Iterator[Result]:
@@ -66,54 +58,6 @@ def nist(options: Options) -> Iterator[Result]:
                             "nist", table, method, epsilon, f"{order}-way score", found[order],
                             bars.get(epsilon), higher_is_better=True,
                         )  # fmt: skip
-
-
-def adult(options: Options) -> Iterator[Result]:
-    """Error and AUC of classifiers trained on Adult's release in label mode."""
-    for table in options.of_tables(["adult"]):
-        for method in options.methods:
-            earlier: tuple[float, list[float]] | None = None
-            for epsilon in options.of_epsilon(tuple(_ADULT_BARS)):
-                bars = _ADULT_BARS.get(epsilon, (None, None))
-                for learner, bar in zip(("boosted", "logistic"), bars, strict=True):
-                    found = _errors(method, learner, table, epsilon, options.folds)
-                    if not found:
-                        continue
-                    errors, aucs = (list(each) for each in zip(*found, strict=True))
-                    measure = f"{learner} error"
-                    yield result_of("adult", table, method, epsilon, measure, errors, bar)
-                    measure = f"{learner} AUC"
-                    yield result_of(
-                        "adult", table, method, epsilon, measure, aucs, higher_is_better=True
-                    )
-                    if learner == "boosted":
-                        if earlier is not None and len(errors) > 1:
-                            yield _rise(table, method, earlier, epsilon, errors)
-                        earlier = epsilon, errors
-
-
-def _errors(
-    method: str, learner: str, table: Table, epsilon: float, most: int | None
-) -> list[tuple[float, float]]:
-    found = []
-    for seed, (train, test) in enumerate(folds(table, most)):
-        try:
-            made = release(method, train, epsilon, seed, target=table.target)
-        except Unsupported as refused:
-            print(f"{table.name}, {method}, epsilon {epsilon:g}: left out. {refused}", flush=True)
-            return []
-        found.append(tuple(score(trained(learner, made, seed), test)))
-    return found
-
-
-def _rise(
-    table: Table, method: str, earlier: tuple[float, list[float]], epsilon: float, errors: list
-) -> Result:
-    """How much the error rises from one epsilon to the next: at most two standard errors."""
-    differences = [now - then for now, then in zip(errors, earlier[1], strict=True)]
-    bar = 2 * statistics.stdev(differences) / len(differences) ** 0.5
-    measure = f"boosted, rise from {earlier[0]:g}"
-    return result_of("adult", table, method, epsilon, measure, differences, bar)
 
 
 def ranges(options: Options) -> Iterator[Result]:
@@ -157,8 +101,81 @@ def _range_bar(name: str, order: int, epsilon: float, at_one: float | None) -> f
     return None if before is None else _ROOM * before
 
 
-TASKS: dict[str, Callable[[Options], Iterator[Result]]] = {
-    "nist": nist,
-    "adult": adult,
-    "ranges": ranges,
-}
+def single(options: Options) -> Iterator[Result]:
+    """Error of single columns, as a ratio to that of independent columns.
+
+    Once these have the same budget for single columns, as far as the release says what that was,
+    and once all of epsilon, which is a target only where no wider view was chosen.
+    """
+    for table in options.of_tables(_SINGLE):
+        for method in options.methods:
+            for epsilon in options.of_epsilon((0.1, 1.0, 8.0)):
+                made = list(attempts(method, table, epsilon, options.runs))
+                if not made:
+                    continue
+                errors = [_single_error(table, each) for each in made]
+                shares = {_single_budget(each) for each in made}
+                share = shares.pop() if len(shares) == 1 else None
+                if share is not None:
+                    same = share / _OF_INDEPENDENT
+                    yield ratio_of(
+                        "single", table, method, epsilon, "ratio, same budget",
+                        errors, _independent_errors(table, same, options.runs), _SAME_BUDGET,
+                    )  # fmt: skip
+                alone = not any(getattr(each.synopsis.model, "pairs", True) for each in made)
+                yield ratio_of(
+                    "single", table, method, epsilon, "ratio, all of epsilon", errors,
+                    _independent_errors(table, epsilon, options.runs),
+                    _ALL_OF_EPSILON if alone else None,
+                )  # fmt: skip
+
+
+def _single_budget(made: Release) -> float | None:
+    """Epsilon of the single columns, where the release records it."""
+    budget = getattr(getattr(made.synopsis, "model", None), "budget", None) or {}
+    return budget.get("single")
+
+
+def _single_error(table: Table, made: Release) -> float:
+    """Mean over the columns of the total variation of their counts, as a share of the rows."""
+    exact = CountTable.from_codes(table.codes, table.domain.shape)
+    axes = range(len(exact.shape))
+    distances = [np.abs(made.view([axis]) - exact.dense((axis,))).sum() / 2 for axis in axes]
+    return float(np.mean(distances)) / exact.n
+
+
+def _independent_errors(table: Table, epsilon: float, runs: int) -> list[float]:
+    made = attempts("independent", table, epsilon, runs)
+    return [_single_error(table, each) for each in made]
+
+
+def convergence(options: Options) -> Iterator[Result]:
+    """Three-way total variation at epsilon 1,000, less that of a bootstrap of the rows."""
+    usual = [name for name in TABLES if name not in ("nltcs", "wide")]
+    for table in options.of_tables(usual):
+        assert len(table.domain.shape) <= _MOST_COLUMNS
+        rows, n = _with_texts(table, table.rows), len(table.rows)
+        drawn = [rows.sample(n, replace=True, random_state=seed) for seed in range(options.runs)]
+        least = [_triples(rows, each) for each in drawn]
+        for method in options.methods:
+            for epsilon in options.of_epsilon((1000.0,)):
+                made = enumerate(attempts(method, table, epsilon, options.runs))
+                found = [_triples(rows, _with_texts(table, each.frame(k, n))) for k, each in made]
+                if found:
+                    above = [a - b for a, b in zip(found, least, strict=True)]
+                    bar = _ABOVE_BOOTSTRAP if epsilon >= 1000 else None
+                    yield result_of(
+                        "convergence", table, method, epsilon, "3-way above bootstrap", above, bar
+                    )
+
+
+def _with_texts(table: Table, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with all categories as text: numbers would be put into bins."""
+    domain = table.domain
+    texts = [name for name in domain.names if isinstance(domain[name], Categorical)]
+    return rows.astype(dict.fromkeys(texts, str))
+
+
+def _triples(records: pd.DataFrame, synthetic: pd.DataFrame) -> float:
+    codes = joint_codes(records, synthetic)
+    return total_variation(*codes, order=min(3, len(records.columns)))

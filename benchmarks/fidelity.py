@@ -6,9 +6,23 @@ Tasks, each measured for any synthesizer of the library and for baselines ("inde
 ``nist``
     NIST's k-marginal score of sampled frames, pairs and triples of ten columns.
 ``adult``
-    Error of boosted trees and of logistic regression trained on the release, label mode.
+    Error of boosted trees and of logistic regression trained on the release in label mode; it must
+    not rise with epsilon.
+``label``
+    Mean error of three learners on four tables in label mode, beside the majority label, PrivPfC
+    and a naive Bayes of class histograms.
 ``ranges``
-    Ranges of two, three and four columns of five tables.
+    Ranges of two columns of five tables, of three and four columns of the wide ones.
+``single``
+    Error of single columns, as a ratio to that of independent columns.
+``convergence``
+    Total variation of all three-way marginals at epsilon 1,000, less that of a bootstrap.
+``dominance``
+    Error as a ratio to that of simple methods, over epsilon.
+``curves``
+    Errors over epsilon and over the number of rows, drawn with ``--pictures FOLDER``.
+``speed``
+    CPU time and memory of a fit, in a process of its own.
 
 Every line has the mean, its standard error, the target, and whether it is met. Run as
 ``python -m benchmarks.fidelity nist ranges --method PairViewSynthesizer independent``. A table
@@ -18,14 +32,22 @@ whose file is missing is replaced by a small generated one; ``--small`` does so 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from benchmarks._fidelity_classify import adult, label
+from benchmarks._fidelity_curves import curves, dominance
 from benchmarks._fidelity_results import HEADER, Options, Result, append, show
+from benchmarks._fidelity_speed import speed
 from benchmarks._fidelity_tables import TABLES
-from benchmarks._fidelity_tasks import TASKS
+from benchmarks._fidelity_tasks import convergence, nist, ranges, single
 
 __all__ = ["TASKS", "main"]
+
+TASKS: dict[str, Callable[[Options], Iterator[Result]]] = {
+    task.__name__: task
+    for task in (nist, adult, label, ranges, single, convergence, dominance, curves, speed)
+}
 
 
 def options_of(arguments: argparse.Namespace) -> Options:
@@ -37,6 +59,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         runs=arguments.runs,
         folds=arguments.folds,
         small=arguments.small,
+        pictures=arguments.pictures,
     )
 
 
@@ -51,6 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Result]:
     parser.add_argument("--folds", type=int, help="the first of 15 folds")
     parser.add_argument("--small", action="store_true", help="small generated tables")
     parser.add_argument("--out", type=Path, help="JSON file that the results are added to")
+    parser.add_argument("--pictures", type=Path, help="folder for the pictures of the curves")
     chosen = parser.parse_args(arguments)
     unknown = set(chosen.task) - set(TASKS)
     if unknown:
