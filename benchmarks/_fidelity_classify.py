@@ -46,21 +46,27 @@ def _of_release(
             print(f"{table.name}, {method}, epsilon {epsilon:g}: left out. {refused}")
             return None
         for learner in learners:
-            found[learner].append(score(trained(learner, made, seed), test))
+            name, _, inside = learner.partition(", ")
+            model = trained(name, made, seed, middles=inside == "middles")
+            found[learner].append(score(model, test))
     return found
 
 
 def adult(options: Options) -> Iterator[Result]:
-    """Error and AUC of classifiers trained on Adult's release."""
+    """Error and AUC of classifiers trained on Adult's release.
+
+    "middles" is trained on synthetic rows with every number in the middle of its bin.
+    """
+    learners = ("boosted", "logistic", "boosted, middles", "logistic, middles")
     for table in options.of_tables(["adult"]):
         for method in options.methods:
-            earlier: tuple[float, list[float]] | None = None
+            earlier: tuple[float, Scores] | None = None
             for epsilon in options.of_epsilon(tuple(_ADULT_BARS)):
-                found = _of_release(method, ("boosted", "logistic"), table, epsilon, options.folds)
+                found = _of_release(method, learners, table, epsilon, options.folds)
                 if found is None:
                     break
                 bars = _ADULT_BARS.get(epsilon, (None, None))
-                for (learner, scores), bar in zip(found.items(), bars, strict=True):
+                for (learner, scores), bar in zip(found.items(), bars * 2, strict=True):
                     measured = "adult", table, method, epsilon
                     errors = [each.error for each in scores]
                     yield result_of(*measured, f"{learner} error", errors, bar)
@@ -70,11 +76,19 @@ def adult(options: Options) -> Iterator[Result]:
                         [each.auc for each in scores],
                         higher_is_better=True,
                     )
-                errors = [each.error for each in found["boosted"]]
                 if earlier is not None:
-                    rise = f"boosted, rise from {earlier[0]:g}"
-                    yield _difference("adult", table, method, epsilon, rise, errors, earlier[1])
-                earlier = epsilon, errors
+                    yield from _rises(table, method, earlier, epsilon, found)
+                earlier = epsilon, found
+
+
+def _rises(
+    table: Table, method: str, earlier: tuple[float, Scores], epsilon: float, found: Scores
+) -> Iterator[Result]:
+    """How much the errors of boosted trees rise from one epsilon to the next."""
+    for learner in ("boosted", "boosted, middles"):
+        now, then = ([each.error for each in scores[learner]] for scores in (found, earlier[1]))
+        measure = f"{learner}, rise from {earlier[0]:g}"
+        yield _difference("adult", table, method, epsilon, measure, now, then)
 
 
 def _difference(

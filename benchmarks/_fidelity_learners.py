@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 from benchmarks._fidelity_releases import Release
 from benchmarks._fidelity_tables import Table
 from benchmarks.views import independence
-from skdp import Categorical, PrivateClassifier, PrivPfCTransformer
+from skdp import Categorical, Numeric, PrivateClassifier, PrivPfCTransformer
 from skdp.exceptions import InsecureSeedWarning
 from skdp.rows import CountTable
 
@@ -87,19 +87,44 @@ LEARNERS: dict[str, Callable[[Table], Any]] = {
 }
 
 
-def trained(learner: str, made: Release, seed: int) -> Any:
-    """A learner trained on synthetic rows: through `PrivateClassifier` where that is possible."""
+def trained(learner: str, made: Release, seed: int, *, middles: bool = False) -> Any:
+    """A learner trained on synthetic rows: through `PrivateClassifier` where that is possible.
+
+    Parameters
+    ----------
+    learner : str
+        One of `LEARNERS`.
+    made : Release
+    seed : int
+    middles : bool, default=False
+        Put every number into the middle of its bin instead of anywhere in it. The test rows stay
+        as they are. A column that is 0 in nearly all records needs it: synthetic values fill the
+        first bin, and a tree that cuts this bin at random treats all true zeros as it treats the
+        few synthetic values below its first cut.
+    """
     table = made.table
     model = LEARNERS[learner](table)
     X = table.rows[_predictors(table)]
-    if getattr(made.estimator, "target", None) is not None:
+    if getattr(made.estimator, "target", None) is not None and not middles:
         private = PrivateClassifier(model, FrozenEstimator(made.estimator), random_state=seed)
         return private.fit(X, table.rows[table.target])
     synthetic = made.frame(seed)
+    if middles:
+        synthetic = _in_middles(table, synthetic)
     labels = np.array(synthetic[table.target].tolist())
     if len(np.unique(labels)) < 2:
         return majority(table)
     return model.fit(synthetic[_predictors(table)], labels)
+
+
+def _in_middles(table: Table, rows: pd.DataFrame) -> pd.DataFrame:
+    codes, domain = table.domain.encode(rows), table.domain
+    means = {
+        name: domain[name].means()[codes[:, axis]]
+        for axis, name in enumerate(domain.names)
+        if isinstance(domain[name], Numeric)
+    }
+    return rows.assign(**means)
 
 
 def majority(train: Table) -> Any:

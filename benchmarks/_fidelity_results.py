@@ -123,7 +123,7 @@ def ratio_of(
 
 
 HEADER = (
-    f"{'task':<11} {'table':<18} {'method':<22} {'epsilon':>7} {'measure':<28} "
+    f"{'task':<11} {'table':<18} {'method':<22} {'epsilon':>7} {'measure':<30} "
     f"{'value':>10} {'s.e.':>9} {'target':>8} met"
 )
 
@@ -136,7 +136,7 @@ def show(result: Result) -> None:
     met = {None: "", True: "yes", False: "NO"}[result.met]
     print(
         f"{result.task:<11} {name:<18} {result.method:<22} {result.epsilon:>7g} "
-        f"{result.measure:<28} {result.value:>10.4g} {error:>9} {bar:>8} {met}",
+        f"{result.measure:<30} {result.value:>10.4g} {error:>9} {bar:>8} {met}",
         flush=True,
     )
 

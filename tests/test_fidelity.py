@@ -5,7 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import _fidelity_curves, _fidelity_speed, fidelity, scores
+import skdp
+from benchmarks import (
+    _fidelity_curves,
+    _fidelity_learners,
+    _fidelity_speed,
+    fidelity,
+    scores,
+)
 from benchmarks._fidelity_learners import LEARNERS, folds, naive_bayes, score, trained
 from benchmarks._fidelity_releases import BASELINES, Unsupported, attempts, release
 from benchmarks._fidelity_results import Options, ratio_of, result_of
@@ -87,6 +94,16 @@ def test_learners_learn_from_the_rows_and_from_a_release(learner):
         made = release(name, train, 100.0, 0, target="class")
         found = score(trained(learner, made, 0), test)
         assert found.error < 0.25 and found.auc > 0.75
+
+
+def test_middles_of_bins_stand_for_all_of_their_values():
+    table = load("adult", small=True)
+    declared = dict(zip(table.domain.names, table.domain.attributes, strict=True))
+    coarse = skdp.Domain({**declared, "size": skdp.Numeric(0, 20, bins=4)})
+    table = table._replace(domain=coarse)
+    found = _fidelity_learners._in_middles(table, release("true", table, 1.0, 0).frame(0))
+    assert sorted(found["size"].unique()) == [2.5, 7.5, 12.5, 17.5]
+    np.testing.assert_array_equal(coarse.encode(found), table.codes)
 
 
 def test_class_histograms_classify():
