@@ -32,6 +32,7 @@ whose file is missing is replaced by a small generated one; ``--small`` does so 
 from __future__ import annotations
 
 import argparse
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -41,6 +42,7 @@ from benchmarks._fidelity_results import HEADER, Options, Result, append, show
 from benchmarks._fidelity_speed import speed
 from benchmarks._fidelity_tables import TABLES
 from benchmarks._fidelity_tasks import convergence, nist, ranges, single
+from skdp.exceptions import InsecureSeedWarning
 
 __all__ = ["TASKS", "main"]
 
@@ -79,13 +81,17 @@ def main(arguments: Sequence[str] | None = None) -> list[Result]:
     unknown = set(chosen.task) - set(TASKS)
     if unknown:
         parser.error(f"there is no task {sorted(unknown)}; the tasks are {list(TASKS)}")
+    warnings.simplefilter("ignore", InsecureSeedWarning)
     print(HEADER)
     results = []
     for task in chosen.task or TASKS:
+        before = len(results)
         for result in TASKS[task](options_of(chosen)):
             show(result)
             results.append(result)
             append(chosen.out, [result])
+        if len(results) == before:
+            print(f"{task}: nothing was measured. The task may not have the chosen tables.")
     return results
 
 

@@ -172,6 +172,8 @@ def test_unknown_tasks_and_tables_are_refused(capsys):
         with pytest.raises(SystemExit):
             fidelity.main(wrong)
     assert "nothing" in capsys.readouterr().err
+    assert fidelity.main(["nist", "--small", "--table", "adult"]) == []
+    assert "nothing was measured" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="no table 'nothing'"):
         load("nothing")
     assert Options(tables=("adult",)).names(list(TABLES)) == ["adult"]
