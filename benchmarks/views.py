@@ -29,7 +29,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -158,8 +158,14 @@ def rmse(errors: NDArray[np.float64]) -> float:
 # Tables
 
 
-def independence(exact: CountTable, epsilon: float, seed: int) -> list[NDArray[np.float64]]:
-    """One-way marginals with all of epsilon: counts of codes with one common sum."""
+def independence(
+    exact: CountTable, epsilon: float, seed: int, orders: Sequence[Any] | None = None
+) -> list[NDArray[np.float64]]:
+    """One-way marginals with all of epsilon: counts of codes with one common sum.
+
+    ``orders`` has an order of the codes of every column, None where there is no such order; by
+    default the codes are in order in every column.
+    """
     source = noise_source(seed)
     whole = Fraction(str(epsilon))
     total = whole / 50
@@ -169,7 +175,7 @@ def independence(exact: CountTable, epsilon: float, seed: int) -> list[NDArray[n
         whole - total,
         first,
         total,
-        [np.arange(size) for size in exact.shape],
+        [np.arange(size) for size in exact.shape] if orders is None else orders,
         random_state=source,
     )
     return views
