@@ -23,13 +23,20 @@ from numpy.typing import NDArray
 from .._types import CodeArray, IntArray
 from ..domain import Domain
 from ..exceptions import EngineError
+from .batches import gives_batches, read_batches
 from .expressions import part_of
 from .frames import as_frame
 from .packing import Packing
+from .passes import Column, Marginal, split
+from .tallies import Tallies, regroup
 
 __all__ = ["CodedRows", "LabelledSums"]
 
 ENGINES = {"polars": "Polars", "duckdb": "DuckDB", "dask": "Dask", "pyspark": "PySpark"}
+
+
+# Up to this many cells, a table over codes is counted whole by engines that give no batches.
+_DENSE_CELLS = 2**22
 
 
 # The first engine of Polars that keeps no more than it needs of a large frame.
@@ -63,6 +70,22 @@ class CodedRows:
             lambda codes, zero: packing.keys([codes[a] for a in axes], zero)
         )
         return packing.codes(keys), counts
+
+    def tables(self, marginals: Sequence[Marginal]) -> list[IntArray]:
+        """Counts of all cells of many tables, from one pass over the rows.
+
+        Parameters
+        ----------
+        marginals : sequence of Marginal
+            Together of few cells: they are held at once.
+        """
+        tallies = Tallies(marginals)
+        self._fill(tallies)
+        return tallies.tables()
+
+    def _fill(self, tallies: Tallies) -> None:
+        """Add all rows to the tallies."""
+        raise NotImplementedError
 
     def cells(self, sides: Sequence[int]) -> tuple[IntArray, IntArray]:
         """Occupied cells of a grid of parts of equal width, and how many rows are in each.
@@ -187,6 +210,73 @@ class EngineCodes(CodedRows):
     def _skipped(self) -> Any:
         return functools.reduce(operator.or_, (nw.col(name) < 0 for name in self._names))
 
+    def tables(self, marginals: Sequence[Marginal]) -> list[IntArray]:  # noqa: D102
+        if gives_batches(self._frame, self._engine):
+            return super().tables(marginals)
+        # The engine itself counts, by codes: groups of any kind would be slow conditions.
+        columns = [Column(axis, size) for axis, size in enumerate(self.shape)]
+        by_code = {
+            each.axes: Marginal(tuple(columns[axis] for axis in each.axes)) for each in marginals
+        }
+        held = [each for each in by_code.values() if each.cells <= _DENSE_CELLS]
+        found: dict[tuple[int, ...], IntArray] = {}
+        for some in split(held):
+            found.update(zip([each.axes for each in some], super().tables(some), strict=True))
+        return [
+            regroup(found[each.axes], each.columns) if each.axes in found else self._counted(each)
+            for each in marginals
+        ]
+
+    def _counted(self, marginal: Marginal) -> IntArray:
+        """One table of groups from the distinct rows of codes."""
+        codes, counts = self.count(marginal.axes)
+        tallies = Tallies([marginal])
+        tallies.add(dict(zip(marginal.axes, codes.T, strict=True)), len(counts), counts)
+        return tallies.tables()[0]
+
+    def _fill(self, tallies: Tallies) -> None:
+        frame = self._frame
+        if not gives_batches(frame, self._engine):
+            self._fill_grouped(tallies)
+            return
+        axes = tallies.axes or [0]
+        # The first column says which rows are skipped.
+        kept = {
+            self._names[axis]: nw.col(self._names[axis]).cast(_small(self.shape[axis]))
+            for axis in axes
+        }
+        first = self._names[axes[0]]
+        kept[first] = nw.when(self._skipped).then(nw.lit(-1)).otherwise(nw.col(first))
+        kept[first] = kept[first].cast(_small(self.shape[axes[0]]))
+
+        def fill() -> None:
+            for columns in read_batches(frame.select(**kept), self._engine):
+                known = columns[0] >= 0
+                if not known.all():
+                    columns = [column[known] for column in columns]
+                tallies.add(dict(zip(axes, columns, strict=True)), len(columns[0]))
+
+        guarded(self._engine, fill)
+
+    def _fill_grouped(self, tallies: Tallies) -> None:
+        """Add rows that the engine has counted: every row becomes one row for each block."""
+        keys = tallies.keys([nw.col(name) for name in self._names], nw.lit(0))
+        named = {
+            f"key{number}": nw.when(self._skipped).then(nw.lit(-1)).otherwise(key)
+            for number, key in enumerate(keys)
+        }
+        found = self._group(
+            lambda cell: (
+                self._frame.select(**named)
+                .unpivot(variable_name="block", value_name="cell")
+                .select("cell")
+            ),
+            {"cell": nw.col("cell")},
+            {"count": nw.len()},
+        )
+        known = found["cell"] >= 0
+        tallies.cells[found["cell"][known].astype(np.int64)] = found["count"][known]
+
     def _tally(self, keys: Keys) -> list[IntArray]:
         # The rows to be skipped become one more group, which saves a filter.
         named = {
@@ -247,6 +337,12 @@ class PartitionedCodes(CodedRows):
         found = self._sum(_tally_partition, (keys,), meta, names)
         return [found[name].to_numpy() for name in [*names, "count"]]
 
+    def _fill(self, tallies: Tallies) -> None:
+        zero = np.zeros(0, dtype=np.int64)
+        meta = pd.DataFrame({"cell": zero, "count": zero})
+        found = self._sum(_fill_partition, (tallies.marginals,), meta, ["cell"])
+        tallies.cells[found["cell"].to_numpy()] = found["count"].to_numpy()
+
     def sums_by_label(  # noqa: D102
         self, terms: LabelledSums
     ) -> tuple[IntArray, IntArray]:
@@ -286,6 +382,17 @@ def _tally_partition(part: pd.DataFrame, domain: Domain, keys: Keys) -> pd.DataF
     return pd.DataFrame(named).groupby(list(named), sort=False).size().reset_index(name="count")
 
 
+def _fill_partition(
+    part: pd.DataFrame, domain: Domain, marginals: Sequence[Marginal]
+) -> pd.DataFrame:
+    """Cells of tallies that the rows of one partition add to, and how many rows each gets."""
+    codes = _represented(part, domain)
+    tallies = Tallies(marginals)
+    tallies.add(dict(enumerate(codes.T)), len(codes))
+    cells = np.flatnonzero(tallies.cells)
+    return pd.DataFrame({"cell": cells, "count": tallies.cells[cells]})
+
+
 def _sums_of_partition(part: pd.DataFrame, domain: Domain, terms: LabelledSums) -> pd.DataFrame:
     """Counts and sums of the rows of one partition, a row for each label."""
     counts, sums = terms.of_codes(_represented(part, domain))
@@ -309,6 +416,11 @@ def guarded(engine: str, ask: Callable[[], Any]) -> Any:
         "charged for this fit stays spent, and nothing was released. If memory was short, declare "
         "fewer columns or bins: every distinct coded row takes 16 bytes and 4 more for each column."
     )
+
+
+def _small(size: int) -> Any:
+    """A small type of integers for codes below ``size`` and -1."""
+    return nw.Int8 if size <= 2**7 else nw.Int16 if size <= 2**15 else nw.Int32
 
 
 def _collect(frame: nw.LazyFrame, engine: str) -> dict[str, NDArray[Any]]:

@@ -1,0 +1,174 @@
+"""Tallies: exact counts of many tables, added up from batches of rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._types import IntArray
+from .packing import pack
+from .passes import BLOCK_CELLS, Column, Marginal, plan_blocks
+
+__all__ = ["BATCH_ROWS", "Tallies", "regroup"]
+
+# Rows of a batch: enough to outweigh the calls for it, few enough for a processor's cache.
+BATCH_ROWS = 2**17
+
+# A batch of fewer rows than this share of a block's cells is added cell by cell.
+_SPARSE = 1 / 8
+
+Codes = Mapping[int, NDArray[np.integer]]
+
+
+class Tallies:
+    """Counts of many tables while rows are added batch by batch.
+
+    Memory is that of the cells, which are public, and of one batch.
+
+    Parameters
+    ----------
+    marginals : sequence of Marginal
+    most : int
+        Cells of a block of several tables.
+
+    Attributes
+    ----------
+    marginals : list of Marginal
+    cells : ndarray of int64
+        Counts of the cells of all blocks, one block after the other.
+    axes : list of int
+        Attributes whose codes are needed, ascending.
+    """
+
+    def __init__(self, marginals: Sequence[Marginal], most: int = BLOCK_CELLS) -> None:
+        self.marginals = list(marginals)
+        self._blocks = plan_blocks(marginals, most)
+        lengths = [math.prod(block.shape) for block in self._blocks]
+        self._starts = [0, *np.cumsum(lengths, dtype=np.int64).tolist()]
+        self.cells: IntArray = np.zeros(self._starts[-1], dtype=np.int64)
+        self._columns = list(
+            dict.fromkeys(column for block in self._blocks for column in block.columns)
+        )
+        self._lookups = {column: _lookup(column) for column in self._columns}
+        self.axes = sorted({column.axis for column in self._columns})
+
+    def add(self, codes: Codes, n_rows: int, weights: IntArray | None = None) -> None:
+        """Count a batch of rows.
+
+        Parameters
+        ----------
+        codes : mapping of int to ndarray of int, shape (n_rows,)
+            Codes of each attribute of :attr:`axes`; none is negative.
+        n_rows : int
+        weights : ndarray of int64, shape (n_rows,), default=None
+            Number of records that each row stands for; one each by default.
+        """
+        keys = self._keys_of_parts(codes)
+        heavy = weights is not None and int(weights.sum()) >= 2**53
+        for place, block in enumerate(self._blocks):
+            start, stop = self._starts[place : place + 2]
+            key = _joined([keys[id(part)] for part in block.parts], n_rows)
+            if heavy or n_rows < (stop - start) * _SPARSE:
+                np.add.at(self.cells[start:stop], key, 1 if weights is None else weights)
+            else:
+                # Sums of float64 are exact below 2**53.
+                found = np.bincount(key, weights=weights, minlength=stop - start)
+                self.cells[start:stop] += found.astype(np.int64, copy=False)
+
+    def keys(self, codes: Sequence[Any], zero: Any) -> list[Any]:
+        """Where each row is counted among :attr:`cells`, one number for each block.
+
+        Parameters
+        ----------
+        codes : sequence of expressions
+            Codes of all attributes. Columns must not have groups.
+        zero : expression
+        """
+        return [
+            pack([codes[column.axis] for column in block.columns], block.shape, zero) + start
+            for block, start in zip(self._blocks, self._starts, strict=False)
+        ]
+
+    def tables(self) -> list[IntArray]:
+        """The tables, as asked for."""
+        found: list[Any] = [None] * len(self.marginals)
+        for place, block in enumerate(self._blocks):
+            joint = self.cells[self._starts[place] : self._starts[place + 1]].reshape(block.shape)
+            for number in block.members:
+                found[number] = _margin(joint, block.columns, self.marginals[number].columns)
+        return found
+
+    def _keys_of_parts(self, codes: Codes) -> dict[int, tuple[NDArray[np.integer], int]]:
+        """Packed columns of each part, by its identity, with the number of their cells."""
+        columns = {
+            column: codes[column.axis] if lookup is None else lookup[codes[column.axis]]
+            for column, lookup in self._lookups.items()
+        }
+        known: dict[tuple[Column, ...], tuple[NDArray[np.integer], int]] = {}
+        found = {}
+        for block in self._blocks:
+            for part in block.parts:
+                held = tuple(part)
+                if held not in known:
+                    sizes = [column.width for column in held]
+                    cells = math.prod(sizes)
+                    kind = np.int32 if cells < 2**31 else np.int64
+                    start = np.zeros(len(columns[held[0]]), dtype=kind)
+                    known[held] = pack([columns[column] for column in held], sizes, start), cells
+                found[id(part)] = known[held]
+        return found
+
+
+def _lookup(column: Column) -> NDArray[np.integer] | None:
+    """Number of each code in its column, in a small type; dropped codes have the last one."""
+    if column.group is None:
+        return None
+    numbers = np.where(column.group < 0, column.size, column.group)
+    return numbers.astype(np.min_scalar_type(column.width))
+
+
+def _joined(parts: Sequence[tuple[NDArray[np.integer], int]], n_rows: int) -> IntArray:
+    """One number of each row from the numbers of its parts."""
+    if not parts:
+        return np.zeros(n_rows, dtype=np.int64)
+    key = parts[0][0].astype(np.int64)
+    for numbers, cells in parts[1:]:
+        key *= cells
+        key += numbers
+    return key
+
+
+def _margin(joint: IntArray, columns: Sequence[Column], wanted: Sequence[Column]) -> IntArray:
+    """Sums over all columns but the wanted ones, in their order."""
+    inside = tuple(slice(column.size) if column in wanted else slice(None) for column in columns)
+    others = tuple(place for place, column in enumerate(columns) if column not in wanted)
+    left = [column for column in columns if column in wanted]
+    summed: IntArray = np.asarray(joint[inside].sum(axis=others))
+    return np.ascontiguousarray(summed.transpose([left.index(column) for column in wanted]))
+
+
+def regroup(table: IntArray, columns: Sequence[Column]) -> IntArray:
+    """A table over codes as one over the groups of its columns.
+
+    Parameters
+    ----------
+    table : ndarray of int64
+        One axis for each column, over the codes of its attribute.
+    columns : sequence of Column
+    """
+    for place, column in enumerate(columns):
+        if column.group is None:
+            continue
+        order = np.argsort(column.group, kind="stable")
+        present, starts = np.unique(column.group[order], return_index=True)
+        sums = np.add.reduceat(table.take(order, axis=place), starts, axis=place)
+        shape = list(table.shape)
+        shape[place] = column.size
+        table = np.zeros(shape, dtype=np.int64)
+        known = np.flatnonzero(present >= 0)
+        np.moveaxis(table, place, 0)[present[known]] = np.moveaxis(sums, place, 0)[known]
+    return table
