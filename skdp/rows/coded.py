@@ -262,15 +262,11 @@ class EngineCodes(CodedRows):
         """Add rows that the engine has counted: every row becomes one row for each block."""
         keys = tallies.keys([nw.col(name) for name in self._names], nw.lit(0))
         named = {
-            f"key{number}": nw.when(self._skipped).then(nw.lit(-1)).otherwise(key)
+            f"key{number}": nw.when(self._skipped).then(nw.lit(-1)).otherwise(key).cast(nw.Int64)
             for number, key in enumerate(keys)
         }
         found = self._group(
-            lambda cell: (
-                self._frame.select(**named)
-                .unpivot(variable_name="block", value_name="cell")
-                .select("cell")
-            ),
+            lambda cell: _stacked(self._frame.select(**named), self._engine),
             {"cell": nw.col("cell")},
             {"count": nw.len()},
         )
@@ -416,6 +412,15 @@ def guarded(engine: str, ask: Callable[[], Any]) -> Any:
         "charged for this fit stays spent, and nothing was released. If memory was short, declare "
         "fewer columns or bins: every distinct coded row takes 16 bytes and 4 more for each column."
     )
+
+
+def _stacked(frame: nw.LazyFrame, engine: str) -> nw.LazyFrame:
+    """All columns below each other, as one: "cell"."""
+    if engine == "duckdb":
+        # The unpivot of narwhals works on DuckDB's default connection only.
+        relation: Any = nw.to_native(frame)
+        return nw.from_native(relation.select(f"unnest([{', '.join(relation.columns)}]) AS cell"))
+    return frame.unpivot(variable_name="block", value_name="cell")
 
 
 def _small(size: int) -> Any:

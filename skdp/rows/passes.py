@@ -65,6 +65,10 @@ class Column:
         """Number of groups, and one more for records that do not count."""
         return self.size + (self.group is not None and bool((self.group < 0).any()))
 
+    def groups(self) -> NDArray[np.integer]:
+        """Group of each code, where there are groups."""
+        return np.arange(self.size) if self.group is None else self.group
+
 
 @dataclass(frozen=True, eq=False)
 class Marginal:

@@ -34,27 +34,28 @@ class ProjectedCounts:
     ----------
     tables : EngineTables
         Of all rows.
-    maps : mapping of int to ndarray of int, default=None
-        New codes of some attributes, one for each code. Rows with a negative one do not count in
-        tables of the attribute.
+    changed : mapping of int to Column, default=None
+        New codes of some attributes. Rows with a negative one do not count in tables of the
+        attribute.
     conditions : collection of int, default=()
-        Attributes of ``maps`` where rows with a negative code count in no table.
+        Those of them whose rows with a negative code count in no table.
     """
 
     def __init__(
         self,
         tables: EngineTables,
-        maps: Mapping[int, NDArray[np.integer]] | None = None,
+        changed: Mapping[int, Column] | None = None,
         conditions: Collection[int] = (),
     ) -> None:
         self._tables = tables
-        self._maps = dict(maps or {})
+        self._changed = dict(changed or {})
         self.shape = tuple(
-            int(self._maps[axis].max()) + 1 if axis in self._maps else size
+            self._changed[axis].size if axis in self._changed else size
             for axis, size in enumerate(tables.shape)
         )
         self._conditions = {
-            axis: Column(axis, 1, np.where(self._maps[axis] < 0, -1, 0)) for axis in conditions
+            axis: Column(axis, 1, np.where(self._changed[axis].groups() < 0, -1, 0))
+            for axis in conditions
         }
 
     @property
@@ -108,30 +109,31 @@ class ProjectedCounts:
 
     def recode(self, axis: int, codes_of: NDArray[np.integer]) -> ProjectedCounts:
         """As :meth:`CountTable.recode`."""
-        return self._changed(axis, codes_of, [axis] if codes_of.min() < 0 else [])
+        dropped = {axis} if codes_of.min() < 0 else set()
+        return self._after(axis, codes_of, {*self._conditions, *dropped})
 
     def without(self, axis: int, codes_of: NDArray[np.integer]) -> ProjectedCounts:
         """As `recode`, where no row has a code that is dropped.
 
         Then tables of other attributes need not know of this one.
         """
-        return self._changed(axis, codes_of, [])
+        return self._after(axis, codes_of, self._conditions)
 
-    def _changed(
-        self, axis: int, codes_of: NDArray[np.integer], conditions: Sequence[int]
+    def _after(
+        self, axis: int, codes_of: NDArray[np.integer], conditions: Collection[int]
     ) -> ProjectedCounts:
-        to = _after(self._maps.get(axis), codes_of)
-        return ProjectedCounts(
-            self._tables, {**self._maps, axis: to}, {*self._conditions, *conditions}
-        )
+        column = self._through(Column(axis, int(codes_of.max()) + 1, codes_of))
+        return ProjectedCounts(self._tables, {**self._changed, axis: column}, conditions)
 
     def _through(self, column: Column) -> Column:
         """A column of these rows as one of all rows."""
-        to = self._maps.get(column.axis)
-        if to is None:
+        before = self._changed.get(column.axis)
+        if before is None:
             return column
-        group = to if column.group is None else _after(to, column.group)
-        return Column(column.axis, column.size, group)
+        groups = before.groups()
+        if column.group is not None:
+            groups = np.where(groups < 0, -1, column.group[groups])
+        return Column(column.axis, column.size, groups)
 
     def _foresee(self, axes: Sequence[int]) -> None:
         self._tables.foresee({*axes, *self._conditions})
@@ -141,17 +143,12 @@ class ProjectedCounts:
         whole = (*axes, *(axis for axis in self._conditions if axis not in axes))
         codes, counts = self._tables.count(whole)
         columns = [
-            column if to is None else to[column]
-            for column, to in zip(codes.T, map(self._maps.get, whole), strict=True)
+            self._changed[axis].groups()[column] if axis in self._changed else column
+            for axis, column in zip(whole, codes.T, strict=True)
         ]
         sizes = [self.shape[axis] for axis in whole]
         table = CountTable.from_codes(np.stack(columns, axis=1), sizes, counts)
         return table.project(range(len(axes)))
-
-
-def _after(first: NDArray[np.integer] | None, second: NDArray[np.integer]) -> NDArray[np.integer]:
-    """Code after two changes; negative where either drops it."""
-    return second if first is None else np.where(first < 0, -1, second[first])
 
 
 Counts = CountTable | ProjectedCounts

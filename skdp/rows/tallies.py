@@ -148,7 +148,7 @@ def _margin(joint: IntArray, columns: Sequence[Column], wanted: Sequence[Column]
     others = tuple(place for place, column in enumerate(columns) if column not in wanted)
     left = [column for column in columns if column in wanted]
     summed: IntArray = np.asarray(joint[inside].sum(axis=others))
-    return np.ascontiguousarray(summed.transpose([left.index(column) for column in wanted]))
+    return np.asarray(summed.transpose([left.index(each) for each in wanted]), order="C")
 
 
 def regroup(table: IntArray, columns: Sequence[Column]) -> IntArray:
