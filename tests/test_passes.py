@@ -28,7 +28,7 @@ from skdp.rows import (
     read_rows,
     tallies,
 )
-from skdp.rows.passes import marginals_of, plan_blocks, split
+from skdp.rows.passes import marginals_of, plan_blocks, plan_pass, split
 
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
@@ -92,6 +92,7 @@ def test_many_sets_are_counted_as_each_by_hand(case, cells, rows):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passes, "PASS_CELLS", cells)
         patch.setattr("skdp.rows.counts.BATCH_ROWS", rows)
+        patch.setattr("skdp.rows.counts._CELLS_AT_ONCE", cells)
         found = list(table.regrouped_many(sets))
     assert len(found) == len(sets)
     for counts, (axes, groups) in zip(found, sets, strict=True):
@@ -160,7 +161,7 @@ def test_pairs_that_share_columns_share_blocks():
 def test_blocks_are_smaller_where_all_would_not_fit(monkeypatch):
     monkeypatch.setattr(passes, "PASS_CELLS", 2**19)
     marginals = pairs_of(46, 16)
-    blocks = plan_blocks(marginals, 2**16)
+    blocks = plan_pass(marginals)
     assert sum(each.cells for each in marginals) <= 2**19
     assert sum(math.prod(block.shape) for block in blocks) <= 2**19
 
@@ -281,7 +282,7 @@ def test_persons_are_bounded_alike_in_every_set(engine, monkeypatch):
 def test_batches_of_a_table_are_added_like_the_whole():
     table = CountTable.from_codes(RNG.integers(0, 5, (1000, 3)), (5, 5, 5))
     marginals = marginals_of(table.shape, [((0, 2), (None, GROUPS[2][:1].repeat(5)))])
-    whole, parts = tallies.Tallies(marginals), tallies.Tallies(marginals)
+    whole, parts = (tallies.Tallies(marginals, plan_pass(marginals)) for _ in range(2))
     columns = dict(enumerate(table.codes.T))
     whole.add(columns, table.n_rows, table.counts)
     for first in range(0, table.n_rows, 9):

@@ -27,7 +27,7 @@ from .batches import gives_batches, read_batches
 from .expressions import part_of
 from .frames import as_frame
 from .packing import Packing
-from .passes import Column, Marginal, split
+from .passes import Column, Marginal, plan_pass, split
 from .tallies import Tallies, regroup
 
 __all__ = ["CodedRows", "LabelledSums"]
@@ -79,9 +79,10 @@ class CodedRows:
         marginals : sequence of Marginal
             Together of few cells: they are held at once.
         """
-        tallies = Tallies(marginals)
+        tallies = Tallies(marginals, plan_pass(marginals))
         self._fill(tallies)
-        return tallies.tables()
+        found = tallies.tables()
+        return [found[number] for number in range(len(marginals))]
 
     def _fill(self, tallies: Tallies) -> None:
         """Add all rows to the tallies."""
@@ -230,7 +231,7 @@ class EngineCodes(CodedRows):
     def _counted(self, marginal: Marginal) -> IntArray:
         """One table of groups from the distinct rows of codes."""
         codes, counts = self.count(marginal.axes)
-        tallies = Tallies([marginal])
+        tallies = Tallies([marginal], plan_pass([marginal]))
         tallies.add(dict(zip(marginal.axes, codes.T, strict=True)), len(counts), counts)
         return tallies.tables()[0]
 
@@ -383,7 +384,7 @@ def _fill_partition(
 ) -> pd.DataFrame:
     """Cells of tallies that the rows of one partition add to, and how many rows each gets."""
     codes = _represented(part, domain)
-    tallies = Tallies(marginals)
+    tallies = Tallies(marginals, plan_pass(marginals))
     tallies.add(dict(enumerate(codes.T)), len(codes))
     cells = np.flatnonzero(tallies.cells)
     return pd.DataFrame({"cell": cells, "count": tallies.cells[cells]})

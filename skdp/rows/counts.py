@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._arrays import integer_sums, run_starts
 from .._types import BoolArray, CodeArray, IntArray
 from .packing import KEY_LIMIT, pack, unpack
-from .passes import BLOCK_CELLS, Groups, check_axes, check_cells, marginals_of, split
+from .passes import Groups, check_axes, check_cells, marginals_of, plan_blocks, split
 from .tallies import BATCH_ROWS, Tallies
 
 __all__ = ["CountTable"]
@@ -24,8 +24,12 @@ __all__ = ["CountTable"]
 # Below this many cells a key is counted by position instead of sorted.
 _DENSE_CELLS = 2**16
 
-# Cells of a block of several tables, if rows are few: planning and adding up cost more than rows.
-_FEWEST_CELLS = 2**10
+# Cells of a block of several tables: about twice the rows within these limits, because their sums
+# over a block take time too.
+_BLOCK_CELLS = (2**10, 2**16)
+
+# Cells of all blocks that are counted at once: 32 megabytes.
+_CELLS_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -224,16 +228,24 @@ class CountTable:
         ValueError
             If a set is not of distinct attributes, or has more than 2**27 cells.
         """
-        most = min(max(2 * self.n_rows, _FEWEST_CELLS), BLOCK_CELLS)
-        weights = None if (self.counts == 1).all() else self.counts
+        low, high = _BLOCK_CELLS
+        most = min(max(2 * self.n_rows, low), high)
         for some in split(marginals_of(self.shape, sets)):
-            tallies = Tallies(some, most)
-            for first in range(0, self.n_rows, BATCH_ROWS):
-                part = slice(first, first + BATCH_ROWS)
-                codes = {axis: self.codes[part, axis] for axis in tallies.axes}
-                counts = None if weights is None else weights[part]
-                tallies.add(codes, len(self.counts[part]), counts)
-            yield from tallies.tables()
+            found: dict[int, IntArray] = {}
+            for blocks in split(plan_blocks(some, most), _CELLS_AT_ONCE):
+                tallies = Tallies(some, blocks)
+                self._fill(tallies)
+                found.update(tallies.tables())
+            yield from (found[number] for number in range(len(some)))
+
+    def _fill(self, tallies: Tallies) -> None:
+        """Add all rows to tallies."""
+        weights = None if (self.counts == 1).all() else self.counts
+        for first in range(0, self.n_rows, BATCH_ROWS):
+            part = slice(first, first + BATCH_ROWS)
+            codes = {axis: self.codes[part, axis] for axis in tallies.axes}
+            counts = None if weights is None else weights[part]
+            tallies.add(codes, len(self.counts[part]), counts)
 
     def dense(self, axes: Sequence[int] | None = None) -> IntArray:
         """Exact counts of all cells, as an array with one axis per attribute.

@@ -8,15 +8,16 @@ row instead of six. What is counted together follows from public sizes alone.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "BLOCK_CELLS",
     "Block",
     "Column",
     "Groups",
@@ -25,11 +26,12 @@ __all__ = [
     "check_cells",
     "marginals_of",
     "plan_blocks",
+    "plan_pass",
     "split",
 ]
 
-# Cells of a block, which then fits into a processor's cache.
-BLOCK_CELLS = 2**16
+# Cells of a block of several tables in a pass, which then fits into a processor's cache.
+_BLOCK_CELLS = 2**18
 
 # Cells of all tables, and of all blocks, of one pass: 128 megabytes each.
 PASS_CELLS = 2**24
@@ -60,7 +62,7 @@ class Column:
     size: int
     group: NDArray[np.integer] | None = None
 
-    @property
+    @functools.cached_property
     def width(self) -> int:
         """Number of groups, and one more for records that do not count."""
         return self.size + (self.group is not None and bool((self.group < 0).any()))
@@ -146,20 +148,6 @@ def check_cells(shape: Sequence[int]) -> int:
     return cells
 
 
-def split(marginals: Sequence[Marginal]) -> Iterator[list[Marginal]]:
-    """Cut the tables, in their order, into passes of at most 2**24 cells, or of one table."""
-    part: list[Marginal] = []
-    cells = 0
-    for marginal in marginals:
-        if part and cells + marginal.cells > PASS_CELLS:
-            yield part
-            part, cells = [], 0
-        part.append(marginal)
-        cells += marginal.cells
-    if part:
-        yield part
-
-
 @dataclass(eq=False)
 class Block:
     """Columns that are counted jointly, and the tables that are margins of their joint table.
@@ -175,32 +163,67 @@ class Block:
     parts: list[list[Column]]
     members: list[int] = field(default_factory=list)
 
-    @property
+    @functools.cached_property
     def columns(self) -> list[Column]:
         """The columns in the order of the axes."""
         return [column for part in self.parts for column in part]
 
-    @property
+    @functools.cached_property
     def shape(self) -> tuple[int, ...]:
         """Widths of the columns."""
         return tuple(column.width for column in self.columns)
 
+    @functools.cached_property
+    def cells(self) -> int:
+        """Number of cells."""
+        return math.prod(self.shape)
 
-def plan_blocks(marginals: Sequence[Marginal], most: int = BLOCK_CELLS) -> list[Block]:
+
+Piece = TypeVar("Piece", Marginal, Block)
+
+
+def split(pieces: Sequence[Piece], most: int | None = None) -> Iterator[list[Piece]]:
+    """Cut tables or blocks, in their order, into passes of few cells, or of one piece.
+
+    Parameters
+    ----------
+    pieces : sequence of Marginal or of Block
+    most : int, default=None
+        Cells of a pass; 2**24 by default.
+    """
+    most = PASS_CELLS if most is None else most
+    part: list[Piece] = []
+    cells = 0
+    for piece in pieces:
+        if part and cells + piece.cells > most:
+            yield part
+            part, cells = [], 0
+        part.append(piece)
+        cells += piece.cells
+    if part:
+        yield part
+
+
+def plan_pass(marginals: Sequence[Marginal]) -> list[Block]:
+    """Blocks of one pass: as large as is useful, if all together are within its limit."""
+    most = _BLOCK_CELLS
+    while True:
+        blocks = plan_blocks(marginals, most)
+        if most < 2 or sum(block.cells for block in blocks) <= PASS_CELLS:
+            return blocks
+        most //= 4
+
+
+def plan_blocks(marginals: Sequence[Marginal], most: int) -> list[Block]:
     """Blocks of few cells that together have all tables as margins.
 
     Parameters
     ----------
     marginals : sequence of Marginal
     most : int
-        Cells of a block that has more than one table. It is lowered until all blocks together
-        are within the limit of a pass, if the tables are.
+        Cells of a block that has more than one table.
     """
-    while True:
-        blocks = _Cover(marginals, most).blocks
-        if most < 2 or sum(math.prod(block.shape) for block in blocks) <= PASS_CELLS:
-            return blocks
-        most //= 4
+    return _Cover(marginals, most).blocks
 
 
 class _Cover:
@@ -218,6 +241,7 @@ class _Cover:
         # Each column once, in the order in which they are asked for.
         columns = dict.fromkeys(column for each in marginals for column in each.columns)
         self._width = {column: column.width for column in columns}
+        self._order = {column: place for place, column in enumerate(columns)}
         self._group = _group_of(self._width, math.isqrt(most))
         near: dict[tuple[int, ...], list[int]] = {}
         for number, each in enumerate(marginals):
@@ -256,9 +280,8 @@ class _Cover:
     def _close(self, columns: set[Column], members: list[int]) -> None:
         """Make a block of these columns, those of a group side by side."""
         parts: dict[int, list[Column]] = {}
-        for column in self._width:
-            if column in columns:
-                parts.setdefault(self._group[column], []).append(column)
+        for column in sorted(columns, key=self._order.__getitem__):
+            parts.setdefault(self._group[column], []).append(column)
         block = Block([parts[group] for group in sorted(parts)], members)
         self.blocks.append(block)
         for column in columns:

@@ -218,7 +218,7 @@ class EngineTables:
             self._keep(list(unknown))
         holding = [self._holding(each.axes) for each in marginals]
         # From here on nothing is looked up, so that other requests may come in between.
-        known = [axes and (axes, self._known[axes]) for axes in holding]
+        known = [None if axes is None else (axes, self._known[axes]) for axes in holding]
         rest = [each for each, found in zip(marginals, known, strict=True) if found is None]
         counted = (table for some in split(rest) for table in self._rows.tables(some))
         for each, found in zip(marginals, known, strict=True):

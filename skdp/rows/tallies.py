@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,17 +12,17 @@ from numpy.typing import NDArray
 
 from .._types import IntArray
 from .packing import pack
-from .passes import BLOCK_CELLS, Column, Marginal, plan_blocks
+from .passes import Block, Column, Marginal
 
 __all__ = ["BATCH_ROWS", "Tallies", "regroup"]
 
 # Rows of a batch: enough to outweigh the calls for it, few enough for a processor's cache.
 BATCH_ROWS = 2**17
 
-# A batch of fewer rows than this share of a block's cells is added cell by cell.
-_SPARSE = 1 / 8
-
 Codes = Mapping[int, NDArray[np.integer]]
+
+# Numbers of the rows, and how many there can be.
+_Key = tuple[NDArray[np.integer], int]
 
 
 class Tallies:
@@ -32,8 +33,8 @@ class Tallies:
     Parameters
     ----------
     marginals : sequence of Marginal
-    most : int
-        Cells of a block of several tables.
+    blocks : sequence of Block
+        Some or all of the blocks that were planned for them.
 
     Attributes
     ----------
@@ -44,17 +45,14 @@ class Tallies:
         Attributes whose codes are needed, ascending.
     """
 
-    def __init__(self, marginals: Sequence[Marginal], most: int = BLOCK_CELLS) -> None:
+    def __init__(self, marginals: Sequence[Marginal], blocks: Sequence[Block]) -> None:
         self.marginals = list(marginals)
-        self._blocks = plan_blocks(marginals, most)
-        lengths = [math.prod(block.shape) for block in self._blocks]
-        self._starts = [0, *np.cumsum(lengths, dtype=np.int64).tolist()]
+        self._blocks = list(blocks)
+        self._starts = [0, *itertools.accumulate(block.cells for block in self._blocks)]
         self.cells: IntArray = np.zeros(self._starts[-1], dtype=np.int64)
-        self._columns = list(
-            dict.fromkeys(column for block in self._blocks for column in block.columns)
-        )
-        self._lookups = {column: _lookup(column) for column in self._columns}
-        self.axes = sorted({column.axis for column in self._columns})
+        columns = dict.fromkeys(column for block in self._blocks for column in block.columns)
+        self._lookups = {column: _lookup(column) for column in columns}
+        self.axes = sorted({column.axis for column in columns})
 
     def add(self, codes: Codes, n_rows: int, weights: IntArray | None = None) -> None:
         """Count a batch of rows.
@@ -67,17 +65,13 @@ class Tallies:
         weights : ndarray of int64, shape (n_rows,), default=None
             Number of records that each row stands for; one each by default.
         """
+        # Exact sums of integers; faster than `bincount`, whose result would have to be added.
+        step: Any = 1 if weights is None else weights
         keys = self._keys_of_parts(codes)
-        heavy = weights is not None and int(weights.sum()) >= 2**53
         for place, block in enumerate(self._blocks):
             start, stop = self._starts[place : place + 2]
-            key = _joined([keys[id(part)] for part in block.parts], n_rows)
-            if heavy or n_rows < (stop - start) * _SPARSE:
-                np.add.at(self.cells[start:stop], key, 1 if weights is None else weights)
-            else:
-                # Sums of float64 are exact below 2**53.
-                found = np.bincount(key, weights=weights, minlength=stop - start)
-                self.cells[start:stop] += found.astype(np.int64, copy=False)
+            parts = [keys[id(part)] for part in block.parts]
+            np.add.at(self.cells[start:stop], _joined(parts, n_rows), step)
 
     def keys(self, codes: Sequence[Any], zero: Any) -> list[Any]:
         """Where each row is counted among :attr:`cells`, one number for each block.
@@ -93,32 +87,29 @@ class Tallies:
             for block, start in zip(self._blocks, self._starts, strict=False)
         ]
 
-    def tables(self) -> list[IntArray]:
-        """The tables, as asked for."""
-        found: list[Any] = [None] * len(self.marginals)
+    def tables(self) -> dict[int, IntArray]:
+        """The tables that the blocks have, by their numbers."""
+        found = {}
         for place, block in enumerate(self._blocks):
             joint = self.cells[self._starts[place] : self._starts[place + 1]].reshape(block.shape)
             for number in block.members:
                 found[number] = _margin(joint, block.columns, self.marginals[number].columns)
         return found
 
-    def _keys_of_parts(self, codes: Codes) -> dict[int, tuple[NDArray[np.integer], int]]:
-        """Packed columns of each part, by its identity, with the number of their cells."""
+    def _keys_of_parts(self, codes: Codes) -> dict[int, _Key]:
+        """Packed columns of each part, by its identity."""
         columns = {
-            column: codes[column.axis] if lookup is None else lookup[codes[column.axis]]
+            column: codes[column.axis] if lookup is None else lookup.take(codes[column.axis])
             for column, lookup in self._lookups.items()
         }
-        known: dict[tuple[Column, ...], tuple[NDArray[np.integer], int]] = {}
+        known: dict[tuple[Column, ...], _Key] = {}
         found = {}
         for block in self._blocks:
             for part in block.parts:
                 held = tuple(part)
                 if held not in known:
-                    sizes = [column.width for column in held]
-                    cells = math.prod(sizes)
-                    kind = np.int32 if cells < 2**31 else np.int64
-                    start = np.zeros(len(columns[held[0]]), dtype=kind)
-                    known[held] = pack([columns[column] for column in held], sizes, start), cells
+                    each = [(columns[column], column.width) for column in held]
+                    known[held] = _joined(each), math.prod(column.width for column in held)
                 found[id(part)] = known[held]
         return found
 
@@ -131,15 +122,16 @@ def _lookup(column: Column) -> NDArray[np.integer] | None:
     return numbers.astype(np.min_scalar_type(column.width))
 
 
-def _joined(parts: Sequence[tuple[NDArray[np.integer], int]], n_rows: int) -> IntArray:
-    """One number of each row from the numbers of its parts."""
-    if not parts:
+def _joined(keys: Sequence[_Key], n_rows: int = 0) -> NDArray[np.integer]:
+    """One number of each row from several; zero, if there is none."""
+    if not keys:
         return np.zeros(n_rows, dtype=np.int64)
-    key = parts[0][0].astype(np.int64)
-    for numbers, cells in parts[1:]:
-        key *= cells
-        key += numbers
-    return key
+    cells = math.prod(number for _, number in keys)
+    joined: NDArray[Any] = keys[0][0].astype(np.int32 if cells < 2**31 else np.int64)
+    for key, number in keys[1:]:
+        joined *= number
+        joined += key
+    return joined
 
 
 def _margin(joint: IntArray, columns: Sequence[Column], wanted: Sequence[Column]) -> IntArray:

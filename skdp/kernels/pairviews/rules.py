@@ -116,9 +116,9 @@ class Rules(NamedTuple):
             return table
         if isinstance(table, CountTable):
             return _recoded(table, new)
-        for axis, to in enumerate(new):
-            if to is not None:
-                table = table.without(axis, to)
+        for axis, codes_of in enumerate(new):
+            if codes_of is not None:
+                table = table.without(axis, codes_of)
         return table
 
     def orders(self, orders: Sequence[IntArray | None]) -> list[IntArray | None]:
