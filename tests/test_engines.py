@@ -699,7 +699,7 @@ def test_a_frame_that_changes_between_two_passes():
         patch.setattr(coded_module, "read_batches", growing)
         patch.setattr(projected, "_KEPT_CELLS", 100)
         view.fit(relation)
-    assert len(times) > 3
+    assert len(times) > 2
     assert ledger.spent == 1 and len(ledger.to_frame()) == 1
     assert view.sample(5).shape == (5, 8)
 
