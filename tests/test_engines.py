@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import itertools
 import math
 import re
 import warnings
@@ -650,6 +651,19 @@ def test_projections_release_what_the_whole_table_does(name, limits, monkeypatch
     if not limits.get("batches", True):
         monkeypatch.setattr(coded_module, "gives_batches", lambda frame, engine: False)
     assert released(case.make(random_state=3).fit(polars_lazy(frame))) == expected
+
+
+@engines_and_spark
+def test_projections_count_what_the_whole_table_does(make, monkeypatch):
+    frame = wide()
+    whole = count_rows(as_frame(frame), WIDE)
+    monkeypatch.setattr(coding, "MOST_AT_ONCE", 1)
+    lazy = count_rows(read_rows(make(frame)), WIDE, together=())
+    halves = [np.arange(size) // 2 for size in WIDE.shape]
+    sets = [(axes, [None] * 2) for axes in itertools.combinations(range(len(WIDE)), 2)]
+    sets += [(axes, [halves[axis] for axis in axes]) for axes in ((0, 3, 5), (7, 1, 2), ())]
+    for mine, its in zip(whole.regrouped_many(sets), lazy.regrouped_many(sets), strict=True):
+        np.testing.assert_array_equal(mine, its)
 
 
 def test_a_table_that_may_not_fit_is_announced_before_the_charge():

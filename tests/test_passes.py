@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -133,6 +134,32 @@ def test_rows_in_an_engine_have_the_interface_of_a_table(case, limits, data):
                 np.testing.assert_array_equal(one.dense(axes), two.dense(axes))
         for mine, its in zip(table.regrouped_many(sets), asked.regrouped_many(sets), strict=True):
             np.testing.assert_array_equal(mine, its)
+
+
+def test_columns_of_many_codes():
+    rng = np.random.default_rng(0)
+    shape = (200_000, 300, 3)
+    codes = np.stack([rng.integers(0, size, 500) for size in shape], axis=1)
+    groups = [rng.integers(-1, 70_000, shape[0]), np.arange(300) // 2, None]
+    table = CountTable.from_codes(codes, shape)
+    asked = ProjectedCounts(EngineTables(HeldRows(table)))
+    sets = [((0,), (groups[0],)), ((0, 2), (groups[0], None)), ((2, 1), (None, groups[1]))]
+    for mine, its, (axes, some) in zip(
+        table.regrouped_many(sets), asked.regrouped_many(sets), sets, strict=True
+    ):
+        np.testing.assert_array_equal(mine, by_hand(codes, np.ones(500, int), axes, some, shape))
+        np.testing.assert_array_equal(mine, its)
+
+
+def test_tallies_on_a_worker_have_the_same_cells():
+    table = CountTable.from_codes(np.random.default_rng(0).integers(0, 5, (100, 4)), (5,) * 4)
+    sets = [(pair, (None, None)) for pair in itertools.combinations(range(4), 2)]
+    marginals = marginals_of(table.shape, sets)
+    here = tallies.Tallies(marginals, plan_pass(marginals))
+    there = pickle.loads(pickle.dumps(here.empty))()
+    for each in (here, there):
+        each.add(dict(enumerate(table.codes.T)), table.n_rows, table.counts)
+    np.testing.assert_array_equal(here.cells, there.cells)
 
 
 def test_weights_beyond_floats_are_added_exactly():

@@ -38,5 +38,8 @@ def read_batches(frame: nw.LazyFrame, engine: str) -> Iterator[list[NDArray[np.i
         for batch in read(BATCH_ROWS):
             yield [column.to_numpy() for column in batch.columns]
     else:
-        for part in native.collect_batches(chunk_size=BATCH_ROWS, maintain_order=False):
+        parts = native.collect_batches(
+            chunk_size=BATCH_ROWS, maintain_order=False, engine="streaming"
+        )
+        for part in parts:
             yield [column.to_numpy() for column in part.get_columns()]

@@ -337,7 +337,7 @@ class PartitionedCodes(CodedRows):
     def _fill(self, tallies: Tallies) -> None:
         zero = np.zeros(0, dtype=np.int64)
         meta = pd.DataFrame({"cell": zero, "count": zero})
-        found = self._sum(_fill_partition, (tallies.marginals,), meta, ["cell"])
+        found = self._sum(_fill_partition, (tallies.empty,), meta, ["cell"])
         tallies.cells[found["cell"].to_numpy()] = found["count"].to_numpy()
 
     def sums_by_label(  # noqa: D102
@@ -380,11 +380,11 @@ def _tally_partition(part: pd.DataFrame, domain: Domain, keys: Keys) -> pd.DataF
 
 
 def _fill_partition(
-    part: pd.DataFrame, domain: Domain, marginals: Sequence[Marginal]
+    part: pd.DataFrame, domain: Domain, empty: Callable[[], Tallies]
 ) -> pd.DataFrame:
     """Cells of tallies that the rows of one partition add to, and how many rows each gets."""
     codes = _represented(part, domain)
-    tallies = Tallies(marginals, plan_pass(marginals))
+    tallies = empty()
     tallies.add(dict(enumerate(codes.T)), len(codes))
     cells = np.flatnonzero(tallies.cells)
     return pd.DataFrame({"cell": cells, "count": tallies.cells[cells]})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,11 @@ class Tallies:
         columns = dict.fromkeys(column for block in self._blocks for column in block.columns)
         self._lookups = {column: _lookup(column) for column in columns}
         self.axes = sorted({column.axis for column in columns})
+
+    @property
+    def empty(self) -> Callable[[], Tallies]:
+        """Makes tallies of the same cells without rows, also after a journey to a worker."""
+        return functools.partial(Tallies, self.marginals, self._blocks)
 
     def add(self, codes: Codes, n_rows: int, weights: IntArray | None = None) -> None:
         """Count a batch of rows.
