@@ -21,6 +21,7 @@ Everything here is private; nothing here is ever an attribute of an estimator.
 ``lazy_dates``   dates and times of a column in an engine
 ``quotients``    integer quotients that engines and NumPy compute alike
 ``coded``        rows of codes that stay in an engine
+``partitioned``  the same in the partitions of a Dask frame
 ``bounds``       a few rows of each person, chosen by an engine
 ``parquet``      columns and rows of a Parquet file
 ``coding``       codes each record, keeps a few rows of each person, counts

@@ -107,7 +107,7 @@ def count_rows(
     together : sequence of int, default=None
         For algorithms that need projections only: attributes that most of the projections contain,
         or an empty list. Where an engine holds the rows and the domain has more than 2**24 cells,
-        projections are then requested one by one, so that memory is bounded whatever the rows are.
+        only the tables asked for are counted, so that memory is bounded whatever the rows are.
         The choice depends on the domain alone. None: the whole table is returned.
 
     Raises
