@@ -22,7 +22,7 @@ _PAIRS = 1 << 14
 def swap_codes(
     codes: NDArray[np.int32],
     rows: IntArray,
-    stratum: IntArray | None,
+    stratum: NDArray[np.int32] | None,
     others: Sequence[NDArray[np.int32]],
     expected: Sequence[FloatArray],
 ) -> None:
@@ -36,7 +36,7 @@ def swap_codes(
         Of the column; changed in place.
     rows : ndarray of int, shape (n_rows,)
         An order of the rows in which strata are contiguous. Neighbours swap.
-    stratum : ndarray of int, shape (n_rows,), or None
+    stratum : ndarray of int32, shape (n_rows,), or None
         None: all rows are one stratum.
     others : sequence of ndarray of int32, shape (n_rows,)
         Codes of other columns.
@@ -48,11 +48,11 @@ def swap_codes(
     starts = np.cumsum([0, *(table.size for table in expected)])
     error = np.concatenate(
         [
-            np.bincount(other * np.int32(width) + codes, minlength=table.size)
-            - table.ravel()
+            np.bincount(other * np.int32(width) + codes, minlength=table.size) - table.ravel()
             for other, table in zip(others, expected, strict=True)
         ]
     )
+    tables = list(zip(others, starts[:-1], strict=True))
     for distance in _DISTANCES:
         one, two = _neighbours(rows, distance)
         differ = codes[one] != codes[two]
@@ -61,7 +61,7 @@ def swap_codes(
         one, two = one[differ], two[differ]
         # Line of the counts that a row is part of, in the table of each other column.
         lines = [
-            np.stack([other[side] * width + start for other, start in zip(others, starts, strict=False)])
+            np.stack([other[side] * width + start for other, start in tables])
             for side in (one, two)
         ]
         n_batches = -(-len(one) // _AT_ONCE)

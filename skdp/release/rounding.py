@@ -7,7 +7,7 @@ import numpy as np
 from .._arrays import exclusive_cumsum, running_sums
 from .._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["round_line", "round_lines", "round_table"]
+__all__ = ["round_line", "round_lines", "round_table", "shuffled_line"]
 
 # Expected counts this near to a whole number are that number.
 _EXACT = 1e-9
@@ -42,6 +42,12 @@ def round_line(expected: FloatArray, total: int, generator: np.random.Generator)
     array([2, 0, 4, 2])
     """
     return round_lines(expected, np.array([len(expected)]), np.array([total]), generator)
+
+
+def shuffled_line(expected: FloatArray, total: int, generator: np.random.Generator) -> IntArray:
+    """Positions in random order, each as often as `round_line` says; (total,)."""
+    counts = round_line(expected, total, generator)
+    return generator.permutation(np.repeat(np.arange(len(counts)), counts))
 
 
 def round_lines(

@@ -1,6 +1,8 @@
-"""Records of a tree of pairs with rounded counts: column by column, inside the codes of the parent."""
+"""Records of a tree of pairs with rounded counts: column by column, within the parent's codes."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,23 +10,26 @@ from numpy.typing import NDArray
 from .._types import CodeArray, IntArray
 from .balance import swap_codes
 from .rounding import round_line, round_lines, round_table
-from .strata import deal, places_dealt, sort_within
+from .strata import GOLDEN, deal, sort_within
 from .tree_density import TreeDensity
 
 __all__ = ["round_tree"]
 
-# Columns that a column is balanced against, at most, and cells of their common table.
-STEPS=[x**.5%1 for x in (2,3,5,7,11,13,17,19,23)]
-_PARTNERS = 16
+# One for each column in turn: the children of an attribute are dealt along the same order.
+_SHARES = [GOLDEN, *(math.sqrt(prime) % 1.0 for prime in (2, 3, 7, 11, 13, 17, 19, 23))]
+# Columns that a column is balanced against: as many as their rows allow, within these limits.
+_PARTNERS = (2, 16)
+_PARTNER_ROWS = 1 << 22
+# Cells of their common table, at most.
 _CELLS = 1 << 18
 
 
 def round_tree(density: TreeDensity, n_samples: int, generator: np.random.Generator) -> CodeArray:
-    """Records whose counts are the rounded expected ones, in random order.
+    """Records whose counts are the expected ones, rounded; in random order.
 
-    The codes of a root are rounded along a line, and those of every other attribute as a table
-    within the codes of its parent. Inside these strata they are dealt evenly along an order of the
-    attributes drawn before, and then swapped towards the expected counts of pairs with these.
+    The codes of a root are rounded along a line, those of every other attribute as a table within
+    the codes of its parent. There they are dealt evenly along an order of the attributes drawn
+    before, and then swapped so that counts of pairs with some of these come near the expected ones.
 
     Parameters
     ----------
@@ -38,8 +43,8 @@ def round_tree(density: TreeDensity, n_samples: int, generator: np.random.Genera
     """
     codes = np.empty((n_samples, len(density.marginals)), dtype=np.int32, order="F")
     group: dict[int, NDArray[np.int32]] = {}
-    rows = generator.permutation(n_samples).astype(np.int32)
-    sorted_by=-1
+    rows: IntArray = generator.permutation(n_samples)
+    sorted_by = -1
     for node in density.order:
         parent, conditional = int(density.parent[node]), density.conditional[node]
         if conditional is None:
@@ -49,24 +54,39 @@ def round_tree(density: TreeDensity, n_samples: int, generator: np.random.Genera
             stratum = group[parent]
             sizes = np.bincount(stratum, minlength=len(conditional))
             counts = round_table(conditional * sizes[:, None], sizes, generator)
-            if sorted_by!=parent: rows = sort_within(rows, stratum)
-            sorted_by=parent
+            if parent != sorted_by:
+                rows, sorted_by = sort_within(rows, stratum), parent
         drawn = np.empty(n_samples, dtype=np.int32)
-        drawn[rows] = deal(counts, sizes, generator, STEPS[len(group)%len(STEPS)])
-        partners = [each for each in group if each != parent][-max(2,min(_PARTNERS,(1<<22)//max(n_samples,1))):]
-        partners = [p for p in partners if density.sizes[p] * density.sizes[node] <= _CELLS]
+        line = np.tile(np.arange(counts.shape[1], dtype=np.int32), len(counts))
+        share = _SHARES[len(group) % len(_SHARES)]
+        drawn[rows] = deal(np.repeat(line, counts.ravel()), sizes, share, generator)
+        partners = _partners(density, node, [*group], n_samples)
         expected = [n_samples * density.pair(other, node) for other in partners]
         swap_codes(drawn, rows, stratum, [group[other] for other in partners], expected)
         group[node] = drawn
         if node in density.groups:
-            codes[sort_within(rows,drawn), node] = _inside(density, node, drawn, generator)
+            inner = sort_within(rows, drawn)
+            codes[inner, node] = _inside(density, node, drawn, generator)
         else:
             codes[:, node] = drawn
     return codes
 
 
+def _partners(density: TreeDensity, node: int, drawn: list[int], n_samples: int) -> list[int]:
+    """Attributes drawn before, the last ones, without the parent and those of large tables."""
+    least, most = _PARTNERS
+    number = min(max(_PARTNER_ROWS // max(n_samples, 1), least), most)
+    size = density.sizes[node]
+    fit = [
+        other
+        for other in drawn
+        if other != density.parent[node] and 1 < density.sizes[other] * size <= _CELLS
+    ]
+    return fit[-number:] if size > 1 else []
+
+
 def _inside(
-    density: TreeDensity, axis: int, group: IntArray, generator: np.random.Generator
+    density: TreeDensity, axis: int, group: NDArray[np.int32], generator: np.random.Generator
 ) -> NDArray[np.int32]:
     """Codes inside the groups, for rows sorted by group."""
     groups, mass = density.groups[axis], density.marginals[axis]
@@ -75,4 +95,4 @@ def _inside(
     sizes = np.bincount(group, minlength=density.sizes[axis])
     lengths = np.bincount(groups, minlength=density.sizes[axis])
     counts = round_lines(inside, lengths, sizes, generator)
-    return places_dealt(np.repeat(listed.astype(np.int32), counts), sizes, generator)
+    return deal(np.repeat(listed.astype(np.int32), counts), sizes, GOLDEN, generator)
