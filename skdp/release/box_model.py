@@ -282,7 +282,7 @@ class BoxModel:
             return self._sample_under(n_samples, generator, weights)
         boxes = self.boxes
         if not mass.any():
-            boxes, mass = Boxes(np.zeros((1, len(self.shape))), [self.shape]), np.ones(1)
+            boxes, mass = Boxes([[0] * len(self.shape)], [self.shape]), np.ones(1)
         live = np.flatnonzero(mass)
         sides = [axis for axis in range(len(self.shape)) if len(live) > 1]
         sides = [axis for axis in sides if len(self._axis_intervals(axis)[0]) > 1][:_ROUNDED]

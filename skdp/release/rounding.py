@@ -107,9 +107,9 @@ def round_table(expected: FloatArray, rows: IntArray, generator: np.random.Gener
     Notes
     -----
     What a column was given too little or too much is carried to the next row, whose cells to round
-    up are a systematic sample by their fractions and what was carried. The few columns that are
-    then off by one or more are repaired along alternating paths. These exist, because the
-    constraints are those of a flow (M. Bacharach, "Matrix rounding problems", 1966).
+    up are a systematic sample by their fractions and what was carried. The columns that are then
+    off by one or more are repaired along alternating paths. These exist, because the constraints
+    are those of a flow (M. Bacharach, "Matrix rounding problems", 1966).
 
     Examples
     --------
@@ -125,36 +125,30 @@ def round_table(expected: FloatArray, rows: IntArray, generator: np.random.Gener
     for row in np.flatnonzero(missing > 0).tolist():
         cells = np.flatnonzero(fraction[row])
         wanted = fraction[row, cells]
-        chosen = cells[_sampled(wanted + carried[cells], int(missing[row]), generator)]
+        chance = _chances(wanted, carried[cells])
+        chosen = cells[round_line(chance, int(missing[row]), generator) > 0]
         up[row, chosen] = True
         carried[cells] += wanted
         carried[chosen] -= 1.0
-    _repair(up, fraction)
+    _repair(up, fraction, generator)
     counts: IntArray = base.astype(np.int64) + up
     return counts
 
 
-def _sampled(wanted: FloatArray, number: int, generator: np.random.Generator) -> IntArray:
-    """Positions of a systematic sample without repetition.
+def _chances(fraction: FloatArray, carried: FloatArray) -> FloatArray:
+    """Probabilities with the sum of the fractions, nearer to what the columns were given too little.
 
-    Numbers above 1 and below 0 are certain, as far as ``number`` allows it.
+    What is carried is limited alike in both directions, which keeps counts nearly unbiased.
     """
-    if number >= len(wanted):
-        return np.arange(len(wanted))
-    chance = np.clip(wanted, 0.0, 1.0)
-    surplus = float(chance.sum()) - number
-    for _ in range(len(wanted)):
-        if abs(surplus) < _EXACT:
-            break
-        room = chance if surplus > 0 else 1.0 - chance
-        free = np.where((chance > 0) & (chance < 1), room, 0.0)
-        room = free if free.sum() >= abs(surplus) else room
-        chance = np.clip(chance - surplus * room / room.sum(), 0.0, 1.0)
-        surplus = float(chance.sum()) - number
-    return np.flatnonzero(round_line(chance, number, generator))
+    room = np.minimum(fraction, 1.0 - fraction)
+    change = np.clip(carried, -room, room)
+    more, less = change.clip(min=0.0).sum(), -change.clip(max=0.0).sum()
+    if more > less:
+        return fraction + np.where(change > 0, change * (less / more), change)
+    return fraction + np.where(change < 0, change * (more / max(less, _EXACT)), change)
 
 
-def _repair(up: BoolArray, fraction: FloatArray) -> None:
+def _repair(up: BoolArray, fraction: FloatArray, generator: np.random.Generator) -> None:
     """Move units between columns until each sum is off by less than one."""
     off = up.sum(axis=0) - fraction.sum(axis=0)
     for _ in range(_MOVES):
@@ -163,9 +157,9 @@ def _repair(up: BoolArray, fraction: FloatArray) -> None:
             return
         down = (fraction > 0) & ~up
         if off[worst] > 0:
-            path = _path(up, down, worst, off < 0)
+            path = _path(up, down, worst, off < 0, generator)
         else:
-            path = _path(down, up, worst, off > 0)
+            path = _path(down, up, worst, off > 0, generator)
         if not path:
             return
         for row, one, other in path:
@@ -176,7 +170,11 @@ def _repair(up: BoolArray, fraction: FloatArray) -> None:
 
 
 def _path(
-    held: BoolArray, vacant: BoolArray, start: int, ends: BoolArray
+    held: BoolArray,
+    vacant: BoolArray,
+    start: int,
+    ends: BoolArray,
+    generator: np.random.Generator,
 ) -> list[tuple[int, int, int]]:
     """Moves (row, from column, to column) from a column to one of the ends; the last comes first.
 
@@ -194,7 +192,8 @@ def _path(
             at, moves = int(goals[0]), []
             while at != start:
                 before = int(came[at])
-                moves.append((int(np.argmax(held[:, before] & vacant[:, at])), before, at))
+                rows = np.flatnonzero(held[:, before] & vacant[:, at])
+                moves.append((int(generator.choice(rows)), before, at))
                 at = before
             return moves
     return []
