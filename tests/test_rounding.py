@@ -215,6 +215,18 @@ def test_rounded_rows_are_nearer_to_a_tree_than_independent_ones():
             assert distance(density, rounded, order) < ratio * distance(density, independent, order)
 
 
+def test_children_of_an_attribute_are_independent_given_it():
+    coin, pair = np.full(2, 0.5), np.array([[0.4, 0.1], [0.1, 0.4]])
+    density = TreeDensity([coin] * 24, [PairTable((0, axis), pair) for axis in range(1, 24)])
+    for density, given in ((density, 0.32), (TreeDensity([coin] * 24), 0.0)):
+        codes = round_tree(density, 1000, generator())
+        off = np.corrcoef(codes[:, 1:].T) - (0.36 if given else 0.0)
+        # Standard errors of independent rows are 0.03.
+        assert np.abs(off[~np.eye(23, dtype=bool)]).max() < 0.1
+        within = np.corrcoef(codes[codes[:, 0] == 0, 1:].T)
+        assert np.abs(within[~np.eye(23, dtype=bool)]).max() < 0.16
+
+
 def test_the_posterior_of_a_tree_is_the_conditional_law():
     rng = generator(2)
     forest = random_forest(rng, (3, 4, 5, 2), grouped=(1, 2))

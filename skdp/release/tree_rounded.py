@@ -15,8 +15,9 @@ from .tree_density import TreeDensity
 
 __all__ = ["round_tree"]
 
-# One for each column in turn: the children of an attribute are dealt along the same order.
-_SHARES = [GOLDEN, *(math.sqrt(prime) % 1.0 for prime in (2, 3, 7, 11, 13, 17, 19, 23))]
+# Shares by which columns are dealt, in turn: with the same one they would depend on each other.
+_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83)
+_SHARES = [math.sqrt(prime) % 1.0 for prime in _PRIMES]
 # Columns that a column is balanced against: as many as their rows allow, within these limits.
 _PARTNERS = (2, 16)
 _PARTNER_ROWS = 1 << 22
@@ -47,6 +48,9 @@ def round_tree(density: TreeDensity, n_samples: int, generator: np.random.Genera
     sorted_by = -1
     for node in density.order:
         parent, conditional = int(density.parent[node]), density.conditional[node]
+        if group and parent == sorted_by:
+            # Nor may the children of an attribute be dealt along the same order.
+            rows = sort_within(rows, drawn)
         if conditional is None:
             counts = round_line(density.grouped[node], n_samples, generator)[None]
             sizes, stratum = np.array([n_samples]), None
@@ -54,8 +58,7 @@ def round_tree(density: TreeDensity, n_samples: int, generator: np.random.Genera
             stratum = group[parent]
             sizes = np.bincount(stratum, minlength=len(conditional))
             counts = round_table(conditional * sizes[:, None], sizes, generator)
-            if parent != sorted_by:
-                rows, sorted_by = sort_within(rows, stratum), parent
+            rows, sorted_by = sort_within(rows, stratum), parent
         drawn = np.empty(n_samples, dtype=np.int32)
         line = np.tile(np.arange(counts.shape[1], dtype=np.int32), len(counts))
         share = _SHARES[len(group) % len(_SHARES)]
