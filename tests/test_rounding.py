@@ -217,10 +217,10 @@ def test_rounded_rows_are_nearer_to_a_tree_than_independent_ones():
 
 def test_children_of_an_attribute_are_independent_given_it():
     coin, pair = np.full(2, 0.5), np.array([[0.4, 0.1], [0.1, 0.4]])
-    density = TreeDensity([coin] * 24, [PairTable((0, axis), pair) for axis in range(1, 24)])
-    for density, given in ((density, 0.32), (TreeDensity([coin] * 24), 0.0)):
+    star = TreeDensity([coin] * 24, [PairTable((0, axis), pair) for axis in range(1, 24)])
+    for density, correlation in ((star, 0.36), (TreeDensity([coin] * 24), 0.0)):
         codes = round_tree(density, 1000, generator())
-        off = np.corrcoef(codes[:, 1:].T) - (0.36 if given else 0.0)
+        off = np.corrcoef(codes[:, 1:].T) - correlation
         # Standard errors of independent rows are 0.03.
         assert np.abs(off[~np.eye(23, dtype=bool)]).max() < 0.1
         within = np.corrcoef(codes[codes[:, 0] == 0, 1:].T)

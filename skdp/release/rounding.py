@@ -136,7 +136,7 @@ def round_table(expected: FloatArray, rows: IntArray, generator: np.random.Gener
 
 
 def _chances(fraction: FloatArray, carried: FloatArray) -> FloatArray:
-    """Probabilities with the sum of the fractions, nearer to what the columns were given too little.
+    """Probabilities with the sum of the fractions, higher where a column was given too little.
 
     What is carried is limited alike in both directions, which keeps counts nearly unbiased.
     """

@@ -45,34 +45,46 @@ def round_tree(density: TreeDensity, n_samples: int, generator: np.random.Genera
     codes = np.empty((n_samples, len(density.marginals)), dtype=np.int32, order="F")
     group: dict[int, NDArray[np.int32]] = {}
     rows: IntArray = generator.permutation(n_samples)
-    sorted_by = -1
+    sorted_by, last = -1, -1
     for node in density.order:
-        parent, conditional = int(density.parent[node]), density.conditional[node]
+        parent = int(density.parent[node])
         if group and parent == sorted_by:
             # Nor may the children of an attribute be dealt along the same order.
-            rows = sort_within(rows, drawn)
-        if conditional is None:
-            counts = round_line(density.grouped[node], n_samples, generator)[None]
-            sizes, stratum = np.array([n_samples]), None
-        else:
-            stratum = group[parent]
-            sizes = np.bincount(stratum, minlength=len(conditional))
-            counts = round_table(conditional * sizes[:, None], sizes, generator)
+            rows = sort_within(rows, group[last])
+        stratum = group[parent] if parent >= 0 else None
+        if stratum is not None:
             rows, sorted_by = sort_within(rows, stratum), parent
+        line, sizes = _rounded(density, node, stratum, n_samples, generator)
         drawn = np.empty(n_samples, dtype=np.int32)
-        line = np.tile(np.arange(counts.shape[1], dtype=np.int32), len(counts))
-        share = _SHARES[len(group) % len(_SHARES)]
-        drawn[rows] = deal(np.repeat(line, counts.ravel()), sizes, share, generator)
+        drawn[rows] = deal(line, sizes, _SHARES[len(group) % len(_SHARES)], generator)
         partners = _partners(density, node, [*group], n_samples)
         expected = [n_samples * density.pair(other, node) for other in partners]
         swap_codes(drawn, rows, stratum, [group[other] for other in partners], expected)
-        group[node] = drawn
+        group[node], last = drawn, node
         if node in density.groups:
-            inner = sort_within(rows, drawn)
-            codes[inner, node] = _inside(density, node, drawn, generator)
+            codes[sort_within(rows, drawn), node] = _inside(density, node, drawn, generator)
         else:
             codes[:, node] = drawn
     return codes
+
+
+def _rounded(
+    density: TreeDensity,
+    node: int,
+    stratum: NDArray[np.int32] | None,
+    n_samples: int,
+    generator: np.random.Generator,
+) -> tuple[NDArray[np.int32], IntArray]:
+    """Groups of an attribute within each group of its parent, sorted, and the sizes of these."""
+    conditional = density.conditional[node]
+    if conditional is None or stratum is None:
+        counts = round_line(density.grouped[node], n_samples, generator)[None]
+        sizes = np.array([n_samples])
+    else:
+        sizes = np.bincount(stratum, minlength=len(conditional))
+        counts = round_table(conditional * sizes[:, None], sizes, generator)
+    groups = np.tile(np.arange(counts.shape[1], dtype=np.int32), len(counts))
+    return np.repeat(groups, counts.ravel()), sizes
 
 
 def _partners(density: TreeDensity, node: int, drawn: list[int], n_samples: int) -> list[int]:
