@@ -13,6 +13,8 @@ __all__ = ["swap_codes"]
 
 # How far apart in the order of the rows those are that may swap; one pass for each.
 _DISTANCES = (27, 9, 3, 1)
+# Errors that a swap must take away at least: equal seeds give equal rows on every machine.
+_ROUNDING = 1e-6
 # Swaps that are decided at once, by counts that none of them has changed yet.
 _AT_ONCE = 64
 # Pairs of rows looked at in a pass, at most: beyond that the errors are relatively small anyway.
@@ -91,7 +93,7 @@ def _swap(
     own, other = codes[one], codes[two]
     change = error[first + other] - error[first + own] + 2.0
     change += error[second + own] - error[second + other]
-    better = np.flatnonzero((change * (first != second)).sum(axis=0) < 0)
+    better = np.flatnonzero((change * (first != second)).sum(axis=0) < -_ROUNDING)
     if not len(better):
         return
     first, second, own, other = first[:, better], second[:, better], own[better], other[better]

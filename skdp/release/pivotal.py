@@ -23,6 +23,8 @@ _RIVALS = 8
 _NEAR = 1.0
 _EXCHANGES = 1000
 _SEEN, _TRIED = 256, 16
+# Digits of errors that are compared, so that equal seeds give equal rows on every machine.
+_DIGITS = 6
 
 
 def similar_first(rows: CodeArray, shape: Sequence[int]) -> IntArray:
@@ -145,7 +147,7 @@ def _exchange(
     limit = np.full(len(error), _NEAR)
     columns = np.asfortranarray(lines)
     for _ in range(_EXCHANGES if len(error) and len(taken) else 0):
-        worst = int(np.argmax(np.abs(error) - limit))
+        worst = int(np.argmax(np.round(np.abs(error) - limit, _DIGITS)))
         if abs(error[worst]) <= limit[worst]:
             return
         column = columns[:, np.searchsorted(starts, worst, side="right") - 1]
@@ -161,8 +163,9 @@ def _exchange(
             continue
         first, second = columns[out][:, None], columns[into][None]
         change = ((error[second] - error[first] + 1.0) * (first != second)).sum(axis=2)
-        one, two = np.unravel_index(int(np.argmin(change)), change.shape)
-        if change[one, two] < 0:
+        least = int(np.argmin(np.round(change, _DIGITS)))
+        one, two = np.unravel_index(least, change.shape)
+        if change[one, two] < -(10.0**-_DIGITS):
             limit[worst] = _NEAR
             taken[out[one]], taken[into[two]] = False, True
             error[columns[out[one]]] -= 1.0
@@ -175,4 +178,5 @@ def _highest(
     """The records with the highest errors, in a sample of them."""
     if len(records) > _SEEN:
         records = records[generator.integers(0, len(records), _SEEN)]
-    return records[np.argsort(-error[lines[records]].sum(axis=1), kind="stable")[:_TRIED]]
+    score = np.round(error[lines[records]].sum(axis=1), _DIGITS)
+    return records[np.argsort(-score, kind="stable")[:_TRIED]]

@@ -152,14 +152,14 @@ def _repair(up: BoolArray, fraction: FloatArray, generator: np.random.Generator)
     """Move units between columns until each sum is off by less than one."""
     off = up.sum(axis=0) - fraction.sum(axis=0)
     for _ in range(_MOVES):
-        worst = int(np.argmax(np.abs(off)))
+        worst = int(np.argmax(np.round(np.abs(off), 6)))
         if abs(off[worst]) < 1.0 - _EXACT:
             return
         down = (fraction > 0) & ~up
         if off[worst] > 0:
-            path = _path(up, down, worst, off < 0, generator)
+            path = _path(up, down, worst, off < -_EXACT, generator)
         else:
-            path = _path(down, up, worst, off > 0, generator)
+            path = _path(down, up, worst, off > _EXACT, generator)
         if not path:
             return
         for row, one, other in path:
