@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import skdp
 from skdp import Categorical, Domain, Numeric, Synopsis
+from skdp.__main__ import main
 from skdp.release import Boxes, BoxModel, MixtureModel, PairTable, TreeDensity, TreeModel
 from skdp.release.balance import swap_codes
 from skdp.release.box_rounded import spread_evenly
@@ -482,3 +483,24 @@ def test_rounded_rows_obey_the_rules(target, epsilon):
         assert (drawn["sub"].str[0] == drawn["grade"]).all()
         low = (drawn["amount"] < 30) & (drawn["kind"] == "joint") & (drawn["sub"] == "B1")
         assert not low.any()
+
+
+def test_the_command_line_draws_both_ways(tmp_path):
+    view, drawn = tmp_path / "release.skdp", tmp_path / "rows.csv"
+    synopsis = fitted(ESTIMATORS["pairs"], people()).synopsis_
+    synopsis.save(view)
+    for method in ("rounded", "independent"):
+        options = [
+            "--rows",
+            "40",
+            "--seed",
+            "1",
+            "--method",
+            method,
+            "--out",
+            str(drawn),
+            "--force",
+        ]
+        assert main(["sample", str(view), *options]) == 0
+        expected = synopsis.sample(40, 1, method=method)
+        pd.testing.assert_frame_equal(pd.read_csv(drawn), expected, check_dtype=False)
