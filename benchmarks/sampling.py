@@ -168,7 +168,7 @@ def show(name: str, found: list[dict[str, Any]]) -> None:
     )
     for one, two in zip(found[::2], found[1::2], strict=True):
         for each in (one, two):
-            gaps = "".join(" " * 7 + "-" if g is None else f"{g:8.2f}" for g in each["distance"])
+            gaps = "".join(" " * 7 + "-" if g is None else f"{g:8.3f}" for g in each["distance"])
             draw, values = each["seconds"]
             print(f"{each['rows']:>9,}  {each['method']:<12}{gaps}{draw:7.2f}{values:8.2f}")
         pairs = zip(one["distance"], two["distance"], strict=True)
