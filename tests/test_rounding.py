@@ -87,6 +87,19 @@ def test_cells_and_columns_of_a_table_are_off_by_less_than_one(shape, scale, see
     assert (np.abs(counts.sum(axis=0) - expected.sum(axis=0)) < 1 + SLACK).all()
 
 
+def test_large_counts_are_rounded_in_spite_of_the_last_bits():
+    rng = generator()
+    law = rng.dirichlet(np.full(30, 0.3), size=20)
+    rows = rng.integers(0, 500_000_000, 20)
+    counts = round_table(law * rows[:, None], rows, rng)
+    np.testing.assert_array_equal(counts.sum(axis=1), rows)
+    assert np.abs(counts - law * rows[:, None]).max() < 1 + SLACK
+    # The sum of the fractions misses 1 by more than a rounding error.
+    for _ in range(200):
+        counts = round_table(np.array([[0.9999999, 3e-7, 2.0]]), np.array([3]), rng)
+        assert counts.sum() == 3
+
+
 def test_a_table_that_the_first_pass_leaves_uneven_is_repaired():
     # The last rows can only take what the first ones should have left.
     rng = generator()

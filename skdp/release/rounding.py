@@ -126,7 +126,7 @@ def round_table(expected: FloatArray, rows: IntArray, generator: np.random.Gener
         cells = np.flatnonzero(fraction[row])
         wanted = fraction[row, cells]
         chance = _chances(wanted, carried[cells])
-        chosen = cells[round_line(chance, int(missing[row]), generator) > 0]
+        chosen = cells[_sampled(chance, int(missing[row]), generator)]
         up[row, chosen] = True
         carried[cells] += wanted
         carried[chosen] -= 1.0
@@ -146,6 +146,12 @@ def _chances(fraction: FloatArray, carried: FloatArray) -> FloatArray:
     if more > less:
         return fraction + np.where(change > 0, change * (less / more), change)
     return fraction + np.where(change < 0, change * (more / max(less, _EXACT)), change)
+
+
+def _sampled(chance: FloatArray, number: int, generator: np.random.Generator) -> IntArray:
+    """Positions of a systematic sample; of so many also where the sum of chances is rounded."""
+    chosen = np.flatnonzero(round_line(chance, number, generator))
+    return chosen if len(chosen) == number else np.argsort(-chance, kind="stable")[:number]
 
 
 def _repair(up: BoolArray, fraction: FloatArray, generator: np.random.Generator) -> None:
