@@ -421,8 +421,8 @@ class Synopsis:
         Returns
         -------
         ndarray of int32, shape (n_samples, n_attributes)
-            Of boxes, positive counts are expected in proportion, and cells evenly inside; if no
-            count is positive, all cells of the domain are equally likely.
+            Boxes have rows in proportion to their positive counts, spread evenly inside each; if
+            no count is positive, all cells of the domain are equally likely.
 
         Raises
         ------
