@@ -164,7 +164,7 @@ def test_swaps_stay_in_their_stratum_and_lower_the_errors():
         ).sum()
 
     start = error()
-    swap_codes(codes, np.arange(4000), stratum, [other], [expected])
+    swap_codes(codes, np.arange(4000), stratum, [other], [expected], 10_000)
     assert error() < start / 10
     both = [np.bincount(stratum * 6 + each, minlength=24) for each in (before, codes)]
     np.testing.assert_array_equal(*both)

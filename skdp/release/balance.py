@@ -17,8 +17,6 @@ _DISTANCES = (27, 9, 3, 1)
 _ROUNDING = 1e-6
 # Swaps that are decided at once, by counts that none of them has changed yet.
 _AT_ONCE = 64
-# Pairs of rows looked at in a pass, at most: beyond that the errors are relatively small anyway.
-_PAIRS = 1 << 14
 
 
 def swap_codes(
@@ -27,6 +25,7 @@ def swap_codes(
     stratum: NDArray[np.int32] | None,
     others: Sequence[NDArray[np.int32]],
     expected: Sequence[FloatArray],
+    most: int,
 ) -> None:
     """Swap codes of a column between rows of a stratum where that lowers the squared errors.
 
@@ -43,6 +42,8 @@ def swap_codes(
     others : sequence of ndarray of int32, shape (n_rows,)
         Codes of other columns.
     expected : sequence of ndarray, shape (size of the other column, size of the column)
+    most : int
+        Pairs of rows that are looked at in each of a few passes, about.
     """
     if not others or len(rows) < 2:
         return
@@ -56,7 +57,7 @@ def swap_codes(
     )
     tables = list(zip(others, starts[:-1], strict=True))
     for distance in _DISTANCES:
-        one, two = _neighbours(rows, distance)
+        one, two = _neighbours(rows, distance, most)
         differ = codes[one] != codes[two]
         if stratum is not None:
             differ &= stratum[one] == stratum[two]
@@ -72,10 +73,10 @@ def swap_codes(
             _swap(codes, error, one[some], two[some], lines[0][:, some], lines[1][:, some])
 
 
-def _neighbours(rows: IntArray, distance: int) -> tuple[IntArray, IntArray]:
+def _neighbours(rows: IntArray, distance: int, most: int) -> tuple[IntArray, IntArray]:
     """Disjoint pairs of rows at a distance in their order."""
     n_blocks = len(rows) // (2 * distance)
-    stride = max(1, n_blocks * distance // _PAIRS)
+    stride = max(1, n_blocks * distance // most)
     starts = 2 * distance * np.arange(0, n_blocks, stride)
     place = (starts[:, None] + np.arange(distance)).ravel()
     return rows[place], rows[place + distance]

@@ -21,6 +21,9 @@ _SHARES = [math.sqrt(prime) % 1.0 for prime in _PRIMES]
 # Columns that a column is balanced against: as many as their rows allow, within these limits.
 _PARTNERS = (2, 16)
 _PARTNER_ROWS = 1 << 22
+# Swaps looked at in a pass, at most: for a column, and for all columns. Where there are many rows,
+# errors are relatively small anyway.
+_SWAPS = (1 << 14, 1 << 18)
 # Cells of their common table, at most.
 _CELLS = 1 << 18
 
@@ -46,6 +49,7 @@ def round_tree(density: TreeDensity, n_samples: int, generator: np.random.Genera
     group: dict[int, NDArray[np.int32]] = {}
     rows: IntArray = generator.permutation(n_samples)
     sorted_by, last = -1, -1
+    swaps = min(_SWAPS[0], _SWAPS[1] // len(density.order))
     for node in density.order:
         parent = int(density.parent[node])
         if group and parent == sorted_by:
@@ -59,7 +63,7 @@ def round_tree(density: TreeDensity, n_samples: int, generator: np.random.Genera
         drawn[rows] = deal(line, sizes, _SHARES[len(group) % len(_SHARES)], generator)
         partners = _partners(density, node, [*group], n_samples)
         expected = [n_samples * density.pair(other, node) for other in partners]
-        swap_codes(drawn, rows, stratum, [group[other] for other in partners], expected)
+        swap_codes(drawn, rows, stratum, [group[other] for other in partners], expected, swaps)
         group[node], last = drawn, node
         if node in density.groups:
             codes[sort_within(rows, drawn), node] = _inside(density, node, drawn, generator)
