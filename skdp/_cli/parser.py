@@ -268,6 +268,12 @@ def _sample(commands: Commands) -> None:
     sample.add_argument(
         "--seed", type=int, help="seed of the draws, which are not noise: safe to set"
     )
+    sample.add_argument(
+        "--method",
+        choices=["rounded", "independent"],
+        default="rounded",
+        help="round the expected counts (default), or draw each row by itself",
+    )
     _out(sample, "CSV or .parquet file; default: CSV to standard output")
 
 

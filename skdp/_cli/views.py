@@ -78,7 +78,9 @@ def sample(options: Namespace) -> int:
     synopsis = Synopsis.load(options.view)
 
     def rows() -> pd.DataFrame:
-        return synopsis.sample(options.rows, options.seed, where=options.where)
+        return synopsis.sample(
+            options.rows, options.seed, where=options.where, method=options.method
+        )
 
     write_table(rows, options.out, options.force, [options.view])
     return 0

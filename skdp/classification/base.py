@@ -21,6 +21,8 @@ from ..exceptions import DomainError
 from ..hierarchy import project_to_simplex
 from ..kernels.privpfc import measure_grid_counts
 from ..mechanisms import discrete_laplace_variance
+from ..release.rounding import round_line, round_table, shuffled_line
+from ..release.sampling import METHODS
 from ..rows import Frame, Layout, as_frame, count_rows, labels_like, read_rows
 from .grid import Grid, one_hot
 from .labels import label_classes, without_label
@@ -129,7 +131,7 @@ class GridRelease(PrivateEstimator):
         rows, domain = match_rows(read, y, domain, target, lazy=True, unit=unit, of=self)
         return rows, domain, target
 
-    def sample(self, n_samples=None, random_state=None):
+    def sample(self, n_samples=None, random_state=None, *, method="rounded"):
         """Draw synthetic rows: cell and label from the histogram, values uniformly in the cell.
 
         Predictors that the grid does not use are drawn uniformly from their whole domain, because
@@ -142,6 +144,10 @@ class GridRelease(PrivateEstimator):
             that makes more than 500 million values (rows times columns).
         random_state : int, numpy.random.Generator or None, default=None
             Seed of the draw. It is safe to set: drawing is post-processing of the release.
+        method : {"rounded", "independent"}, default="rounded"
+            "rounded" rounds the expected counts of cells, labels and predictors that the grid does
+            not use; "independent" draws each row by itself, as a random sample; see
+            :meth:`skdp.Synopsis.sample`.
 
         Returns
         -------
@@ -149,9 +155,15 @@ class GridRelease(PrivateEstimator):
             All columns of the domain, in the order and with the types that ``fit`` was given, as
             far as these types can hold the values of the domain. See the user guide,
             "What comes out".
+
+        Raises
+        ------
+        ValueError
+            If ``method`` is another.
         """
         check_is_fitted(self)
-        return self._build_table(self._sample_columns(n_samples, random_state))
+        check_choice(method, "method", METHODS)
+        return self._build_table(self._sample_columns(n_samples, random_state, method))
 
     def make_training_set(self, n_samples=None, random_state=None):
         """The cells of the grid as training rows, weighted by their counts.
@@ -232,14 +244,19 @@ class GridRelease(PrivateEstimator):
         self.histogram_ = np.ones((*self.grid_.shape, len(self.classes_)))
         return self
 
-    def _sample_columns(self, n_samples, random_state, most=False):
+    def _sample_columns(self, n_samples, random_state, method="rounded", most=False):
         rng = sampling_generator(random_state)
         counts = self.histogram_.ravel()
         total = counts.sum()
         n_rows = as_sample_size(n_samples, total, len(self.domain_), most=most)
         # If the noise left no count positive, every cell and label is equally likely.
         share = counts / total if total > 0 else np.full(len(counts), 1 / len(counts))
-        drawn = rng.choice(len(counts), size=n_rows, p=share)
+        if method == "rounded":
+            table = share.reshape(-1, self.histogram_.shape[-1])
+            drawn = np.repeat(np.arange(len(counts)), _rounded(table, n_rows, rng).ravel())
+            drawn = rng.permutation(drawn)
+        else:
+            drawn = rng.choice(len(counts), size=n_rows, p=share)
         *cells, labels = np.unravel_index(drawn, self.histogram_.shape)
         grid = self.grid_
         used = dict(zip(grid.columns, zip(grid.groups, cells, strict=True), strict=True))
@@ -250,6 +267,8 @@ class GridRelease(PrivateEstimator):
                 codes[:, position] = np.argsort(class_of)[labels]
             elif name in used:
                 codes[:, position] = _draw_codes(*used[name], rng)
+            elif method == "rounded":
+                codes[:, position] = shuffled_line(np.ones(attribute.n_values), n_rows, rng)
             else:
                 codes[:, position] = rng.integers(0, attribute.n_values, size=n_rows)
         return dict(self.domain_.decode(codes, rng).items())
@@ -321,6 +340,14 @@ def _noisy_total(noisy, n_records, parts):
         variance = noisy.size * discrete_laplace_variance(parts["counts"])
         return float(noisy.sum()), np.sqrt(variance)
     return n_records, np.sqrt(discrete_laplace_variance(parts["total"]))
+
+
+def _rounded(share, n_rows, rng):
+    """Whole counts of cells and labels; those of cells and those of labels are rounded too."""
+    of_cell = share.sum(axis=1)
+    sizes = round_line(of_cell, n_rows, rng)
+    within = share / np.where(of_cell > 0, of_cell, 1.0)[:, None]
+    return round_table(within * sizes[:, None], sizes, rng)
 
 
 def _draw_codes(groups, drawn, rng):

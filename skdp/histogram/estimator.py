@@ -20,6 +20,8 @@ from ..exceptions import DomainError
 from ..hierarchy import Blue
 from ..release import QueryResult, parse
 from ..release.labels import tick_labels
+from ..release.rounding import shuffled_line
+from ..release.sampling import METHODS
 from ..rows import Layout, count_rows
 from .design import Plan, budget_parts, cover_variances, level_table, sum_variance
 from .distribution import categories_below, share_below, values_below
@@ -486,7 +488,9 @@ class RangeTreeHistogram(PrivateEstimator):
             {**columns, title: self._by_code(self._bin_counts()), "std_error": self._bin_errors()}
         )
 
-    def sample(self, n_samples: Any = None, random_state: Any = None) -> Any:
+    def sample(
+        self, n_samples: Any = None, random_state: Any = None, *, method: str = "rounded"
+    ) -> Any:
         """Draw synthetic records from the non-negative estimates.
 
         Parameters
@@ -496,20 +500,33 @@ class RangeTreeHistogram(PrivateEstimator):
             are drawn only if the number is given.
         random_state : int, numpy.random.Generator or None, default=None
             Seed of the draw. It is safe to set: drawing is post-processing of the release.
+        method : {"rounded", "independent"}, default="rounded"
+            "rounded": the count of each bin, and that of all bins up to one, is off by less than
+            one from what is expected. "independent": each row is drawn by itself, as in a random
+            sample.
 
         Returns
         -------
         frame of shape (n_samples, 1)
             Of the library and the type that ``fit`` was given, as far as this type can hold the
             values of the domain.
+
+        Raises
+        ------
+        ValueError
+            If ``method`` is another.
         """
         check_is_fitted(self)
+        check_choice(method, "method", METHODS)
         n_rows = as_sample_size(n_samples, float(self.node_counts_[0]), 1)
         generator = sampling_generator(random_state)
         weights = self._bin_counts(positive=True)
         if not weights.sum() > 0:
             weights = np.ones(len(weights))
-        positions = generator.choice(len(weights), size=n_rows, p=weights / weights.sum())
+        if method == "rounded":
+            positions = shuffled_line(weights, n_rows, generator)
+        else:
+            positions = generator.choice(len(weights), size=n_rows, p=weights / weights.sum())
         codes = self.codes_[positions].astype(np.int32)[:, None]
         drawn = self.domain_.decode(codes, generator)
         return self._build_table({str(name): drawn[name] for name in drawn})

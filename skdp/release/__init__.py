@@ -6,6 +6,10 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``synopsis``      `Synopsis`: queries, synthetic rows, files
 ``answers``       an answer with its error bar; many answers at once
 ``sampling``      synthetic rows: all, those under a condition, those given some columns
+``rounding``      whole counts near expected ones, for lines and tables
+``strata``        values dealt evenly to the rows of strata
+``balance``       swaps that bring counts of pairs near the expected ones
+``pivotal``       weighted records taken whole numbers of times
 ``known``         columns that a user gives, and what they say of others
 ``beside``        numbers that obey rules beside known ones
 ``lawful``        rows that satisfy a condition and the structure of the domain
@@ -13,11 +17,13 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``model``         what a synopsis asks of a model
 ``box_given``     boxes that hold the known codes of rows
 ``boxes``         a partition of the domain
+``box_rounded``   codes spread evenly inside boxes
 ``box_model``     model: noisy counts over boxes
 ``intervals``     intervals of answers over boxes
 ``noise``         quantiles of sums of noise
 ``tree_density``  attributes joined by views of pairs
 ``tree_given``    records of a tree of pairs given some of their values
+``tree_rounded``  records of a tree of pairs with rounded counts
 ``row_given``     weighted records that agree with known values
 ``draws``         positions inside ranges, rows that agree
 ``tree_model``    model: released views of attributes and pairs

@@ -15,6 +15,7 @@ from .._names import free_name
 from ..domain import Domain
 from .arrays import checked_counts
 from .box_given import boxes_given
+from .box_rounded import spread_evenly
 from .boxes import Boxes
 from .draws import codes_under, draw_in_ranges
 from .intervals import (
@@ -28,12 +29,15 @@ from .intervals import (
 from .labels import range_label
 from .model import Weights, by_attributes, warn_of_zero
 from .noise import range_extreme
+from .pivotal import count_records
 from .tree_density import inverse
 
 __all__ = ["BoxModel"]
 
 # Numbers held at once while a batch of queries is answered: they fit into a core's cache.
 _CHUNK = 1 << 18
+# Rounded rows keep the counts of the sides of boxes on at most this many axes.
+_ROUNDED = 64
 # Attributes of earlier versions, and where to find them now.
 _OLD_ATTRIBUTES = {
     "noise_variance": "`intervals.variance` of GaussianNoise",
@@ -263,6 +267,33 @@ class BoxModel:
             return self._each_alone(unknown, generator, weights)
         chosen = inverse(mass, generator.random(n_samples))
         return self._inside(unknown, chosen, generator, weights)
+
+    def round_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> np.ndarray:
+        """Records of boxes whose counts are the expected ones, rounded; see `sample_codes`.
+
+        Counts of the boxes by their sides on one axis are also near what is expected. Inside a box,
+        records are spread evenly over the codes of each axis.
+        """
+        weights = weights or {}
+        mass = np.maximum(self.counts, 0) * self._covered([weights], sorted(weights))[:, 0]
+        if weights and not mass.any():
+            return self._sample_under(n_samples, generator, weights)
+        boxes = self.boxes
+        if not mass.any():
+            boxes, mass = Boxes([[0] * len(self.shape)], [self.shape]), np.ones(1)
+        live = np.flatnonzero(mass)
+        sides = [axis for axis in range(len(self.shape)) if len(live) > 1]
+        sides = [axis for axis in sides if len(self._axis_intervals(axis)[0]) > 1][:_ROUNDED]
+        features = [self._axis_intervals(axis)[2][live] for axis in sides]
+        order = np.arange(len(live))
+        counts = count_records(mass[live], n_samples, order, features, len(features), generator)
+        held = live[counts > 0]
+        codes = spread_evenly(
+            boxes.lower[held], boxes.upper[held], counts[counts > 0], weights, generator
+        )
+        return codes[generator.permutation(n_samples)]
 
     def sample_given(
         self, known: np.ndarray, generator: np.random.Generator, weights: Weights | None = None

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .._types import CodeArray, FloatArray
+from .._types import CodeArray, FloatArray, IntArray
 from ..domain import Domain
 from .error_bars import ErrorBars, interval_from_bars
 from .intervals import Error
 from .model import Weights
+from .rounding import round_line
 from .tree_model import TreeModel
 
 __all__ = ["MixtureModel"]
@@ -79,22 +80,41 @@ class MixtureModel:
 
         Under weights the total of a part counts times its probability of the condition.
         """
-        if weights:
-            unknown = np.full((1, len(self.shape)), -1, dtype=np.int32)
-            share = self._part_shares(unknown, weights)[:, 0]
-        else:
-            share = self._totals()
-            share = share / share.sum()
-        numbers = generator.multinomial(n_samples, share)
+        numbers = generator.multinomial(n_samples, self._shares_under(weights))
+        return self._join(numbers, weights, generator, TreeModel.sample_codes)
+
+    def round_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Records whose counts are the expected ones, rounded; see `Model` and `sample_codes`."""
+        numbers = round_line(self._shares_under(weights), n_samples, generator)
+        return self._join(numbers, weights, generator, TreeModel.round_codes)
+
+    def _join(
+        self,
+        numbers: IntArray,
+        weights: Weights | None,
+        generator: np.random.Generator,
+        draw: Callable[..., CodeArray],
+    ) -> CodeArray:
+        """That many records of each part, in random order."""
         codes = np.concatenate(
             [
-                model.sample_codes(int(number), generator, *([weights] if weights else []))
+                draw(model, int(number), generator, *([weights] if weights else []))
                 for model, number in zip(self.models, numbers, strict=True)
                 if number or not weights
             ]
             or [np.zeros((0, len(self.shape)), dtype=np.int32)]
         )
-        return codes[generator.permutation(n_samples)]
+        return codes[generator.permutation(len(codes))]
+
+    def _shares_under(self, weights: Weights | None) -> FloatArray:
+        """Share of each part, under weights if there are any."""
+        if weights:
+            unknown = np.full((1, len(self.shape)), -1, dtype=np.int32)
+            return self._part_shares(unknown, weights)[:, 0]
+        share = self._totals()
+        return share / share.sum()
 
     def sample_given(
         self, known: CodeArray, generator: np.random.Generator, weights: Weights | None = None

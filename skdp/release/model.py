@@ -67,6 +67,15 @@ class Model(Protocol):
         """
         ...
 
+    def round_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> np.ndarray:
+        """Records as `sample_codes`, but not independent: counts are the expected ones, rounded.
+
+        In random order. Where the weights have probability zero, as `sample_codes`.
+        """
+        ...
+
     def sample_given(
         self, known: np.ndarray, generator: np.random.Generator, weights: Weights | None = None
     ) -> np.ndarray:

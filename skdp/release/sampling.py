@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from .._types import BoolArray, CodeArray, FloatArray, IntArray
-from .._validation import as_sample_size
+from .._validation import as_sample_size, check_choice
 from ..domain import Domain, Identifier, Numeric
 from ..domain.filling import fill_series
 from ..domain.reading import read
@@ -21,8 +21,10 @@ from .known import Known
 from .lawful import Lawful, must_be_missing
 from .model import Model
 
-__all__ = ["draw_codes", "draw_frame", "fill_columns", "fill_frame"]
+__all__ = ["METHODS", "draw_codes", "draw_frame", "fill_columns", "fill_frame"]
 
+# Ways of drawing rows.
+METHODS = ("rounded", "independent")
 # How often rows are drawn again whose values cannot satisfy condition and structure at once.
 _ROUNDS = 50
 # The same for rows beside given values, before codes that contradict these are left out.
@@ -30,7 +32,12 @@ _GIVEN_ROUNDS = 10
 
 
 def draw_codes(
-    model: Model, domain: Domain, n_samples: Any, generator: np.random.Generator, where: Any
+    model: Model,
+    domain: Domain,
+    n_samples: Any,
+    generator: np.random.Generator,
+    where: Any,
+    method: str,
 ) -> tuple[CodeArray, Condition]:
     """Codes of synthetic rows, and the condition that they satisfy.
 
@@ -43,20 +50,31 @@ def draw_codes(
     generator : numpy.random.Generator
     where : dict, str or None
         As in `parse`.
+    method : {"rounded", "independent"}
     """
+    draw_some = _drawing(model, method)
     condition = Condition(where, domain)
     if not condition.weights:
         number = as_sample_size(n_samples, model.total, len(domain))
-        return model.sample_codes(number, generator), condition
+        return draw_some(number, generator), condition
     lawful = Lawful(domain, condition.weights, condition.query)
     total = float(model.answer([condition.weights])[0]) if n_samples is None else 0.0
     number = as_sample_size(n_samples, total, len(domain))
 
     def draw(known: CodeArray) -> CodeArray:
-        return model.sample_codes(len(known), generator, lawful.weights)
+        return draw_some(len(known), generator, lawful.weights)
 
     unknown = np.full((number, len(domain)), -1, dtype=np.int32)
     return lawful.draw(draw, unknown, generator), condition
+
+
+def _drawing(model: Model, method: Any) -> Callable[..., CodeArray]:
+    """How a model draws rows."""
+    check_choice(method, "method", METHODS)
+    if method == "independent":
+        return model.sample_codes
+    # A model of somebody else may only draw one by one.
+    return getattr(model, "round_codes", model.sample_codes)
 
 
 def draw_frame(
@@ -66,16 +84,18 @@ def draw_frame(
     generator: np.random.Generator,
     where: Any = None,
     given: Any = None,
+    method: str = "rounded",
 ) -> pd.DataFrame:
     """Synthetic rows; see `Synopsis.sample`."""
     if given is not None:
+        _drawing(model, method)
         return _complete(model, domain, n_samples, generator, where, given)
-    codes, condition = draw_codes(model, domain, n_samples, generator, where)
+    codes, condition = draw_codes(model, domain, n_samples, generator, where, method)
     if not condition.weights:
         return domain.decode(codes, generator)
 
     def draw(rows: int) -> CodeArray:
-        return draw_codes(model, domain, rows, generator, where)[0]
+        return draw_codes(model, domain, rows, generator, where, method)[0]
 
     return _decode(domain, codes, generator, condition, draw)
 

@@ -404,20 +404,25 @@ class Synopsis:
         return pd.DataFrame(columns)
 
     def sample_codes(
-        self, n_samples: int | None = None, random_state: Any = None, *, where: Any = None
+        self,
+        n_samples: int | None = None,
+        random_state: Any = None,
+        *,
+        where: Any = None,
+        method: str = "rounded",
     ) -> np.ndarray:
         """Draw synthetic records as integer codes.
 
         Parameters
         ----------
-        n_samples, random_state, where
+        n_samples, random_state, where, method
             As for `sample`.
 
         Returns
         -------
         ndarray of int32, shape (n_samples, n_attributes)
-            Boxes are drawn in proportion to their positive counts, cells evenly inside; if no
-            count is positive, all cells of the domain are equally likely.
+            Boxes have rows in proportion to their positive counts, spread evenly inside each; if
+            no count is positive, all cells of the domain are equally likely.
 
         Raises
         ------
@@ -425,7 +430,7 @@ class Synopsis:
             As `sample`.
         """
         generator = sampling_generator(random_state)
-        return draw_codes(self.model, self.domain, n_samples, generator, where)[0]
+        return draw_codes(self.model, self.domain, n_samples, generator, where, method)[0]
 
     def sample(
         self,
@@ -434,6 +439,7 @@ class Synopsis:
         *,
         where: Any = None,
         given: Any = None,
+        method: str = "rounded",
     ) -> pd.DataFrame:
         """Draw synthetic records: any, only those of a kind, or those that complete given columns.
 
@@ -457,6 +463,13 @@ class Synopsis:
             value that the domain cannot represent, and values that break one of its rules together,
             as unknown.
             ``where`` must not constrain a column of ``given``.
+        method : {"rounded", "independent"}, default="rounded"
+            "rounded": the expected counts, rounded to whole numbers, in random order. Counts of
+            single columns and of the pairs that the release joins are off by about a row, and those
+            of other columns together by less than for independent rows. "independent": each row by
+            itself, so that counts vary as those of a random sample do; choose it where rows are
+            analysed as a sample, such as for standard errors. Rows beside ``given`` are always
+            independent given its values.
 
         Returns
         -------
@@ -468,7 +481,7 @@ class Synopsis:
         ------
         ValueError
             If ``n_samples`` is negative, ``where`` cannot be understood or no value satisfies it,
-            or ``given`` has columns that are not declared.
+            ``given`` has columns that are not declared, or ``method`` is another.
 
         Notes
         -----
@@ -490,7 +503,7 @@ class Synopsis:
         [25, 45]
         """
         generator = sampling_generator(random_state)
-        return draw_frame(self.model, self.domain, n_samples, generator, where, given)
+        return draw_frame(self.model, self.domain, n_samples, generator, where, given, method)
 
     def impute(
         self, frame: Any, *, columns: str | Sequence[str] | None = None, random_state: Any = None

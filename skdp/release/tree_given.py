@@ -15,7 +15,7 @@ import numpy as np
 
 from .._types import BoolArray, CodeArray, FloatArray, IntArray
 from .draws import codes_under, draw_in_ranges
-from .tree_density import TreeDensity, inverse_rows
+from .tree_density import PairTable, TreeDensity, inverse_rows
 
 __all__ = ["SOFT", "GivenTree", "draw_given"]
 
@@ -247,6 +247,46 @@ class GivenTree:
         order = np.argsort(groups, kind="stable")
         first = np.searchsorted(groups[order], np.arange(self.density.sizes[axis] + 1))
         return order[draw_in_ranges(mass[order], first[group], first[group + 1], u)]
+
+    def posterior(self) -> TreeDensity | None:
+        """The density under the weights; None where their probability is zero."""
+        density = self.density
+        held = self._upward(np.full((len(density.sizes), 1), -1, dtype=np.int64))
+        grouped = list(self.top)
+        joint: dict[tuple[int, int], FloatArray] = {}
+        for node in density.order:
+            law, conditional = held[node].table[0], self.conditional[node]
+            parent = int(density.parent[node])
+            if conditional is None:
+                mass = self.top[node] * law
+                if not 0 < mass.sum() < np.inf:
+                    return None
+                grouped[node] = mass / mass.sum()
+                continue
+            table = conditional * law
+            mass = table.sum(axis=1, keepdims=True)
+            table = grouped[parent][:, None] * table / np.where(mass > 0, mass, 1.0)
+            if not table.sum() > 0:
+                return None
+            joint[parent, node] = table / table.sum()
+            grouped[node] = joint[parent, node].sum(axis=0)
+        edges = [
+            PairTable((a, b), joint[a, b] if (a, b) in joint else joint[b, a].T)
+            for a, b in (edge.axes for edge in density.edges)
+        ]
+        marginals = [
+            mass if axis not in self._shares else mass[density.groups[axis]] * self._inside(axis)
+            for axis, mass in enumerate(grouped)
+        ]
+        return TreeDensity(marginals, edges, density.groups)
+
+    def _inside(self, axis: int) -> FloatArray:
+        """Probability of each code given its group and the weights."""
+        groups = self.density.groups[axis]
+        mass = self._shares[axis] * self.weights.get(axis, 1.0)
+        found = np.bincount(groups, weights=mass)
+        share: FloatArray = mass / np.where(found > 0, found, 1.0)[groups]
+        return share
 
     def log_likelihood(self, known: CodeArray) -> FloatArray:
         """Logarithm of the probability of the known values and the condition, for each row."""

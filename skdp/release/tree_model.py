@@ -21,14 +21,20 @@ from .error_bars import ErrorBars, interval_from_bars
 from .files import TupleKeys
 from .intervals import Error
 from .model import Weights, by_attributes, warn_of_zero
+from .pivotal import count_records, similar_first
 from .row_given import ENOUGH, GivenRows, effective_number
 from .tree_density import PairTable, TreeDensity, inverse
 from .tree_given import GivenTree, draw_given
+from .tree_rounded import round_tree
 
 __all__ = ["TreeModel"]
 
 # Numbers held at once while a batch of queries is answered.
 _CHUNK = 1 << 21
+
+
+# Rounded rows keep at most this many views of attributes and as many of pairs.
+_ROUNDED = 64
 
 
 # Two attributes are tabulated over weighted records if they have at most this many cells.
@@ -190,6 +196,44 @@ class TreeModel(TupleKeys):
         if impossible.any():
             warn_of_zero("their other columns follow what the tree of pairs has nearest to it")
         return codes
+
+    def round_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Records whose counts are the expected ones, rounded; see `Model` and `sample_codes`."""
+        if self.rows is not None and self.row_weights is not None:
+            agree = product_of_weights(self.rows, self.row_weights, weights or {})
+            if not weights or effective_number(agree.sum(), agree @ agree) >= ENOUGH:
+                return self._round_rows(agree, n_samples, generator)
+        density = GivenTree(self.density, weights).posterior() if weights else self.density
+        if density is None:
+            return self._sample_under(n_samples, generator, weights or {})
+        return round_tree(density, n_samples, generator)
+
+    def _round_rows(
+        self, weights: FloatArray, n_samples: int, generator: np.random.Generator
+    ) -> CodeArray:
+        """Weighted records, so that views of single attributes and pairs are kept."""
+        possible = np.flatnonzero(weights > 0)
+        assert self.rows is not None
+        rows = self.rows[possible]
+        groups = self.density.groups
+        sizes = self.density.sizes
+        grouped = [
+            groups[axis][rows[:, axis]] if axis in groups else rows[:, axis]
+            for axis in range(len(sizes))
+        ]
+        single = [rows[:, axis] for axis, size in enumerate(self.shape) if size > 1]
+        pairs = [
+            grouped[a].astype(np.int64) * sizes[b] + grouped[b] for a, b in self.pairs[:_ROUNDED]
+        ]
+        order = similar_first(rows, self.shape)
+        features = [*single[:_ROUNDED], *pairs]
+        counts = count_records(
+            weights[possible], n_samples, order, features, len(single[:_ROUNDED]), generator
+        )
+        chosen = np.repeat(np.arange(len(rows)), counts)
+        return rows[generator.permutation(chosen)]
 
     def sample_given(
         self, known: CodeArray, generator: np.random.Generator, weights: Weights | None = None

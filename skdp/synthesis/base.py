@@ -110,7 +110,9 @@ class Synthesizer(PrivateEstimator):
         check_is_fitted(self)
         return self.synopsis_.aggregate(by, column, query)
 
-    def sample(self, n_samples=None, random_state=None, *, where=None, given=None):
+    def sample(
+        self, n_samples=None, random_state=None, *, where=None, given=None, method="rounded"
+    ):
         """Draw synthetic rows from the synopsis; all of a kind, or to complete given columns.
 
         Parameters
@@ -128,6 +130,9 @@ class Synthesizer(PrivateEstimator):
             Some of the columns: one row is drawn for each of its rows, given its values, which are
             returned as they are; see :meth:`skdp.Synopsis.sample`. The result holds what ``given``
             holds: if those are private records, so is the result.
+        method : {"rounded", "independent"}, default="rounded"
+            "rounded" rounds the expected counts; "independent" draws each row by itself, as a
+            random sample; see :meth:`skdp.Synopsis.sample`.
 
         Returns
         -------
@@ -139,12 +144,15 @@ class Synthesizer(PrivateEstimator):
         Raises
         ------
         ValueError
-            If no value satisfies ``where``, or ``given`` has columns that are not declared.
+            If no value satisfies ``where``, ``given`` has columns that are not declared, or
+            ``method`` is another.
         """
         check_is_fitted(self)
         if given is None:
-            return self._build_table(self._sample_columns(n_samples, random_state, where))
-        drawn = self.synopsis_.sample(n_samples, random_state, where=where, given=given)
+            return self._build_table(self._sample_columns(n_samples, random_state, where, method))
+        drawn = self.synopsis_.sample(
+            n_samples, random_state, where=where, given=given, method=method
+        )
         fresh = {name: drawn[name] for name in drawn.columns if name not in as_frame(given).named}
         return complete_table(given, fresh, self._drawn_names(), like=self._layout)
 
@@ -309,11 +317,12 @@ class Synthesizer(PrivateEstimator):
         self.synopsis_ = _PublicRows(domain, self.target)
         return self
 
-    def _sample_columns(self, n_samples, random_state, where=None):
+    def _sample_columns(self, n_samples, random_state, where=None, method="rounded"):
         rng = sampling_generator(random_state)
         if where is not None:
-            return dict(self.synopsis_.sample(n_samples, rng, where=where).items())
-        codes = self.synopsis_.sample_codes(n_samples, rng)
+            drawn = self.synopsis_.sample(n_samples, rng, where=where, method=method)
+            return dict(drawn.items())
+        codes = self.synopsis_.sample_codes(n_samples, rng, method=method)
         return dict(self.domain_.decode(codes, rng).items())
 
     def _together(self, domain):
@@ -340,7 +349,7 @@ class _PublicRows:
         self._label = None if target is None else domain.index(target)
         self._n_labels = 0 if target is None else domain[target].n_values
 
-    def sample_codes(self, n_samples, rng):
+    def sample_codes(self, n_samples, rng, method=None):
         """Codes that are equally frequent, and labels that follow from the other columns."""
         positions = np.arange(n_samples)
         codes = np.stack([rng.permutation(positions % size) for size in self._shape], axis=1)
