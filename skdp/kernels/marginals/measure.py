@@ -40,9 +40,9 @@ GROUPS = 128
 _FIRST_SWEEPS, _SWEEPS, _LAST_SWEEPS = 5, 3, 5
 # Rounds of proportional fitting of the weights in the end.
 _SETTLED = 6
-# A count of an attribute that was measured by a tree has about this share of the variance of one
-# that was measured by itself.
-_TREE_VARIANCE = 0.4
+# Ranges of an attribute that was measured by a tree have about this share of the variance of sums
+# of cells.
+_TREE_VARIANCE = 0.05
 
 
 def marginal_views(

@@ -15,6 +15,7 @@ from ...rows import Counts
 from ..pairviews.attributes import Attribute, cut_mass
 from ..pairviews.box_trees import measure_tree, spread
 from ..pairviews.pairs import PAIR_PLAN
+from ..pairviews.single import DIRECT
 from .evidence import Evidence
 from .population import Population
 
@@ -22,12 +23,12 @@ __all__ = ["measure_sets"]
 
 Axes = tuple[int, ...]
 
-# Budgets of views grow with this power of their number of cells.
-_POWER = 0.33
-# Cells are measured one by one if so many noise scales of records lie in one on average; in large
-# tables there must be more, because boxes follow the records.
-_RECORDS, _RECORDS_LARGE = 2.0, 20.0
-_SMALL, _LARGE = 100, 512
+# Budgets of views grow with this power of their number of cells, up to so many.
+_POWER, _MOST_CELLS = 0.25, 500
+# Cells are measured one by one if they are few, or if so many noise scales of records lie in one on
+# average. Over attributes of many codes there must be more: ranges add up the noise of many cells.
+_RECORDS, _RECORDS_FINE = 2.0, 60.0
+_SMALL = 100
 # Weight of the smoothing term mixed into the model that spreads a box over its cells, and the
 # assumed precision of this model.
 _SMOOTH, _TRUST = 0.03, 2.0
@@ -67,24 +68,25 @@ def measure_sets(
     # set is measured follows from public sizes and the released total. The sets are measured one
     # after the other, and their shares add up to at most one.
     sizes = [math.prod(len(attributes[axis].grouped) for axis in axes) for axes in sets]
-    weights = [round(1000 * size**_POWER) for size in sizes]
+    weights = [round(1000 * min(size, _MOST_CELLS) ** _POWER) for size in sizes]
     groups = [[attributes[axis].groups for axis in axes] for axes in sets]
     counted = table.regrouped_many(list(zip(sets, groups, strict=True)))
     for axes, exact, size, weight in zip(sets, counted, sizes, weights, strict=True):
         share = epsilon * Fraction(weight, sum(weights))
         model = population.margin(axes)
-        if len(axes) == 2 and not _by_cells(size, total * float(share)):
-            pair = [attributes[axis] for axis in axes]
+        pair = [attributes[axis] for axis in axes]
+        if len(axes) == 2 and not _by_cells(pair, size, total * float(share)):
             evidence.estimated(axes, _by_boxes(exact, pair, share, total, model, source))
         else:
             noisy = discrete_laplace(exact, share, random_state=source).astype(np.float64)
             evidence.measured(axes, noisy, discrete_laplace_variance(share), model)
 
 
-def _by_cells(n_cells: int, signal: float) -> bool:
+def _by_cells(pair: Sequence[Attribute], n_cells: int, signal: float) -> bool:
     if n_cells <= _SMALL:
         return True
-    return signal / n_cells >= (_RECORDS if n_cells <= _LARGE else _RECORDS_LARGE)
+    fine = any(len(each.grouped) >= DIRECT for each in pair)
+    return signal / n_cells >= (_RECORDS_FINE if fine else _RECORDS)
 
 
 def _by_boxes(
