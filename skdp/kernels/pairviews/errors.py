@@ -197,7 +197,8 @@ def _error_axes(shape: Sequence[int], generator: np.random.Generator) -> list[tu
     """Attributes of the queries of the class."""
     used = used_attributes(shape)
     if len(used) < 2:
-        return [(axis,) for axis in used]
+        # Without any, the only query counts all records.
+        return [(axis,) for axis in used] or [(0,)]
     first, second = np.triu_indices(len(used), 1)
     some = generator.permutation(len(first))[:_ERROR_PAIRS]
     return [(used[first[i]], used[second[i]]) for i in some]
