@@ -90,7 +90,7 @@ def _weight(weight: Any, columns: Any) -> Fraction:
     found = as_fraction(weight, name)
     if not 0 < found <= 1:
         raise ValueError(
-            f"{name} must be in (0, 1], got {weight!r}. Divide all weights by the largest, and leave "
-            "out sets without weight."
+            f"{name} must be in (0, 1], got {weight!r}. Divide all weights by the largest, "
+            "and leave out sets without weight."
         )
     return found
