@@ -13,6 +13,12 @@ Each part can be run separately with ``--part``:
     The same for 10,000,000 rows through every engine.
 ``growth``
     Time of DuckDB and Polars against the number of rows, and of distinct rows.
+``views``
+    All sets of one to three of the 8 columns of 6,000,000 rows, counted together, through DuckDB
+    and Polars, against the time of only scanning and coding the rows. The domain is too large for
+    a table of its distinct rows.
+``large_views``
+    The same for 100,000,000 rows that DuckDB generates itself: the target.
 
 Run as ``python -m benchmarks.engines --out engines.json --picture engines.png``; ``--quick``
 divides all numbers of rows by 50.
@@ -21,6 +27,7 @@ divides all numbers of rows by 50.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import shutil
@@ -32,15 +39,19 @@ import time
 from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from benchmarks import _data
 from skdp import Categorical, Domain, Numeric, PairViewSynthesizer
+from skdp.rows import coded as engine_rows
+from skdp.rows import count_rows, read_rows
 
 ROWS_PER_FILE = 2_000_000
 MOST_MEMORY = 2 * 2**30
 MOST_SECONDS = 180.0
 MOST_REST = 20.0
+MOST_SCANS = 2.0
 ENGINES = ("duckdb", "polars", "dask", "pyspark")
 
 REGIONS = [f"region {number:02d}" for number in range(20)]
@@ -48,12 +59,12 @@ SCHOOLS = ["none", "primary", "secondary", "vocational", "bachelor", "master", "
 JOBS = ["office", "care", "trade", "craft", "none"]
 
 
-def domain() -> Domain:
-    """Public ranges of the 8 columns: 13,312,000 cells."""
+def domain(pay_bins: int = 32) -> Domain:
+    """Public ranges of the 8 columns: 13,312,000 cells with 32 bins of the pay."""
     return Domain(
         {
             "age": Numeric(18, 98, bins=26),
-            "pay": Numeric(0, 200_000, bins=32),
+            "pay": Numeric(0, 200_000, bins=pay_bins),
             "hours": Numeric(0, 80, bins=10),
             "sex": Categorical(["F", "M"]),
             "region": Categorical(REGIONS),
@@ -113,6 +124,39 @@ def generate(folder: Path, n_rows: int, n_distinct: int) -> None:
         )
 
 
+def generate_views(folder: Path, n_rows: int) -> None:
+    """Write rows as Parquet files of DuckDB; the columns depend on each other."""
+    import duckdb
+
+    folder.mkdir(parents=True, exist_ok=True)
+    listed = {
+        name: "[" + ", ".join(f"'{each}'" for each in names) + "]"
+        for name, names in (("region", REGIONS), ("school", SCHOOLS), ("job", JOBS))
+    }
+    connection = duckdb.connect(config={"threads": 2})
+    for number, first in enumerate(range(0, n_rows, 10 * ROWS_PER_FILE)):
+        n = min(10 * ROWS_PER_FILE, n_rows - first)
+        connection.execute(
+            f"""
+            COPY (
+                SELECT
+                    18 + 80 * (a + b) / 2 AS age,
+                    round(200000 * a * c, 2) AS pay,
+                    (80 * (b + c) / 2)::INTEGER AS hours,
+                    CASE WHEN c < 0.3 + 0.4 * a THEN 'F' ELSE 'M' END AS sex,
+                    {listed["region"]}[1 + floor(20 * b * d)::INTEGER] AS region,
+                    {listed["school"]}[1 + floor(8 * a)::INTEGER] AS school,
+                    {listed["job"]}[1 + floor(5 * (a + d) / 2)::INTEGER] AS job,
+                    c * d < 0.2 AS owner
+                FROM (
+                    SELECT random() AS a, random() AS b, random() AS c, random() AS d
+                    FROM range({n})
+                )
+            ) TO '{folder}/rows{number:04d}.parquet' (FORMAT parquet)
+            """
+        )
+
+
 def lazy(engine: str, folder: Path) -> Any:
     """The lazy frame of an engine on two cores."""
     files = f"{folder}/*.parquet"
@@ -168,13 +212,11 @@ class _Memory(threading.Thread):
 
 def fit(engine: str, folder: Path) -> dict[str, Any]:
     """One fit, measured in this process."""
-    from skdp import rows as engines
-
     memory = _Memory()
     memory.start()
     rows = lazy(engine, folder)
     waited = [0.0]
-    ask = engines._guarded
+    ask = engine_rows.guarded
 
     def timed(name: str, question: Any) -> Any:
         begin = time.perf_counter()
@@ -183,7 +225,7 @@ def fit(engine: str, folder: Path) -> dict[str, Any]:
         finally:
             waited[0] += time.perf_counter() - begin
 
-    engines._guarded = timed
+    engine_rows.guarded = timed
     begin, cpu = time.perf_counter(), time.process_time()
     view = PairViewSynthesizer(epsilon=1.0, domain=domain()).fit(rows)
     seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
@@ -198,16 +240,57 @@ def fit(engine: str, folder: Path) -> dict[str, Any]:
     }
 
 
-def measured(engine: str, n_rows: int, n_distinct: int, folder: Path) -> dict[str, Any]:
-    """One fit in a separate process, on rows generated earlier if they exist."""
-    place = folder / f"{n_rows}_{n_distinct}"
+def views(engine: str, folder: Path) -> dict[str, Any]:
+    """All small sets of columns counted together, and a scan alone, measured in this process."""
+    memory = _Memory()
+    memory.start()
+    space = domain(pay_bins=64)
+    rows = read_rows(lazy(engine, folder)).select(space.names)
+    frame = rows.coded(space)._frame
+    sets = [
+        (axes, [None] * width)
+        for width in (1, 2, 3)
+        for axes in itertools.combinations(range(len(space)), width)
+    ]
+
+    def scan() -> Any:
+        least = (nw.col(name).min() for name in frame.collect_schema())
+        return engine_rows._collect(frame.select(*least), engine)
+
+    def count() -> Any:
+        return list(count_rows(rows, space, together=()).regrouped_many(sets))
+
+    found: dict[str, Any] = {"engine": engine, "sets": len(sets)}
+    for name, work in (("scan", scan), ("views", count)):
+        begin, cpu = time.perf_counter(), time.process_time()
+        result = work()
+        found[name] = time.perf_counter() - begin
+        found[f"{name}_cpu"] = time.process_time() - cpu
+    found["ratio"] = found["views"] / found["scan"]
+    found["ratio_cpu"] = found["views_cpu"] / found["scan_cpu"]
+    return {**found, "total": int(result[0].sum()), "peak": memory.stop()}
+
+
+def measured_views(engine: str, n_rows: int, folder: Path) -> dict[str, Any]:
+    """Views of rows that DuckDB generated, in a separate process."""
+    place = folder / f"views_{n_rows}"
     if not place.exists():
-        begin = time.perf_counter()
-        generate(place, n_rows, n_distinct)
-        print(f"  made {n_rows:,} rows in {time.perf_counter() - begin:.0f} s", flush=True)
+        generate_views(place, n_rows)
+    row = {"rows": n_rows, **_apart("views", engine, place)}
+    print(
+        f"{engine:<8} {n_rows:>12,} rows, {row['sets']} sets: {row['views']:.1f} s "
+        f"({row['views_cpu']:.1f} s CPU), {row['ratio']:.2f} times a scan ({row['ratio_cpu']:.2f} "
+        f"in CPU time), peak {row['peak'] / 2**30:.2f} GB",
+        flush=True,
+    )
+    return row
+
+
+def _apart(what: str, engine: str, place: Path) -> dict[str, Any]:
+    """What a function of this module measures in a separate process."""
     code = (
         "import json, sys, pathlib, benchmarks.engines as e; "
-        "print('RESULT', json.dumps(e.fit(sys.argv[1], pathlib.Path(sys.argv[2]))))"
+        f"print('RESULT', json.dumps(e.{what}(sys.argv[1], pathlib.Path(sys.argv[2]))))"
     )
     if engine == "dask":
         code = f"if __name__ == '__main__': {code}"
@@ -217,7 +300,17 @@ def measured(engine: str, n_rows: int, n_distinct: int, folder: Path) -> dict[st
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     if not lines:
         raise SystemExit(f"{engine} failed:\n{done.stderr[-3000:]}")
-    row = {"rows": n_rows, "distinct": n_distinct, **json.loads(lines[-1].removeprefix("RESULT "))}
+    return dict(json.loads(lines[-1].removeprefix("RESULT ")))
+
+
+def measured(engine: str, n_rows: int, n_distinct: int, folder: Path) -> dict[str, Any]:
+    """One fit in a separate process, on rows generated earlier if they exist."""
+    place = folder / f"{n_rows}_{n_distinct}"
+    if not place.exists():
+        begin = time.perf_counter()
+        generate(place, n_rows, n_distinct)
+        print(f"  made {n_rows:,} rows in {time.perf_counter() - begin:.0f} s", flush=True)
+    row = {"rows": n_rows, "distinct": n_distinct, **_apart("fit", engine, place)}
     print(
         f"{engine:<8} {n_rows:>12,} {n_distinct:>10,} {row['wall']:>8.1f} {row['in_engine']:>8.1f} "
         f"{row['rest']:>8.1f} {row['cpu']:>8.1f} {row['peak'] / 2**30:>8.2f}",
@@ -249,7 +342,23 @@ def growth(folder: Path, divide: int) -> list[dict[str, Any]]:
     return rows
 
 
-PARTS = {"large": large, "engines": engines, "growth": growth}
+def some_views(folder: Path, divide: int) -> list[dict[str, Any]]:
+    """Sets of columns of six million rows."""
+    return [measured_views(engine, 6_000_000 // divide, folder) for engine in ("duckdb", "polars")]
+
+
+def large_views(folder: Path, divide: int) -> list[dict[str, Any]]:
+    """Sets of columns of a hundred million rows."""
+    return [measured_views("duckdb", 100_000_000 // divide, folder)]
+
+
+PARTS = {
+    "large": large,
+    "engines": engines,
+    "growth": growth,
+    "views": some_views,
+    "large_views": large_views,
+}
 
 
 def bars(row: dict[str, Any]) -> list[tuple[str, bool]]:
@@ -321,6 +430,11 @@ def main() -> None:
         results["bars"] = bars(results["large"][0])
         for promise, kept in results["bars"]:
             print(f"{'yes' if kept else 'NO':<4} {promise}")
+    if "large_views" in results:
+        ratio = results["large_views"][0]["ratio"]
+        kept = bool(ratio < MOST_SCANS)
+        results.setdefault("bars", []).append(("views in two scans", kept))
+        print(f"{'yes' if kept else 'NO':<4} views in {ratio:.2f} of {MOST_SCANS:.0f} scans")
     if "growth" in results and arguments.picture is not None:
         draw(results["growth"], arguments.picture)
     _data.write_json(arguments.out, "engines", results)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import itertools
 import math
 import re
 import warnings
@@ -23,7 +24,16 @@ from skdp import Categorical, Domain, Numeric
 from skdp._random import noise_source
 from skdp.exceptions import DomainError, EngineError
 from skdp.kernels.kmeans.rows import residual_sums
-from skdp.rows import Contributions, as_frame, coding, count_rows, expressions, read_rows
+from skdp.rows import (
+    Contributions,
+    as_frame,
+    coding,
+    count_rows,
+    expressions,
+    passes,
+    projected,
+    read_rows,
+)
 from skdp.rows import coded as coded_module
 
 pl = pytest.importorskip("polars")
@@ -609,33 +619,53 @@ WIDE = Domain(
 @pytest.mark.parametrize("target", [None, "side", "c1"])
 def test_pair_views_of_a_large_domain_are_those_of_pandas(engine, target, monkeypatch):
     assert WIDE.size > 2**24
-    whole = []
+    cells = []
     view = functools.partial(
         skdp.PairViewSynthesizer, 2.0, domain=WIDE, target=target, random_state=1
     )
     expected = view().fit(wide())
-    count = coded_module.EngineCodes.count
+    fill = coded_module.EngineCodes._fill
 
-    def watched(self, axes):
-        whole.append(math.prod(self.shape[axis] for axis in axes))
-        return count(self, axes)
+    def watched(self, tallies):
+        cells.append(len(tallies.cells))
+        return fill(self, tallies)
 
-    monkeypatch.setattr(coded_module.EngineCodes, "count", watched)
+    monkeypatch.setattr(coded_module.EngineCodes, "_fill", watched)
     got = view().fit(ENGINES[engine](wide()))
     assert released(got) == released(expected)
-    # Seven attributes of 16 codes in groups of two: few questions, and none on many cells.
-    assert max(whole) <= 2**20 and len(whole) <= 10
+    # All pairs fit, with or without the class, and are counted ahead.
+    assert len(cells) == 1 and cells[0] <= 2**24
 
 
+@pytest.mark.parametrize(
+    "limits",
+    [{}, {"kept": 40}, {"kept": 0, "held": 30}, {"batches": False}, {"batches": False, "kept": 9}],
+)
 @pytest.mark.parametrize("name", PROJECTED)
-def test_projections_release_what_the_whole_table_does(name, monkeypatch):
+def test_projections_release_what_the_whole_table_does(name, limits, monkeypatch):
     case = next(case for case in CASES if case.name == name)
     frame = case.rows(people())
     expected = released(case.make(random_state=3).fit(frame))
     monkeypatch.setattr(coding, "MOST_AT_ONCE", 1)
-    for block in (2**20, 40):
-        monkeypatch.setattr(coding, "_BLOCK_CELLS", block)
-        assert released(case.make(random_state=3).fit(polars_lazy(frame))) == expected
+    monkeypatch.setattr(projected, "_KEPT_CELLS", limits.get("kept", 2**24))
+    monkeypatch.setattr(projected, "_DENSE_CELLS", limits.get("held", 2**22))
+    monkeypatch.setattr(passes, "PASS_CELLS", limits.get("held", 2**24))
+    if not limits.get("batches", True):
+        monkeypatch.setattr(coded_module, "gives_batches", lambda frame, engine: False)
+    assert released(case.make(random_state=3).fit(polars_lazy(frame))) == expected
+
+
+@engines_and_spark
+def test_projections_count_what_the_whole_table_does(make, monkeypatch):
+    frame = wide()
+    whole = count_rows(as_frame(frame), WIDE)
+    monkeypatch.setattr(coding, "MOST_AT_ONCE", 1)
+    lazy = count_rows(read_rows(make(frame)), WIDE, together=())
+    halves = [np.arange(size) // 2 for size in WIDE.shape]
+    sets = [(axes, [None] * 2) for axes in itertools.combinations(range(len(WIDE)), 2)]
+    sets += [(axes, [halves[axis] for axis in axes]) for axes in ((0, 3, 5), (7, 1, 2), ())]
+    for mine, its in zip(whole.regrouped_many(sets), lazy.regrouped_many(sets), strict=True):
+        np.testing.assert_array_equal(mine, its)
 
 
 def test_a_table_that_may_not_fit_is_announced_before_the_charge():
@@ -671,21 +701,21 @@ def test_a_frame_that_changes_between_two_passes():
     relation = CONNECTION.table("growing")
     ledger = skdp.PrivacyLedger(1)
     view = skdp.PairViewSynthesizer(1.0, domain=WIDE, ledger=ledger)
-    collect = coded_module._collect
-    passes = []
+    read = coded_module.read_batches
+    times = []
 
     def growing(frame, engine):
-        found = collect(frame, engine)
-        passes.append(1)
+        yield from read(frame, engine)
+        times.append(1)
         values = ", ".join(["random() * 6 - 3"] * 7)
-        for _ in range(len(passes)):
+        for _ in range(len(times)):
             CONNECTION.execute(f"INSERT INTO growing SELECT {values}, 'up' FROM range(300)")
-        return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coded_module, "_collect", growing)
+        patch.setattr(coded_module, "read_batches", growing)
+        patch.setattr(projected, "_KEPT_CELLS", 100)
         view.fit(relation)
-    assert len(passes) > 3
+    assert len(times) > 2
     assert ledger.spent == 1 and len(ledger.to_frame()) == 1
     assert view.sample(5).shape == (5, 8)
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from held import HeldRows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +19,7 @@ from skdp.kernels.pairviews import pair_views, pair_views_parts, view_shares
 from skdp.kernels.pairviews.rules import Rules, first_row, group_mask
 from skdp.kernels.pairviews.structured import fitted
 from skdp.release import MixtureModel, TreeModel
-from skdp.rows import CountTable, ProjectedCounts
+from skdp.rows import CountTable, EngineTables, ProjectedCounts
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.InsecureSeedWarning")
 
@@ -270,7 +271,7 @@ def test_fitting_reaches_margins_that_are_possible_and_meets_others_half_way():
 
 def test_projected_counts_give_the_same_release():
     table = table_of(SHAPE, ALL)
-    asked = ProjectedCounts(table.project, table.shape)
+    asked = ProjectedCounts(EngineTables(HeldRows(table)))
     one, other = release(table, ALL, 2.0), release(asked, ALL, 2.0)
     assert (one.view([0, 1]) == other.view([0, 1])).all()
     assert (one.row_weights == other.row_weights).all()

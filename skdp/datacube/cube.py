@@ -262,7 +262,9 @@ class DataCube(PrivateEstimator, TupleKeys):
         """Exact integers in the cells of each source, by its mask: private."""
         if plan._measure == "count":
             table = count_rows(rows, plan.domain, contributions, together=())
-            return {mask: table.dense(cuboids.dimensions_of(mask)) for mask in plan._masks}
+            dimensions = [cuboids.dimensions_of(mask) for mask in plan._masks]
+            tables = table.regrouped_many([(axes, [None] * len(axes)) for axes in dimensions])
+            return dict(zip(plan._masks, tables, strict=True))
         values = contributions_of(rows.column(self.value), domain[self.value], plan._grid)
         return sum_cells(code_rows(rows, plan.domain), values, plan)
 

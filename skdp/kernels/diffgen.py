@@ -14,7 +14,7 @@ from .._types import IntArray
 from .._validation import split_epsilon
 from ..domain import Attribute, Level
 from ..mechanisms import noisy_max
-from ..rows import Counts, CountTable
+from ..rows import Counts
 
 __all__ = ["diffgen", "diffgen_parts"]
 
@@ -99,10 +99,8 @@ def diffgen(
     share = epsilon / n_specializations
     label_axis = len(predictors)
     trees = [_Tree(_nested(attribute), attribute.size) for attribute in predictors]
-    counts = [
-        _by_code(table.project([axis, label_axis]), attribute.size)
-        for axis, attribute in enumerate(predictors)
-    ]
+    pairs = [((axis, label_axis), (None, None)) for axis in range(label_axis)]
+    counts = list(table.regrouped_many(pairs))
     cut = [[(0, 0)] for _ in predictors]
     for _ in range(n_specializations):
         candidates = list(_candidates(trees, counts, cut, table.shape[-1]))
@@ -148,10 +146,3 @@ def _candidates(
             merged = np.zeros((len(tree.levels[level].labels), n_classes), dtype=np.int64)
             np.add.at(merged, tree.levels[level].groups, counts[axis])
             yield _Candidate(axis, place, level, parts, int(merged[parts].max(axis=1).sum()))
-
-
-def _by_code(table: CountTable, n_codes: int) -> IntArray:
-    """Counts by code and class; codes without records have zeros."""
-    result = np.zeros((n_codes, table.shape[-1]), dtype=np.int64)
-    result[table.codes[:, 0], table.codes[:, 1]] = table.counts
-    return result

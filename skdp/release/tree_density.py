@@ -219,13 +219,13 @@ class TreeDensity:
             else:
                 group[node] = inverse_rows(conditional, group[self.parent[node]], u)
             if node in self.groups:
-                codes[:, node] = self._inside(node, group[node], generator.random(n_samples))
+                codes[:, node] = self.codes_in_groups(node, group[node], generator.random(n_samples))
             else:
                 codes[:, node] = group[node]
         return codes
 
-    def _inside(self, axis: int, drawn: IntArray, u: FloatArray) -> IntArray:
-        """Codes drawn inside the groups, from uniform numbers."""
+    def codes_in_groups(self, axis: int, drawn: IntArray, u: FloatArray) -> IntArray:
+        """Codes of an attribute drawn inside the given groups, from uniform numbers."""
         groups = self.groups[axis]
         order = np.argsort(groups, kind="stable")
         mass = self.marginals[axis]

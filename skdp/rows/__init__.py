@@ -21,11 +21,16 @@ Everything here is private; nothing here is ever an attribute of an estimator.
 ``lazy_dates``   dates and times of a column in an engine
 ``quotients``    integer quotients that engines and NumPy compute alike
 ``coded``        rows of codes that stay in an engine
+``partitioned``  the same in the partitions of a Dask frame
 ``bounds``       a few rows of each person, chosen by an engine
 ``parquet``      columns and rows of a Parquet file
 ``coding``       codes each record, keeps a few rows of each person, counts
+``batches``      rows that an engine returns batch by batch
 ``packing``      rows of codes as integers
+``passes``       which tables a pass over the rows counts, and which of them together
+``tallies``      counts of many tables, added up from batches of rows
 ``counts``       `CountTable`: distinct coded rows and their numbers
+``projected``    `ProjectedCounts`: counts of rows that stay in an engine
 ===============  ===================================================================================
 """
 
@@ -37,12 +42,13 @@ from .coded import CodedRows, LabelledSums
 from .coding import MOST_AT_ONCE, Contributions, code_rows, count_rows
 from .columns import Column, object_array
 from .completing import complete_table, fill_table
-from .counts import Counts, CountTable, ProjectedCounts
+from .counts import CountTable
 from .expressions import floor_positive, part_of, search_sorted
 from .frames import Frame, as_array, as_column, as_frame, as_labels
 from .layout import Layout, labels_like
 from .lazy import LazyRows, read_rows
 from .parquet import ParquetFile, check_library, is_parquet_file, is_parquet_name, write_parquet
+from .projected import Counts, EngineTables, ProjectedCounts
 from .tables import build_frame, column_names, row_taker, select_columns, take_rows
 
 __all__ = [
@@ -52,6 +58,7 @@ __all__ = [
     "Contributions",
     "CountTable",
     "Counts",
+    "EngineTables",
     "Frame",
     "LabelledSums",
     "Layout",

@@ -1,8 +1,9 @@
 """CodedRows: rows of codes that stay in an engine, which counts them.
 
 Rows are coded in place: by expressions that the engine evaluates, or in Dask, whose partitions are
-frames of pandas, by the code for frames in memory. Only distinct coded rows with their counts come
-back.
+frames of pandas, by the code for frames in memory. Distinct coded rows with their counts come back;
+where many tables are counted together, DuckDB and Polars return batches of codes instead, which are
+added to the tables and forgotten.
 
 An engine can fail, for lack of memory or because the frame's own plan fails. Whether and how it
 does may depend on values, so its message is withheld.
@@ -17,19 +18,23 @@ from typing import Any, Protocol
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from .._types import CodeArray, IntArray
-from ..domain import Domain
 from ..exceptions import EngineError
+from .batches import gives_batches, read_batches
 from .expressions import part_of
-from .frames import as_frame
 from .packing import Packing
+from .passes import Column, Marginal, plan_pass, split
+from .tallies import Tallies, regroup
 
 __all__ = ["CodedRows", "LabelledSums"]
 
 ENGINES = {"polars": "Polars", "duckdb": "DuckDB", "dask": "Dask", "pyspark": "PySpark"}
+
+
+# Up to this many cells, a table over codes is counted whole by engines that give no batches.
+_DENSE_CELLS = 2**22
 
 
 # The first engine of Polars that keeps no more than it needs of a large frame.
@@ -63,6 +68,23 @@ class CodedRows:
             lambda codes, zero: packing.keys([codes[a] for a in axes], zero)
         )
         return packing.codes(keys), counts
+
+    def tables(self, marginals: Sequence[Marginal]) -> list[IntArray]:
+        """Counts of all cells of many tables, from one pass over the rows.
+
+        Parameters
+        ----------
+        marginals : sequence of Marginal
+            Together of few cells: they are held at once.
+        """
+        tallies = Tallies(marginals, plan_pass(marginals))
+        self._fill(tallies)
+        found = tallies.tables()
+        return [found[number] for number in range(len(marginals))]
+
+    def _fill(self, tallies: Tallies) -> None:
+        """Add all rows to the tallies."""
+        raise NotImplementedError
 
     def cells(self, sides: Sequence[int]) -> tuple[IntArray, IntArray]:
         """Occupied cells of a grid of parts of equal width, and how many rows are in each.
@@ -187,6 +209,69 @@ class EngineCodes(CodedRows):
     def _skipped(self) -> Any:
         return functools.reduce(operator.or_, (nw.col(name) < 0 for name in self._names))
 
+    def tables(self, marginals: Sequence[Marginal]) -> list[IntArray]:  # noqa: D102
+        if gives_batches(self._frame, self._engine):
+            return super().tables(marginals)
+        # The engine itself counts, by codes: groups of any kind would be slow conditions.
+        columns = [Column(axis, size) for axis, size in enumerate(self.shape)]
+        by_code = {
+            each.axes: Marginal(tuple(columns[axis] for axis in each.axes)) for each in marginals
+        }
+        held = [each for each in by_code.values() if each.cells <= _DENSE_CELLS]
+        found: dict[tuple[int, ...], IntArray] = {}
+        for some in split(held):
+            found.update(zip([each.axes for each in some], super().tables(some), strict=True))
+        return [
+            regroup(found[each.axes], each.columns) if each.axes in found else self._counted(each)
+            for each in marginals
+        ]
+
+    def _counted(self, marginal: Marginal) -> IntArray:
+        """One table of groups from the distinct rows of codes."""
+        codes, counts = self.count(marginal.axes)
+        tallies = Tallies([marginal], plan_pass([marginal]))
+        tallies.add(dict(zip(marginal.axes, codes.T, strict=True)), len(counts), counts)
+        return tallies.tables()[0]
+
+    def _fill(self, tallies: Tallies) -> None:
+        frame = self._frame
+        if not gives_batches(frame, self._engine):
+            self._fill_grouped(tallies)
+            return
+        axes = tallies.axes or [0]
+        # The first column says which rows are skipped.
+        kept = {
+            self._names[axis]: nw.col(self._names[axis]).cast(_small(self.shape[axis]))
+            for axis in axes
+        }
+        first = self._names[axes[0]]
+        kept[first] = nw.when(self._skipped).then(nw.lit(-1)).otherwise(nw.col(first))
+        kept[first] = kept[first].cast(_small(self.shape[axes[0]]))
+
+        def fill() -> None:
+            for columns in read_batches(frame.select(**kept), self._engine):
+                known = columns[0] >= 0
+                if not known.all():
+                    columns = [column[known] for column in columns]
+                tallies.add(dict(zip(axes, columns, strict=True)), len(columns[0]))
+
+        guarded(self._engine, fill)
+
+    def _fill_grouped(self, tallies: Tallies) -> None:
+        """Add rows that the engine has counted: every row becomes one row for each block."""
+        keys = tallies.keys([nw.col(name) for name in self._names], nw.lit(0))
+        named = {
+            f"key{number}": nw.when(self._skipped).then(nw.lit(-1)).otherwise(key).cast(nw.Int64)
+            for number, key in enumerate(keys)
+        }
+        found = self._group(
+            lambda cell: _stacked(self._frame.select(**named), self._engine),
+            {"cell": nw.col("cell")},
+            {"count": nw.len()},
+        )
+        known = found["cell"] >= 0
+        tallies.cells[found["cell"][known].astype(np.int64)] = found["count"][known]
+
     def _tally(self, keys: Keys) -> list[IntArray]:
         # The rows to be skipped become one more group, which saves a filter.
         named = {
@@ -231,68 +316,6 @@ class EngineCodes(CodedRows):
         )
 
 
-class PartitionedCodes(CodedRows):
-    """Coded rows in the partitions of a Dask frame, each a frame of pandas on some worker."""
-
-    def __init__(self, frame: Any, domain: Domain) -> None:
-        self._frame = frame
-        self._domain = domain
-        self.shape = domain.shape
-
-    def _tally(self, keys: Keys) -> list[IntArray]:
-        zero = np.zeros(0, dtype=np.int64)
-        empty = keys([zero] * len(self.shape), zero)
-        names = [f"key{number}" for number in range(len(empty))]
-        meta = pd.DataFrame(dict.fromkeys([*names, "count"], zero))
-        found = self._sum(_tally_partition, (keys,), meta, names)
-        return [found[name].to_numpy() for name in [*names, "count"]]
-
-    def sums_by_label(  # noqa: D102
-        self, terms: LabelledSums
-    ) -> tuple[IntArray, IntArray]:
-        zero = np.zeros(0, dtype=np.int64)
-        names = [f"sum{axis}" for axis in range(len(self.shape))]
-        meta = pd.DataFrame(dict.fromkeys(["label", "count", *names], zero))
-        found = self._sum(_sums_of_partition, (terms,), meta, ["label"])
-        found = found.set_index("label").reindex(range(terms.n_labels), fill_value=0)
-        return found["count"].to_numpy(), found[names].to_numpy()
-
-    def _sum(
-        self, kernel: Callable[..., Any], arguments: tuple[Any, ...], meta: Any, by: list[str]
-    ) -> pd.DataFrame:
-        """The result of a kernel on each partition, summed by some of its columns."""
-        return guarded(
-            "dask",
-            lambda: (
-                self._frame.map_partitions(kernel, self._domain, *arguments, meta=meta)
-                .groupby(by, sort=False)
-                .sum()
-                .reset_index()
-                .compute()
-            ),
-        )
-
-
-def _represented(part: pd.DataFrame, domain: Domain) -> CodeArray:
-    codes = domain.encode_columns(as_frame(part))
-    return codes[(codes >= 0).all(axis=1)]
-
-
-def _tally_partition(part: pd.DataFrame, domain: Domain, keys: Keys) -> pd.DataFrame:
-    """Distinct keys of the rows of one partition, and their counts."""
-    codes = _represented(part, domain).astype(np.int64)
-    found = keys(list(codes.T), np.zeros(len(codes), dtype=np.int64))
-    named = {f"key{number}": key for number, key in enumerate(found)}
-    return pd.DataFrame(named).groupby(list(named), sort=False).size().reset_index(name="count")
-
-
-def _sums_of_partition(part: pd.DataFrame, domain: Domain, terms: LabelledSums) -> pd.DataFrame:
-    """Counts and sums of the rows of one partition, a row for each label."""
-    counts, sums = terms.of_codes(_represented(part, domain))
-    named = {f"sum{axis}": sums[:, axis] for axis in range(sums.shape[1])}
-    return pd.DataFrame({"label": np.arange(len(counts)), "count": counts, **named})
-
-
 def guarded(engine: str, ask: Callable[[], Any]) -> Any:
     """The engine's answer; if it fails, its message is withheld, because it may quote values."""
     try:
@@ -309,6 +332,20 @@ def guarded(engine: str, ask: Callable[[], Any]) -> Any:
         "charged for this fit stays spent, and nothing was released. If memory was short, declare "
         "fewer columns or bins: every distinct coded row takes 16 bytes and 4 more for each column."
     )
+
+
+def _stacked(frame: nw.LazyFrame, engine: str) -> nw.LazyFrame:
+    """All columns below each other, as one: "cell"."""
+    if engine == "duckdb":
+        # The unpivot of narwhals works on DuckDB's default connection only.
+        relation: Any = nw.to_native(frame)
+        return nw.from_native(relation.select(f"unnest([{', '.join(relation.columns)}]) AS cell"))
+    return frame.unpivot(variable_name="block", value_name="cell")
+
+
+def _small(size: int) -> Any:
+    """A small type of integers for codes below ``size`` and -1."""
+    return nw.Int8 if size <= 2**7 else nw.Int16 if size <= 2**15 else nw.Int32
 
 
 def _collect(frame: nw.LazyFrame, engine: str) -> dict[str, NDArray[Any]]:

@@ -7,8 +7,7 @@ number of the full domain, so that domains of 1e88 cells cost no more than their
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,15 +16,20 @@ from numpy.typing import ArrayLike, NDArray
 from .._arrays import integer_sums, run_starts
 from .._types import BoolArray, CodeArray, IntArray
 from .packing import KEY_LIMIT, pack, unpack
+from .passes import Groups, check_axes, check_cells, marginals_of, plan_blocks, split
+from .tallies import BATCH_ROWS, Tallies
 
-__all__ = ["CountTable", "Counts", "ProjectedCounts"]
+__all__ = ["CountTable"]
 
 # Below this many cells a key is counted by position instead of sorted.
 _DENSE_CELLS = 2**16
 
+# Cells of a block of several tables: about twice the rows within these limits, because their sums
+# over a block take time too.
+_BLOCK_CELLS = (2**10, 2**16)
 
-# Larger dense views are an error of the caller: 2**27 int64 cells are one gigabyte.
-_DENSE_LIMIT = 2**27
+# Cells of all blocks that are counted at once: 32 megabytes.
+_CELLS_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,6 +123,19 @@ class CountTable:
             *_group([rows[:, axis] for axis in range(len(sizes))], len(rows), sizes, weights), sizes
         )
 
+    @classmethod
+    def from_dense(cls, counts: IntArray) -> CountTable:
+        """The occupied cells of an array with one axis for each attribute.
+
+        Parameters
+        ----------
+        counts : ndarray of int64
+        """
+        cells = np.flatnonzero(counts)
+        codes = np.empty((len(cells), counts.ndim), dtype=np.int32, order="F")
+        unpack(cells, range(counts.ndim), counts.shape, codes)
+        return cls(codes, counts.ravel()[cells], counts.shape)
+
     @property
     def n(self) -> int:
         """Exact number of records: private."""
@@ -137,10 +154,19 @@ class CountTable:
         axes : sequence of distinct int
             Attributes to keep, in the order wanted. An empty sequence gives one row with the total.
         """
-        kept = self._axes(axes)
+        kept = check_axes(axes, len(self.shape))
         sizes = tuple(self.shape[axis] for axis in kept)
         columns = [self.codes[:, axis] for axis in kept]
         return CountTable(*_group(columns, len(self.counts), sizes, self.counts), sizes)
+
+    def project_many(self, sets: Sequence[Sequence[int]]) -> Iterator[CountTable]:
+        """Projections to many sets of attributes, one after the other.
+
+        Parameters
+        ----------
+        sets : sequence of sequences of distinct int
+        """
+        return (self.project(axes) for axes in sets)
 
     def recode(self, axis: int, codes_of: NDArray[np.integer]) -> CountTable:
         """Renumber the codes of one attribute.
@@ -179,15 +205,47 @@ class CountTable:
         groups : sequence of (ndarray of int or None)
             Group of each code, 0, 1, ... without gaps; None for the codes themselves.
         """
-        if all(group is None for group in groups):
-            return self.dense(axes)
-        columns, sizes = [], []
-        for axis, group in zip(axes, groups, strict=True):
-            codes = self.codes[:, axis]
-            columns.append(codes if group is None else group[codes])
-            sizes.append(self.shape[axis] if group is None else int(group.max()) + 1)
-        stacked = np.stack(columns, axis=1)
-        return CountTable.from_codes(stacked, sizes, self.counts).dense()
+        return next(self.regrouped_many([(axes, groups)]))
+
+    def regrouped_many(self, sets: Sequence[tuple[Sequence[int], Groups]]) -> Iterator[IntArray]:
+        """Exact counts as `regrouped` gives them, of many sets of attributes together.
+
+        Rows are read in a few passes, each for as many sets as are held at once in bounded memory;
+        sets that share columns share work.
+
+        Parameters
+        ----------
+        sets : sequence of (sequence of distinct int, sequence of (ndarray of int or None))
+            Attributes and groups of each set. Use the same array for the same groups.
+
+        Yields
+        ------
+        ndarray of int64
+            Counts of each set, in the order of ``sets``.
+
+        Raises
+        ------
+        ValueError
+            If a set is not of distinct attributes, or has more than 2**27 cells.
+        """
+        low, high = _BLOCK_CELLS
+        most = min(max(2 * self.n_rows, low), high)
+        for some in split(marginals_of(self.shape, sets)):
+            found: dict[int, IntArray] = {}
+            for blocks in split(plan_blocks(some, most), _CELLS_AT_ONCE):
+                tallies = Tallies(some, blocks)
+                self._fill(tallies)
+                found.update(tallies.tables())
+            yield from (found[number] for number in range(len(some)))
+
+    def _fill(self, tallies: Tallies) -> None:
+        """Add all rows to tallies."""
+        weights = None if (self.counts == 1).all() else self.counts
+        for first in range(0, self.n_rows, BATCH_ROWS):
+            part = slice(first, first + BATCH_ROWS)
+            codes = {axis: self.codes[part, axis] for axis in tallies.axes}
+            counts = None if weights is None else weights[part]
+            tallies.add(codes, len(self.counts[part]), counts)
 
     def dense(self, axes: Sequence[int] | None = None) -> IntArray:
         """Exact counts of all cells, as an array with one axis per attribute.
@@ -202,14 +260,9 @@ class CountTable:
         ValueError
             If the array would have more than 2**27 cells.
         """
-        kept = self._axes(range(len(self.shape)) if axes is None else axes)
+        kept = check_axes(range(len(self.shape)) if axes is None else axes, len(self.shape))
         sizes = tuple(self.shape[axis] for axis in kept)
-        cells = math.prod(sizes)
-        if cells > _DENSE_LIMIT:
-            raise ValueError(
-                f"A dense array of shape {sizes} has {cells} cells, more than {_DENSE_LIMIT}; "
-                "work with the rows of codes, or project to fewer attributes first."
-            )
+        cells = check_cells(sizes)
         key = pack(
             [self.codes[:, axis] for axis in kept],
             sizes,
@@ -217,79 +270,9 @@ class CountTable:
         )
         return integer_sums(key, cells, self.counts).reshape(sizes)
 
-    def _axes(self, axes: Sequence[int]) -> list[int]:
-        kept = [int(axis) for axis in axes]
-        if len(set(kept)) != len(kept) or any(not 0 <= axis < len(self.shape) for axis in kept):
-            raise ValueError(
-                f"axes must be distinct numbers in 0..{len(self.shape) - 1}, got {kept}."
-            )
-        return kept
-
     def __repr__(self) -> str:
         # No counts and no number of rows: reprs end up in logs.
         return f"CountTable(shape={self.shape})"
-
-
-class ProjectedCounts:
-    """Counts of rows that are too many to hold, requested for a few attributes at a time.
-
-    It has the interface of :class:`CountTable`, without the rows. Which projections are requested
-    depends on public facts and earlier releases, never on counts.
-
-    Parameters
-    ----------
-    ask : callable (axes) -> CountTable
-        Counts of the rows by some attributes.
-    shape : tuple of int
-    """
-
-    def __init__(
-        self, ask: Callable[[tuple[int, ...]], CountTable], shape: tuple[int, ...]
-    ) -> None:
-        self._ask = ask
-        self.shape = shape
-
-    @property
-    def n(self) -> int:
-        """Exact number of records: private."""
-        return self.project(()).n
-
-    def project(self, axes: Sequence[int]) -> CountTable:
-        """As :meth:`CountTable.project`."""
-        return self._ask(tuple(int(axis) for axis in axes))
-
-    def dense(self, axes: Sequence[int] | None = None) -> IntArray:
-        """As :meth:`CountTable.dense`."""
-        return self.project(range(len(self.shape)) if axes is None else axes).dense()
-
-    def regrouped(
-        self, axes: Sequence[int], groups: Sequence[NDArray[np.integer] | None]
-    ) -> IntArray:
-        """As :meth:`CountTable.regrouped`."""
-        return self.project(axes).regrouped(range(len(axes)), groups)
-
-    def where(self, axis: int, code: int) -> ProjectedCounts:
-        """As :meth:`CountTable.where`."""
-        return self._through(axis, lambda table: table.where(0, code), 1)
-
-    def recode(self, axis: int, codes_of: NDArray[np.integer]) -> ProjectedCounts:
-        """As :meth:`CountTable.recode`."""
-        size = int(codes_of.max()) + 1
-        return self._through(axis, lambda table: table.recode(0, codes_of), size)
-
-    def _through(
-        self, axis: int, change: Callable[[CountTable], CountTable], size: int
-    ) -> ProjectedCounts:
-        """A change of the rows by one attribute, which is then part of every request."""
-
-        def ask(axes: tuple[int, ...]) -> CountTable:
-            whole = (axis, *(other for other in axes if other != axis))
-            return change(self.project(whole)).project([whole.index(other) for other in axes])
-
-        return ProjectedCounts(ask, (*self.shape[:axis], size, *self.shape[axis + 1 :]))
-
-
-Counts = CountTable | ProjectedCounts
 
 
 def _unique(key: IntArray, cells: int, weights: IntArray | None) -> tuple[IntArray, IntArray]:

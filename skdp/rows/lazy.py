@@ -13,11 +13,12 @@ import narwhals.stable.v2 as nw
 from ..domain import Domain
 from ..exceptions import DomainError
 from .bounds import BOUNDS
-from .coded import ENGINES, CodedRows, EngineCodes, PartitionedCodes, guarded
+from .coded import ENGINES, CodedRows, EngineCodes, guarded
 from .columns import narwhals_kind, type_name
 from .empty_cells import skip_empty_cells
 from .expressions import LazyColumn, Lookups, text_as_bytes
 from .frames import Frame, as_frame, check_unique, is_dask
+from .partitioned import PartitionedCodes
 from .types import ColumnType, narwhals_type_of, polars_type_of, type_of
 
 __all__ = ["LazyRows", "read_rows"]

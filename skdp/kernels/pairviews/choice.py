@@ -8,7 +8,6 @@ top of those with the largest errors of the tree model.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -20,7 +19,7 @@ from ..._random import noise_source
 from ..._types import FloatArray, IntArray
 from ...mechanisms import noisy_max, top_k
 from ...release import TreeDensity, group_sums
-from ...rows import Counts, CountTable, ProjectedCounts
+from ...rows import Counts
 from .attributes import Attribute, equal_mass_bins
 
 __all__ = [
@@ -109,63 +108,19 @@ def gram(table: Counts, bins: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
     sizes = [int(bin_of.max()) + 1 for bin_of in bins]
     starts = running_sums(np.array(sizes))
     result = np.zeros((starts[-1], starts[-1]), dtype=np.int64)
-    if isinstance(table, ProjectedCounts):
-        _count_by_projections(table, bins, starts, result)
-    else:
-        _count_by_rows(table, bins, sizes, starts, result)
-    return result, starts
-
-
-def _count_by_projections(
-    table: ProjectedCounts, bins: Sequence[IntArray], starts: IntArray, result: IntArray
-) -> None:
-    """Fill in the counts, each pair by itself."""
-    for i, j in itertools.combinations(range(len(bins)), 2):
-        pair = table.regrouped((i, j), (bins[i], bins[j]))
+    pairs = list(itertools.combinations(range(len(bins)), 2))
+    singles = list(range(len(bins)))
+    tables = table.regrouped_many(
+        [
+            *(((i, j), (bins[i], bins[j])) for i, j in pairs),
+            *(((i,), (bins[i],)) for i in singles),
+        ]
+    )
+    for (i, j), pair in zip(pairs, tables, strict=False):
         rows, columns = slice(*starts[i : i + 2]), slice(*starts[j : j + 2])
         result[rows, columns], result[columns, rows] = pair, pair.T
-    for i in range(len(bins)):
-        rows = slice(*starts[i : i + 2])
-        result[rows, rows] = np.diag(table.regrouped((i,), (bins[i],)))
-
-
-def _count_by_rows(
-    table: CountTable,
-    bins: Sequence[IntArray],
-    sizes: Sequence[int],
-    starts: IntArray,
-    result: IntArray,
-) -> None:
-    """Fill in the counts; attributes two by two, so that one pass counts several pairs."""
-    weights = None if (table.counts == 1).all() else table.counts.astype(np.float64)
-    groups = [list(range(first, min(first + 2, len(sizes)))) for first in range(0, len(sizes), 2)]
-    cells, lengths = [], []
-    for group in groups:
-        cell = np.zeros(len(table.counts), dtype=np.int64)
-        for axis in group:
-            cell = cell * sizes[axis] + bins[axis][table.codes[:, axis]]
-        cells.append(cell.astype(np.int32))
-        lengths.append(math.prod(sizes[axis] for axis in group))
-    for i in range(len(groups)):
-        for j in range(i + 1, len(groups)) or [i]:
-            axes = groups[i] + groups[j] if i != j else groups[i]
-            joined = cells[i] * lengths[j] + cells[j] if i != j else cells[i]
-            length = lengths[i] * lengths[j] if i != j else lengths[i]
-            # Sums of float64 are exact below 2**53.
-            found = np.bincount(joined, weights=weights, minlength=length)
-            joint = np.rint(found).astype(np.int64).reshape([sizes[axis] for axis in axes])
-            _place(joint, axes, starts, result)
-
-
-def _place(joint: IntArray, axes: Sequence[int], starts: IntArray, result: IntArray) -> None:
-    """Write the margins of a joint table of some attributes into place."""
-    for p, first in enumerate(axes):
-        for q, second in enumerate(axes):
-            others = tuple(k for k in range(len(axes)) if k not in (p, q))
-            counts: IntArray = joint.sum(axis=others)
-            block = np.diag(counts) if p == q else counts.T if p > q else counts
-            rows, columns = slice(*starts[first : first + 2]), slice(*starts[second : second + 2])
-            result[rows, columns] = block
+    np.fill_diagonal(result, np.concatenate(list(tables)))
+    return result, starts
 
 
 # --- scores and choice

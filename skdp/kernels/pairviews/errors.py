@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import operator
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -122,12 +124,15 @@ def _ask(
 ) -> _Asked:
     answers, exact, by_noise = [], [], []
     n_queries = 0
-    for axes, queries in error_class(table.shape, ordered):
-        answers.append(model.answer(queries))
-        exact.append(exact_answers(table, axes, queries))
-        if simulated is not None:
-            by_noise += _simulated_errors(*simulated, axes, queries, n_queries)
-        n_queries += len(queries)
+    tables = _exact_tables(table, _error_axes(table.shape, sampling_generator(_ERROR_SEED)))
+    batches = itertools.groupby(error_class(table.shape, ordered), key=operator.itemgetter(0))
+    for (axes, same), counts in zip(batches, tables, strict=True):
+        for _, queries in same:
+            answers.append(model.answer(queries))
+            exact.append(_answers(counts, axes, queries))
+            if simulated is not None:
+                by_noise += _simulated_errors(*simulated, axes, queries, n_queries)
+            n_queries += len(queries)
     return _Asked(
         np.concatenate(answers),
         np.concatenate(exact),
@@ -168,13 +173,7 @@ def error_class(
     class.
     """
     generator = sampling_generator(_ERROR_SEED)
-    used = used_attributes(shape)
-    if len(used) < 2:
-        chosen: list[tuple[int, ...]] = [(axis,) for axis in used]
-    else:
-        first, second = np.triu_indices(len(used), 1)
-        some = generator.permutation(len(first))[:_ERROR_PAIRS]
-        chosen = [(used[first[i]], used[second[i]]) for i in some]
+    chosen = _error_axes(shape, generator)
     # Long vectors of weights take time, so fewer queries are run, which makes the quantile less
     # sharp.
     longest = max(sum(shape[axis] for axis in axes) for axes in chosen)
@@ -194,6 +193,16 @@ def error_class(
             )
 
 
+def _error_axes(shape: Sequence[int], generator: np.random.Generator) -> list[tuple[int, ...]]:
+    """Attributes of the queries of the class."""
+    used = used_attributes(shape)
+    if len(used) < 2:
+        return [(axis,) for axis in used]
+    first, second = np.triu_indices(len(used), 1)
+    some = generator.permutation(len(first))[:_ERROR_PAIRS]
+    return [(used[first[i]], used[second[i]]) for i in some]
+
+
 def random_weights(size: int, ordered: bool, generator: np.random.Generator) -> FloatArray:
     """Weights 1 on a random range of codes, or on a random subset of unordered ones, else 0."""
     weights = np.zeros(size)
@@ -208,17 +217,43 @@ def random_weights(size: int, ordered: bool, generator: np.random.Generator) -> 
 
 def exact_answers(table: Counts, axes: tuple[int, ...], queries: Sequence[Query]) -> IntArray:
     """Exact numbers of records under queries with weights 0 and 1."""
-    if math.prod(table.shape[axis] for axis in axes) <= _ERROR_CELLS:
+    return _answers(next(_exact_tables(table, [axes])), axes, queries)
+
+
+def _exact_tables(
+    table: Counts, chosen: Sequence[tuple[int, ...]]
+) -> Iterator[IntArray | CountTable]:
+    """Exact counts by some attributes: of all cells, or of the occupied ones where there are many.
+
+    Parameters
+    ----------
+    table : CountTable or ProjectedCounts
+    chosen : sequence of tuple of int
+    """
+    small = [math.prod(table.shape[axis] for axis in axes) <= _ERROR_CELLS for axes in chosen]
+    dense = table.regrouped_many(
+        [(axes, [None] * len(axes)) for axes, fits in zip(chosen, small, strict=True) if fits]
+    )
+    sparse = table.project_many(
+        [axes for axes, fits in zip(chosen, small, strict=True) if not fits]
+    )
+    return (next(dense) if fits else next(sparse) for fits in small)
+
+
+def _answers(
+    counts: IntArray | CountTable, axes: tuple[int, ...], queries: Sequence[Query]
+) -> IntArray:
+    """Numbers of records from the counts by the attributes of the queries."""
+    if not isinstance(counts, CountTable):
         stacked = [np.stack([query[axis] for query in queries]) for axis in axes]
-        found = stacked[0] @ table.dense(axes).astype(np.float64)
+        found = stacked[0] @ counts.astype(np.float64)
         if len(axes) == 2:
             found = np.einsum("qi,qi->q", found, stacked[1])
         return np.rint(found).astype(np.int64)
-    part = table.project(axes)
     answers = np.empty(len(queries), dtype=np.int64)
     for i, query in enumerate(queries):
-        inside = np.ones(len(part.counts), dtype=bool)
+        inside = np.ones(len(counts.counts), dtype=bool)
         for place, axis in enumerate(axes):
-            inside &= query[axis][part.codes[:, place]] > 0
-        answers[i] = part.counts[inside].sum()
+            inside &= query[axis][counts.codes[:, place]] > 0
+        answers[i] = counts.counts[inside].sum()
     return answers

@@ -54,18 +54,21 @@ def measure_pairs(
     # A pair view that is the only one is better than the views of its attributes, which are then
     # derived from it.
     fit_margins = len(used_attributes(table.shape)) > 2
+    share = epsilon / max(len(pairs), 1)
+    tables = table.regrouped_many(
+        [((a, b), (attributes[a].groups, attributes[b].groups)) for a, b in pairs]
+    )
     found = []
-    for axes in pairs:
+    for axes, exact in zip(pairs, tables, strict=True):
         allowed = None if masks is None else masks.get(axes)
-        share = epsilon / len(pairs)
         found.append(
-            _measure_pair(table, axes, attributes, share, total, fit_margins, source, allowed)
+            _measure_pair(exact, axes, attributes, share, total, fit_margins, source, allowed)
         )
     return found
 
 
 def _measure_pair(
-    table: Counts,
+    exact: IntArray,
     axes: tuple[int, int],
     attributes: Sequence[Attribute],
     epsilon: Fraction,
@@ -74,12 +77,12 @@ def _measure_pair(
     source: NoiseSource,
     allowed: BoolArray | None,
 ) -> PairTable:
-    """Measure a joint view; with ``fit_margins`` its margins become those of the single views.
+    """Measure a joint view, given its exact counts over groups.
 
+    With ``fit_margins`` its margins become those of the single views.
     Cells that are not ``allowed`` are empty.
     """
     a, b = (attributes[axis] for axis in axes)
-    exact = table.regrouped(axes, (a.groups, b.groups))
     exact = exact[np.ix_(a.group_order, b.group_order)]
     mass = [cut_mass(each.grouped)[each.group_order] for each in (a, b)]
     measured = measure_tree(exact, epsilon, total, mass, PAIR_PLAN, random_state=source)

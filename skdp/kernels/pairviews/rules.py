@@ -17,7 +17,7 @@ from ..._types import BoolArray, FloatArray, IntArray
 from ...domain import Zeros
 from ...domain.consistency import consistent
 from ...release import PairTable, TreeDensity, TreeModel
-from ...rows import Counts, CountTable, ProjectedCounts
+from ...rows import Counts, CountTable
 
 __all__ = ["Rules", "first_row", "group_mask", "within_class"]
 
@@ -116,12 +116,10 @@ class Rules(NamedTuple):
             return table
         if isinstance(table, CountTable):
             return _recoded(table, new)
-        whole = table
-
-        def ask(axes: tuple[int, ...]) -> CountTable:
-            return _recoded(whole.project(axes), [new[axis] for axis in axes])
-
-        return ProjectedCounts(ask, self.sizes)
+        for axis, codes_of in enumerate(new):
+            if codes_of is not None:
+                table = table.without(axis, codes_of)
+        return table
 
     def orders(self, orders: Sequence[IntArray | None]) -> list[IntArray | None]:
         """Orders of all codes as orders of those that records can have."""

@@ -15,6 +15,7 @@ from ...hierarchy import project_to_simplex
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...rows import Counts
 from .box_trees import TreePlan, measure_tree, spread
+from .budget import used_attributes
 from .smoothing import FEWEST_BINS, smooth_counts
 
 __all__ = ["DIRECT", "single_shares", "single_views"]
@@ -70,12 +71,14 @@ def single_views(
     cells: dict[int, FloatArray] = {}
     precision = 1 / discrete_laplace_variance(total_epsilon)
     weighted = precision * first_total
-    for axis, size in enumerate(table.shape):
-        if size < 2 or (size >= DIRECT and orders[axis] is not None):
-            continue
-        noisy = discrete_laplace(table.dense((axis,)), budgets[axis], random_state=source)
+    used = used_attributes(table.shape)
+    ordered = [axis for axis in used if table.shape[axis] >= DIRECT and orders[axis] is not None]
+    direct = [axis for axis in used if axis not in ordered]
+    tables = table.regrouped_many([((axis,), (None,)) for axis in [*direct, *ordered]])
+    for axis, exact in zip(direct, tables, strict=False):
+        noisy = discrete_laplace(exact, budgets[axis], random_state=source)
         cells[axis] = noisy.astype(np.float64)
-        weight = 1 / (size * discrete_laplace_variance(budgets[axis]))
+        weight = 1 / (len(exact) * discrete_laplace_variance(budgets[axis]))
         precision += weight
         weighted += weight * cells[axis].sum()
     total = weighted / precision
@@ -89,7 +92,7 @@ def single_views(
             views.append(project_to_simplex(cells[axis], whole))
         else:
             assert order is not None
-            views.append(_ordered_view(table, axis, order, budgets[axis], whole, source))
+            views.append(_ordered_view(next(tables)[order], order, budgets[axis], whole, source))
     stds = {axis: math.sqrt(discrete_laplace_variance(budgets[axis])) for axis in cells}
     _smooth(views, cells, stds, widths or {})
     return views, total
@@ -126,11 +129,10 @@ def single_shares(shape: Sequence[int]) -> list[Fraction]:
 
 
 def _ordered_view(
-    table: Counts, axis: int, order: IntArray, budget: Fraction, total: float, source: NoiseSource
+    exact: IntArray, order: IntArray, budget: Fraction, total: float, source: NoiseSource
 ) -> FloatArray:
-    """Measure an attribute of many ordered codes by a tree of ranges."""
-    size = table.shape[axis]
-    exact = table.dense((axis,))[order]
+    """Measure an attribute of many ordered codes, given their counts in that order, by a tree."""
+    size = len(exact)
     flat = np.ones(size)
     measured = measure_tree(exact, budget, total, [flat], _tree_plan(size), random_state=source)
     view = np.empty(size)

@@ -17,11 +17,13 @@ from .rules import Rules, first_row, group_mask
 
 __all__ = [
     "Masks",
+    "breaks",
     "complete",
     "fit_tree",
     "fitted",
     "masks_of",
     "possible_rows",
+    "redrawn",
     "supported",
     "unmeasured",
 ]
@@ -238,13 +240,12 @@ def possible_rows(
     found = 0
     for _ in range(_BATCHES):
         rows = tree.sample(n_rows, generator)
-        broken = _breaks(rows, rest)
+        broken = breaks(rows, rest)
         kept.append(rows[~broken])
         found += len(kept[-1])
         if found >= n_rows:
             return np.concatenate(kept)[:n_rows]
-    redrawn = _redrawn(rows[broken], tree, rules.zeros, generator)
-    kept.append(redrawn)
+    kept.append(redrawn(rows[broken], tree, rules.zeros, generator))
     together = np.concatenate(kept)[:n_rows]
     if len(together):
         return together
@@ -256,14 +257,15 @@ def possible_rows(
     return rows
 
 
-def _breaks(rows: CodeArray, zeros: Sequence[Zeros]) -> BoolArray:
+def breaks(rows: CodeArray, zeros: Sequence[Zeros]) -> BoolArray:
+    """Which rows break a rule."""
     broken = np.zeros(len(rows), dtype=bool)
     for each in zeros:
         broken |= ~each.allowed[tuple(rows[:, axis] for axis in each.axes)]
     return broken
 
 
-def _redrawn(
+def redrawn(
     rows: CodeArray, tree: TreeDensity, zeros: Sequence[Zeros], generator: np.random.Generator
 ) -> CodeArray:
     """Rows whose columns of broken rules are drawn again; those that still break one are left out.
@@ -275,7 +277,7 @@ def _redrawn(
     for _ in range(_REDRAWS):
         for each in zeros:
             axes, allowed = each.axes, each.allowed
-            broken = at[_breaks(rows[at], [each])]
+            broken = at[breaks(rows[at], [each])]
             if not len(broken):
                 continue
             position = int(generator.integers(len(axes)))
@@ -289,10 +291,10 @@ def _redrawn(
             u = generator.random(len(broken))
             rows[broken[some], axes[position]] = inverse_rows(flat, line[some], u[some])
             _draw_whole(rows, broken[~some], axes, allowed, tree, generator)
-        at = at[_breaks(rows[at], zeros)]
+        at = at[breaks(rows[at], zeros)]
         if not len(at):
             break
-    return rows[~_breaks(rows, zeros)]
+    return rows[~breaks(rows, zeros)]
 
 
 def _draw_whole(

@@ -50,20 +50,20 @@ def grid_scores(
     ordered = used[order]
     starts = run_starts(ordered).tolist()
     scores = np.zeros(len(grids), dtype=np.int64)
-    rows = None if isinstance(table, ProjectedCounts) else _Rows(table, options)
-    for begin, end in zip(starts, [*starts[1:], len(grids)], strict=True):
-        axes = np.flatnonzero(ordered[begin]).tolist()
+    sets = [np.flatnonzero(ordered[begin]).tolist() for begin in starts]
+    parts: Iterator[CountTable] | None = None
+    if isinstance(table, ProjectedCounts):
+        # The rows by some predictors and the label alone.
+        parts = table.project_many([[*axes, len(table.shape) - 1] for axes in sets])
+    else:
+        rows = _Rows(table, options)
+    for begin, end, axes in zip(starts, [*starts[1:], len(grids)], sets, strict=True):
         members = order[begin:end]
-        if rows is not None:
-            some, places = rows, axes
-        else:
-            # The rows by these predictors and the label alone.
-            projected = table.project([*axes, len(table.shape) - 1])
-            some, places = (
-                _Rows(projected, [options[axis] for axis in axes]),
-                list(range(len(axes))),
-            )
-        scores[members] = _set_scores(some, places, grids[members][:, axes], quality)
+        places = axes
+        if parts is not None:
+            rows = _Rows(next(parts), [options[axis] for axis in axes])
+            places = list(range(len(axes)))
+        scores[members] = _set_scores(rows, places, grids[members][:, axes], quality)
     return scores
 
 

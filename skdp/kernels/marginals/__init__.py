@@ -1,0 +1,27 @@
+"""Marginals: sets of attributes chosen while a model grows, and a population fitted to all.
+
+The scheme is that of AIM and PrivSyn (select, measure, generate, and again), with pure epsilon:
+exact integer noise, noisy maxima of integer scores. Views of two and more attributes are chosen by
+how far their counts are from what the model expects; what is measured becomes evidence, whose
+posterior means the population follows by proportional fitting and Gibbs steps.
+
+==============  ==================================================================================
+`measure`       the whole in named steps: `marginal_views`
+`plan`          how epsilon is divided, and how many views there are
+`candidates`    scores of sets of attributes, and which are measured
+`views`         noisy tables of sets, cell by cell or by boxes
+`wide`          joint counts of all attributes, at very large epsilon
+`evidence`      what all tables tell together about each margin
+`posterior`     a noisy table beside a model: the posterior mean of its cells
+`population`    rows that follow margins: proportional fitting and Gibbs steps
+`lawful`        structural zeros: rows that break no rule
+`model`         the released model
+==============  ==================================================================================
+"""
+
+from __future__ import annotations
+
+from .measure import GROUPS, marginal_views
+from .plan import Plan, Workload, plan_views
+
+__all__ = ["GROUPS", "Plan", "Workload", "marginal_views", "plan_views"]

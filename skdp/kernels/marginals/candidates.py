@@ -1,0 +1,201 @@
+"""Which views are worth measuring: those whose counts are far from what the model expects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+
+from ..._random import NoiseSource
+from ..._types import FloatArray, IntArray
+from ...mechanisms import top_k
+from ...rows import Counts
+from ..pairviews.attributes import Attribute, equal_mass_bins
+from .plan import Workload
+from .population import Population
+
+__all__ = ["Candidates"]
+
+Axes = tuple[int, ...]
+
+# Bins of an attribute in the scores of sets of two, three and four attributes.
+_BINS = {2: 8, 3: 6, 4: 4}
+# Wider sets are candidates only if there are at most so many, or they hold pairs that were chosen.
+_MOST_WIDE = 600
+# Largest table of a view of more than two attributes.
+_MOST_CELLS = 200_000
+# A view's noise counts so much against its score, in expected absolute noise.
+_NOISE = 0.6
+# Weights of a workload are multiples of 1 / _PARTS; scores are sums of so many units for a record.
+_PARTS = 16
+
+
+class Candidates:
+    """Sets of attributes that can be measured, with their exact counts in a few bins.
+
+    Parameters
+    ----------
+    table : CountTable or ProjectedCounts
+        Exact and private; counts of the candidates are kept here, and go with this object.
+    attributes : sequence of Attribute
+    used : sequence of int
+        Attributes with more than one code.
+    max_order : int
+    workload : str or mapping of tuple of int to float
+    label : int or None
+        Sets without it count half.
+    """
+
+    def __init__(
+        self,
+        table: Counts,
+        attributes: Sequence[Attribute],
+        used: Sequence[int],
+        max_order: int,
+        workload: Workload,
+        label: int | None,
+    ) -> None:
+        self._table = table
+        self._attributes = attributes
+        self._used = list(used)
+        self._max_order = max_order
+        self._sizes = [len(each.grouped) for each in attributes]
+        self._workload = workload
+        self._label = label
+        self._counts: dict[Axes, IntArray] = {}
+        self._bins: dict[int, list[IntArray]] = {}
+        self._codes: dict[int, list[IntArray]] = {}
+
+    def best(
+        self,
+        population: Population,
+        total: float,
+        taken: Sequence[Axes],
+        n_views: int,
+        epsilon: Fraction,
+        view_epsilon: Fraction,
+        source: NoiseSource,
+    ) -> list[Axes]:
+        """The sets with the highest noisy scores.
+
+        Parameters
+        ----------
+        population : Population
+            The model so far: released.
+        total : float
+            The released number of records, positive.
+        taken : sequence of tuple of int
+            Sets that are measured already.
+        n_views : int
+        epsilon : Fraction
+            Cost of the choice.
+        view_epsilon : Fraction
+            What a view will be measured with.
+        source : NoiseSource
+        """
+        # Privacy. Released: the sets of the noisy top scores. A score is the sum of the absolute
+        # differences of exact counts and released integers, times a public whole number of at
+        # most _PARTS, less released numbers; a record changes one count by one, so that every
+        # score changes by at most _PARTS, up or down: the range is 2 * _PARTS. Which sets are
+        # candidates, and their bins, follow from released values.
+        sets = self._sets(taken)
+        n_views = min(n_views, len(sets))
+        if not n_views:
+            return []
+        self._count(sets)
+        scores = np.array(
+            [self._score(axes, population, total, view_epsilon) for axes in sets], dtype=np.int64
+        )
+        chosen = top_k(scores, n_views, epsilon, 2 * _PARTS, random_state=source)
+        return [sets[place] for place in chosen]
+
+    def _sets(self, taken: Sequence[Axes]) -> list[Axes]:
+        """Candidates: of the workload, or all pairs and the wider sets that can be held."""
+        if isinstance(self._workload, Mapping):
+            wanted = {tuple(axis for axis in axes if axis in self._used) for axes in self._workload}
+            return sorted(a for a in wanted if 2 <= len(a) <= self._max_order and a not in taken)
+        found: list[Axes] = list(combinations(self._used, 2))
+        pairs: set[Axes] = {axes for axes in taken if len(axes) == 2}
+        for order in range(3, self._max_order + 1):
+            if math.comb(len(self._used), order) <= _MOST_WIDE:
+                found += combinations(self._used, order)
+            else:
+                found += list(_grown(self._used, pairs, order))[:_MOST_WIDE]
+        return [
+            axes
+            for axes in found
+            if axes not in taken
+            and (len(axes) == 2 or math.prod(self._sizes[a] for a in axes) <= _MOST_CELLS)
+        ]
+
+    def _count(self, sets: Sequence[Axes]) -> None:
+        new = [axes for axes in sets if axes not in self._counts]
+        asked = [(axes, [self._coded(len(axes))[axis] for axis in axes]) for axes in new]
+        for axes, counts in zip(new, self._table.regrouped_many(asked), strict=True):
+            self._counts[axes] = counts
+
+    def _coded(self, order: int) -> list[IntArray]:
+        """Bin of each code of each attribute."""
+        if order not in self._codes:
+            self._codes[order] = [
+                bins if each.groups is None else bins[each.groups]
+                for each, bins in zip(self._attributes, self._binning(order), strict=True)
+            ]
+        return self._codes[order]
+
+    def _binning(self, order: int) -> list[IntArray]:
+        """Bin of each group of each attribute."""
+        if order not in self._bins:
+            n_bins = _BINS.get(order, min(_BINS.values()))
+            self._bins[order] = [
+                equal_mass_bins(each.grouped, each.group_order, n_bins) for each in self._attributes
+            ]
+        return self._bins[order]
+
+    def _score(
+        self, axes: Axes, population: Population, total: float, view_epsilon: Fraction
+    ) -> int:
+        """Distance from the model in records, less what chance and the noise of the view add."""
+        bins = self._binning(len(axes))
+        expected = total * _binned(population.margin(axes), [bins[axis] for axis in axes])
+        rounded = np.rint(expected).astype(np.int64)
+        weight = self._weight(axes)
+        distance = int(np.abs(self._counts[axes] - rounded).sum())
+        by_chance = np.sqrt(2 / math.pi * expected * (1 + total / population.n_rows)).sum()
+        noise = _NOISE * math.prod(self._sizes[axis] for axis in axes) / float(view_epsilon)
+        return weight * (distance - int(by_chance) - int(min(noise, 1e12)))
+
+    def _weight(self, axes: Axes) -> int:
+        if isinstance(self._workload, Mapping):
+            return max(1, math.floor(_PARTS * self._workload.get(axes, 0.0)))
+        return _PARTS if self._label is None or self._label in axes else _PARTS // 2
+
+
+def _grown(used: Sequence[int], pairs: set[Axes], order: int) -> Iterator[Axes]:
+    """Sets of attributes that chosen pairs connect."""
+    near: dict[int, set[int]] = {axis: set() for axis in used}
+    for a, b in sorted(pairs):
+        near[a].add(b)
+        near[b].add(a)
+    found: set[Axes] = set(pairs)
+    for _ in range(order - 2):
+        found = {
+            tuple(sorted((*axes, other)))
+            for axes in found
+            for axis in axes
+            for other in near[axis]
+            if other not in axes
+        }
+    yield from sorted(found)
+
+
+def _binned(margin: FloatArray, bins: Sequence[IntArray]) -> FloatArray:
+    """A table over groups as one over bins of groups."""
+    for place, bin_of in enumerate(bins):
+        inside = np.zeros((int(bin_of.max()) + 1, len(bin_of)))
+        inside[bin_of, np.arange(len(bin_of))] = 1.0
+        margin = np.moveaxis(np.tensordot(inside, margin, axes=(1, place)), 0, place)
+    return margin

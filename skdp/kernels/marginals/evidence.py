@@ -1,0 +1,109 @@
+"""All that noisy tables tell about the margins of a few attributes, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from ..._types import FloatArray
+from ...hierarchy import project_to_simplex
+from ...release import couple
+from .population import Target
+from .posterior import posterior_mean
+
+__all__ = ["Evidence"]
+
+Axes = tuple[int, ...]
+# Rounds of proportional fitting of a wide table to the tables of its pairs.
+_ROUNDS = 12
+
+
+class Evidence:
+    """Noisy tables, each beside the model that was there before it was measured.
+
+    A table of three attributes tells something about each pair and each single attribute too: its
+    margins, whose noise is that of the cells summed. What several tables tell about the same
+    attributes is averaged by precision.
+
+    Parameters
+    ----------
+    singles : sequence of ndarray
+        Counts of the groups of each attribute, with equal sums.
+    variances : sequence of float
+        Of a count of each attribute.
+    """
+
+    def __init__(self, singles: Sequence[FloatArray], variances: Sequence[float]) -> None:
+        self._sums: dict[Axes, FloatArray] = {}
+        self._precision: dict[Axes, float] = {}
+        self._models: dict[Axes, FloatArray] = {}
+        self._given: dict[Axes, FloatArray] = {}
+        self.total = float(singles[0].sum())
+        for axis, (counts, variance) in enumerate(zip(singles, variances, strict=True)):
+            self._add((axis,), counts, variance)
+
+    def measured(self, axes: Axes, noisy: FloatArray, variance: float, model: FloatArray) -> None:
+        """Add the noisy counts of all cells of some attributes.
+
+        Parameters
+        ----------
+        axes : tuple of int
+            Ascending.
+        noisy : ndarray of float64
+        variance : float
+            Of each cell.
+        model : ndarray of float64
+            Shares of the cells by the model so far.
+        """
+        for order in range(1, len(axes) + 1):
+            for places in combinations(range(len(axes)), order):
+                others = tuple(p for p in range(len(axes)) if p not in places)
+                part = tuple(axes[p] for p in places)
+                summed = np.prod([noisy.shape[p] for p in others]) if others else 1.0
+                self._add(part, noisy.sum(axis=others), variance * float(summed))
+                if order > 1:
+                    self._models.setdefault(part, model.sum(axis=others))
+
+    def estimated(self, axes: Axes, table: FloatArray) -> None:
+        """Add a table of two attributes that is an estimate already, as shares."""
+        self._given[axes] = table
+
+    def _add(self, axes: Axes, counts: FloatArray, variance: float) -> None:
+        precision = 1.0 / variance
+        self._sums[axes] = self._sums.get(axes, 0.0) + precision * counts
+        self._precision[axes] = self._precision.get(axes, 0.0) + precision
+
+    def targets(self) -> list[Target]:
+        """The margins that a model should have, as shares: single attributes first."""
+        found: dict[Axes, FloatArray] = {}
+        known = {*self._sums, *self._given}
+        for axes in sorted(known, key=lambda each: (len(each), each)):
+            parts = [found[part] for part in combinations(axes, len(axes) - 1) if part]
+            if axes in self._given:
+                found[axes] = couple(self._given[axes], parts[0], parts[1])
+                continue
+            counts, variance = self._sums[axes] / self._precision[axes], 1 / self._precision[axes]
+            if not parts:
+                found[axes] = project_to_simplex(counts, self.total) / self.total
+                continue
+            model = _with_margins(self._models[axes], axes, parts)
+            mean = posterior_mean(counts, variance, self.total * model) / self.total
+            found[axes] = _with_margins(np.maximum(mean, 0.1 * model), axes, parts)
+        return [Target(axes, table) for axes, table in found.items()]
+
+
+def _with_margins(table: FloatArray, axes: Axes, parts: Sequence[FloatArray]) -> FloatArray:
+    """A table scaled until it has the margins over all but one of its attributes each."""
+    if len(axes) == 2:
+        return couple(table, parts[0], parts[1])
+    fitted = np.maximum(table, 1e-15)
+    # The parts leave out the last attribute first.
+    left_out = list(reversed(range(len(axes))))
+    for _ in range(_ROUNDS):
+        for place, part in zip(left_out, parts, strict=True):
+            found = fitted.sum(axis=place)
+            ratio = np.divide(part, found, out=np.zeros_like(found), where=found > 0)
+            fitted *= np.expand_dims(ratio, place)
+    return fitted / fitted.sum()

@@ -1,0 +1,274 @@
+"""The whole measurement: total, single attributes, then views in rounds, and a model of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._random import NoiseSource, noise_source, sampling_generator
+from ..._types import FloatArray, IntArray
+from ...domain import Zeros
+from ...mechanisms import discrete_laplace, discrete_laplace_variance
+from ...release import MixtureModel, TreeModel
+from ...rows import Counts
+from ..pairviews.attributes import Attribute
+from ..pairviews.budget import used_attributes
+from ..pairviews.choice import BinnedPairs, choose_pairs, pair_scores
+from ..pairviews.errors import publish_errors
+from ..pairviews.measure import pair_views
+from ..pairviews.rules import Rules
+from ..pairviews.single import DIRECT, single_shares, single_views
+from .candidates import Candidates
+from .evidence import Evidence
+from .lawful import Laws
+from .model import as_model
+from .plan import Plan, Workload, plan_views
+from .population import Population
+from .views import measure_sets
+from .wide import joint_share, measure_joint
+
+__all__ = ["GROUPS", "marginal_views"]
+
+Widths = Mapping[int, FloatArray] | None
+
+# Largest number of codes of an attribute that views tell apart; more codes are grouped.
+GROUPS = 128
+# Sweeps of fitting: after the first views, after those of a round, and of the last population.
+_FIRST_SWEEPS, _SWEEPS, _LAST_SWEEPS = 5, 3, 5
+# Rounds of proportional fitting of the weights in the end.
+_SETTLED = 6
+# A count of an attribute that was measured by a tree has about this share of the variance of one
+# that was measured by itself.
+_TREE_VARIANCE = 0.4
+
+
+def marginal_views(
+    table: Counts,
+    parts: dict[str, Fraction],
+    *,
+    orders: Sequence[IntArray | None] | None = None,
+    label: int | None = None,
+    zeros: Sequence[Zeros] = (),
+    widths: Widths = None,
+    max_order: int = 3,
+    workload: Workload = "all",
+    random_state: NoiseSource | int | None = None,
+) -> TreeModel | MixtureModel:
+    """Measure views of a table, and fit a population of rows to all of them.
+
+    Parameters
+    ----------
+    table : CountTable or ProjectedCounts
+        Exact and private.
+    parts : dict of str to Fraction
+        From `pair_views_parts`: "total", "views" and, for error bars, "errors".
+    orders : sequence of ndarray of int or None, default=None
+        For each attribute its codes in an order in which neighbours are similar; None for
+        attributes without one. By default all are in the order of their codes.
+    label : int, default=None
+        The attribute to be predicted: the first pairs contain it, and other views count half.
+    zeros : sequence of Zeros, default=()
+        Combinations of codes that records can have, by public rules: others have no count in the
+        release and are never drawn. Records that break a rule must not be in the table.
+    widths : mapping of int to ndarray of float64, default=None
+        Attributes whose counts are smooth on a scale, with the width of each code on it.
+    max_order : int, default=3
+        Most attributes of a view.
+    workload : str or mapping of tuple of int to float, default="all"
+        What the views should serve: "all", "ranges" (more budget for single attributes), "cells"
+        (less), or sets of attributes with weights in (0, 1], the only ones to be measured.
+    random_state : None, int or NoiseSource, default=None
+
+    Returns
+    -------
+    TreeModel
+        Or what `pair_views` returns if at most two attributes have more than one code.
+
+    Raises
+    ------
+    ValueError
+        If no record satisfies the rules.
+    """
+    # Privacy. The parts "total" and "views" follow each other in `_measure`; "errors" follows them
+    # on the released model. Their budgets add up to epsilon.
+    source = noise_source(random_state)
+    if orders is None:
+        orders = [np.arange(size) for size in table.shape]
+    if len(used_attributes(table.shape)) <= 2:
+        return pair_views(
+            table, parts, orders=orders, zeros=zeros, widths=widths, random_state=source
+        )
+    rules = Rules.of(table.shape, zeros) if zeros else None
+    if zeros and rules is None:
+        raise ValueError("The structural zeros leave no possible record.")
+    asked = _Asked(max_order, workload, label)
+    if rules is None:
+        model = _measure(table, parts, orders, widths or {}, asked, None, source)
+    else:
+        inside = {axis: each[rules.codes[axis]] for axis, each in (widths or {}).items()}
+        possible = rules.compressed(table)
+        model = rules.expanded(
+            _measure(possible, parts, rules.orders(orders), inside, asked, rules, source)
+        )
+    if "errors" in parts:
+        ordered = [order is not None for order in orders]
+        model.error_bars = publish_errors(
+            table, model, parts["errors"], ordered, random_state=source
+        )
+    return model
+
+
+class _Asked(NamedTuple):
+    """What the views are for."""
+
+    max_order: int
+    workload: Workload
+    label: int | None
+
+
+def _measure(
+    table: Counts,
+    parts: dict[str, Fraction],
+    orders: Sequence[IntArray | None],
+    widths: Mapping[int, FloatArray],
+    asked: _Asked,
+    rules: Rules | None,
+    source: NoiseSource,
+) -> TreeModel:
+    """Measure a table over the codes that records can have, within "total" and "views"."""
+    # Privacy. Measured one after the other, within budgets that add up to the two parts: the total
+    # (sensitivity 1), perhaps the joint counts, single attributes, then in rounds the choice of
+    # views and the views. The division depends on public facts and the released total, a round on
+    # the releases before it.
+    first_total = int(discrete_laplace(table.n, parts["total"], random_state=source))
+    joint = joint_share(parts["views"], first_total, table.shape)
+    label = asked.label if asked.label is not None and table.shape[asked.label] > 1 else None
+    plan = plan_views(
+        parts["views"] - joint,
+        first_total,
+        table.shape,
+        max_order=asked.max_order,
+        workload=asked.workload,
+        labelled=label is not None,
+    )
+    counted = measure_joint(table, joint, first_total, source) if joint else None
+    views, total = single_views(
+        table, plan.single, first_total, parts["total"], orders, widths=widths, random_state=source
+    )
+    whole = max(total, 1.0)
+    attributes = [
+        Attribute.of(view, order, GROUPS) for view, order in zip(views, orders, strict=True)
+    ]
+    evidence = Evidence(
+        [whole * each.grouped for each in attributes],
+        _single_variances(table.shape, plan.single, orders, attributes),
+    )
+    generator = sampling_generator(source)
+    laws = Laws.of(rules, attributes)
+    population = Population.of(attributes, laws, plan.n_rows, generator)
+    _measure_views(table, plan, attributes, whole, asked, label, population, evidence, source)
+    targets = evidence.targets()
+    population.scale(targets)
+    population.renew(plan.n_last)
+    population.fit(targets, _LAST_SWEEPS)
+    population.settle(targets, _SETTLED)
+    budget = {
+        "total": parts["total"],
+        "joint": joint,
+        "single": plan.single,
+        "choice": plan.choice,
+        "views": plan.views,
+    }
+    return as_model(
+        population,
+        targets,
+        attributes,
+        total,
+        {name: float(part) for name, part in budget.items() if part},
+        generator,
+        laws=laws,
+        joint=counted,
+    )
+
+
+def _measure_views(
+    table: Counts,
+    plan: Plan,
+    attributes: Sequence[Attribute],
+    total: float,
+    asked: _Asked,
+    label: int | None,
+    population: Population,
+    evidence: Evidence,
+    source: NoiseSource,
+) -> None:
+    """Choose and measure views in rounds; the population follows them."""
+    used = used_attributes(table.shape)
+    taken: list[tuple[int, ...]] = []
+    if plan.n_first:
+        taken += _first_pairs(table, plan, attributes, total, used, label, source)
+        measure_sets(
+            table, taken, attributes, plan.view(len(taken)), total, population, evidence, source
+        )
+    population.fit(evidence.targets(), _FIRST_SWEEPS)
+    candidates = Candidates(table, attributes, used, asked.max_order, asked.workload, label)
+    for n_views in plan.rounds:
+        sets = candidates.best(
+            population, total, taken, n_views, plan.pick(n_views), plan.view(), source
+        )
+        if not sets:
+            break
+        taken += sets
+        measure_sets(
+            table, sets, attributes, plan.view(len(sets)), total, population, evidence, source
+        )
+        population.fit(evidence.targets(), _SWEEPS)
+
+
+def _first_pairs(
+    table: Counts,
+    plan: Plan,
+    attributes: Sequence[Attribute],
+    total: float,
+    used: Sequence[int],
+    label: int | None,
+    source: NoiseSource,
+) -> list[tuple[int, ...]]:
+    """Pairs furthest from independence that form a tree: with a label, those that contain it."""
+    if label is not None and plan.n_first == len(used) - 1:
+        return [(min(axis, label), max(axis, label)) for axis in used if axis != label]
+    binned = BinnedPairs.of(table, attributes)
+    scores = pair_scores(binned.counts, binned.independent(attributes, total), binned.starts)
+    return list(
+        choose_pairs(
+            scores,
+            plan.n_first,
+            plan.pick(plan.n_first),
+            among=used,
+            label=label,
+            random_state=source,
+        )
+    )
+
+
+def _single_variances(
+    shape: Sequence[int],
+    epsilon: Fraction,
+    orders: Sequence[IntArray | None],
+    attributes: Sequence[Attribute],
+) -> list[float]:
+    """Variance of the count of a group of each attribute."""
+    found = []
+    for size, share, order, each in zip(
+        shape, single_shares(shape), orders, attributes, strict=True
+    ):
+        if size < 2:
+            found.append(1.0)
+            continue
+        variance = discrete_laplace_variance(epsilon * share) * size / len(each.grouped)
+        by_tree = size >= DIRECT and order is not None
+        found.append(variance * _TREE_VARIANCE if by_tree else variance)
+    return found

@@ -1,0 +1,137 @@
+"""How the budget is divided: from public facts and the released total alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from ..pairviews.budget import used_attributes
+
+__all__ = ["Plan", "Workload", "plan_views"]
+
+# "all", "ranges", "cells", or sets of attributes with weights in (0, 1].
+Workload = str | Mapping[tuple[int, ...], float]
+
+# Share of the views for choosing them.
+_CHOICE = Fraction(8, 100)
+# The error of k views of c cells grows with c * k / signal, what they tell more slowly than k:
+# k is the square root of this times signal / c.
+_VIEWS = 0.7
+# A table of more cells has boxes, and is about as noisy as one of this many cells.
+_CELLS = 60
+# Rounds in which views are chosen after the first.
+_ROUNDS = 3
+# Rows of a population per unit of signal, and their bounds; rows of the last population.
+_ROWS, _FEWEST, _MOST, _LAST = 3.0, 30_000, 60_000, 100_000
+# Numbers that a population of very many columns may hold.
+_HELD = 20_000_000
+
+
+class Plan(NamedTuple):
+    """What is measured with which budget.
+
+    Attributes
+    ----------
+    single, choice, views : Fraction
+        Budgets of single attributes, of the choice of views, and of the views; they add up to the
+        part "views".
+    n_first : int
+        Pairs that are chosen for a tree before there is a model.
+    rounds : list of int
+        How many views each later round adds.
+    n_chosen : int
+        How many views are chosen with noise: all, or all but the pairs of a label.
+    n_rows, n_last : int
+        Rows of the population while views are chosen, and in the end.
+    """
+
+    single: Fraction
+    choice: Fraction
+    views: Fraction
+    n_first: int
+    rounds: list[int]
+    n_chosen: int
+    n_rows: int
+    n_last: int
+
+    @property
+    def n_views(self) -> int:
+        """All views of two or more attributes."""
+        return self.n_first + sum(self.rounds)
+
+    def view(self, n: int = 1) -> Fraction:
+        """Budget of so many views."""
+        return self.views * Fraction(n, max(self.n_views, 1))
+
+    def pick(self, n: int = 1) -> Fraction:
+        """Budget of choosing so many views."""
+        return self.choice * Fraction(n, max(self.n_chosen, 1))
+
+
+def plan_views(
+    views: Fraction,
+    total: float,
+    shape: Sequence[int],
+    *,
+    max_order: int = 3,
+    workload: Workload = "all",
+    labelled: bool = False,
+) -> Plan:
+    """Divide the part "views".
+
+    Parameters
+    ----------
+    views : Fraction
+    total : float
+        The released number of records.
+    shape : sequence of int
+    max_order : int, default=3
+    workload : str or mapping, default="all"
+    labelled : bool, default=False
+        Whether the first pairs contain a label.
+    """
+    used = used_attributes(shape)
+    signal = max(total, 1.0) * float(views)
+    n_sets = [math.comb(len(used), order) for order in range(2, max_order + 1)]
+    if isinstance(workload, Mapping):
+        n_sets = [sum(2 <= len(axes) <= max_order for axes in workload)]
+    if len(used) < 2 or not sum(n_sets):
+        zero = Fraction(0)
+        return Plan(views, zero, zero, 0, [], 0, _FEWEST, _FEWEST)
+    single = views * _single_share(signal, [shape[axis] for axis in used], workload)
+    choice = views * _CHOICE
+    left = views - single - choice
+    cells = _typical_cells([shape[axis] for axis in used])
+    wanted = math.sqrt(_VIEWS * max(total, 1.0) * float(left) / cells)
+    n_views = int(min(max(round(wanted), 1), sum(n_sets)))
+    n_first = min(n_views, len(used) - 1) if not isinstance(workload, Mapping) else 0
+    more = n_views - n_first
+    n_rounds = min(_ROUNDS, more)
+    rounds = [more // n_rounds + (r < more % n_rounds) for r in range(n_rounds)]
+    n_chosen = more if labelled and n_first == len(used) - 1 else n_views
+    spared = choice * Fraction(n_views - n_chosen, n_views)
+    choice, left = choice - spared, left + spared
+    most = max(_HELD // len(shape), 10_000)
+    n_rows = int(min(max(_ROWS * signal, _FEWEST), _MOST, most))
+    return Plan(single, choice, left, n_first, rounds, n_chosen, n_rows, min(_LAST, most))
+
+
+def _single_share(signal: float, sizes: Sequence[int], workload: Workload) -> Fraction:
+    """Share of single attributes: larger where there is little signal, or attributes are large."""
+    narrow = max(0.42 - 0.16 * math.log10(max(signal, 1.0) / 2700), 0.1)
+    wide = max(0.82 - 0.39 * math.log10(max(signal, 1.0) / 4200), 0.3)
+    large = min(max(math.log10(sum(sizes) / len(sizes) / 10), 0.0), 1.0)
+    if workload == "ranges":
+        large = 1.0
+    elif workload == "cells":
+        large = 0.0
+    share = min((1 - large) * narrow + large * wide, 0.8)
+    return Fraction(round(1000 * share), 1000)
+
+
+def _typical_cells(sizes: Sequence[int]) -> float:
+    """Median number of cells of a pair, no more than boxes are worth."""
+    pairs = sorted(min(sizes[a] * sizes[b], _CELLS) for a in range(len(sizes)) for b in range(a))
+    return float(pairs[len(pairs) // 2])

@@ -1,0 +1,248 @@
+"""A population of rows that follows released views: proportional fitting and Gibbs steps.
+
+The model is a product of factors, one for each view. Proportional fitting scales factors until the
+weighted rows have the margins wanted; then rows are drawn again by their weights, and column by
+column given the others. So the rows stay many different ones, however many views there are.
+Post-processing of released numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._types import CodeArray, FloatArray, IntArray
+from ...release import TreeDensity, inverse_rows
+from ..pairviews.attributes import Attribute
+from .lawful import Laws
+
+__all__ = ["Population", "Target"]
+
+# Largest step of a factor in one round, as a logarithm, and the share of a step that is taken: the
+# steps of views that overlap add up.
+_STEP, _DAMPED = 1.5, 0.6
+# Shares are compared as if this many more rows lay in each cell: a few rows say little about it.
+_MORE_ROWS = 3.0
+# Logarithm of a factor that stands for an impossible combination.
+_NEVER = -80.0
+# Keeps ratios of shares finite.
+_TINY = 1e-9
+# Numbers held at once while a column is drawn.
+_CHUNK = 1 << 20
+
+
+# Attributes, and the logarithms of a table over their codes.
+Factor = tuple[tuple[int, ...], FloatArray]
+
+
+class Target(NamedTuple):
+    """What the margin of some attributes should be.
+
+    Attributes
+    ----------
+    axes : tuple of int
+        Ascending.
+    table : ndarray of float64
+        Probabilities, one axis for each attribute.
+    """
+
+    axes: tuple[int, ...]
+    table: FloatArray
+
+
+class Population:
+    """Rows drawn from a product of factors.
+
+    Parameters
+    ----------
+    density : TreeDensity
+        The first model; its groups are the codes of the population.
+    rows : ndarray of int32, shape (n_rows, n_attributes)
+        Codes of rows drawn from it.
+    barriers : sequence of (tuple of int, ndarray)
+        Factors, as logarithms, that never change.
+    generator : numpy.random.Generator
+    """
+
+    def __init__(
+        self,
+        density: TreeDensity,
+        rows: CodeArray,
+        barriers: Sequence[Factor],
+        generator: np.random.Generator,
+    ) -> None:
+        self.sizes = list(density.sizes)
+        self._generator = generator
+        self._barriers = list(barriers)
+        self.columns: list[CodeArray] = [
+            np.ascontiguousarray(rows[:, axis])
+            if axis not in density.groups
+            else density.groups[axis][rows[:, axis]].astype(np.int32)
+            for axis in range(len(self.sizes))
+        ]
+        self.weights = np.full(len(rows), 1.0 / len(rows))
+        self._factors: dict[tuple[int, ...], FloatArray] = {}
+        for axis, mass in enumerate(density.grouped):
+            self._factors[axis,] = _log(mass)
+        for edge in density.edges:
+            a, b = edge.axes
+            log = _log(edge.table) - self._factors[a,][:, None] - self._factors[b,][None, :]
+            self._factors[edge.axes] = np.maximum(log, _NEVER)
+
+    @classmethod
+    def of(
+        cls,
+        attributes: Sequence[Attribute],
+        laws: Laws,
+        n_rows: int,
+        generator: np.random.Generator,
+    ) -> Population:
+        """Rows of independent attributes that satisfy all rules."""
+        density = laws.independent(attributes)
+        rows = laws.rows(density, n_rows, generator)
+        return cls(density, rows, laws.barriers(attributes), generator)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.weights)
+
+    def margin(self, axes: Sequence[int]) -> FloatArray:
+        """Weighted shares of the combinations of codes of some attributes."""
+        sizes = [self.sizes[axis] for axis in axes]
+        found = np.bincount(self._cells(axes), weights=self.weights, minlength=math.prod(sizes))
+        return found.astype(np.float64, copy=False).reshape(sizes)
+
+    def fit(self, targets: Sequence[Target], sweeps: int, *, rounds: int = 1) -> None:
+        """Move factors and rows until the margins are those wanted."""
+        for _ in range(sweeps):
+            self.scale(targets, rounds)
+            self.renew()
+
+    def scale(self, targets: Sequence[Target], rounds: int = 1) -> None:
+        """Proportional fitting of the weights, and of the factors with them."""
+        cells = [self._cells(target.axes) for target in targets]
+        least = _MORE_ROWS / self.n_rows
+        for _ in range(rounds):
+            for target, cell in zip(targets, cells, strict=True):
+                found = np.bincount(cell, weights=self.weights, minlength=target.table.size)
+                wanted = target.table.ravel()
+                step = np.log((wanted + least) / (found + least))
+                step = step.clip(-_STEP, _STEP) * _DAMPED
+                self.weights *= np.exp(step)[cell]
+                known = self._factors.get(target.axes)
+                step = step.reshape(target.table.shape)
+                moved = step if known is None else known + step
+                self._factors[target.axes] = np.maximum(moved, _NEVER)
+            self.weights /= self.weights.sum()
+
+    def settle(self, targets: Sequence[Target], rounds: int) -> None:
+        """Proportional fitting of the weights alone: the rows stay as they are."""
+        cells = [self._cells(target.axes) for target in targets]
+        for _ in range(rounds):
+            for target, cell in zip(targets, cells, strict=True):
+                found = np.bincount(cell, weights=self.weights, minlength=target.table.size)
+                ratio = (target.table.ravel() + _TINY) / (found + _TINY)
+                self.weights *= ratio[cell]
+        self.weights /= self.weights.sum()
+
+    def renew(self, n_rows: int | None = None) -> None:
+        """Draw rows by their weights, then each column given the others, by the factors."""
+        n_rows = self.n_rows if n_rows is None else n_rows
+        reach = np.cumsum(self.weights)
+        at = (np.arange(n_rows) + self._generator.random()) / n_rows
+        chosen = np.minimum(np.searchsorted(reach / reach[-1], at), self.n_rows - 1)
+        self.columns = [column[chosen] for column in self.columns]
+        self.weights = np.full(n_rows, 1.0 / n_rows)
+        factors = _absorbed([*self._factors.items(), *self._barriers])
+        for axis in self._generator.permutation(len(self.sizes)):
+            if self.sizes[axis] > 1:
+                self._draw(int(axis), [each for each in factors if axis in each[0]])
+
+    def _draw(self, axis: int, own: Sequence[Factor]) -> None:
+        """Draw one column given the others, from the factors that hold it."""
+        blanket = sorted({other for axes, _ in own for other in axes if other != axis})
+        patterns = math.prod(self.sizes[other] for other in blanket)
+        u = self._generator.random(self.n_rows)
+        if patterns * 4 <= self.n_rows:
+            sizes = [self.sizes[other] for other in blanket]
+            grid = np.indices(sizes).reshape(len(blanket), patterns)
+            columns = dict(zip(blanket, grid, strict=True))
+            table = _shares(self._logs(axis, own, columns, patterns))
+            rows = self._cells(blanket) if blanket else np.zeros(self.n_rows, dtype=np.int64)
+            self.columns[axis] = inverse_rows(table, rows, u).astype(np.int32)
+            return
+        drawn = np.empty(self.n_rows, dtype=np.int32)
+        step = max(1, _CHUNK // self.sizes[axis])
+        for first in range(0, self.n_rows, step):
+            part = slice(first, first + step)
+            held = {other: self.columns[other][part] for other in blanket}
+            n = len(u[part])
+            reach = np.cumsum(_weights(self._logs(axis, own, held, n)), axis=1)
+            drawn[part] = (reach[:, :-1] <= u[part, None] * reach[:, -1:]).sum(axis=1)
+        self.columns[axis] = drawn
+
+    def _logs(
+        self,
+        axis: int,
+        own: Sequence[Factor],
+        columns: Mapping[int, NDArray[np.integer]],
+        n: int,
+    ) -> FloatArray:
+        """Sum of the logarithms of factors for each code of an attribute, (n, size)."""
+        total = np.zeros((n, self.sizes[axis]), dtype=np.float64)
+        for axes, log in own:
+            others = [other for other in axes if other != axis]
+            lines = np.moveaxis(log, axes.index(axis), -1).reshape(-1, self.sizes[axis])
+            lines = np.ascontiguousarray(lines, dtype=np.float64)
+            if not others:
+                total += lines
+                continue
+            cell = np.zeros(n, dtype=np.int64)
+            for other in others:
+                cell = cell * self.sizes[other] + columns[other]
+            total += np.take(lines, cell, axis=0)
+        return total
+
+    def _cells(self, axes: Sequence[int]) -> IntArray:
+        cell = np.zeros(self.n_rows, dtype=np.int64)
+        for axis in axes:
+            cell *= self.sizes[axis]
+            cell += self.columns[axis]
+        return cell
+
+
+def _absorbed(
+    factors: Sequence[Factor],
+) -> list[Factor]:
+    """The same product with fewer factors: one within another is multiplied into it."""
+    found: dict[tuple[int, ...], FloatArray] = {}
+    for axes, log in sorted(factors, key=lambda each: -len(each[0])):
+        wider = next((each for each in found if set(axes) <= set(each)), None)
+        if wider is None:
+            found[axes] = log.copy()
+        else:
+            shape = [
+                size if axis in axes else 1
+                for axis, size in zip(wider, found[wider].shape, strict=True)
+            ]
+            found[wider] += log.reshape(shape)
+    return list(found.items())
+
+
+def _log(mass: FloatArray) -> FloatArray:
+    return np.log(mass, out=np.full(mass.shape, _NEVER), where=mass > 0)
+
+
+def _weights(logs: FloatArray) -> FloatArray:
+    logs -= logs.max(axis=1, keepdims=True)
+    return np.exp(logs, out=logs)
+
+
+def _shares(logs: FloatArray) -> FloatArray:
+    found = _weights(logs).astype(np.float64)
+    return found / found.sum(axis=1, keepdims=True)

@@ -1,0 +1,66 @@
+"""What a noisy table says beside a model: the posterior mean of its cells.
+
+A cell is either near the model or far from it. How far, and how many are, follows from all cells of
+the table together (empirical Bayes). Post-processing of released numbers.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from ..._types import FloatArray
+
+__all__ = ["posterior_mean"]
+
+# Scales of the distance between truth and model that are tried: of cells near the model in units of
+# the square root of the count, of those far from it in units of the count.
+_NEAR = (0.0, 0.3, 1.0, 3.0, 10.0)
+_FAR = (0.1, 0.2, 0.4, 0.8, 1.6)
+_SHARES_FAR = (0.05, 0.2, 0.5, 0.9)
+# A model's count below this is as uncertain as this one, in standard deviations of the noise.
+_FLOOR = 0.02
+
+
+def posterior_mean(noisy: FloatArray, variance: float, model: FloatArray) -> FloatArray:
+    """Expected true counts of cells, given noisy ones and those of a model.
+
+    Parameters
+    ----------
+    noisy : ndarray of float64
+    variance : float
+        Of the noise of a cell.
+    model : ndarray of float64
+        Counts of the same shape, not negative.
+
+    Returns
+    -------
+    ndarray of float64
+        It may be negative.
+    """
+    shape = noisy.shape
+    y, m = noisy.ravel(), model.ravel()
+    distance = y - m
+    count = m + _FLOOR * np.sqrt(variance)
+    best, found = -np.inf, distance
+    for near, far in itertools.product(_NEAR, _FAR):
+        v_near = near**2 * count
+        v_far = v_near + far**2 * count**2
+        log_near, log_far = (_log_density(distance, variance + v) for v in (v_near, v_far))
+        shift = np.maximum(log_near, log_far)
+        p_near, p_far = np.exp(log_near - shift), np.exp(log_far - shift)
+        for share in _SHARES_FAR:
+            mixed = (1 - share) * p_near + share * p_far
+            fit = float((np.log(mixed) + shift).sum())
+            if fit > best:
+                best = fit
+                is_far = share * p_far / mixed
+                known = (1 - is_far) * v_near / (v_near + variance)
+                known += is_far * v_far / (v_far + variance)
+                found = known * distance
+    return (m + found).reshape(shape)
+
+
+def _log_density(distance: FloatArray, variance: FloatArray) -> FloatArray:
+    return -0.5 * (distance**2 / variance + np.log(variance))
