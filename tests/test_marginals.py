@@ -343,9 +343,3 @@ def test_persons():
     assert view.privacy_loss_.max_contributions == 2
     assert view.count() == pytest.approx(2000, abs=100)
     check(view, DOMAIN)
-
-
-def test_progress_is_told_where_it_is_asked_for(capsys):
-    release(rows(2000), 3.0)
-    assert not capsys.readouterr().err
-    assert not capsys.readouterr().out

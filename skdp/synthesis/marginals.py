@@ -7,7 +7,8 @@ and PrivSyn do under guarantees with a delta; here everything is pure epsilon-DP
 from __future__ import annotations
 
 from .._validation import as_integer
-from ..kernels.marginals import marginal_views
+from ..kernels.marginals import GROUPS, marginal_views
+from ..kernels.pairviews.budget import used_attributes
 from .views import ViewSynthesizer
 from .workloads import as_workload
 
@@ -38,15 +39,17 @@ class MarginalSynthesizer(ViewSynthesizer):
         Public range or categories of every column, required. One attribute stands for all
         columns of an array.
     target : str, default=None
-        Column of the domain that takes ``y``, to be predicted from the others.
+        Column of the domain that takes ``y``, to be predicted from the others. The pairs that
+        contain it are measured first, and other sets count half when sets are chosen.
     max_order : int, default=3
         Largest number of columns in a chosen set, 1 to 4. A number above the number of columns
         allows the set of all columns. 1 measures single columns only, which are then independent.
     workload : {"all", "ranges", "cells"} or dict, default="all"
-        Queries that the chosen sets shall serve: ranges as well as single cells; mainly ranges;
-        mainly cells. A dict names the sets of columns that matter, as tuples of column names of at
-        most ``max_order`` columns, with weights in (0, 1], such as
-        ``{("age", "sex"): 1, ("age", "pay"): 0.5}``. It is public.
+        Queries that the release shall serve. "ranges" gives single columns more of the budget,
+        "cells" less; "all" decides by the number of codes of the columns. A dict names the only
+        sets that may be chosen, as tuples of at most ``max_order`` column names, with weights in
+        (0, 1] by which their scores count, such as
+        ``{("age", "sex"): 1, ("age", "pay"): 0.5}``. The workload is public.
     error_share : float, default=0.05
         Share of epsilon for error bars; 0 releases none.
     max_contributions : int, default=None
@@ -60,8 +63,6 @@ class MarginalSynthesizer(ViewSynthesizer):
     random_state : int or None, default=None
         Seed of the noise. None: the operating system's random source. An int is for experiments
         only: the release is then marked "seeded: no guarantee".
-    verbose : int, default=0
-        1 reports on the standard error stream how far a fit has come.
 
     Attributes
     ----------
@@ -80,7 +81,7 @@ class MarginalSynthesizer(ViewSynthesizer):
     Warns
     -----
     UserWarning
-        If a column has more codes than tables of several columns distinguish (512; 2,048 if there
+        If a column has more codes than tables of several columns distinguish (128; 2,048 if there
         are two columns). The view of the column alone keeps all codes.
 
     See Also
@@ -149,7 +150,6 @@ class MarginalSynthesizer(ViewSynthesizer):
         unit=None,
         ledger=None,
         random_state=None,
-        verbose=0,
     ):
         self.epsilon = epsilon
         self.domain = domain
@@ -161,11 +161,16 @@ class MarginalSynthesizer(ViewSynthesizer):
         self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
-        self.verbose = verbose
 
     def _parts(self, epsilon, domain):
         self._wanted(domain)
         return super()._parts(epsilon, domain)
+
+    def _coarse(self, shape):
+        used = used_attributes(shape)
+        if len(used) <= 2:
+            return super()._coarse(shape)
+        return [axis for axis in used if shape[axis] > GROUPS and self.max_order > 1]
 
     def _measure(self, table, domain, parts, **known):
         max_order, workload = self._wanted(domain)
@@ -174,7 +179,6 @@ class MarginalSynthesizer(ViewSynthesizer):
             parts,
             max_order=max_order,
             workload=workload,
-            verbose=bool(self.verbose),
             **known,
         )
 

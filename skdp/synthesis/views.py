@@ -8,7 +8,7 @@ import numpy as np
 
 from ..domain import Numeric
 from ..exceptions import DomainError
-from ..kernels.pairviews import MOST_CLASSES, Rules, coarse_attributes, pair_views_parts
+from ..kernels.pairviews import Rules, coarse_attributes, pair_views_parts
 from ..release import Synopsis
 from .base import Synthesizer
 
@@ -24,9 +24,7 @@ class ViewSynthesizer(Synthesizer):
     _tables: str
 
     def _together(self, domain):
-        if self.target is None or domain[self.target].size > MOST_CLASSES:
-            return ()
-        return (domain.index(self.target),)
+        return ()
 
     def _parts(self, epsilon, domain):
         zeros = domain.structure.zeros
@@ -38,7 +36,7 @@ class ViewSynthesizer(Synthesizer):
         return pair_views_parts(epsilon, domain.shape, self.error_share)
 
     def _release(self, table, domain, loss, source):
-        coarse = coarse_attributes(domain.shape)
+        coarse = self._coarse(domain.shape)
         mechanism = self._mechanism
         if coarse:
             names = ", ".join(repr(domain.names[axis]) for axis in coarse)
@@ -61,6 +59,10 @@ class ViewSynthesizer(Synthesizer):
             random_state=source,
         )
         return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
+
+    def _coarse(self, shape):
+        """Attributes whose codes tables of more than one column group."""
+        return coarse_attributes(shape)
 
     def _measure(self, table, domain, parts, **known):
         """Measure the views within the parts; ``known`` are the public facts of a kernel."""
