@@ -45,24 +45,27 @@ def release(frame, epsilon=1.0, domain=DOMAIN, seed=0, y=None, **parameters):
         return view.fit(frame, y)
 
 
-def check(view, domain, n_rows=200):
-    """What every release of a domain is: finite, not below zero, and its views agree."""
+def check(view, domain, n_rows=200, apart=np.inf):
+    """What every release of a domain is: finite and not below zero, with totals that agree.
+
+    ``apart`` is how far the margins of pairs may be from the single columns, as a share.
+    """
     model = view.synopsis_.model
     whole = view.count()
     # Totals are not cut at zero: a negative one makes all its counts negative.
     least = -1e-9 if min(part.total for part in getattr(model, "models", [model])) > 0 else -np.inf
-    axes = range(min(len(domain.shape), 4))
-    singles = [view.synopsis_.view([domain.names[axis]]) for axis in axes]
-    for single in singles:
-        assert np.isfinite(single).all() and single.min() >= least
-        assert single.sum() == pytest.approx(whole, rel=1e-6, abs=1e-6)
-    for one, two in itertools.combinations(axes, 2):
-        if domain.shape[one] * domain.shape[two] > 2**20:
-            continue
-        pair = view.synopsis_.view([domain.names[one], domain.names[two]])
-        assert np.isfinite(pair).all() and pair.min() >= least
-        np.testing.assert_allclose(pair.sum(axis=1), singles[one], atol=1e-6 * (1 + abs(whole)))
-        np.testing.assert_allclose(pair.sum(axis=0), singles[two], atol=1e-6 * (1 + abs(whole)))
+    names = domain.names[:4]
+    tables = {(name,): view.synopsis_.view([name]) for name in names}
+    for pair in itertools.combinations(names, 2):
+        if domain[pair[0]].size * domain[pair[1]].size <= 2**20:
+            tables[pair] = view.synopsis_.view(list(pair))
+    for columns, table in tables.items():
+        assert np.isfinite(table).all() and table.min() >= least
+        assert table.sum() == pytest.approx(whole, rel=1e-6, abs=1e-6)
+        if len(columns) == 2:
+            for place, name in enumerate(columns):
+                off = np.abs(table.sum(axis=1 - place) - tables[name,]).max()
+                assert off <= apart * max(abs(whole), 1)
     drawn = view.sample(n_rows, random_state=0)
     assert set(drawn.columns) == set(domain.columns) and len(drawn) == n_rows
     assert domain.encode(drawn).min() >= 0
@@ -154,9 +157,9 @@ def test_a_release_repeats_with_its_seed_only():
 def test_every_parameter_gives_a_release_whose_views_agree(parameters):
     frame = rows(4000)
     view = release(frame, 2.0, **parameters)
-    model = check(view, DOMAIN)
+    model = check(view, DOMAIN, apart=0.002)
     assert view.count() == pytest.approx(len(frame), abs=100)
-    assert {"total", "single"} <= set(model.budget)
+    assert {"total", "single", "choice", "views"} <= set(model.budget)
     assert sum(model.budget.values()) <= 2.0
     wanted = set() if parameters.get("error_share") == 0 else {"errors"}
     assert set(view.privacy_loss_.parts) == {"total", "views"} | wanted
@@ -165,12 +168,13 @@ def test_every_parameter_gives_a_release_whose_views_agree(parameters):
 def test_without_sets_columns_are_independent():
     frame = rows(4000)
     view = release(frame, 5.0, max_order=1)
-    model = check(view, DOMAIN)
+    model = check(view, DOMAIN, apart=0.002)
     assert not model.pairs and set(model.budget) == {"total", "single"}
     for one, two in itertools.combinations(DOMAIN.names, 2):
         pair = view.synopsis_.view([one, two])
         margins = np.outer(pair.sum(axis=1), pair.sum(axis=0)) / pair.sum()
-        np.testing.assert_allclose(pair, margins, atol=1e-6 * len(frame))
+        # They are at most as dependent as 30,000 independent rows.
+        assert np.abs(pair - margins).max() < 6 * np.sqrt(margins.max() * 4000 / 30_000)
 
 
 def test_what_depends_on_three_columns_is_found():
@@ -212,7 +216,7 @@ def odd_tables():
 )
 def test_odd_tables(domain, frame, epsilon, tmp_path):
     view = release(frame, epsilon, domain)
-    check(view, domain)
+    check(view, domain, apart=0.002 if epsilon * len(frame) > 1e5 else np.inf)
     if epsilon == 1e6:
         assert view.count() == pytest.approx(len(frame), abs=1e-3)
     answer = view.count(return_interval=True)
@@ -234,10 +238,11 @@ def test_copies_of_a_column_stay_copies():
     assert np.trace(pair) > 0.9 * pair.sum()
 
 
-def test_many_columns_and_few_rows():
+@pytest.mark.parametrize("n_columns", [60, pytest.param(300, marks=pytest.mark.slow)])
+def test_many_columns_and_few_rows(n_columns):
     rng = np.random.default_rng(0)
-    domain = Domain({f"c{i}": Numeric(0, 1, bins=2 + i % 9) for i in range(300)})
-    frame = pd.DataFrame(rng.random((500, 300)), columns=list(domain.names))
+    domain = Domain({f"c{i}": Numeric(0, 1, bins=2 + i % 9) for i in range(n_columns)})
+    frame = pd.DataFrame(rng.random((500, n_columns)), columns=list(domain.names))
     view = release(frame, 1.0, domain, error_share=0)
     check(view, domain, n_rows=20)
     assert view.count() == pytest.approx(500, abs=400)
