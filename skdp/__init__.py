@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         GridSynthesizer,
         HDPViewSynthesizer,
         KDTreeSynthesizer,
+        MarginalSynthesizer,
         PairViewSynthesizer,
         PrivTreeSynthesizer,
     )
@@ -79,6 +80,7 @@ __all__ = [
     "Identifier",
     "InsecureSeedWarning",
     "KDTreeSynthesizer",
+    "MarginalSynthesizer",
     "Numeric",
     "PairViewSynthesizer",
     "PrivPfCClassifier",
@@ -191,6 +193,7 @@ _HOMES = {
         "GridSynthesizer",
         "HDPViewSynthesizer",
         "KDTreeSynthesizer",
+        "MarginalSynthesizer",
         "PairViewSynthesizer",
         "PrivTreeSynthesizer",
     ),

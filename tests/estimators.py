@@ -176,6 +176,22 @@ CASES = [
         expected_failures=EMPTY_IS_LEGAL,
     ),
     Case(
+        skdp.MarginalSynthesizer,
+        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
+        array_params={"domain": skdp.Numeric(-10, 10, bins=4), "target": None},
+        branches={
+            "no target": {"target": None},
+            "no error bars": {"error_share": 0},
+            "single columns": {"target": None, "max_order": 1},
+            "cells of pairs": {"target": None, "max_order": 2, "workload": "cells"},
+            "some sets": {
+                "target": None,
+                "workload": {("age", "income"): 1, ("sex", "work", "income"): 0.5},
+            },
+        },
+        expected_failures=EMPTY_IS_LEGAL,
+    ),
+    Case(
         skdp.RangeTreeHistogram,
         params={"epsilon": 1.0, "domain": skdp.Domain({"age": skdp.Numeric(17, 90, bins=8)})},
         columns=("age",),

@@ -298,6 +298,83 @@ def synthesizers() -> list[Branch]:
     return found
 
 
+def marginals() -> list[Branch]:
+    """Every way through the release of sets of columns."""
+    some = ("two", "corners", "from the middle", "crowded", "a row of nan")
+
+    def few(pairs: dict) -> dict:
+        return {name: both for name, both in pairs.items() if name in some}
+
+    def branch(
+        name: str,
+        pairs: Callable[[], dict],
+        epsilons: tuple[float, ...] = (0.05, 1.0, 1000.0),
+        runs: int = 2,
+        **parameters: Any,
+    ) -> Branch:
+        parameters = {"domain": SPACE, "error_share": 0, **parameters}
+        return Branch(
+            f"MarginalSynthesizer, {name}",
+            lambda epsilon: skdp.MarginalSynthesizer(epsilon, **parameters),
+            pairs,
+            epsilons=epsilons,
+            runs=runs,
+        )
+
+    weights = {("x", "s"): 1, ("y", "z"): 0.5, ("x", "y", "s"): 0.25}
+    return [
+        branch("one column", lambda: few(pairs_of(LINE)), domain=LINE),
+        branch("two columns", lambda: few(pairs_of(PLANE)), domain=PLANE),
+        branch("four columns", lambda: pairs_of(SPACE)),
+        branch(
+            "published errors",
+            lambda: {name: pairs_of(SPACE)[name] for name in ("crowded", "two")},
+            runs=4,
+            error_share=0.2,
+        ),
+        *(
+            branch(f"max_order={order}", lambda: few(pairs_of(SPACE)), max_order=order)
+            for order in (1, 2, 4)
+        ),
+        *(
+            branch(f"workload {name}", lambda: few(pairs_of(SPACE)), workload=workload)
+            for name, workload in (("ranges",) * 2, ("cells",) * 2, ("of sets", weights))
+        ),
+        branch("label mode", lambda: apart(pairs_of(SPACE), "s"), target="s"),
+        branch(
+            "label mode, max_order=2",
+            lambda: few(apart(pairs_of(SPACE), "s")),
+            target="s",
+            max_order=2,
+        ),
+        branch(
+            "more than 20 classes",
+            lambda: few(apart(pairs_of(CLASSES), "s")),
+            domain=CLASSES,
+            target="s",
+        ),
+        branch("more than 512 codes", lambda: few(pairs_of(CODES)), domain=CODES, runs=1),
+        # In between, sets under rules compete with the others to be measured.
+        branch("rules", lambda: few(pairs_of(RULED)), (0.05, 5.0, 1000.0), domain=RULED),
+        branch(
+            "rules, label mode",
+            lambda: few(apart(pairs_of(RULED), "s")),
+            (1.0, 1000.0),
+            domain=RULED,
+            target="s",
+        ),
+        branch("persons", lambda: persons_of(SPACE), max_contributions=3, unit="who"),
+        branch(
+            "rules, persons",
+            lambda: persons_of(SPACE),
+            (1.0, 1000.0),
+            domain=RULED,
+            max_contributions=3,
+            unit="who",
+        ),
+    ]
+
+
 def histograms() -> list[Branch]:
     variants: list[dict[str, Any]] = [
         {},
@@ -692,6 +769,7 @@ def lazy() -> list[Branch]:
     for engine in (polars, duckdb):
         for name, estimator, domain in (
             ("PairViewSynthesizer", skdp.PairViewSynthesizer, SPACE),
+            ("MarginalSynthesizer", skdp.MarginalSynthesizer, SPACE),
             ("HDPViewSynthesizer", skdp.HDPViewSynthesizer, SPACE),
             ("DataCube", skdp.DataCube, SPACE),
             ("RangeTreeHistogram", skdp.RangeTreeHistogram, LINE),
@@ -773,6 +851,7 @@ LOOSE = {
 
 BRANCHES = [
     *synthesizers(),
+    *marginals(),
     *histograms(),
     *clusterings(),
     *grids(),

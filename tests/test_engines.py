@@ -532,6 +532,7 @@ COUNTED = [
     "KDTreeSynthesizer",
     "GridSynthesizer",
     "PairViewSynthesizer",
+    "MarginalSynthesizer",
     "RangeTreeHistogram",
     "PrivPfCTransformer",
     "PrivPfCClassifier",
@@ -589,6 +590,7 @@ def test_rows_sampled_are_of_a_library_in_memory():
 
 PROJECTED = [
     "PairViewSynthesizer",
+    "MarginalSynthesizer",
     "PrivPfCTransformer",
     "PrivPfCClassifier",
     "DiffGenTransformer",

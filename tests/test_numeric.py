@@ -345,6 +345,7 @@ MONEY = Domain(
     "estimator",
     [
         skdp.PairViewSynthesizer,
+        skdp.MarginalSynthesizer,
         skdp.HDPViewSynthesizer,
         skdp.PrivTreeSynthesizer,
         skdp.KDTreeSynthesizer,

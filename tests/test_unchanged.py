@@ -62,6 +62,8 @@ def large() -> dict:
         "PrivTree": skdp.PrivTreeSynthesizer(1, domain=EIGHT),
         "PairView": skdp.PairViewSynthesizer(1, domain=EIGHT),
         "PairView, published errors": skdp.PairViewSynthesizer(1, domain=EIGHT, error_share=0.1),
+        "Marginal": skdp.MarginalSynthesizer(1, domain=EIGHT),
+        "Marginal, single columns": skdp.MarginalSynthesizer(1, domain=EIGHT, max_order=1),
         "KDTree": skdp.KDTreeSynthesizer(1, domain=PLANE),
         "KDTree, hierarchical": skdp.KDTreeSynthesizer(1, domain=PLANE, strategy="hierarchical"),
         "RangeTree": skdp.RangeTreeHistogram(1, domain=LINE),
@@ -71,6 +73,7 @@ def large() -> dict:
     }
     labelled = {
         "PairView, label": skdp.PairViewSynthesizer(1, domain=EIGHT, target="income"),
+        "Marginal, label": skdp.MarginalSynthesizer(1, domain=EIGHT, target="income"),
         "PrivPfC": skdp.PrivPfCClassifier(1, domain=EIGHT, target="income", max_grids=2000),
         "PrivPfC, transformer": skdp.PrivPfCTransformer(1, domain=EIGHT, target="income"),
         "DiffGen": skdp.DiffGenTransformer(1, domain=EIGHT, target="income"),

@@ -10,6 +10,7 @@ from ..synthesis import (
     GridSynthesizer,
     HDPViewSynthesizer,
     KDTreeSynthesizer,
+    MarginalSynthesizer,
     PairViewSynthesizer,
     PrivTreeSynthesizer,
 )
@@ -20,6 +21,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "grid": GridSynthesizer,
     "hdpview": HDPViewSynthesizer,
     "kdtree": KDTreeSynthesizer,
+    "marginals": MarginalSynthesizer,
     "pair-views": PairViewSynthesizer,
     "privtree": PrivTreeSynthesizer,
 }

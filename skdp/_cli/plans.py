@@ -104,8 +104,21 @@ def _pair_views(parts: Mapping[str, Fraction], domain: Domain, options: Namespac
             n_ruled=0 if rules is None else len(rules.forest()),
         )
         views = _views(shares, used, each)
-    errors = [Step("errors", parts["errors"], "how far answers are off")] * ("errors" in parts)
-    return [total, *views, *errors]
+    return [total, *views, *_errors(parts)]
+
+
+def _errors(parts: Mapping[str, Fraction]) -> list[Step]:
+    return [Step("errors", parts["errors"], "how far answers are off")] * ("errors" in parts)
+
+
+def _marginals(parts: Mapping[str, Fraction], domain: Domain, options: Namespace) -> list[Step]:
+    used = sum(size > 1 for size in _sizes(domain))
+    text = f"{used} single columns, and sets of columns: how many depends on the noisy total"
+    return [
+        Step("total", parts["total"], "the number of records", parts["total"]),
+        Step("views", parts["views"], text),
+        *_errors(parts),
+    ]
 
 
 def _views(shares: ViewShares, used: int, each: str) -> list[Step]:
@@ -202,6 +215,7 @@ _STEPS: dict[str, Callable[[Mapping[str, Fraction], Domain, Namespace], list[Ste
     "grid": _grid,
     "hdpview": _hdpview,
     "kdtree": _kdtree,
+    "marginals": _marginals,
     "pair-views": _pair_views,
     "privtree": _privtree,
 }

@@ -33,6 +33,7 @@ from ..synthesis import (
     GridSynthesizer,
     HDPViewSynthesizer,
     KDTreeSynthesizer,
+    MarginalSynthesizer,
     PairViewSynthesizer,
     PrivTreeSynthesizer,
 )
@@ -46,6 +47,7 @@ _PLANE_COLUMNS: dict[str, Numeric | Categorical] = {
     "s": Categorical(["a", "b"]),
 }
 _PLANE = Domain(_PLANE_COLUMNS)
+_SPACE = _PLANE.with_attribute("z", Numeric(0, 1, integer=True))
 _LABEL = Categorical([0, 1])
 _LINE_ROWS = pd.DataFrame({"x": [0.5, 0.5, 0.5, 2.5]})
 _PLANE_ROWS = pd.DataFrame({"x": [0.5, 0.5, 0.5, 2.5], "s": ["a", "a", "b", "b"]})
@@ -61,6 +63,13 @@ def plane_case(estimator: Any, **trials: Any) -> AuditCase:
     """Case of a synthesizer on two columns of three and two cells."""
     options = {"features": synopsis_features}
     return AuditCase(estimator, _PLANE_ROWS, _PLANE_ROWS.iloc[:-1], options=options, **trials)
+
+
+def space_case(estimator: Any, copies: int, **trials: Any) -> AuditCase:
+    """Case of a synthesizer on three columns, between which there is something to choose."""
+    rows = pd.concat([_PLANE_ROWS.assign(z=[0, 0, 1, 1])] * copies, ignore_index=True)
+    options = {"features": synopsis_features}
+    return AuditCase(estimator, rows, rows.iloc[:-1], options=options, **trials)
 
 
 @audited("HDPViewSynthesizer")
@@ -279,11 +288,7 @@ def _() -> AuditCase:
 
 @audited("PairViewSynthesizer, choice of pairs")
 def _() -> AuditCase:
-    # There must be something to choose between.
-    domain = _PLANE.with_attribute("z", Numeric(0, 1, integer=True))
-    rows = pd.concat([_PLANE_ROWS.assign(z=[0, 0, 1, 1])] * 600, ignore_index=True)
-    estimator = PairViewSynthesizer(1.0, domain=domain, error_share=0)
-    return AuditCase(estimator, rows, rows.iloc[:-1], options={"features": synopsis_features})
+    return space_case(PairViewSynthesizer(1.0, domain=_SPACE, error_share=0), 600)
 
 
 @audited("PairViewSynthesizer, rules")
@@ -302,6 +307,29 @@ def _() -> AuditCase:
         (_PLANE_ROWS[["x"]].iloc[:-1], _PLANE_ROWS["s"].iloc[:-1]),
         options={"features": synopsis_features},
     )
+
+
+@audited("MarginalSynthesizer")
+def _() -> AuditCase:
+    return space_case(MarginalSynthesizer(1.0, domain=_SPACE, error_share=0), 600)
+
+
+@audited("MarginalSynthesizer, few records")
+def _() -> AuditCase:
+    return space_case(MarginalSynthesizer(1.0, domain=_SPACE, error_share=0), 1)
+
+
+@audited("MarginalSynthesizer, single columns")
+def _() -> AuditCase:
+    return space_case(MarginalSynthesizer(1.0, domain=_SPACE, max_order=1, error_share=0), 1)
+
+
+@audited("MarginalSynthesizer, target")
+def _() -> AuditCase:
+    estimator = MarginalSynthesizer(1.0, domain=_SPACE, target="s", error_share=0)
+    case = space_case(estimator, 600)
+    X, y = case.dataset.drop(columns="s"), case.dataset["s"]
+    return replace(case, dataset=(X, y), neighbour=(X.iloc[:-1], y.iloc[:-1]))
 
 
 def _centroid_features(estimator: Any) -> Any:

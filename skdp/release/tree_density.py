@@ -219,7 +219,9 @@ class TreeDensity:
             else:
                 group[node] = inverse_rows(conditional, group[self.parent[node]], u)
             if node in self.groups:
-                codes[:, node] = self.codes_in_groups(node, group[node], generator.random(n_samples))
+                codes[:, node] = self.codes_in_groups(
+                    node, group[node], generator.random(n_samples)
+                )
             else:
                 codes[:, node] = group[node]
         return codes

@@ -7,6 +7,9 @@
 ``kdtree``      `KDTreeSynthesizer`: a kd-tree on noisy cells or on the records, or all cells
 ``grid``        `GridSynthesizer`: every column cut into parts of equal width
 ``pairviews``   `PairViewSynthesizer`: single columns and selected pairs, joined into one model
+``marginals``   `MarginalSynthesizer`: single columns and selected sets, joined into one model
+``views``       what the two releases of views have in common
+``workloads``   which queries a release is planned for
 ``cells``       synopses over a grid of cells, for ``grid`` and ``kdtree``
 ==============  ===================================================================================
 
@@ -17,6 +20,7 @@ divides epsilon and wraps what was measured into a `Synopsis`.
 from .grid import GridSynthesizer
 from .hdpview import HDPViewSynthesizer
 from .kdtree import KDTreeSynthesizer
+from .marginals import MarginalSynthesizer
 from .pairviews import PairViewSynthesizer
 from .privtree import PrivTreeSynthesizer
 
@@ -24,6 +28,7 @@ __all__ = [
     "GridSynthesizer",
     "HDPViewSynthesizer",
     "KDTreeSynthesizer",
+    "MarginalSynthesizer",
     "PairViewSynthesizer",
     "PrivTreeSynthesizer",
 ]

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-
-import numpy as np
-
-from ..domain import Numeric
-from ..exceptions import DomainError
-from ..kernels.pairviews import (
-    MOST_CLASSES,
-    Rules,
-    coarse_attributes,
-    pair_views,
-    pair_views_parts,
-)
-from ..release import Synopsis
-from .base import Synthesizer
+from ..kernels.pairviews import MOST_CLASSES, pair_views
+from .views import ViewSynthesizer
 
 __all__ = ["PairViewSynthesizer"]
 
 
-class PairViewSynthesizer(Synthesizer):
+class PairViewSynthesizer(ViewSynthesizer):
     """Private views of single columns and of privately chosen pairs, joined into one model.
 
     It measures the total, every single column, and the pairs of columns that are farthest from
@@ -104,7 +91,8 @@ class PairViewSynthesizer(Synthesizer):
     ['age', 'sex']
     """
 
-    _honours_zeros = True
+    _mechanism = "pair views"
+    _tables = "pair tables"
 
     def __init__(
         self,
@@ -132,45 +120,5 @@ class PairViewSynthesizer(Synthesizer):
             return ()
         return (domain.index(self.target),)
 
-    def _parts(self, epsilon, domain):
-        zeros = domain.structure.zeros
-        if zeros and Rules.of(domain.shape, zeros) is None:
-            raise DomainError(
-                "No record that satisfies all rules of the domain was found, in a search of "
-                "limited length. Leave out rules, or give domain.without_structure()."
-            )
-        return pair_views_parts(epsilon, domain.shape, self.error_share)
-
-    def _release(self, table, domain, loss, source):
-        coarse = coarse_attributes(domain.shape)
-        mechanism = "pair views"
-        if coarse:
-            names = ", ".join(repr(domain.names[axis]) for axis in coarse)
-            mechanism += f"; pair tables tell groups of codes apart in {names}"
-            warnings.warn(
-                f"Pair tables do not tell all codes of {names} apart, because they would not fit "
-                "into memory: they group the codes, with about equal numbers of records. "
-                "Declare fewer bins or categories to choose the groups yourself.",
-                UserWarning,
-                stacklevel=3,
-            )
-        model = pair_views(
-            table,
-            loss.parts,
-            orders=[attribute.order() for attribute in domain.attributes],
-            label=None if self.target is None else domain.index(self.target),
-            zeros=domain.structure.zeros,
-            widths=_widths(domain),
-            random_state=source,
-        )
-        return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
-
-
-def _widths(domain):
-    """Widths on their scale of the bins of columns that are declared with a scale or edges."""
-    found = {}
-    for axis, each in enumerate(domain.attributes):
-        if isinstance(each, Numeric) and each.uneven:
-            others = np.full(each.size - each.bins, np.nan)
-            found[axis] = np.concatenate([each.contents.widths(), others])
-    return found
+    def _measure(self, table, domain, parts, **known):
+        return pair_views(table, parts, **known)

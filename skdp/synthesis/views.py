@@ -1,0 +1,79 @@
+"""What releases made of views have in common: views are noisy tables of a few columns each."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from ..domain import Numeric
+from ..exceptions import DomainError
+from ..kernels.pairviews import Rules, coarse_attributes, pair_views_parts
+from ..release import Synopsis
+from .base import Synthesizer
+
+__all__ = ["ViewSynthesizer"]
+
+
+class ViewSynthesizer(Synthesizer):
+    """A release of views that are joined into one model; subclasses say how they are measured."""
+
+    _honours_zeros = True
+    # What the release calls itself, and its tables of more than one column.
+    _mechanism: str
+    _tables: str
+
+    def _together(self, domain):
+        return ()
+
+    def _parts(self, epsilon, domain):
+        zeros = domain.structure.zeros
+        if zeros and Rules.of(domain.shape, zeros) is None:
+            raise DomainError(
+                "No record that satisfies all rules of the domain was found, in a search of "
+                "limited length. Leave out rules, or give domain.without_structure()."
+            )
+        return pair_views_parts(epsilon, domain.shape, self.error_share)
+
+    def _release(self, table, domain, loss, source):
+        coarse = self._coarse(domain.shape)
+        mechanism = self._mechanism
+        if coarse:
+            names = ", ".join(repr(domain.names[axis]) for axis in coarse)
+            mechanism += f"; {self._tables} tell groups of codes apart in {names}"
+            warnings.warn(
+                f"{self._tables.capitalize()} do not tell all codes of {names} apart, because "
+                "they would not fit into memory: they group the codes, with about equal numbers "
+                "of records. Declare fewer bins or categories to choose the groups yourself.",
+                UserWarning,
+                stacklevel=3,
+            )
+        model = self._measure(
+            table,
+            domain,
+            loss.parts,
+            orders=[attribute.order() for attribute in domain.attributes],
+            label=None if self.target is None else domain.index(self.target),
+            zeros=domain.structure.zeros,
+            widths=_widths(domain),
+            random_state=source,
+        )
+        return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
+
+    def _coarse(self, shape):
+        """Attributes whose codes tables of more than one column group."""
+        return coarse_attributes(shape)
+
+    def _measure(self, table, domain, parts, **known):
+        """Measure the views within the parts; ``known`` are the public facts of a kernel."""
+        raise NotImplementedError
+
+
+def _widths(domain):
+    """Widths on their scale of the bins of columns that are declared with a scale or edges."""
+    found = {}
+    for axis, each in enumerate(domain.attributes):
+        if isinstance(each, Numeric) and each.uneven:
+            others = np.full(each.size - each.bins, np.nan)
+            found[axis] = np.concatenate([each.contents.widths(), others])
+    return found

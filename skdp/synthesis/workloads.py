@@ -1,0 +1,96 @@
+"""Which queries a release of views is planned for, as the user says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from .._validation import as_fraction, check_choice
+from ..domain import Domain
+
+__all__ = ["as_workload"]
+
+_WORDS = ("all", "ranges", "cells")
+
+
+def as_workload(
+    workload: Any, domain: Domain, max_order: int
+) -> str | dict[tuple[int, ...], Fraction]:
+    """Check a workload and find the columns of its sets.
+
+    Parameters
+    ----------
+    workload : {"all", "ranges", "cells"} or dict
+        Sets of column names, as tuples or frozensets, with weights in (0, 1].
+    domain : Domain
+    max_order : int
+        Largest number of columns of a set.
+
+    Returns
+    -------
+    str or dict of tuple of int to Fraction
+        The word as it is, or the weights of the sets, each as the ascending positions of its
+        columns.
+
+    Raises
+    ------
+    DomainError
+        If a column is not declared, or not measured.
+    TypeError, ValueError
+        If it is another word or no dict; if there is no set; if a set is empty, has more than
+        ``max_order`` columns, or names a column twice; if two sets have the same columns; if a
+        weight is not a number in (0, 1].
+    """
+    if isinstance(workload, str):
+        check_choice(workload, "workload", _WORDS)
+        return workload
+    if not isinstance(workload, Mapping):
+        raise TypeError(
+            "workload must be 'all', 'ranges', 'cells', or a dict from sets of columns to weights "
+            "such as {('age', 'sex'): 1}, "
+            f"got {workload!r} of type {type(workload).__name__}."
+        )
+    if not workload:
+        raise ValueError(
+            "workload has no set of columns. Name at least one, or give 'all' for every query."
+        )
+    weights: dict[tuple[int, ...], Fraction] = {}
+    for columns, weight in workload.items():
+        axes = _axes(columns, domain, max_order)
+        if axes in weights:
+            names = tuple(domain.names[axis] for axis in axes)
+            raise ValueError(f"workload has the set of columns {names} twice. Give it one weight.")
+        weights[axes] = _weight(weight, columns)
+    return weights
+
+
+def _axes(columns: Any, domain: Domain, max_order: int) -> tuple[int, ...]:
+    """Ascending positions of the columns of a set."""
+    if not isinstance(columns, tuple | frozenset):
+        raise TypeError(
+            f"The sets of workload are tuples of column names, got {columns!r} of type "
+            f"{type(columns).__name__}. A single column is written ('age',)."
+        )
+    if not columns:
+        raise ValueError("workload has an empty set. The number of records is always released.")
+    axes = tuple(sorted(domain.index(name) for name in columns))
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"A column is named twice in the set {columns!r} of workload.")
+    if len(axes) > max_order:
+        raise ValueError(
+            f"The set {columns!r} of workload has {len(axes)} columns, and max_order={max_order} "
+            "allows fewer. Raise max_order (at most 4), or name smaller sets."
+        )
+    return axes
+
+
+def _weight(weight: Any, columns: Any) -> Fraction:
+    name = f"The weight of {columns!r} in workload"
+    found = as_fraction(weight, name)
+    if not 0 < found <= 1:
+        raise ValueError(
+            f"{name} must be in (0, 1], got {weight!r}. Divide all weights by the largest, "
+            "and leave out sets without weight."
+        )
+    return found

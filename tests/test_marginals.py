@@ -1,0 +1,350 @@
+"""Marginals: what they refuse, what odd tables give, and that their views agree."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import skdp
+from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
+from skdp.exceptions import DomainError
+from skdp.synthesis.workloads import as_workload
+
+DOMAIN = Domain(
+    {
+        "a": Categorical(list("pqrs")),
+        "b": Numeric(0, 1, bins=10),
+        "c": Categorical(["no", "yes"]),
+        "d": Numeric(0, 4, integer=True),
+    }
+)
+
+
+def rows(n, seed=0):
+    """Four columns that depend on each other; c is yes where a and d are both small or large."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(0, 4, n), rng.random(n)
+    d = np.clip(np.floor(b * 4 + rng.normal(0, 0.7, n)), 0, 4)
+    c = ((a < 2) == (d < 2)) ^ (rng.random(n) < 0.1)
+    names = np.array(list("pqrs"), dtype=object)
+    return pd.DataFrame({"a": names[a], "b": b, "c": np.where(c, "yes", "no"), "d": d})
+
+
+def release(frame, epsilon=1.0, domain=DOMAIN, seed=0, y=None, **parameters):
+    """A seeded release; nothing may warn but that hardly anybody shows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", skdp.InsecureSeedWarning)
+        warnings.filterwarnings("ignore", message=".*nearly no records")
+        view = MarginalSynthesizer(epsilon, domain=domain, random_state=seed, **parameters)
+        return view.fit(frame, y)
+
+
+def check(view, domain, n_rows=200, apart=np.inf):
+    """What every release of a domain is: finite and not below zero, with totals that agree.
+
+    ``apart`` is how far the margins of pairs may be from the single columns, as a share.
+    """
+    model = view.synopsis_.model
+    whole = view.count()
+    # Totals are not cut at zero: a negative one makes all its counts negative.
+    least = -1e-9 if min(part.total for part in getattr(model, "models", [model])) > 0 else -np.inf
+    names = domain.names[:4]
+    tables = {(name,): view.synopsis_.view([name]) for name in names}
+    for pair in itertools.combinations(names, 2):
+        if domain[pair[0]].size * domain[pair[1]].size <= 2**20:
+            tables[pair] = view.synopsis_.view(list(pair))
+    for columns, table in tables.items():
+        assert np.isfinite(table).all() and table.min() >= least
+        assert table.sum() == pytest.approx(whole, rel=1e-6, abs=1e-6)
+        if len(columns) == 2:
+            for place, name in enumerate(columns):
+                off = np.abs(table.sum(axis=1 - place) - tables[name,]).max()
+                assert off <= apart * max(abs(whole), 1)
+    drawn = view.sample(n_rows, random_state=0)
+    assert set(drawn.columns) == set(domain.columns) and len(drawn) == n_rows
+    assert domain.encode(drawn).min() >= 0
+    assert sum(view.privacy_loss_.parts.values()) == view.privacy_loss_.epsilon
+    return model
+
+
+# --- parameters
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"max_order": 0}, ValueError, "max_order must be at least 1"),
+        ({"max_order": 5}, ValueError, "max_order must be at most 4"),
+        ({"max_order": 2.0}, TypeError, "max_order must be an integer"),
+        ({"max_order": True}, TypeError, "max_order must be an integer"),
+        ({"max_order": None}, TypeError, "max_order must be an integer"),
+        ({"workload": "points"}, ValueError, "'all', 'ranges' or 'cells', got 'points'"),
+        ({"workload": None}, TypeError, "workload must be 'all'"),
+        ({"workload": [("a", "b")]}, TypeError, "a dict from sets of columns"),
+        ({"workload": {}}, ValueError, "no set of columns"),
+        ({"workload": {"a": 1}}, TypeError, r"is written \('age',\)"),
+        ({"workload": {(): 1}}, ValueError, "an empty set"),
+        ({"workload": {("a", "a"): 1}}, ValueError, "named twice"),
+        ({"workload": {("a", "b"): 1, ("b", "a"): 1}}, ValueError, "twice"),
+        ({"workload": {("a", "age"): 1}}, DomainError, "'age' is not in the domain"),
+        ({"workload": {(0, 1): 1}}, DomainError, "0 is not in the domain"),
+        ({"workload": {tuple("abcd"): 1}}, ValueError, "max_order=3"),
+        ({"workload": {("a", "b"): 1}, "max_order": 1}, ValueError, "max_order=1"),
+        ({"workload": {("a", "b"): 0}}, ValueError, r"\(0, 1\], got 0"),
+        ({"workload": {("a", "b"): 1.01}}, ValueError, r"\(0, 1\], got 1.01"),
+        ({"workload": {("a", "b"): np.nan}}, ValueError, "must be finite"),
+        ({"workload": {("a", "b"): "1"}}, TypeError, "must be a number"),
+        ({"workload": {("a", "b"): True}}, TypeError, "must be a number"),
+        ({"error_share": 1}, ValueError, "error_share"),
+        ({"target": "age"}, DomainError, "target"),
+        ({"epsilon": 0}, ValueError, "epsilon must be positive"),
+        ({"domain": Domain({"e": Numeric(0, 1)})}, DomainError, "'e'"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_spent(parameters, error, message):
+    ledger = skdp.PrivacyLedger(10)
+    view = MarginalSynthesizer(**{"domain": DOMAIN, "ledger": ledger, **parameters})
+    with pytest.raises(error, match=message):
+        view.fit(rows(10))
+    assert ledger.spent == 0 and not hasattr(view, "synopsis_")
+
+
+def test_workloads_are_sets_of_positions():
+    found = as_workload({("c", "a"): 0.1, frozenset("bd"): 1, ("d",): Fraction(1, 3)}, DOMAIN, 2)
+    assert found == {(0, 2): Fraction(1, 10), (1, 3): 1, (3,): Fraction(1, 3)}
+    for word in ("all", "ranges", "cells"):
+        assert as_workload(word, DOMAIN, 3) == word
+
+
+def test_derived_columns_are_no_part_of_a_workload():
+    domain = Domain(
+        {**dict(DOMAIN.items()), "e": Categorical([0, 1])},
+        structure=[skdp.derived("e", "d", {0: 0, 1: 0, 2: 1, 3: 1, 4: 1})],
+    )
+    frame = rows(10)
+    view = MarginalSynthesizer(domain=domain, workload={("a", "e"): 1})
+    with pytest.raises(DomainError, match="'e' is not measured"):
+        view.fit(frame.assign(e=(frame["d"] > 1).astype(int)))
+
+
+def test_a_release_repeats_with_its_seed_only():
+    frame = rows(2000)
+    one, same, other = (release(frame, seed=seed).synopsis_ for seed in (1, 1, 2))
+    for names in (["a"], ["a", "c"], ["b", "d"]):
+        np.testing.assert_array_equal(one.view(names), same.view(names))
+        assert (one.view(names) != other.view(names)).any()
+    pd.testing.assert_frame_equal(one.sample(50, random_state=0), same.sample(50, random_state=0))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"max_order": 2},
+        {"max_order": 4},
+        {"workload": "ranges"},
+        {"workload": "cells"},
+        {"workload": {("a", "c", "d"): 1, ("b", "d"): 0.25}},
+        {"error_share": 0},
+    ],
+    ids=str,
+)
+def test_every_parameter_gives_a_release_whose_views_agree(parameters):
+    frame = rows(4000)
+    view = release(frame, 2.0, **parameters)
+    model = check(view, DOMAIN, apart=0.002)
+    assert view.count() == pytest.approx(len(frame), abs=100)
+    assert {"total", "single", "choice", "views"} <= set(model.budget)
+    assert sum(model.budget.values()) <= 2.0
+    wanted = set() if parameters.get("error_share") == 0 else {"errors"}
+    assert set(view.privacy_loss_.parts) == {"total", "views"} | wanted
+
+
+def test_without_sets_columns_are_independent():
+    frame = rows(4000)
+    view = release(frame, 5.0, max_order=1)
+    model = check(view, DOMAIN, apart=0.002)
+    assert not model.pairs and set(model.budget) == {"total", "single"}
+    for one, two in itertools.combinations(DOMAIN.names, 2):
+        pair = view.synopsis_.view([one, two])
+        margins = np.outer(pair.sum(axis=1), pair.sum(axis=0)) / pair.sum()
+        # They are at most as dependent as 30,000 independent rows.
+        assert np.abs(pair - margins).max() < 6 * np.sqrt(margins.max() * 4000 / 30_000)
+
+
+def test_what_depends_on_three_columns_is_found():
+    # No pair of columns tells anything: c is 1 where a and b differ.
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 2, (20_000, 4)), columns=list("abcd"))
+    frame["c"] = frame["a"] ^ frame["b"]
+    domain = Domain(dict.fromkeys("abcd", Categorical([0, 1])))
+    view = release(frame, 10.0, domain)
+    agree = sum(view.count({"a": x, "b": y, "c": x ^ y}) for x in (0, 1) for y in (0, 1))
+    assert agree > 19_000
+
+
+# --- odd tables
+
+
+def odd_tables():
+    rng = np.random.default_rng(0)
+    line = Domain({"x": Numeric(0, 1, bins=70)})
+    yield "one column", line, pd.DataFrame({"x": rng.random(300)})
+    few = Domain({"x": Categorical(["k"]), "y": Numeric(0, 1, bins=60), "z": Categorical([0])})
+    yield "constant columns", few, pd.DataFrame({"x": "k", "y": rng.random(300), "z": 0})
+    frame = rows(3000)
+    yield "mixed", DOMAIN, frame
+    yield "one row", DOMAIN, frame.iloc[:1]
+    yield "empty", DOMAIN, frame.iloc[:0]
+    yield "all rows equal", DOMAIN, pd.concat([frame.iloc[[0]]] * 3000, ignore_index=True)
+    twice = Domain(dict.fromkeys(("b", "copy", "other"), DOMAIN["b"]))
+    b = frame["b"]
+    yield "two copies", twice, pd.DataFrame({"b": b, "copy": b, "other": rng.random(3000)})
+    missing = Domain({name: Numeric(0, 1, bins=5, nullable=True) for name in "xyz"})
+    gaps = pd.DataFrame(rng.random((1000, 3)), columns=list("xyz"))
+    yield "missing values", missing, gaps.mask(gaps < 0.4)
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 1.0, 1e6])
+@pytest.mark.parametrize(
+    ("domain", "frame"), [pytest.param(*rest, id=name) for name, *rest in odd_tables()]
+)
+def test_odd_tables(domain, frame, epsilon, tmp_path):
+    view = release(frame, epsilon, domain)
+    check(view, domain, apart=0.002 if epsilon * len(frame) > 1e5 else np.inf)
+    if epsilon == 1e6:
+        assert view.count() == pytest.approx(len(frame), abs=1e-3)
+    answer = view.count(return_interval=True)
+    assert answer.lower <= answer.value <= answer.upper
+    view.synopsis_.save(tmp_path / "file")
+    loaded = Synopsis.load(tmp_path / "file")
+    assert loaded.count() == view.count() and loaded.mechanism == "marginals"
+    np.testing.assert_array_equal(
+        loaded.sample_codes(50, random_state=1), view.synopsis_.sample_codes(50, random_state=1)
+    )
+
+
+def test_copies_of_a_column_stay_copies():
+    b = rows(5000)["b"]
+    domain = Domain(dict.fromkeys(("b", "copy", "other"), DOMAIN["b"]))
+    other = np.random.default_rng(1).random(5000)
+    view = release(pd.DataFrame({"b": b, "copy": b, "other": other}), 5.0, domain)
+    pair = view.synopsis_.view(["b", "copy"])
+    assert np.trace(pair) > 0.9 * pair.sum()
+
+
+@pytest.mark.parametrize("n_columns", [60, pytest.param(300, marks=pytest.mark.slow)])
+def test_many_columns_and_few_rows(n_columns):
+    rng = np.random.default_rng(0)
+    domain = Domain({f"c{i}": Numeric(0, 1, bins=2 + i % 9) for i in range(n_columns)})
+    frame = pd.DataFrame(rng.random((500, n_columns)), columns=list(domain.names))
+    view = release(frame, 1.0, domain, error_share=0)
+    check(view, domain, n_rows=20)
+    assert view.count() == pytest.approx(500, abs=400)
+
+
+def test_a_column_of_many_codes_is_grouped_and_that_is_said():
+    rng = np.random.default_rng(0)
+    x = rng.random(10_000)
+    domain = Domain({"x": Numeric(0, 1, bins=100_000), "y": DOMAIN["b"], "z": DOMAIN["c"]})
+    frame = pd.DataFrame({"x": x, "y": x, "z": np.where(x > 0.5, "yes", "no")})
+    view = MarginalSynthesizer(2.0, domain=domain, random_state=0)
+    with pytest.warns(UserWarning, match="Tables of several columns do not tell all codes of 'x'"):
+        view.fit(frame)
+    assert "tables of several columns tell groups of codes apart in 'x'" in view.synopsis_.mechanism
+    assert len(view.synopsis_.view(["x"])) == 100_000
+    assert view.count("x <= 0.3 and y <= 0.3") == pytest.approx((x <= 0.3).sum(), abs=300)
+    assert view.sample(500, random_state=0)["x"].nunique() > 50
+
+
+# --- classes
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 0.5, 20.0, 1e6])
+def test_a_class_of_three_records(epsilon):
+    frame = rows(3000)
+    frame["c"] = np.where(np.arange(3000) % 1000 == 5, "yes", "no")
+    view = release(frame.drop(columns="c"), epsilon, y=frame["c"], target="c")
+    check(view, DOMAIN)
+    X, y, weight = view.make_training_set(500, random_state=0)
+    assert list(X.columns) == ["a", "b", "d"] and set(y) <= {"no", "yes"} and weight is None
+    if epsilon >= 20:
+        assert view.count("c == 'yes'") == pytest.approx(3, abs=5)
+
+
+def test_a_target_is_learned():
+    frame = rows(20_000)
+    view = release(frame.drop(columns="c"), 5.0, y=frame["c"], target="c")
+    X, y, _ = view.make_training_set(random_state=0)
+    low = X["a"].isin(["p", "q"]) == (X["d"] < 2)
+    assert (low == (y == "yes")).mean() > 0.8
+
+
+# --- rules
+
+RULED = Domain(
+    DOMAIN.items(),
+    structure=[
+        skdp.forbid("a == 'p' and c == 'yes'"),
+        skdp.forbid("b < 0.3 and d >= 3"),
+        skdp.forbid({"a": "q", "c": "no", "d": 0}),
+    ],
+)
+
+
+@pytest.mark.parametrize("target", [None, "c"])
+@pytest.mark.parametrize("epsilon", [0.1, 3.0, 1000.0])
+def test_no_row_breaks_a_rule(epsilon, target):
+    frame = rows(3000)
+    y = None if target is None else frame.pop(target)
+    view = release(frame, epsilon, RULED, y=y, target=target)
+    check(view, RULED)
+    drawn = view.sample(2000, random_state=0)
+    broken = (
+        ((drawn["a"] == "p") & (drawn["c"] == "yes"))
+        | ((drawn["b"] < 0.3) & (drawn["d"] >= 3))
+        | ((drawn["a"] == "q") & (drawn["c"] == "no") & (drawn["d"] == 0))
+    )
+    assert not broken.any()
+    for query in (
+        "a == 'p' and c == 'yes'",
+        "b < 0.3 and d >= 3",
+        {"a": "q", "c": "no", "d": 0},
+    ):
+        assert abs(view.count(query)) < 1e-4
+
+
+# --- answers
+
+
+def test_counts_samples_and_the_truth_agree():
+    frame = rows(30_000)
+    view = release(frame, 10.0)
+    drawn = view.sample(random_state=0)
+    assert len(drawn) == pytest.approx(len(frame), abs=30)
+    for one, two in itertools.combinations(DOMAIN.names, 2):
+        axes = [DOMAIN.index(one), DOMAIN.index(two)]
+        tables = []
+        for table in (frame, drawn):
+            codes = DOMAIN.encode(table)[:, axes]
+            found = np.zeros([DOMAIN.shape[axis] for axis in axes])
+            np.add.at(found, tuple(codes.T), 1)
+            tables.append(found)
+        counted = view.synopsis_.view([one, two])
+        for other in tables:
+            assert np.abs(counted - other).sum() / 2 < 0.03 * len(frame)
+    corner = view.synopsis_.view(["a", "c"])[0, 0]
+    assert view.count({"a": "p", "c": "no"}) == pytest.approx(corner, abs=1e-6 * len(frame))
+
+
+def test_persons():
+    frame = rows(2000).assign(who=np.arange(2000) // 2)
+    view = release(frame, 5.0, unit="who", max_contributions=2)
+    assert view.privacy_loss_.max_contributions == 2
+    assert view.count() == pytest.approx(2000, abs=100)
+    check(view, DOMAIN)
