@@ -16,6 +16,7 @@ from ...rows import Counts
 from ..pairviews.attributes import Attribute, equal_mass_bins
 from .plan import Workload
 from .population import Population
+from .views import wide_sizes
 
 __all__ = ["Candidates"]
 
@@ -165,7 +166,8 @@ class Candidates:
         weight = self._weight(axes)
         distance = int(np.abs(self._counts[axes] - rounded).sum())
         by_chance = np.sqrt(2 / math.pi * expected * (1 + total / population.n_rows)).sum()
-        noise = _NOISE * math.prod(self._sizes[axis] for axis in axes) / float(view_epsilon)
+        sizes = wide_sizes([self._sizes[a] for a in axes], total * float(view_epsilon))
+        noise = _NOISE * math.prod(sizes) / float(view_epsilon)
         return weight * (distance - int(by_chance) - int(min(noise, 1e12)))
 
     def _weight(self, axes: Axes) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -67,7 +67,7 @@ class Evidence:
                     self._models.setdefault(part, model.sum(axis=others))
 
     def estimated(self, axes: Axes, table: FloatArray) -> None:
-        """Add a table of two attributes that is an estimate already, as shares."""
+        """Add a table that is an estimate already, as shares."""
         self._given[axes] = table
 
     def _add(self, axes: Axes, counts: FloatArray, variance: float) -> None:
@@ -80,9 +80,9 @@ class Evidence:
         found: dict[Axes, FloatArray] = {}
         known = {*self._sums, *self._given}
         for axes in sorted(known, key=lambda each: (len(each), each)):
-            parts = [found[part] for part in combinations(axes, len(axes) - 1) if part]
+            parts = _parts(axes, found)
             if axes in self._given:
-                found[axes] = couple(self._given[axes], parts[0], parts[1])
+                found[axes] = _with_margins(self._given[axes], axes, parts)
                 continue
             counts, variance = self._sums[axes] / self._precision[axes], 1 / self._precision[axes]
             if not parts:
@@ -94,16 +94,25 @@ class Evidence:
         return [Target(axes, table) for axes, table in found.items()]
 
 
-def _with_margins(table: FloatArray, axes: Axes, parts: Sequence[FloatArray]) -> FloatArray:
-    """A table scaled until it has the margins over all but one of its attributes each."""
+def _parts(axes: Axes, found: Mapping[Axes, FloatArray]) -> dict[Axes, FloatArray]:
+    """Known margins of a set: the widest, and single attributes that these do not hold."""
+    parts: dict[Axes, FloatArray] = {}
+    for order in range(len(axes) - 1, 0, -1):
+        for part in combinations(axes, order):
+            if part in found and not any(set(part) <= set(wider) for wider in parts):
+                parts[part] = found[part]
+    return parts
+
+
+def _with_margins(table: FloatArray, axes: Axes, parts: Mapping[Axes, FloatArray]) -> FloatArray:
+    """A table scaled until it has the given margins."""
     if len(axes) == 2:
-        return couple(table, parts[0], parts[1])
+        return couple(table, parts[axes[:1]], parts[axes[1:]])
     fitted = np.maximum(table, 1e-15)
-    # The parts leave out the last attribute first.
-    left_out = list(reversed(range(len(axes))))
     for _ in range(_ROUNDS):
-        for place, part in zip(left_out, parts, strict=True):
-            found = fitted.sum(axis=place)
-            ratio = np.divide(part, found, out=np.zeros_like(found), where=found > 0)
-            fitted *= np.expand_dims(ratio, place)
+        for part, wanted in parts.items():
+            others = tuple(place for place, axis in enumerate(axes) if axis not in part)
+            found = fitted.sum(axis=others)
+            ratio = np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
+            fitted *= np.expand_dims(ratio, others)
     return fitted / fitted.sum()

@@ -18,10 +18,11 @@ from ..pairviews.attributes import Attribute
 from ..pairviews.budget import used_attributes
 from ..pairviews.choice import BinnedPairs, choose_pairs, pair_scores
 from ..pairviews.errors import publish_errors
-from ..pairviews.measure import pair_views
+from ..pairviews.measure import MOST_CLASSES, pair_views
 from ..pairviews.rules import Rules
 from ..pairviews.single import DIRECT, single_shares, single_views
 from .candidates import Candidates
+from .classes import Classes
 from .evidence import Evidence
 from .lawful import Laws
 from .model import as_model
@@ -69,7 +70,8 @@ def marginal_views(
         For each attribute its codes in an order in which neighbours are similar; None for
         attributes without one. By default all are in the order of their codes.
     label : int, default=None
-        The attribute to be predicted: the first pairs contain it, and other views count half.
+        The attribute to be predicted: single attributes are measured in each of its classes (or, if
+        it has more than 20 codes, the first pairs contain it), and views without it count half.
     zeros : sequence of Zeros, default=()
         Combinations of codes that records can have, by public rules: others have no count in the
         release and are never drawn. Records that break a rule must not be in the table.
@@ -143,33 +145,52 @@ def _measure(
     # (sensitivity 1), perhaps the joint counts, single attributes, then in rounds the choice of
     # views and the views. The division depends on public facts and the released total, a round on
     # the releases before it.
-    first_total = int(discrete_laplace(table.n, parts["total"], random_state=source))
-    joint = joint_share(parts["views"], first_total, table.shape)
     label = asked.label if asked.label is not None and table.shape[asked.label] > 1 else None
+    classes = None
+    if label is not None and table.shape[label] <= MOST_CLASSES:
+        classes = Classes.of(table, label, parts["total"], source)
+    first_total = (
+        int(discrete_laplace(table.n, parts["total"], random_state=source))
+        if classes is None
+        else classes.total
+    )
+    joint = joint_share(parts["views"], first_total, table.shape)
     plan = plan_views(
         parts["views"] - joint,
         first_total,
         table.shape,
         max_order=asked.max_order,
         workload=asked.workload,
-        labelled=label is not None,
+        labelled=classes is not None,
     )
     counted = measure_joint(table, joint, first_total, source) if joint else None
-    views, total = single_views(
-        table, plan.single, first_total, parts["total"], orders, widths=widths, random_state=source
-    )
+    if classes is None:
+        views, total = single_views(
+            table,
+            plan.single,
+            first_total,
+            parts["total"],
+            orders,
+            widths=widths,
+            random_state=source,
+        )
+    else:
+        views, total = classes.measure(table, plan.single, orders, widths, source)
     whole = max(total, 1.0)
     attributes = [
         Attribute.of(view, order, GROUPS) for view, order in zip(views, orders, strict=True)
     ]
-    evidence = Evidence(
-        [whole * each.grouped for each in attributes],
-        _single_variances(table.shape, plan.single, orders, attributes),
-    )
+    variances = _single_variances(table.shape, plan.single, orders, attributes)
+    evidence = Evidence([whole * each.grouped for each in attributes], variances)
+    known = {} if classes is None else classes.pairs(attributes)
+    for axes, shares in known.items():
+        evidence.estimated(axes, shares)
     generator = sampling_generator(source)
     laws = Laws.of(rules, attributes)
     population = Population.of(attributes, laws, plan.n_rows, generator)
-    _measure_views(table, plan, attributes, whole, asked, label, population, evidence, source)
+    _measure_views(
+        table, plan, attributes, whole, asked, label, list(known), population, evidence, source
+    )
     targets = evidence.targets()
     population.scale(targets)
     population.renew(plan.n_last)
@@ -201,18 +222,20 @@ def _measure_views(
     total: float,
     asked: _Asked,
     label: int | None,
+    known: Sequence[tuple[int, ...]],
     population: Population,
     evidence: Evidence,
     source: NoiseSource,
 ) -> None:
     """Choose and measure views in rounds; the population follows them."""
     used = used_attributes(table.shape)
-    taken: list[tuple[int, ...]] = []
+    taken = list(known)
     if plan.n_first:
-        taken += _first_pairs(table, plan, attributes, total, used, label, source)
+        first = _first_pairs(table, plan, attributes, total, used, label, source)
         measure_sets(
-            table, taken, attributes, plan.view(len(taken)), total, population, evidence, source
+            table, first, attributes, plan.view(len(first)), total, population, evidence, source
         )
+        taken += first
     population.fit(evidence.targets(), _FIRST_SWEEPS)
     candidates = Candidates(table, attributes, used, asked.max_order, asked.workload, label)
     for n_views in plan.rounds:
@@ -237,9 +260,7 @@ def _first_pairs(
     label: int | None,
     source: NoiseSource,
 ) -> list[tuple[int, ...]]:
-    """Pairs furthest from independence that form a tree: with a label, those that contain it."""
-    if label is not None and plan.n_first == len(used) - 1:
-        return [(min(axis, label), max(axis, label)) for axis in used if axis != label]
+    """Pairs furthest from independence that form a tree; with a label of many codes around it."""
     binned = BinnedPairs.of(table, attributes)
     scores = pair_scores(binned.counts, binned.independent(attributes, total), binned.starts)
     return list(

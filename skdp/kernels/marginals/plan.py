@@ -41,8 +41,6 @@ class Plan(NamedTuple):
         Pairs that are chosen for a tree before there is a model.
     rounds : list of int
         How many views each later round adds.
-    n_chosen : int
-        How many views are chosen with noise: all, or all but the pairs of a label.
     n_rows, n_last : int
         Rows of the population while views are chosen, and in the end.
     """
@@ -52,7 +50,6 @@ class Plan(NamedTuple):
     views: Fraction
     n_first: int
     rounds: list[int]
-    n_chosen: int
     n_rows: int
     n_last: int
 
@@ -67,7 +64,7 @@ class Plan(NamedTuple):
 
     def pick(self, n: int = 1) -> Fraction:
         """Budget of choosing so many views."""
-        return self.choice * Fraction(n, max(self.n_chosen, 1))
+        return self.choice * Fraction(n, max(self.n_views, 1))
 
 
 def plan_views(
@@ -90,7 +87,7 @@ def plan_views(
     max_order : int, default=3
     workload : str or mapping, default="all"
     labelled : bool, default=False
-        Whether the first pairs contain a label.
+        Whether single attributes are measured in each class of a label: its pairs, in effect.
     """
     used = used_attributes(shape)
     signal = max(total, 1.0) * float(views)
@@ -99,23 +96,30 @@ def plan_views(
         n_sets = [sum(2 <= len(axes) <= max_order for axes in workload)]
     if len(used) < 2 or not sum(n_sets):
         zero = Fraction(0)
-        return Plan(views, zero, zero, 0, [], 0, _FEWEST, _FEWEST)
-    single = views * _single_share(signal, [shape[axis] for axis in used], workload)
+        return Plan(views, zero, zero, 0, [], _FEWEST, _FEWEST)
+    if labelled:
+        single = views * _class_share(signal)
+    else:
+        single = views * _single_share(signal, [shape[axis] for axis in used], workload)
     choice = views * _CHOICE
     left = views - single - choice
     cells = _typical_cells([shape[axis] for axis in used])
     wanted = math.sqrt(_VIEWS * max(total, 1.0) * float(left) / cells)
     n_views = int(min(max(round(wanted), 1), sum(n_sets)))
-    n_first = min(n_views, len(used) - 1) if not isinstance(workload, Mapping) else 0
+    tree = not (labelled or isinstance(workload, Mapping))
+    n_first = min(n_views, len(used) - 1) if tree else 0
     more = n_views - n_first
     n_rounds = min(_ROUNDS, more)
     rounds = [more // n_rounds + (r < more % n_rounds) for r in range(n_rounds)]
-    n_chosen = more if labelled and n_first == len(used) - 1 else n_views
-    spared = choice * Fraction(n_views - n_chosen, n_views)
-    choice, left = choice - spared, left + spared
     most = max(_HELD // len(shape), 10_000)
     n_rows = int(min(max(_ROWS * signal, _FEWEST), _MOST, most))
-    return Plan(single, choice, left, n_first, rounds, n_chosen, n_rows, min(_LAST, most))
+    return Plan(single, choice, left, n_first, rounds, n_rows, min(_LAST, most))
+
+
+def _class_share(signal: float) -> Fraction:
+    """Share of single attributes in classes, which are most of what little signal can tell."""
+    share = min(max(0.7 - 0.3 * math.log10(max(signal, 1.0) / 4000), 0.15), 0.8)
+    return Fraction(round(1000 * share), 1000)
 
 
 def _single_share(signal: float, sizes: Sequence[int], workload: Workload) -> Fraction:

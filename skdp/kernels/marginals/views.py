@@ -12,14 +12,15 @@ from ..._random import NoiseSource
 from ..._types import FloatArray, IntArray
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...rows import Counts
-from ..pairviews.attributes import Attribute, cut_mass
+from ..pairviews.attributes import Attribute, cut_mass, equal_mass_bins
 from ..pairviews.box_trees import measure_tree, spread
 from ..pairviews.pairs import PAIR_PLAN
 from ..pairviews.single import DIRECT
 from .evidence import Evidence
 from .population import Population
+from .posterior import posterior_mean
 
-__all__ = ["measure_sets"]
+__all__ = ["measure_sets", "wide_sizes"]
 
 Axes = tuple[int, ...]
 
@@ -29,6 +30,10 @@ _POWER, _MOST_CELLS = 0.25, 500
 # average. Over attributes of many codes there must be more: ranges add up the noise of many cells.
 _RECORDS, _RECORDS_FINE = 2.0, 60.0
 _SMALL = 100
+# Attributes of wider sets have bins if fewer noise scales of records than this lie in a cell.
+_RECORDS_WIDE, _FEWEST = 1.0, 2
+# Least share of a model's count that an estimate keeps.
+_LEAST = 0.1
 # Weight of the smoothing term mixed into the model that spreads a box over its cells, and the
 # assumed precision of this model.
 _SMOOTH, _TRUST = 0.03, 2.0
@@ -69,17 +74,81 @@ def measure_sets(
     # after the other, and their shares add up to at most one.
     sizes = [math.prod(len(attributes[axis].grouped) for axis in axes) for axes in sets]
     weights = [round(1000 * min(size, _MOST_CELLS) ** _POWER) for size in sizes]
-    groups = [[attributes[axis].groups for axis in axes] for axes in sets]
-    counted = table.regrouped_many(list(zip(sets, groups, strict=True)))
-    for axes, exact, size, weight in zip(sets, counted, sizes, weights, strict=True):
-        share = epsilon * Fraction(weight, sum(weights))
+    shares = [epsilon * Fraction(weight, sum(weights)) for weight in weights]
+    binned = [
+        _bins([attributes[axis] for axis in axes], total * float(share))
+        for axes, share in zip(sets, shares, strict=True)
+    ]
+    asked = [
+        (axes, [_coded(attributes[axis], each) for axis, each in zip(axes, bins, strict=True)])
+        for axes, bins in zip(sets, binned, strict=True)
+    ]
+    counted = table.regrouped_many(asked)
+    for axes, exact, size, share, bins in zip(sets, counted, sizes, shares, binned, strict=True):
         model = population.margin(axes)
         pair = [attributes[axis] for axis in axes]
         if len(axes) == 2 and not _by_cells(pair, size, total * float(share)):
             evidence.estimated(axes, _by_boxes(exact, pair, share, total, model, source))
         else:
             noisy = discrete_laplace(exact, share, random_state=source).astype(np.float64)
-            evidence.measured(axes, noisy, discrete_laplace_variance(share), model)
+            variance = discrete_laplace_variance(share)
+            if exact.shape == model.shape:
+                evidence.measured(axes, noisy, variance, model)
+            else:
+                evidence.estimated(axes, _refined(noisy, variance, bins, total * model))
+
+
+def _bins(attributes: Sequence[Attribute], signal: float) -> list[IntArray | None]:
+    """Bins of the groups of each attribute of a wide set, about so many that cells tell something.
+
+    None where groups are told apart: always in pairs, which have boxes.
+    """
+    sizes = wide_sizes([len(each.grouped) for each in attributes], signal)
+    return [
+        None
+        if size == len(each.grouped)
+        else equal_mass_bins(cut_mass(each.grouped), each.group_order, size)
+        for each, size in zip(attributes, sizes, strict=True)
+    ]
+
+
+def wide_sizes(sizes: Sequence[int], signal: float) -> list[int]:
+    """Number of bins of each attribute of a set that is measured with this signal."""
+    found = list(sizes)
+    if len(sizes) < 3:
+        return found
+    most = max(signal / _RECORDS_WIDE, 2.0 ** len(sizes))
+    while math.prod(found) > most and max(found) > _FEWEST:
+        largest = found.index(max(found))
+        found[largest] = max(_FEWEST, min(found[largest] - 1, math.floor(0.9 * found[largest])))
+    return found
+
+
+def _coded(attribute: Attribute, bins: IntArray | None) -> IntArray | None:
+    """Bin of each code, or its group."""
+    if bins is None or attribute.groups is None:
+        return attribute.groups if bins is None else bins
+    return bins[attribute.groups]
+
+
+def _refined(
+    noisy: FloatArray, variance: float, bins: Sequence[IntArray | None], model: FloatArray
+) -> FloatArray:
+    """Shares of the cells of a model whose sums over bins follow noisy counts."""
+    lines = [
+        np.arange(size) if each is None else each
+        for each, size in zip(bins, model.shape, strict=True)
+    ]
+    cell = np.ravel_multi_index(np.ix_(*lines), noisy.shape)
+    sums = np.bincount(cell.ravel(), weights=model.ravel(), minlength=noisy.size)
+    known: FloatArray = sums.astype(np.float64, copy=False).reshape(noisy.shape)
+    mean = np.maximum(posterior_mean(noisy, variance, known), _LEAST * known)
+    ratio = np.divide(mean, known, out=np.zeros_like(known), where=known > 0)
+    found: FloatArray = model * ratio.ravel()[cell]
+    # Bins that the model leaves empty are spread evenly.
+    new = np.where(known > 0, 0.0, mean).ravel() / np.bincount(cell.ravel(), minlength=noisy.size)
+    found += new[cell]
+    return found / max(found.sum(), 1e-300)
 
 
 def _by_cells(pair: Sequence[Attribute], n_cells: int, signal: float) -> bool:
