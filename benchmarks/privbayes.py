@@ -32,7 +32,7 @@ METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
     "R": (PrivBayesSynthesizer, {}),
     "mutual information": (PrivBayesSynthesizer, {"score_function": "mutual_information"}),
     "F": (PrivBayesSynthesizer, {"score_function": "F"}),
-    "R, vanilla": (PrivBayesSynthesizer, {"encoding": "vanilla"}),
+    "R, hierarchical": (PrivBayesSynthesizer, {"encoding": "hierarchical"}),
     "R, negatives zero": (PrivBayesSynthesizer, {"negatives": "zero"}),
     "pair views": (PairViewSynthesizer, {}),
 }

@@ -110,9 +110,7 @@ class NetworkDensity:
         self.fill(codes, self.nodes, generator)
         return codes
 
-    def fill(
-        self, codes: CodeArray, axes: Collection[int], generator: np.random.Generator
-    ) -> None:
+    def fill(self, codes: CodeArray, axes: Collection[int], generator: np.random.Generator) -> None:
         """Draw some attributes given their parents, which are there or are among them."""
         for axis, node in self.nodes.items():
             if axis in axes:

@@ -166,7 +166,9 @@ def _choose(
         logs = logs.reshape(-1, _TRIALS)
         highest = logs.max(axis=1, keepdims=True)
         lost[part] = ~np.isfinite(highest[:, 0])
-        chance = np.exp(np.where(np.isfinite(highest), logs - highest, 0.0))
+        # Where all draws are impossible, any of them stands until the row is drawn again.
+        chance = np.exp(logs - np.where(np.isfinite(highest), highest, 0.0))
+        chance[lost[part]] = 1.0
         rows = np.arange(len(chance))
         chosen = rows * _TRIALS + inverse_rows(chance, rows, generator.random(len(rows)))
         codes[part] = trials[chosen]

@@ -10,7 +10,7 @@ from .base import Synthesizer
 
 __all__ = ["PrivBayesSynthesizer"]
 
-_ENCODINGS = ("hierarchical", "vanilla")
+_ENCODINGS = ("vanilla", "hierarchical")
 
 
 class PrivBayesSynthesizer(Synthesizer):
@@ -34,18 +34,18 @@ class PrivBayesSynthesizer(Synthesizer):
         What a column's parents are chosen by: the L1 distance from independence; the closeness to
         a distribution in which the parents determine the column (two codes in every column only);
         or the mutual information.
-    encoding : {"hierarchical", "vanilla"}, default="hierarchical"
-        "hierarchical": a parent may be taken at a coarser level of its taxonomy, or with groups of
-        neighbouring bins or ordered categories, so that more parents fit into a table. "vanilla":
-        at single codes only.
+    encoding : {"vanilla", "hierarchical"}, default="vanilla"
+        "vanilla": a column is a parent with all its codes. "hierarchical": also at a coarser level
+        of its taxonomy, or with groups of neighbouring bins or ordered categories, so that more
+        parents fit into a table.
     theta : float, default=4
         Tables have at most so many cells that the mean count of a cell, by the noisy number of
         records, is ``theta`` times the scale of its noise. Larger values give fewer parents.
     beta : float, default=0.3
         Share of epsilon that chooses the network, between 0 and 0.98.
     max_candidates : int, default=200
-        At most about so many sets of parents are scored in each round, drawn at random if there are
-        more; at least one for each remaining column. Each costs one pass over the rows.
+        At most so many columns with their parents are scored in each round, drawn at random if
+        there are more. Each costs one pass over the rows, the first time it is scored.
     max_cells : int, default=65536
         Largest number of cells of a table with parents, whatever ``theta`` allows.
     negatives : {"project", "zero"}, default="project"
@@ -114,7 +114,7 @@ class PrivBayesSynthesizer(Synthesizer):
         domain=None,
         target=None,
         score_function="R",
-        encoding="hierarchical",
+        encoding="vanilla",
         theta=4,
         beta=0.3,
         max_candidates=200,

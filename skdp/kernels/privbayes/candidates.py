@@ -6,11 +6,12 @@ what was selected before and on public coins; never on counts.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-__all__ = ["Parents", "maximal_parents"]
+__all__ = ["Candidates", "Parents"]
 
 # Attributes with the number of their level, ascending by attribute.
 Parents = tuple[tuple[int, int], ...]
@@ -21,10 +22,8 @@ _LISTED = 1000
 _TRIES = 4
 
 
-def maximal_parents(
-    sizes: Mapping[int, Sequence[int]], limit: int, most: int, generator: np.random.Generator
-) -> list[Parents]:
-    """Sets of parents whose number of combinations is at most ``limit``, and that are maximal.
+class Candidates:
+    """Maximal sets of parents among some attributes.
 
     A set is maximal if neither can a further attribute be added nor one be taken at a finer level.
 
@@ -32,33 +31,68 @@ def maximal_parents(
     ----------
     sizes : mapping of int to sequence of int
         For each possible parent the number of groups of its levels, the finest first.
-    limit : int
-    most : int
-        If there are more sets, so many are drawn.
     generator : numpy.random.Generator
         Public coins.
 
-    Returns
-    -------
-    list of Parents
-        At least one: the empty set, if no attribute fits.
-
     Examples
     --------
-    >>> sizes = {0: [2], 1: [3], 2: [4, 2]}
-    >>> maximal_parents(sizes, 6, 10, np.random.default_rng(0))
+    >>> candidates = Candidates({0: [2], 1: [3], 2: [4, 2]}, np.random.default_rng(0))
+    >>> candidates.within(6, most=10)
     [((0, 0), (1, 0)), ((0, 0), (2, 1)), ((1, 0), (2, 1)), ((2, 0),)]
     """
-    listed = []
-    for parents in _fitting(sorted(sizes), sizes, limit):
-        listed.append(parents)
-        if len(listed) > _LISTED:
-            return _drawn(sizes, limit, most, generator)
-    found = [parents for parents in listed if _is_maximal(parents, sizes, limit)]
-    if len(found) > most:
-        chosen = generator.choice(len(found), size=most, replace=False)
-        found = [found[place] for place in sorted(chosen)]
-    return found
+
+    def __init__(self, sizes: Mapping[int, Sequence[int]], generator: np.random.Generator) -> None:
+        self._sizes = sizes
+        self._generator = generator
+        # All sets for a limit; None: too many to list.
+        self._listed: dict[int, list[Parents] | None] = {}
+
+    def within(self, limit: int, most: int) -> list[Parents]:
+        """Sets with at most ``limit`` combinations; if there are more than ``most``, some of them.
+
+        At least one: the empty set, if no attribute fits.
+        """
+        if limit not in self._listed:
+            self._listed[limit] = self._all(limit)
+        found = self._listed[limit]
+        if found is None:
+            return self._drawn(limit, most)
+        if len(found) <= most:
+            return found
+        chosen = self._generator.choice(len(found), size=most, replace=False)
+        return [found[place] for place in sorted(chosen)]
+
+    def _all(self, limit: int) -> list[Parents] | None:
+        sets = _fitting(sorted(self._sizes), self._sizes, limit)
+        fitting = list(itertools.islice(sets, _LISTED + 1))
+        if len(fitting) > _LISTED:
+            return None
+        return [parents for parents in fitting if _is_maximal(parents, self._sizes, limit)]
+
+    def _drawn(self, limit: int, most: int) -> list[Parents]:
+        """Different sets, drawn at random."""
+        found: dict[Parents, None] = {}
+        for _ in range(_TRIES * most):
+            found[self.draw(limit)] = None
+            if len(found) == most:
+                break
+        return list(found)
+
+    def draw(self, limit: int) -> Parents:
+        """One set: attributes in random order at random levels, then each as fine as it fits."""
+        sizes, generator = self._sizes, self._generator
+        levels: dict[int, int] = {}
+        cells = 1
+        for axis in generator.permutation(sorted(sizes)).tolist():
+            fits = [level for level, size in enumerate(sizes[axis]) if cells * size <= limit]
+            if fits:
+                levels[axis] = fits[int(generator.integers(len(fits)))]
+                cells *= sizes[axis][levels[axis]]
+        for axis, level in levels.items():
+            others = cells // sizes[axis][level]
+            levels[axis] = next(k for k, size in enumerate(sizes[axis]) if others * size <= limit)
+            cells = others * sizes[axis][levels[axis]]
+        return tuple(sorted(levels.items()))
 
 
 def _fitting(
@@ -85,34 +119,3 @@ def _is_maximal(parents: Parents, sizes: Mapping[int, Sequence[int]], limit: int
         elif levels[axis] and cells // each[levels[axis]] * each[levels[axis] - 1] <= limit:
             return False
     return True
-
-
-def _drawn(
-    sizes: Mapping[int, Sequence[int]], limit: int, most: int, generator: np.random.Generator
-) -> list[Parents]:
-    """Different maximal sets, drawn at random."""
-    found: dict[Parents, None] = {}
-    for _ in range(_TRIES * most):
-        found[_draw(sizes, limit, generator)] = None
-        if len(found) == most:
-            break
-    return list(found)
-
-
-def _draw(
-    sizes: Mapping[int, Sequence[int]], limit: int, generator: np.random.Generator
-) -> Parents:
-    """One maximal set: attributes in random order at random levels, then as fine as they fit."""
-    order = generator.permutation(sorted(sizes)).tolist()
-    levels: dict[int, int] = {}
-    cells = 1
-    for axis in order:
-        fits = [level for level, size in enumerate(sizes[axis]) if cells * size <= limit]
-        if fits:
-            levels[axis] = fits[int(generator.integers(len(fits)))]
-            cells *= sizes[axis][levels[axis]]
-    for axis, level in levels.items():
-        others = cells // sizes[axis][level]
-        levels[axis] = next(k for k, size in enumerate(sizes[axis]) if others * size <= limit)
-        cells = others * sizes[axis][levels[axis]]
-    return tuple(sorted(levels.items()))

@@ -17,7 +17,7 @@ from ..._random import NoiseSource
 from ..._types import IntArray
 from ...mechanisms import noisy_max
 from ...rows import Counts
-from .candidates import Parents, maximal_parents
+from .candidates import Candidates, Parents
 from .scores import Score
 
 __all__ = ["Levels", "Node", "exact_counts", "learn_network"]
@@ -59,7 +59,8 @@ def learn_network(
     limit : int
         Largest number of cells of a table of an attribute and its parents.
     max_candidates : int
-        At most so many candidates are scored for each node, but at least one for each attribute.
+        At most so many candidates are scored for each node; if there are more attributes, one for
+        each of so many.
     generator : numpy.random.Generator
         Public coins.
     source : NoiseSource
@@ -77,12 +78,14 @@ def learn_network(
     nodes = [Node(left.pop(int(generator.integers(len(left)))), ())]
     scores: dict[Node, int] = {}
     while left:
-        possible = {node.axis: sizes[node.axis] for node in nodes}
-        most = max(1, max_candidates // len(left))
+        possible = Candidates({node.axis: sizes[node.axis] for node in nodes}, generator)
+        asked = left
+        if len(left) > max_candidates:
+            asked = sorted(generator.choice(left, size=max_candidates, replace=False).tolist())
         candidates = [
             Node(axis, parents)
-            for axis in left
-            for parents in maximal_parents(possible, limit // table.shape[axis], most, generator)
+            for axis in asked
+            for parents in possible.within(limit // table.shape[axis], max_candidates // len(asked))
         ]
         winner = 0
         if len(candidates) > 1:
