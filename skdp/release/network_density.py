@@ -166,7 +166,7 @@ class NetworkDensity:
         return result.values.transpose([result.axes.index(axis) for axis in axes])
 
     def _states(self, wanted: Sequence[int], kept: Collection[int]) -> dict[int, IntArray | None]:
-        """State of each code: codes that no wanted child tells apart share one; None: all differ."""
+        """State of each code: one for all that no wanted child tells apart; None: all differ."""
         told: dict[int, list[IntArray | None]] = {axis: [] for axis in wanted}
         for axis in wanted:
             node = self.nodes[axis]

@@ -1,9 +1,9 @@
 """Records of a Bayesian network given some of their codes, or a condition.
 
 Unknown attributes above the known ones are eliminated one by one, and then drawn in the reverse
-order, each from the table it was eliminated from: the conditional distribution, exactly. Where these
-tables would be too large, each row is chosen among `_TRIALS` draws that have its known codes, in
-proportion to the probability of these.
+order, each from the table it was eliminated from: the conditional distribution, exactly. Where
+these tables would be too large, each row is chosen among `_TRIALS` draws that have its known codes,
+in proportion to the probability of these.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _forward(
     weights: Weights,
     generator: np.random.Generator,
 ) -> FloatArray:
-    """Draw unknown attributes, parents first, and return the logarithm of the weight of each row."""
+    """Draw unknown attributes, parents first; the logarithm of the weight of each row."""
     logs = np.zeros(len(codes))
     for axis in above:
         node = density.nodes[axis]

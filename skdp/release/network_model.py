@@ -2,8 +2,8 @@
 
 Queries are answered exactly as long as eliminating the other attributes needs tables of affordable
 size (`network_density`). Beyond that, they are answered from `_ROWS` records drawn from the network
-with a fixed public seed: a share p then has a standard deviation of sqrt(p (1 - p) / _ROWS), at most
-0.0012 of the records.
+with a fixed public seed: a share p then has a standard deviation of sqrt(p (1 - p) / _ROWS), at
+most 0.0012 of the records.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..domain import Domain
 from .draws import product_of_weights
 from .intervals import Error
 from .model import Weights, by_attributes, warn_of_zero
-from .network_density import MOST_CELLS, Conditional, NetworkDensity
+from .network_density import Conditional, NetworkDensity
 from .network_given import draw_network_given
 
 __all__ = ["NetworkModel"]

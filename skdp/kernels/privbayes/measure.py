@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from ..._random import NoiseSource, noise_source, sampling_generator
+from ..._types import IntArray
 from ...mechanisms import discrete_laplace
 from ...release import Conditional, NetworkDensity, NetworkModel
 from ...rows import Counts
@@ -51,16 +53,15 @@ def privbayes(
     random_state : None, int or NoiseSource, default=None
     """
     # Privacy. The total (sensitivity 1), the selections of the network, and the tables compose one
-    # after the other. All tables are drawn together: a record changes one cell of each by one, so
-    # their sensitivity is their number. Which tables they are was selected before; what follows,
-    # with the limit on their sizes, is computed from released numbers.
+    # after the other; their parts sum to epsilon. The limit on the size of tables is computed from
+    # the released total, and only that decides how many parents there may be.
     source = noise_source(random_state)
-    axes = used_attributes(table.shape)
     total = int(discrete_laplace(table.n, parts["total"], random_state=source))
-    nodes = [Node(axis, ()) for axis in range(len(table.shape)) if axis not in axes]
-    tables = [np.ones((1, 1)) for _ in nodes]
+    axes = used_attributes(table.shape)
     if levels is None:
         levels = [[None] for _ in table.shape]
+    nodes = [Node(axis, ()) for axis in range(len(table.shape)) if axis not in axes]
+    laws = [np.ones((1, 1)) for _ in nodes]
     if axes:
         chosen = learn_network(
             table,
@@ -73,13 +74,9 @@ def privbayes(
             sampling_generator(source),
             source,
         )
-        exact = [exact_counts(table, node, levels) for node in chosen]
-        flat = np.concatenate([each.ravel() for each in exact])
-        noisy = discrete_laplace(flat, parts["tables"], len(axes), random_state=source)
-        ends = np.cumsum([each.size for each in exact])
-        for each, counts in zip(exact, np.split(noisy, ends[:-1]), strict=True):
-            tables.append(conditional(counts.reshape(each.shape), total, negatives))
+        noisy = measure_tables(table, chosen, levels, parts["tables"], source)
         nodes += chosen
+        laws += [conditional(counts, total, negatives) for counts in noisy]
     density = NetworkDensity(
         table.shape,
         [
@@ -87,9 +84,24 @@ def privbayes(
                 node.axis,
                 tuple(axis for axis, _ in node.parents),
                 tuple(levels[axis][level] for axis, level in node.parents),
-                probabilities,
+                law,
             )
-            for node, probabilities in zip(nodes, tables, strict=True)
+            for node, law in zip(nodes, laws, strict=True)
         ],
     )
     return NetworkModel(density, float(total))
+
+
+def measure_tables(
+    table: Counts, nodes: Sequence[Node], levels: Levels, epsilon: Fraction, source: NoiseSource
+) -> list[IntArray]:
+    """Noisy joint counts of every attribute and its parents, (n_groups, size) each."""
+    # Privacy. Released: the counts of one table for each node. A record is in one cell of each, so
+    # the sensitivity of all of them together is their number. Cells that are empty get noise like
+    # the others. Which tables there are was selected before.
+    exact = [exact_counts(table, node, levels) for node in nodes]
+    flat = np.concatenate([each.ravel() for each in exact])
+    noisy = discrete_laplace(flat, epsilon, len(nodes), random_state=source)
+    ends = np.cumsum([each.size for each in exact])
+    parts = np.split(noisy, ends[:-1])
+    return [part.reshape(each.shape) for each, part in zip(exact, parts, strict=True)]

@@ -1,8 +1,8 @@
 """The network: attribute by attribute, each with the parents that tell most about it.
 
-GreedyBayes of the paper, with maximal sets of parents (theta-usefulness). The first attribute is a
-public coin; each further one is selected with its parents by a noisy maximum, which loses about half
-as much as the paper's exponential mechanism at the same price.
+GreedyBayes of the PrivBayes paper, with maximal sets of parents (theta-usefulness). The first
+attribute is a public coin; each further one is selected with its parents by a noisy maximum, which
+loses about half as much as the paper's exponential mechanism at the same price.
 """
 
 from __future__ import annotations

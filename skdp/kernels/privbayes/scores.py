@@ -4,9 +4,9 @@ A score is computed from the exact counts ``C[g, x]`` of an attribute's codes x 
 combinations g (of codes, or of public groups of codes). Write C_x and C_g for its margins and n for
 the number of records. A record that is added falls into one cell (g0, x0).
 
-The paper takes these scores per record, for a known n, and bounds what replacing one record changes.
-Here records are added or removed and n is private, so all scores are on the scale of counts, where
-the bounds do not depend on n.
+The paper takes these scores per record, for a known n, and bounds what replacing one record
+changes. Here records are added or removed and n is private, so all scores are on the scale of
+counts, where the bounds do not depend on n.
 """
 
 from __future__ import annotations
@@ -132,10 +132,10 @@ class Entropy:
         The released number of records. Counts above it have the largest slope of f.
     """
 
-    # Privacy. Let s(c) = f(c + 1) - f(c). It is a fixed table of integers that never decreases, from
-    # 0 to a largest G. A record changes the score by [s(n) - s(C_x0)] - [s(C_g0) - s(C[g0, x0])].
-    # No margin is below its cell or above n, so both brackets lie in [0, G] and the range is 2 G.
-    # G is about log(total) + 1 nats; without the limit no bound would hold for all n, because the
+    # Privacy. Let s(c) = f(c + 1) - f(c): a fixed table of integers that never decreases, from 0
+    # to a largest G. A record changes the score by [s(n) - s(C_x0)] - [s(C_g0) - s(C[g0, x0])]. No
+    # margin is below its cell or above n, so both brackets lie in [0, G] and the range is 2 G. G
+    # is about log(total) + 1 nats; without the limit no bound would hold for all n, because the
     # change grows with log n. No logarithm of a private count is computed in floats.
 
     def __init__(self, total: int) -> None:
