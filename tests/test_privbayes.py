@@ -46,8 +46,8 @@ def tables(columns=3):
     yield from small_tables((3, 2), 2)
     if columns > 2:
         yield from small_tables((2, 3), 1)
-        yield from random_tables((4, 5), 60)
-    yield from random_tables((8, 2), 60, seed=1)
+        yield from random_tables((4, 5), 30)
+    yield from random_tables((8, 2), 30, seed=1)
 
 
 def with_one_more(counts):
@@ -136,7 +136,7 @@ def parents_decide_in_shares(counts, half):
 
 
 def test_score_f_is_the_distance_from_a_maximum_joint_distribution():
-    some = [*small_tables((2, 2), 2), *random_tables((4, 2), 40), *random_tables((8, 2), 15, 1)]
+    some = [*small_tables((2, 2), 2), *random_tables((4, 2), 25), *random_tables((8, 2), 8, 1)]
     for counts in some:
         for total in {int(counts.sum()), int(counts.sum()) + 3, 1}:
             found = MaximumJoint(total)(counts)
@@ -150,7 +150,7 @@ def test_score_f_is_the_distance_from_a_maximum_joint_distribution():
 def test_score_f_rises_by_at_most_one():
     changes = set()
     for counts in tables(columns=2):
-        for total in (-5, 0, 1, int(counts.sum()), int(counts.sum()) + 4):
+        for total in (0, int(counts.sum()), int(counts.sum()) + 4):
             score = MaximumJoint(total)
             before = score(counts)
             changes |= {score(more) - before for more in with_one_more(counts)}
@@ -176,7 +176,7 @@ def test_score_mutual_information_is_close_to_it():
     assert Entropy(10)(np.array([[500, 0], [0, 500]])) > 0
 
 
-@pytest.mark.parametrize("total", [-3, 2, 5, 20, 100_000])
+@pytest.mark.parametrize("total", [-3, 20, 100_000])
 def test_score_mutual_information_keeps_its_range(total):
     score = Entropy(total)
     largest = score.score_range // 2
@@ -388,7 +388,7 @@ def test_elimination_agrees_with_brute_force(seed):
     np.testing.assert_allclose(density.joint((2, 1), weights), margin(product, (2, 1)), atol=1e-12)
 
 
-@pytest.mark.parametrize("cells", [network_density.MOST_CELLS, 200, 40, 0])
+@pytest.mark.parametrize("cells", [network_density.MOST_CELLS, 100, 0])
 def test_answers_exact_and_from_rows(cells, monkeypatch):
     model = NetworkModel(random_network(3), 1000.0)
     whole = full_table(model.density)
@@ -433,7 +433,7 @@ def distance(codes, law):
 def test_rows_follow_the_network():
     density = random_network(0, zeros=True)
     whole = full_table(density)
-    codes = density.sample(60_000, np.random.default_rng(0))
+    codes = density.sample(30_000, np.random.default_rng(0))
     assert codes.dtype == np.int32
     assert distance(codes, whole) < 0.03
     assert (whole[tuple(codes.T)] > 0).all()
@@ -443,13 +443,12 @@ def test_rows_follow_the_network():
 def test_rows_under_a_condition(exact, monkeypatch):
     if not exact:
         monkeypatch.setattr(network_density, "MOST_CELLS", 0)
-    for seed in (2, 5):
-        model = NetworkModel(random_network(seed, zeros=True), 100.0)
-        weights = {2: np.array([0, 1, 0.2, 0]), 5: np.array([0.5, 0, 1])}
-        law = full_table(model.density) * weights[2].reshape(-1, 1, 1, 1) * weights[5]
-        codes = model.sample_codes(40_000, np.random.default_rng(0), weights)
-        assert distance(codes, law) < 0.03
-        assert (law[tuple(codes.T)] > 0).all()
+    model = NetworkModel(random_network(2, zeros=True), 100.0)
+    weights = {2: np.array([0, 1, 0.2, 0]), 5: np.array([0.5, 0, 1])}
+    law = full_table(model.density) * weights[2].reshape(-1, 1, 1, 1) * weights[5]
+    codes = model.sample_codes(20_000, np.random.default_rng(0), weights)
+    assert distance(codes, law) < 0.04
+    assert (law[tuple(codes.T)] > 0).all()
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -458,7 +457,7 @@ def test_rows_given_some_codes(exact, monkeypatch):
         monkeypatch.setattr(network_density, "MOST_CELLS", 0)
     model = NetworkModel(random_network(4), 100.0)
     whole = full_table(model.density)
-    known = np.full((40_000, len(SHAPE)), -1)
+    known = np.full((24_000, len(SHAPE)), -1)
     known[::2, [0, 5]] = [2, 1]
     known[1::2, 4] = 1
     weights = {0: np.array([1.0, 0.0, 0.5])}
@@ -470,7 +469,7 @@ def test_rows_given_some_codes(exact, monkeypatch):
     assert distance(codes[::2], given) < 0.03
     given = np.zeros(SHAPE)
     given[:, :, :, :, 1] = (whole * weights[0].reshape(-1, 1, 1, 1, 1, 1))[:, :, :, :, 1]
-    assert distance(codes[1::2], given) < 0.04
+    assert distance(codes[1::2], given) < 0.05
     nothing = model.sample_given(np.zeros((0, len(SHAPE)), dtype=int), np.random.default_rng(0))
     assert nothing.shape == (0, len(SHAPE))
 
@@ -623,6 +622,20 @@ def test_facts_of_a_release(release):
     assert release.synopsis_.total_std == pytest.approx(math.sqrt(2) / 0.16, rel=0.01)
 
 
+def test_the_network_is_drawn(release):
+    pytest.importorskip("matplotlib")
+    from matplotlib import pyplot
+
+    ax = release.plot_network()
+    drawn = {text.get_text(): text.get_position() for text in ax.texts if text.get_text()}
+    assert set(drawn) == set(DOMAIN.names)
+    # Parents are above their children.
+    for parent, child in release.synopsis_.model.pairs:
+        assert drawn[DOMAIN.names[parent]][1] > drawn[DOMAIN.names[child]][1]
+    assert release.plot_network(ax=ax) is ax
+    pyplot.close("all")
+
+
 def test_a_release_is_saved(release, tmp_path):
     path = tmp_path / "network.skdp"
     release.synopsis_.save(path)
@@ -743,15 +756,17 @@ def test_odd_cases(name, encoding):
 
 def test_wide_tables():
     rng = np.random.default_rng(0)
-    names = [f"x{i}" for i in range(60)]
+    names = [f"x{i}" for i in range(40)]
     many = skdp.Categorical(list(range(100_000)))
     domain = skdp.Domain({**dict.fromkeys(names, skdp.Categorical([0, 1])), "many": many})
-    rows = pd.DataFrame(rng.integers(0, 2, (500, 60)), columns=names).assign(many=5)
-    view = skdp.PrivBayesSynthesizer(1000, domain=domain, max_candidates=40, random_state=0)
+    rows = pd.DataFrame(rng.integers(0, 2, (500, 40)), columns=names).assign(many=5)
+    view = skdp.PrivBayesSynthesizer(
+        1000, domain=domain, max_candidates=30, max_cells=256, random_state=0
+    )
     view.fit(rows)
     assert view.count("many == 5") == pytest.approx(500, abs=60)
-    assert view.sample(10).shape == (10, 61)
-    assert np.isfinite(view.count("x0 == 1 and x30 == 1 and x59 == 0"))
+    assert view.sample(10).shape == (10, 41)
+    assert np.isfinite(view.count("x0 == 1 and x20 == 1 and x39 == 0"))
 
 
 def test_columns_that_are_copies_stay_copies():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sklearn.utils.validation import check_is_fitted
+
 from .._validation import as_fraction, as_integer, check_choice
 from ..exceptions import DomainError
 from ..kernels.privbayes import NEGATIVES, SCORES, privbayes, privbayes_parts
@@ -139,6 +141,28 @@ class PrivBayesSynthesizer(Synthesizer):
         self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
+
+    def plot_network(self, *, ax=None):
+        """Draw the network: an arrow from every parent to its column.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing; it comes with the extra ``skdp[plot]``.
+        """
+        from ..plotting import plot_network
+
+        check_is_fitted(self)
+        return plot_network(self.synopsis_.model.pairs, self.domain_.names, ax=ax)
 
     def _together(self, domain):
         return ()
