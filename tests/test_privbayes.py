@@ -13,7 +13,7 @@ from replays import spread
 from scipy.optimize import linprog
 
 import skdp
-from skdp._random import sampling_generator
+from skdp._random import noise_source
 from skdp.exceptions import DomainError
 from skdp.kernels.privbayes import largest_table, privbayes, privbayes_parts
 from skdp.kernels.privbayes.candidates import Candidates
@@ -91,25 +91,13 @@ def test_score_r_changes_by_at_most_four():
 
 
 def test_the_range_of_score_r_is_not_smaller():
-    # Rare codes: of independent columns, and of columns that avoid each other.
-    rare = np.zeros((60, 60), dtype=np.int64)
-    rare[:, :] = 50
-    more = rare.copy()
-    more[0, 0] += 1
-    rise = Independence(0)(more) - Independence(0)(rare)
-    avoiding = np.full((60, 60), 50)
-    np.fill_diagonal(avoiding, 0)
-    less = avoiding.copy()
-    less[0, 0] += 1
-    fall = Independence(0)(less) - Independence(0)(avoiding)
-    assert rise >= 3
-    assert fall <= 0
-    # A change of the exact sum close to 4, and one close to -4 for another candidate.
-    assert independence(more) - independence(rare) > 3.8
-    blocks = np.kron(np.array([[0, 1], [1, 0]]), np.full((30, 30), 50))
-    odd = blocks.copy()
-    odd[0, 0] += 1
-    assert independence(odd) - independence(blocks) < 0
+    # Independent columns, or columns whose rare codes never met: these codes now meet.
+    changes = []
+    for counts in ([[10, 990], [990, 98_010]], [[0, 1000], [1000, 98_000]]):
+        before = np.array(counts)
+        after = before + np.array([[1, 0], [0, 0]])
+        changes.append(float(independence(after) - independence(before)))
+    assert changes[0] > 3.9 and changes[1] < -3.9
 
 
 def parents_decide(counts, half):
@@ -295,10 +283,33 @@ def test_a_strong_dependence_is_found():
             8,
             100,
             np.random.default_rng(1),
-            skdp._random.noise_source(0),
+            noise_source(0),
         )
         parents = {node.axis: {axis for axis, _ in node.parents} for node in nodes}
         assert 0 in parents[2] or 2 in parents[0], name
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_selections_have_the_budget_and_range_of_their_scores(name, monkeypatch):
+    calls = []
+
+    def spy(scores, epsilon, score_range, *, random_state):
+        calls.append((np.asarray(scores).tolist(), epsilon, score_range))
+        return int(np.argmax(scores))
+
+    monkeypatch.setattr("skdp.kernels.privbayes.network.noisy_max", spy)
+    rng = np.random.default_rng(0)
+    table = CountTable.from_codes(rng.integers(0, 2, (500, 4)) ** 2, (2, 2, 2, 2))
+    parts = privbayes_parts(Fraction(100), table.shape, 0.3)
+    privbayes(table, parts, score_function=name, max_cells=4, random_state=0)
+    # Three rounds: which of three, two and one columns, with which of one, two and three parents.
+    assert [len(scores) for scores, _, _ in calls] == [3, 4, 3]
+    assert sum(epsilon for _, epsilon, _ in calls) == parts["network"]
+    ranges = {"R": 8, "F": 1, "mutual_information": Entropy(500).score_range}
+    for scores, epsilon, score_range in calls:
+        assert epsilon == 10
+        assert score_range == pytest.approx(ranges[name], rel=0.02)
+        assert all(isinstance(score, int) for score in scores)
 
 
 # ------------------------------------------------------------------------------ conditional tables
@@ -812,4 +823,3 @@ def test_the_kernel_without_levels():
     parts = privbayes_parts(Fraction(100), table.shape, 0.3)
     model = privbayes(table, parts, random_state=0)
     assert model.answer([{0: np.array([1.0, 0]), 2: np.array([1.0, 0])}])[0] > 45
-    assert sampling_generator(0) is not None
