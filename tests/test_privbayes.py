@@ -809,10 +809,16 @@ def test_queries_and_conditional_rows_of_a_release(release):
     assert release.impute(gaps, random_state=0)["sex"].isin(["F", "M"]).all()
 
 
-def test_engines_release_the_same():
+WIDE = skdp.Domain({f"x{i}": skdp.Numeric(0, 1, bins=16) for i in range(7)})
+
+
+@pytest.mark.parametrize("domain", [DOMAIN, WIDE], ids=["all rows", "projections"])
+def test_engines_release_the_same(domain):
     pl = pytest.importorskip("polars")
-    rows = people(400)
-    synthesizer = skdp.PrivBayesSynthesizer(3, domain=DOMAIN, random_state=0)
+    rows = spread(domain, 400)
+    synthesizer = skdp.PrivBayesSynthesizer(
+        20, domain=domain, encoding="hierarchical", max_candidates=8, random_state=0
+    )
     whole = synthesizer.fit(rows).synopsis_.to_frame()
     lazy = synthesizer.fit(pl.from_pandas(rows).lazy()).synopsis_.to_frame()
     pd.testing.assert_frame_equal(whole, lazy)
