@@ -186,8 +186,7 @@ class CountTable:
             codes = self.codes[:, axis]
             columns.append(codes if group is None else group[codes])
             sizes.append(self.shape[axis] if group is None else int(group.max()) + 1)
-        stacked = np.stack(columns, axis=1)
-        return CountTable.from_codes(stacked, sizes, self.counts).dense()
+        return self._tabulated(columns, sizes)
 
     def dense(self, axes: Sequence[int] | None = None) -> IntArray:
         """Exact counts of all cells, as an array with one axis per attribute.
@@ -203,18 +202,18 @@ class CountTable:
             If the array would have more than 2**27 cells.
         """
         kept = self._axes(range(len(self.shape)) if axes is None else axes)
-        sizes = tuple(self.shape[axis] for axis in kept)
+        sizes = [self.shape[axis] for axis in kept]
+        return self._tabulated([self.codes[:, axis] for axis in kept], sizes)
+
+    def _tabulated(self, columns: Sequence[NDArray], sizes: Sequence[int]) -> IntArray:
+        """Counts of all combinations of columns of codes, one for each row."""
         cells = math.prod(sizes)
         if cells > _DENSE_LIMIT:
             raise ValueError(
-                f"A dense array of shape {sizes} has {cells} cells, more than {_DENSE_LIMIT}; "
+                f"A dense array of shape {tuple(sizes)} has {cells} cells, more than {_DENSE_LIMIT}; "
                 "work with the rows of codes, or project to fewer attributes first."
             )
-        key = pack(
-            [self.codes[:, axis] for axis in kept],
-            sizes,
-            np.zeros(len(self.counts), dtype=np.int64),
-        )
+        key = pack(columns, sizes, np.zeros(len(self.counts), dtype=np.int64))
         return integer_sums(key, cells, self.counts).reshape(sizes)
 
     def _axes(self, axes: Sequence[int]) -> list[int]:
