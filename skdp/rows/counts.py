@@ -211,7 +211,8 @@ class CountTable:
         if cells > _DENSE_LIMIT:
             raise ValueError(
                 f"A dense array of shape {tuple(sizes)} has {cells} cells, more than "
-                f"{_DENSE_LIMIT}; work with the rows of codes, or project to fewer attributes first."
+                f"{_DENSE_LIMIT}; work with the rows of codes, or project to fewer attributes "
+                "first."
             )
         key = pack(columns, sizes, np.zeros(len(self.counts), dtype=np.int64))
         return integer_sums(key, cells, self.counts).reshape(sizes)
