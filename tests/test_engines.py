@@ -522,6 +522,7 @@ COUNTED = [
     "KDTreeSynthesizer",
     "GridSynthesizer",
     "PairViewSynthesizer",
+    "PrivBayesSynthesizer",
     "RangeTreeHistogram",
     "PrivPfCTransformer",
     "PrivPfCClassifier",
