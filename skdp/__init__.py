@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         HDPViewSynthesizer,
         KDTreeSynthesizer,
         PairViewSynthesizer,
+        PrivBayesSynthesizer,
         PrivTreeSynthesizer,
     )
 
@@ -81,6 +82,7 @@ __all__ = [
     "KDTreeSynthesizer",
     "Numeric",
     "PairViewSynthesizer",
+    "PrivBayesSynthesizer",
     "PrivPfCClassifier",
     "PrivPfCTransformer",
     "PrivacyLeakWarning",
@@ -192,6 +194,7 @@ _HOMES = {
         "HDPViewSynthesizer",
         "KDTreeSynthesizer",
         "PairViewSynthesizer",
+        "PrivBayesSynthesizer",
         "PrivTreeSynthesizer",
     ),
 }

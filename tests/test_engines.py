@@ -532,6 +532,7 @@ COUNTED = [
     "KDTreeSynthesizer",
     "GridSynthesizer",
     "PairViewSynthesizer",
+    "PrivBayesSynthesizer",
     "RangeTreeHistogram",
     "PrivPfCTransformer",
     "PrivPfCClassifier",

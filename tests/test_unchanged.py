@@ -62,6 +62,10 @@ def large() -> dict:
         "PrivTree": skdp.PrivTreeSynthesizer(1, domain=EIGHT),
         "PairView": skdp.PairViewSynthesizer(1, domain=EIGHT),
         "PairView, published errors": skdp.PairViewSynthesizer(1, domain=EIGHT, error_share=0.1),
+        "PrivBayes": skdp.PrivBayesSynthesizer(1, domain=EIGHT),
+        "PrivBayes, hierarchical": skdp.PrivBayesSynthesizer(
+            1, domain=EIGHT, encoding="hierarchical"
+        ),
         "KDTree": skdp.KDTreeSynthesizer(1, domain=PLANE),
         "KDTree, hierarchical": skdp.KDTreeSynthesizer(1, domain=PLANE, strategy="hierarchical"),
         "RangeTree": skdp.RangeTreeHistogram(1, domain=LINE),

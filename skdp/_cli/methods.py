@@ -11,6 +11,7 @@ from ..synthesis import (
     HDPViewSynthesizer,
     KDTreeSynthesizer,
     PairViewSynthesizer,
+    PrivBayesSynthesizer,
     PrivTreeSynthesizer,
 )
 
@@ -21,6 +22,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "hdpview": HDPViewSynthesizer,
     "kdtree": KDTreeSynthesizer,
     "pair-views": PairViewSynthesizer,
+    "privbayes": PrivBayesSynthesizer,
     "privtree": PrivTreeSynthesizer,
 }
 

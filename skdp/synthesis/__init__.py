@@ -7,6 +7,7 @@
 ``kdtree``      `KDTreeSynthesizer`: a kd-tree on noisy cells or on the records, or all cells
 ``grid``        `GridSynthesizer`: every column cut into parts of equal width
 ``pairviews``   `PairViewSynthesizer`: single columns and selected pairs, joined into one model
+``privbayes``   `PrivBayesSynthesizer`: a Bayesian network of the columns
 ``cells``       synopses over a grid of cells, for ``grid`` and ``kdtree``
 ==============  ===================================================================================
 
@@ -18,6 +19,7 @@ from .grid import GridSynthesizer
 from .hdpview import HDPViewSynthesizer
 from .kdtree import KDTreeSynthesizer
 from .pairviews import PairViewSynthesizer
+from .privbayes import PrivBayesSynthesizer
 from .privtree import PrivTreeSynthesizer
 
 __all__ = [
@@ -25,5 +27,6 @@ __all__ = [
     "HDPViewSynthesizer",
     "KDTreeSynthesizer",
     "PairViewSynthesizer",
+    "PrivBayesSynthesizer",
     "PrivTreeSynthesizer",
 ]
