@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         KDTreeSynthesizer,
         MarginalSynthesizer,
         PairViewSynthesizer,
+        PrivBayesSynthesizer,
         PrivTreeSynthesizer,
     )
 
@@ -83,6 +84,7 @@ __all__ = [
     "MarginalSynthesizer",
     "Numeric",
     "PairViewSynthesizer",
+    "PrivBayesSynthesizer",
     "PrivPfCClassifier",
     "PrivPfCTransformer",
     "PrivacyLeakWarning",
@@ -195,6 +197,7 @@ _HOMES = {
         "KDTreeSynthesizer",
         "MarginalSynthesizer",
         "PairViewSynthesizer",
+        "PrivBayesSynthesizer",
         "PrivTreeSynthesizer",
     ),
 }

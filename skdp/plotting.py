@@ -14,6 +14,7 @@ __all__ = [
     "plot_distances",
     "plot_intervals",
     "plot_lattice",
+    "plot_network",
     "plot_validity",
     "plot_view",
 ]
@@ -447,6 +448,45 @@ def plot_lattice(
     for side in ("top", "right", "bottom"):
         ax.spines[side].set_visible(False)
     ax.legend(loc="upper left", frameon=False, markerscale=0.4 if named else 1.0)
+    return ax
+
+
+def plot_network(edges: Iterable[tuple[int, int]], names: Sequence[str], *, ax: Any = None) -> Any:
+    """Draw a Bayesian network, parents above their children.
+
+    Parameters
+    ----------
+    edges : iterable of (int, int)
+        Parent and child of every edge, by position; all edges into a node before those out of it.
+    names : sequence of str
+        Names of the nodes.
+    ax : matplotlib Axes, default=None
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    edges = list(edges)
+    depth = np.zeros(len(names), dtype=int)
+    for parent, child in edges:
+        depth[child] = max(depth[child], depth[parent] + 1)
+    width = int(np.bincount(depth).max())
+    ax = axes_or_new(ax, (max(5.0, 1.6 * width), max(3.0, 0.9 * (int(depth.max()) + 1))))
+    place = np.zeros((len(names), 2))
+    for layer in range(int(depth.max()) + 1):
+        members = np.flatnonzero(depth == layer)
+        # Every second layer is shifted: an edge over two layers passes between the names.
+        place[members, 0] = (np.arange(len(members)) + 0.5) / len(members) + 0.04 * (layer % 2)
+        place[members, 1] = -layer
+    for parent, child in edges:
+        style = {"arrowstyle": "->", "color": _COLOUR, "alpha": 0.6, "shrinkA": 8, "shrinkB": 8}
+        ax.annotate("", place[child], place[parent], arrowprops=style)
+    box = {"boxstyle": "round", "facecolor": "white", "edgecolor": _COLOUR}
+    for name, (x, y) in zip(names, place, strict=True):
+        ax.text(x, y, _short(str(name)), ha="center", va="center", bbox=box)
+    ax.set_xlim(-0.05, 1.1)
+    ax.set_ylim(-depth.max() - 0.5, 0.5)
+    ax.axis("off")
     return ax
 
 

@@ -192,6 +192,26 @@ CASES = [
         expected_failures=EMPTY_IS_LEGAL,
     ),
     Case(
+        skdp.PrivBayesSynthesizer,
+        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
+        array_params={"domain": skdp.Numeric(-10, 10, bins=4), "target": None},
+        branches={
+            "hierarchical": {"encoding": "hierarchical"},
+            "mutual information": {"score_function": "mutual_information"},
+            "F": {
+                "score_function": "F",
+                "domain": DOMAIN.select(["sex", "income"]).with_attribute(
+                    "age", skdp.Numeric(17, 90, bins=2)
+                ),
+            },
+            "negatives zero": {"negatives": "zero"},
+            "few candidates": {"max_candidates": 1},
+            "no target": {"target": None},
+            "one column": {"target": None, "domain": DOMAIN.select(["age"])},
+        },
+        expected_failures=EMPTY_IS_LEGAL,
+    ),
+    Case(
         skdp.RangeTreeHistogram,
         params={"epsilon": 1.0, "domain": skdp.Domain({"age": skdp.Numeric(17, 90, bins=8)})},
         columns=("age",),

@@ -49,6 +49,14 @@ CODES = skdp.Domain(
     {"x": skdp.Numeric(0, 600, bins=600), "y": skdp.Numeric(0, 2, bins=2), "s": LABEL}
 )
 MANY_CODES = skdp.Domain({"x": skdp.Numeric(0, 2500, bins=2500), "y": skdp.Numeric(0, 2, bins=2)})
+BINARY = skdp.Domain(
+    {
+        "x": skdp.Numeric(0, 2, bins=2),
+        "y": skdp.Numeric(0, 2, bins=2),
+        "s": LABEL,
+        "t": skdp.Categorical(["c", "d"]),
+    }
+)
 BOX = (-1.0, 1.0)
 
 
@@ -199,6 +207,15 @@ def synthesizers() -> list[Branch]:
             [{"rule": rule} for rule in ("identity", "uniform", "extended", "m-estimator", 2)],
         ),
         "PairView": (skdp.PairViewSynthesizer, [{"error_share": 0}]),
+        "PrivBayes": (
+            skdp.PrivBayesSynthesizer,
+            [
+                {},
+                {"encoding": "hierarchical", "theta": 1},
+                {"score_function": "mutual_information"},
+                {"max_candidates": 2, "negatives": "zero", "theta": 0.01},
+            ],
+        ),
     }
     found = []
     for name, (estimator, variants) in views.items():
@@ -276,6 +293,11 @@ def synthesizers() -> list[Branch]:
                 error_share=0,
             ),
             lambda: persons_of(PLANE),
+        ),
+        Branch(
+            "PrivBayesSynthesizer, score F",
+            lambda epsilon: skdp.PrivBayesSynthesizer(epsilon, domain=BINARY, score_function="F"),
+            lambda: pairs_of(BINARY),
         ),
         Branch(
             "PairViewSynthesizer, more than 20 classes",
@@ -771,6 +793,7 @@ def lazy() -> list[Branch]:
             ("PairViewSynthesizer", skdp.PairViewSynthesizer, SPACE),
             ("MarginalSynthesizer", skdp.MarginalSynthesizer, SPACE),
             ("HDPViewSynthesizer", skdp.HDPViewSynthesizer, SPACE),
+            ("PrivBayesSynthesizer", skdp.PrivBayesSynthesizer, SPACE),
             ("DataCube", skdp.DataCube, SPACE),
             ("RangeTreeHistogram", skdp.RangeTreeHistogram, LINE),
         ):
@@ -824,6 +847,9 @@ PARTS = {
     "kernels.kmeans.privgene.genetic, top_k": "rounds",
     "kernels.kmeans.sample_aggregate.sample_aggregate, discrete_laplace": "centroids",
     "kernels.kmeans.task.Task.measure_total, discrete_laplace": "records",
+    "kernels.privbayes.measure.measure_tables, discrete_laplace": "tables",
+    "kernels.privbayes.measure.privbayes, discrete_laplace": "total",
+    "kernels.privbayes.network.learn_network, selection": "network",
     "kernels.privpfc.counts.measure_grid_counts, discrete_laplace": "counts",
     "kernels.privpfc.selection.select_grid, selection": "grid",
     "kernels.privtree.privtree, discrete_laplace": "counts",
@@ -836,6 +862,7 @@ PARTS = {
 # Branches whose worst case needs other pairs than these; the exact tests of their modules reach it.
 LOOSE = {
     "HDPViewSynthesizer": 0.2,
+    "PrivBayesSynthesizer": 0.65,
     "PrivTreeSynthesizer": 0.6,
     "DPKMeans, sample-aggregate": 0.5,
     "DPKMeans, genetic": 0.5,

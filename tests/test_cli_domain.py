@@ -253,7 +253,7 @@ def test_wrong_structure_costs_nothing(files, capsys, rules, message):
     assert message in shown and "rules.json" in shown and not (files / "ledger").exists()
 
 
-@pytest.mark.parametrize("method", ["grid", "hdpview", "kdtree", "privtree"])
+@pytest.mark.parametrize("method", ["grid", "hdpview", "kdtree", "privbayes", "privtree"])
 def test_methods_that_cannot_keep_the_structure_refuse_it(files, capsys, method):
     assert release(files, "--method", method, "--ledger", files / "l", "--budget", 1) == 2
     assert "PairViewSynthesizer" in capsys.readouterr().err and not (files / "l").exists()

@@ -25,6 +25,7 @@ from skdp import (
     Identifier,
     Numeric,
     PairViewSynthesizer,
+    PrivBayesSynthesizer,
     PrivTreeSynthesizer,
     Synopsis,
     at_most,
@@ -63,6 +64,7 @@ def people(n=3000, seed=0):
 ESTIMATORS = {
     "pairs": PairViewSynthesizer(3, domain=DOMAIN),
     "pairs by class": PairViewSynthesizer(3, domain=DOMAIN, target="sex"),
+    "network": PrivBayesSynthesizer(3, domain=DOMAIN, theta=1),
     "boxes": PrivTreeSynthesizer(3, domain=DOMAIN),
     "boxes without gaps": HDPViewSynthesizer(3, domain=DOMAIN),
 }

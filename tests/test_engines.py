@@ -533,6 +533,7 @@ COUNTED = [
     "GridSynthesizer",
     "PairViewSynthesizer",
     "MarginalSynthesizer",
+    "PrivBayesSynthesizer",
     "RangeTreeHistogram",
     "PrivPfCTransformer",
     "PrivPfCClassifier",

@@ -12,6 +12,7 @@ from ..synthesis import (
     KDTreeSynthesizer,
     MarginalSynthesizer,
     PairViewSynthesizer,
+    PrivBayesSynthesizer,
     PrivTreeSynthesizer,
 )
 
@@ -23,6 +24,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "kdtree": KDTreeSynthesizer,
     "marginals": MarginalSynthesizer,
     "pair-views": PairViewSynthesizer,
+    "privbayes": PrivBayesSynthesizer,
     "privtree": PrivTreeSynthesizer,
 }
 

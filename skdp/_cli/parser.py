@@ -175,7 +175,15 @@ def _estimator_options(command: ArgumentParser) -> None:
     command.add_argument("--epsilon", required=True, help="privacy budget of the release")
     command.add_argument(
         "--method",
-        choices=["grid", "hdpview", "kdtree", "marginals", "pair-views", "privtree"],
+        choices=[
+            "grid",
+            "hdpview",
+            "kdtree",
+            "marginals",
+            "pair-views",
+            "privbayes",
+            "privtree",
+        ],
         default="pair-views",
         help="algorithm (default: pair-views)",
     )

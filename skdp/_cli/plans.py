@@ -23,6 +23,7 @@ from ..kernels.pairviews import (
     view_shares,
 )
 from ..kernels.pairviews.rules import Zeros
+from ..kernels.privbayes.budget import used_attributes
 from ..mechanisms import discrete_laplace_variance
 from .csv_lines import Declared, read_records
 from .declared import read_domain
@@ -211,12 +212,24 @@ def _grid(parts: Mapping[str, Fraction], domain: Domain, options: Namespace) -> 
     ]
 
 
+def _privbayes(parts: Mapping[str, Fraction], domain: Domain, options: Namespace) -> list[Step]:
+    used = used_attributes(domain.shape)
+    steps = [Step("total", parts["total"], "the number of records", parts["total"])]
+    if "network" in parts:
+        text = f"the parents of each column, in {len(used) - 1} rounds"
+        steps.append(Step("network", parts["network"], text))
+    cell = parts["tables"] / max(len(used), 1)
+    text = f"{len(used)} tables of a column and its parents"
+    return [*steps, Step("tables", parts["tables"], text, cell)]
+
+
 _STEPS: dict[str, Callable[[Mapping[str, Fraction], Domain, Namespace], list[Step]]] = {
     "grid": _grid,
     "hdpview": _hdpview,
     "kdtree": _kdtree,
     "marginals": _marginals,
     "pair-views": _pair_views,
+    "privbayes": _privbayes,
     "privtree": _privtree,
 }
 

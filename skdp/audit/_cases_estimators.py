@@ -35,6 +35,7 @@ from ..synthesis import (
     KDTreeSynthesizer,
     MarginalSynthesizer,
     PairViewSynthesizer,
+    PrivBayesSynthesizer,
     PrivTreeSynthesizer,
 )
 from ._cases import AuditCase, audited, synopsis_features
@@ -330,6 +331,56 @@ def _() -> AuditCase:
     case = space_case(estimator, 600)
     X, y = case.dataset.drop(columns="s"), case.dataset["s"]
     return replace(case, dataset=(X, y), neighbour=(X.iloc[:-1], y.iloc[:-1]))
+
+
+@audited("PrivBayesSynthesizer")
+def _() -> AuditCase:
+    # A network without a choice: the total and two tables.
+    return plane_case(PrivBayesSynthesizer(1.0, domain=_PLANE), n_trials=10_000)
+
+
+@audited("PrivBayesSynthesizer, hierarchical")
+def _() -> AuditCase:
+    # So small tables that a parent is taken in groups.
+    estimator = PrivBayesSynthesizer(1.0, domain=_PLANE, encoding="hierarchical", theta=0.2)
+    return plane_case(estimator, n_trials=10_000)
+
+
+def _three_columns() -> pd.DataFrame:
+    """Records of three columns of two codes, of which two agree but in the last record."""
+    same = pd.DataFrame({"x": [0, 1] * 6, "y": [0, 1] * 6, "z": [0, 0, 1, 1] * 3})
+    return pd.concat([same, pd.DataFrame({"x": [0], "y": [1], "z": [0]})], ignore_index=True)
+
+
+def _network_case(score_function: str) -> AuditCase:
+    """Case in which the network is chosen; theta is so small that tables of two columns fit."""
+    domain = Domain(dict.fromkeys("xyz", _LABEL))
+    estimator = PrivBayesSynthesizer(
+        1.0, domain=domain, score_function=score_function, beta=0.9, theta=0.01, max_cells=4
+    )
+    rows = _three_columns()
+    return AuditCase(estimator, rows, rows.iloc[:-1], options={"features": _edges}, n_trials=10_000)
+
+
+def _edges(estimator: Any) -> Any:
+    """The edges of the network, and the total."""
+    model = estimator.synopsis_.model
+    return tuple(sorted(model.pairs)), float(model.total)
+
+
+@audited("PrivBayesSynthesizer, network")
+def _() -> AuditCase:
+    return _network_case("R")
+
+
+@audited("PrivBayesSynthesizer, network by F")
+def _() -> AuditCase:
+    return _network_case("F")
+
+
+@audited("PrivBayesSynthesizer, network by mutual information")
+def _() -> AuditCase:
+    return _network_case("mutual_information")
 
 
 def _centroid_features(estimator: Any) -> Any:

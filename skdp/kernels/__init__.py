@@ -7,6 +7,7 @@
 ``grid``        UG, EUG, Identity: grids of equal width over any columns
 ``pairviews``   single columns and selected pairs
 ``cuboids``     data cubes: All, Base, BMax, PMost, consistency
+``privbayes``   PrivBayes
 ``privpfc``     PrivPfC
 ``diffgen``     DiffGen
 ``projection``  PPH: projected histograms

@@ -2,40 +2,43 @@
 
 Everything here is post-processing. The package can reach neither rows nor exact counts.
 
-================  ==================================================================================
-``synopsis``      `Synopsis`: queries, synthetic rows, files
-``answers``       an answer with its error bar; many answers at once
-``sampling``      synthetic rows: all, those under a condition, those given some columns
-``rounding``      whole counts near expected ones, for lines and tables
-``strata``        values dealt evenly to the rows of strata
-``balance``       swaps that bring counts of pairs near the expected ones
-``pivotal``       weighted records taken whole numbers of times
-``known``         columns that a user gives, and what they say of others
-``beside``        numbers that obey rules beside known ones
-``lawful``        rows that satisfy a condition and the structure of the domain
-``conditions``    what drawn rows must satisfy, and the numbers allowed inside a bin
-``model``         what a synopsis asks of a model
-``box_given``     boxes that hold the known codes of rows
-``boxes``         a partition of the domain
-``box_rounded``   codes spread evenly inside boxes
-``box_model``     model: noisy counts over boxes
-``intervals``     intervals of answers over boxes
-``noise``         quantiles of sums of noise
-``tree_density``  attributes joined by views of pairs
-``tree_given``    records of a tree of pairs given some of their values
-``tree_rounded``  records of a tree of pairs with rounded counts
-``row_given``     weighted records that agree with known values
-``draws``         positions inside ranges, rows that agree
-``tree_model``    model: released views of attributes and pairs
-``error_bars``    error bars of tree models
-``mixture``       model: a tree model for each class of a label
-``coupling``      tables with given margins
-``queries``       from a dict or a string to weights of codes
-``grouping``      groups by measured and derived columns, and views of them
-``labels``        codes and ranges of codes in words
-``arrays``        read-only copies of arrays
-``files``         a zip archive of JSON and plain arrays
-================  ==================================================================================
+===================  ===============================================================================
+``synopsis``         `Synopsis`: queries, synthetic rows, files
+``answers``          an answer with its error bar; many answers at once
+``sampling``         synthetic rows: all, those under a condition, those given some columns
+``rounding``         whole counts near expected ones, for lines and tables
+``strata``           values dealt evenly to the rows of strata
+``balance``          swaps that bring counts of pairs near the expected ones
+``pivotal``          weighted records taken whole numbers of times
+``known``            columns that a user gives, and what they say of others
+``beside``           numbers that obey rules beside known ones
+``lawful``           rows that satisfy a condition and the structure of the domain
+``conditions``       what drawn rows must satisfy, and the numbers allowed inside a bin
+``model``            what a synopsis asks of a model
+``box_given``        boxes that hold the known codes of rows
+``boxes``            a partition of the domain
+``box_rounded``      codes spread evenly inside boxes
+``box_model``        model: noisy counts over boxes
+``intervals``        intervals of answers over boxes
+``noise``            quantiles of sums of noise
+``tree_density``     attributes joined by views of pairs
+``tree_given``       records of a tree of pairs given some of their values
+``tree_rounded``     records of a tree of pairs with rounded counts
+``row_given``        weighted records that agree with known values
+``draws``            positions inside ranges, rows that agree
+``tree_model``       model: released views of attributes and pairs
+``error_bars``       error bars of tree models
+``mixture``          model: a tree model for each class of a label
+``network_density``  attributes joined by a Bayesian network
+``network_given``    records of a network given some of their values
+``network_model``    model: a released Bayesian network
+``coupling``         tables with given margins
+``queries``          from a dict or a string to weights of codes
+``grouping``         groups by measured and derived columns, and views of them
+``labels``           codes and ranges of codes in words
+``arrays``           read-only copies of arrays
+``files``            a zip archive of JSON and plain arrays
+===================  ===============================================================================
 """
 
 from .answers import QueryResult
@@ -55,6 +58,8 @@ from .intervals import (
 )
 from .mixture import MixtureModel
 from .model import Model
+from .network_density import Conditional, NetworkDensity
+from .network_model import NetworkModel
 from .queries import first_moment, parse
 from .synopsis import Synopsis
 from .tree_density import PairTable, TreeDensity, inverse, inverse_rows
@@ -65,6 +70,7 @@ __all__ = [
     "BoundedSpread",
     "BoxModel",
     "Boxes",
+    "Conditional",
     "Error",
     "ErrorBars",
     "GaussianNoise",
@@ -73,6 +79,8 @@ __all__ = [
     "LeafErrorBound",
     "MixtureModel",
     "Model",
+    "NetworkDensity",
+    "NetworkModel",
     "PairTable",
     "QueryResult",
     "Synopsis",

@@ -33,6 +33,7 @@ from .grouping import Groups, view_of
 from .labels import group_labels, plot_axis
 from .mixture import MixtureModel
 from .model import Model
+from .network_model import NetworkModel
 from .queries import moments, parse
 from .sampling import draw_codes, draw_frame, fill_frame
 from .tree_model import TreeModel
@@ -49,7 +50,9 @@ _FORMAT = "skdp synopsis"
 _VERSION = 1
 
 
-_MODELS: dict[str, type[Model]] = {each.kind: each for each in (BoxModel, TreeModel, MixtureModel)}
+_MODELS: dict[str, type[Model]] = {
+    each.kind: each for each in (BoxModel, TreeModel, MixtureModel, NetworkModel)
+}
 
 
 class Synopsis:
@@ -60,7 +63,7 @@ class Synopsis:
     domain : Domain
         The public schema.
     model : Model
-        The released numbers: a `BoxModel`, `TreeModel` or `MixtureModel`.
+        The released numbers: a `BoxModel`, `TreeModel`, `MixtureModel` or `NetworkModel`.
     counts : array-like, default=None
         Deprecated, like all keywords that are not listed here: arguments of `BoxModel`, where
         ``model`` is a `Boxes`.
@@ -198,6 +201,8 @@ class Synopsis:
             facts["boxes"] = f"{len(self.model.boxes):,}"
         if isinstance(self.model, TreeModel | MixtureModel):
             facts["pairs"] = f"{len(self.model.pairs):,}"
+        if isinstance(self.model, NetworkModel):
+            facts["edges"] = f"{len(self.model.pairs):,}"
         facts["estimated records"] = f"{self.total:,.6g}"
         return facts
 
@@ -655,8 +660,8 @@ class Synopsis:
         array for each array of the model (NumPy's format, numbers only; for boxes ``lower``,
         ``upper``, ``counts``, perhaps ``measured``; for views of pairs ``marginals``,
         ``tables``, and where they are needed ``groups``, ``rows``, ``row_weights``; if there are
-        several parts, names end with the number of the part). It never holds a seed. Equal releases
-        give equal bytes.
+        several parts, names end with the number of the part; for networks ``tables``, perhaps
+        ``groups``). It never holds a seed. Equal releases give equal bytes.
         """
         facts, arrays = self.model.to_arrays()
         loss = self.privacy_loss

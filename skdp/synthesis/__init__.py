@@ -10,6 +10,7 @@
 ``marginals``   `MarginalSynthesizer`: single columns and selected sets, joined into one model
 ``views``       what the two releases of views have in common
 ``workloads``   which queries a release is planned for
+``privbayes``   `PrivBayesSynthesizer`: a Bayesian network of the columns
 ``cells``       synopses over a grid of cells, for ``grid`` and ``kdtree``
 ==============  ===================================================================================
 
@@ -22,6 +23,7 @@ from .hdpview import HDPViewSynthesizer
 from .kdtree import KDTreeSynthesizer
 from .marginals import MarginalSynthesizer
 from .pairviews import PairViewSynthesizer
+from .privbayes import PrivBayesSynthesizer
 from .privtree import PrivTreeSynthesizer
 
 __all__ = [
@@ -30,5 +32,6 @@ __all__ = [
     "KDTreeSynthesizer",
     "MarginalSynthesizer",
     "PairViewSynthesizer",
+    "PrivBayesSynthesizer",
     "PrivTreeSynthesizer",
 ]

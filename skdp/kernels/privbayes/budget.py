@@ -1,0 +1,79 @@
+"""The budget of PrivBayes, and how large a table may be to be useful (theta-usefulness)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from ..._validation import as_fraction
+
+__all__ = ["largest_table", "privbayes_parts", "used_attributes"]
+
+# Share of epsilon for the number of records.
+_TOTAL_SHARE = Fraction(2, 100)
+
+
+def used_attributes(shape: Sequence[int]) -> list[int]:
+    """Attributes with more than one code; the others carry no information."""
+    return [axis for axis, size in enumerate(shape) if size > 1]
+
+
+def privbayes_parts(epsilon: Fraction, shape: Sequence[int], beta: Any) -> dict[str, Fraction]:
+    """Divide epsilon between the number of records, the network and its tables.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+    shape : sequence of int
+        Number of codes of each attribute.
+    beta : number
+        Share of epsilon for the network, in (0, 0.98).
+
+    Returns
+    -------
+    dict of str to Fraction
+        "total" (2%), "network" and "tables"; they sum to epsilon. With fewer than three
+        attributes that have a choice there is only one network, and it costs nothing.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``beta`` is not a number in (0, 0.98).
+    """
+    share = as_fraction(beta, "beta")
+    if not 0 < share < 1 - _TOTAL_SHARE:
+        raise ValueError(
+            f"beta must lie between 0 and {float(1 - _TOTAL_SHARE)}, got {beta!r}: it is the share "
+            "of epsilon that chooses the network. The total takes 0.02 and the tables the rest; "
+            "0.3 is usual."
+        )
+    total = epsilon * _TOTAL_SHARE
+    if len(used_attributes(shape)) < 3:
+        return {"total": total, "tables": epsilon - total}
+    network = epsilon * share
+    return {"total": total, "network": network, "tables": epsilon - total - network}
+
+
+def largest_table(
+    total: int, tables: Fraction, n_tables: int, theta: Fraction, max_cells: int
+) -> int:
+    """Largest number of cells of a theta-useful table.
+
+    A table of m cells with noise of scale b is theta-useful if its mean count, n / m, is at least
+    theta times b. Here b is ``n_tables / tables``: one record changes one cell of each table by
+    one. (In the paper one record is replaced by another, which changes two cells, so that its
+    scale is twice as large and its tables are half as large.)
+
+    Parameters
+    ----------
+    total : int
+        The released number of records, never the true one; negative counts as zero.
+    tables : Fraction
+        Budget of all tables together.
+    n_tables : int
+    theta : Fraction
+    max_cells : int
+        Public limit.
+    """
+    return min(max_cells, int(max(total, 0) * tables / (n_tables * theta)))

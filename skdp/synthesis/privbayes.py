@@ -1,0 +1,217 @@
+"""PrivBayes: a Bayesian network of the columns."""
+
+from __future__ import annotations
+
+from sklearn.utils.validation import check_is_fitted
+
+from .._validation import as_fraction, as_integer, check_choice
+from ..exceptions import DomainError
+from ..kernels.privbayes import NEGATIVES, SCORES, privbayes, privbayes_parts
+from ..release import Synopsis
+from .base import Synthesizer
+
+__all__ = ["PrivBayesSynthesizer"]
+
+_ENCODINGS = ("vanilla", "hierarchical")
+
+
+class PrivBayesSynthesizer(Synthesizer):
+    """A Bayesian network of the columns, chosen and measured with noise: PrivBayes.
+
+    Column by column it chooses privately which earlier columns tell most about it (its parents),
+    and then measures one table for each column and its parents. The product of the conditional
+    probabilities answers queries on any columns and yields synthetic rows. It is here for
+    comparison with published work; `PairViewSynthesizer` is the release to start with.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget spent by one call of ``fit``.
+    domain : Domain, attribute, or list of attributes
+        Public range or categories of every column, required. One attribute stands for all
+        columns of an array. Rules (``structure=``) that forbid combinations are refused.
+    target : str, default=None
+        Column of the domain that takes ``y``. The network treats it like the others.
+    score_function : {"R", "F", "mutual_information"}, default="R"
+        What a column's parents are chosen by: the L1 distance from independence; the closeness to
+        a distribution in which the parents determine the column (two codes in every column only);
+        or the mutual information.
+    encoding : {"vanilla", "hierarchical"}, default="vanilla"
+        "vanilla": a column is a parent with all its codes. "hierarchical": also at a coarser level
+        of its taxonomy, or with groups of neighbouring bins or ordered categories, so that more
+        parents fit into a table.
+    theta : float, default=4
+        Tables have at most so many cells that the mean count of a cell, by the noisy number of
+        records, is ``theta`` times the scale of its noise. Larger values give fewer parents.
+    beta : float, default=0.3
+        Share of epsilon that chooses the network, between 0 and 0.98.
+    max_candidates : int, default=200
+        At most so many columns with their parents are scored in each round, drawn at random if
+        there are more. Each costs one pass over the rows, the first time it is scored.
+    max_cells : int, default=65536
+        Largest number of cells of a table with parents, whatever ``theta`` allows.
+    negatives : {"project", "zero"}, default="project"
+        What becomes of negative noisy counts: "project" takes the nearest table that is not
+        negative and has the released total; "zero" sets them to zero, as the paper does.
+    max_contributions : int, default=None
+        Keep at most this many rows of each person, chosen secretly; epsilon then protects the
+        person. Needs ``unit``. None: epsilon protects one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that identifies the person a row belongs to. Rows
+        without a value in it are skipped.
+    ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged before any value is read.
+    random_state : int or None, default=None
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: the release is then marked "seeded: no guarantee".
+
+    Attributes
+    ----------
+    synopsis_ : Synopsis
+        The release; ``synopsis_.to_frame()`` lists the network. Everything computed from it is
+        free.
+    domain_ : Domain
+        The domain, spelled out for every column.
+    privacy_loss_ : PrivacyLoss
+        Epsilon and its parts: "total" (the number of records), "network" (parents; only with three
+        or more columns that have a choice), "tables".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Only where the rows had column names.
+
+    Notes
+    -----
+    *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain
+    and parameters. *Released*: a noisy total, the parents of each column, and one noisy table for
+    each column. *Cost*: the part "total" for the total (sensitivity 1); an equal share of "network"
+    for each round, with scores whose changes by one record lie in an interval of a proved length;
+    the part "tables" for all tables together (a record changes one cell of each by one). They are
+    measured one after the other and add up to epsilon.
+
+    ``count(..., return_interval=True)`` is refused: nothing measures how far the network's
+    independence assumptions are from the records.
+
+    References
+    ----------
+    J. Zhang, G. Cormode, C. M. Procopiuc, D. Srivastava, X. Xiao, "PrivBayes: private data release
+    via Bayesian networks", ACM TODS 42(4), 2017.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skdp import Categorical, Domain, Numeric, PrivBayesSynthesizer
+    >>> domain = Domain({"age": Numeric(18, 90, bins=8), "sex": Categorical(["F", "M"])})
+    >>> people = pd.DataFrame({"age": [30, 41, 52, 35] * 500, "sex": ["F", "M"] * 1000})
+    >>> view = PrivBayesSynthesizer(epsilon=1.0, domain=domain).fit(people)
+    >>> 900 < view.count("sex == 'F'") < 1100
+    True
+    >>> list(view.sample(5).columns)
+    ['age', 'sex']
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        domain=None,
+        target=None,
+        score_function="R",
+        encoding="vanilla",
+        theta=4,
+        beta=0.3,
+        max_candidates=200,
+        max_cells=65536,
+        negatives="project",
+        max_contributions=None,
+        unit=None,
+        ledger=None,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
+        self.score_function = score_function
+        self.encoding = encoding
+        self.theta = theta
+        self.beta = beta
+        self.max_candidates = max_candidates
+        self.max_cells = max_cells
+        self.negatives = negatives
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def plot_network(self, *, ax=None):
+        """Draw the network: an arrow from every parent to its column.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing; it comes with the extra ``skdp[plot]``.
+        """
+        from ..plotting import plot_network
+
+        check_is_fitted(self)
+        return plot_network(self.synopsis_.model.pairs, self.domain_.names, ax=ax)
+
+    def _together(self, domain):
+        return ()
+
+    def _parts(self, epsilon, domain):
+        check_choice(self.score_function, "score_function", SCORES)
+        check_choice(self.encoding, "encoding", _ENCODINGS)
+        check_choice(self.negatives, "negatives", NEGATIVES)
+        if as_fraction(self.theta, "theta") <= 0:
+            raise ValueError(
+                f"theta must be positive, got {self.theta!r}: it is the least mean count of a "
+                "table's cells, in units of the scale of their noise."
+            )
+        as_integer(self.max_candidates, "max_candidates", 1, meaning="sets of parents per round.")
+        as_integer(self.max_cells, "max_cells", 1, meaning="cells of the largest table.")
+        wide = [name for name, size in zip(domain.names, domain.shape, strict=True) if size > 2]
+        if self.score_function == "F" and wide:
+            raise DomainError(
+                "score_function='F' needs columns of at most two codes, but "
+                f"{wide[0]!r} has {domain[wide[0]].size}. Take score_function='R'."
+            )
+        return privbayes_parts(epsilon, domain.shape, self.beta)
+
+    def _release(self, table, domain, loss, source):
+        model = privbayes(
+            table,
+            loss.parts,
+            levels=_levels(domain) if self.encoding == "hierarchical" else None,
+            score_function=self.score_function,
+            theta=as_fraction(self.theta, "theta"),
+            max_candidates=self.max_candidates,
+            max_cells=self.max_cells,
+            negatives=self.negatives,
+            random_state=source,
+        )
+        mechanism = f"PrivBayes, score {self.score_function}, {self.encoding} encoding"
+        return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
+
+
+def _levels(domain):
+    """Groups of the codes of each column, the finest first, without that of all codes together."""
+    found = []
+    for attribute in domain.attributes:
+        finer = []
+        size = attribute.size
+        for level in reversed(attribute.levels()[1:-1]):
+            groups = len(level.labels)
+            if 1 < groups < size:
+                finer.append(level.groups)
+                size = groups
+        found.append([None, *finer])
+    return found
