@@ -829,3 +829,17 @@ def test_the_kernel_without_levels():
     parts = privbayes_parts(Fraction(100), table.shape, 0.3)
     model = privbayes(table, parts, random_state=0)
     assert model.answer([{0: np.array([1.0, 0]), 2: np.array([1.0, 0])}])[0] > 45
+
+
+def test_rounded_rows_have_the_expected_counts():
+    first = np.array([[0.5, 0.3, 0.2]])
+    second = np.array([[0.25, 0.75], [0.5, 0.5], [0.9, 0.1]])
+    density = NetworkDensity(
+        (3, 2), [Conditional(0, (), (), first), Conditional(1, (0,), (None,), second)]
+    )
+    model = NetworkModel(density, 1000.0)
+    for n in (0, 1, 7, 1000):
+        codes = model.round_codes(n, np.random.default_rng(3))
+        table = np.bincount(codes[:, 0] * 2 + codes[:, 1], minlength=6).reshape(3, 2)
+        assert codes.shape == (n, 2)
+        assert np.abs(table - n * first.T * second).max() < 2

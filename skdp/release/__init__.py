@@ -31,6 +31,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``mixture``          model: a tree model for each class of a label
 ``network_density``  attributes joined by a Bayesian network
 ``network_given``    records of a network given some of their values
+``network_rounded``  records of a network with rounded counts
 ``network_model``    model: a released Bayesian network
 ``coupling``         tables with given margins
 ``queries``          from a dict or a string to weights of codes

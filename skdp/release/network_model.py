@@ -24,6 +24,7 @@ from .intervals import Error
 from .model import Weights, by_attributes, warn_of_zero
 from .network_density import Conditional, NetworkDensity
 from .network_given import draw_network_given
+from .network_rounded import round_network
 
 __all__ = ["NetworkModel"]
 
@@ -121,6 +122,14 @@ class NetworkModel:
         if impossible.any():
             warn_of_zero("their other columns follow the network only roughly")
         return codes
+
+    def round_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Records whose counts are the expected ones, rounded; independent ones under weights."""
+        if weights:
+            return self.sample_codes(n_samples, generator, weights)
+        return round_network(self.density, n_samples, generator)
 
     def sample_given(
         self, known: CodeArray, generator: np.random.Generator, weights: Weights | None = None

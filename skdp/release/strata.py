@@ -10,10 +10,17 @@ from numpy.typing import NDArray
 from .._arrays import exclusive_cumsum
 from .._types import FloatArray, IntArray
 
-__all__ = ["GOLDEN", "deal", "places", "sort_within"]
+__all__ = ["GOLDEN", "deal", "places", "share_of", "sort_within"]
 
 # The irrational number whose multiples are spread most evenly.
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+# Shares by which columns are dealt, in turn: with the same one they would depend on each other.
+_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83)
+
+
+def share_of(number: int) -> float:
+    """Share by which a column of this number is dealt."""
+    return math.sqrt(_PRIMES[number % len(_PRIMES)]) % 1.0
 
 
 def sort_within(order: IntArray, keys: NDArray[np.integer]) -> IntArray:

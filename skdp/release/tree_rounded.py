@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from .._types import CodeArray, IntArray
 from .balance import swap_codes
 from .rounding import round_line, round_lines, round_table
-from .strata import GOLDEN, deal, sort_within
+from .strata import GOLDEN, deal, share_of, sort_within
 from .tree_density import TreeDensity
 
 __all__ = ["round_tree"]
 
-# Shares by which columns are dealt, in turn: with the same one they would depend on each other.
-_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83)
-_SHARES = [math.sqrt(prime) % 1.0 for prime in _PRIMES]
 # Columns that a column is balanced against: as many as their rows allow, within these limits.
 _PARTNERS = (2, 16)
 _PARTNER_ROWS = 1 << 22
@@ -60,7 +55,7 @@ def round_tree(density: TreeDensity, n_samples: int, generator: np.random.Genera
             rows, sorted_by = sort_within(rows, stratum), parent
         line, sizes = _rounded(density, node, stratum, n_samples, generator)
         drawn = np.empty(n_samples, dtype=np.int32)
-        drawn[rows] = deal(line, sizes, _SHARES[len(group) % len(_SHARES)], generator)
+        drawn[rows] = deal(line, sizes, share_of(len(group)), generator)
         partners = _partners(density, node, [*group], n_samples)
         expected = [n_samples * density.pair(other, node) for other in partners]
         swap_codes(drawn, rows, stratum, [group[other] for other in partners], expected, swaps)
