@@ -362,13 +362,7 @@ def marginals() -> list[Branch]:
             branch(f"workload {name}", lambda: few(pairs_of(SPACE)), workload=workload)
             for name, workload in (("ranges",) * 2, ("cells",) * 2, ("of sets", weights))
         ),
-        branch("label mode", lambda: apart(pairs_of(SPACE), "s"), target="s"),
-        branch(
-            "label mode, max_order=2",
-            lambda: few(apart(pairs_of(SPACE), "s")),
-            target="s",
-            max_order=2,
-        ),
+        branch("label mode", lambda: few(apart(pairs_of(SPACE), "s")), target="s"),
         branch(
             "more than 20 classes",
             lambda: few(apart(pairs_of(CLASSES), "s")),
@@ -385,15 +379,7 @@ def marginals() -> list[Branch]:
             domain=RULED,
             target="s",
         ),
-        branch("persons", lambda: persons_of(SPACE), max_contributions=3, unit="who"),
-        branch(
-            "rules, persons",
-            lambda: persons_of(SPACE),
-            (1.0, 1000.0),
-            domain=RULED,
-            max_contributions=3,
-            unit="who",
-        ),
+        branch("persons", lambda: persons_of(SPACE), runs=1, max_contributions=3, unit="who"),
     ]
 
 
@@ -842,6 +828,10 @@ PARTS = {
     "kernels.hdpview.bisection.bisect, threshold": "converge",
     "kernels.hdpview.cuts.choose_cuts, selection": "cut",
     "kernels.hdpview.bisection.hdpview, discrete_laplace": "counts",
+    "kernels.marginals.candidates.Candidates.best, top_k": "views",
+    "kernels.marginals.measure._measure, discrete_laplace": "total",
+    "kernels.marginals.views.measure_sets, discrete_laplace": "views",
+    "kernels.marginals.wide.measure_joint, sparse_counts": "views",
     "kernels.kmeans.sample_aggregate._private_range.<locals>.<listcomp>, selection": "range",
     "kernels.kmeans.privgene.genetic, selection": "rounds",
     "kernels.kmeans.privgene.genetic, top_k": "rounds",
@@ -863,6 +853,7 @@ PARTS = {
 LOOSE = {
     "HDPViewSynthesizer": 0.2,
     "PrivBayesSynthesizer": 0.65,
+    "MarginalSynthesizer": 0.95,
     "PrivTreeSynthesizer": 0.6,
     "DPKMeans, sample-aggregate": 0.5,
     "DPKMeans, genetic": 0.5,

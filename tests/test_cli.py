@@ -161,6 +161,33 @@ def test_a_plan_of_many_codes_says_which_are_ranges(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
+        ([], "4 single columns, and sets of columns: how many depends on --rows N"),
+        (["--rows", 20_000], "sets of two and more columns are measured"),
+        (["--rows", 20_000, "--target", "income"], "sets of two and more columns"),
+        (["--rows", 20_000, "--epsilon", 1000], "all columns together, cell by cell"),
+        (["--rows", 20_000], "single columns, with 20,000 records spread evenly"),
+    ],
+)
+def test_plans_of_marginals(declared, capsys, more, message):
+    arguments = ["--domain", declared, "--epsilon", 1, "--method", "marginals"]
+    assert run("plan", *arguments, *more) == 0
+    assert message in capsys.readouterr().out
+
+
+def test_a_plan_of_marginals_of_two_columns_is_that_of_pair_views(tmp_path, capsys):
+    two = Domain({"a": Numeric(0, 1, 8), "b": Numeric(0, 1, 8)})
+    (tmp_path / "two.json").write_text(two.to_json())
+    shown = []
+    for method in ("marginals", "pair-views"):
+        arguments = ["--domain", tmp_path / "two.json", "--epsilon", 1, "--rows", 9_000]
+        assert run("plan", *arguments, "--method", method) == 0
+        shown.append(capsys.readouterr().out.replace(method, ""))
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
         (["--epsilon", "0"], "epsilon must be positive"),
         (["--epsilon", "x"], "--epsilon must be a number"),
         (["--rows", "-1"], "--rows must not be negative"),

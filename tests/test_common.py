@@ -332,6 +332,8 @@ STRUCTURE = re.compile(
 )
 # A model of one class holds only that label, with certainty.
 CERTAIN = re.compile(r"models\[\d\]\.density\.(marginals|grouped)\[3\]")
+# Rows drawn from the other numbers, which show nothing by themselves.
+DRAWN = re.compile(r"\.rows$|row_weights$")
 # Each fit takes seconds of planning or linear programs; the measurement is the same elsewhere.
 N_RELEASES = 20
 
@@ -340,7 +342,7 @@ def released_cells(estimator):
     """Every released number by its cell; boxes are named by their edges."""
     cells = {}
     for path, array in released_arrays(estimator).items():
-        if STRUCTURE.search(path) or CERTAIN.search(path):
+        if any(known.search(path) for known in (STRUCTURE, CERTAIN, DRAWN)):
             continue
         if re.search(r"model\.(counts|measured)$", path):
             boxes = estimator.synopsis_.model.boxes

@@ -14,6 +14,8 @@ from ..domain import Categorical, Domain
 from ..kernels.dpcube import MOST_CELLS
 from ..kernels.grid import grid_sides, grid_size
 from ..kernels.hdpview import hdpview_parameters
+from ..kernels.marginals import plan_views
+from ..kernels.marginals.wide import joint_share
 from ..kernels.pairviews import (
     DIRECT,
     MOST_CLASSES,
@@ -78,7 +80,7 @@ def plan(options: Namespace) -> int:
     rows += [(s.name, _short(s.epsilon * most), _noise(s.cell), s.what) for s in steps]
     print(text_table(rows))
     print("\nnoise: standard deviation of the noise of one count, in records")
-    if options.method == "pair-views":
+    if options.method in ("marginals", "pair-views"):
         _print_columns(steps, domain, options.rows, most)
     return 0
 
@@ -113,13 +115,25 @@ def _errors(parts: Mapping[str, Fraction]) -> list[Step]:
 
 
 def _marginals(parts: Mapping[str, Fraction], domain: Domain, options: Namespace) -> list[Step]:
-    used = sum(size > 1 for size in _sizes(domain))
-    text = f"{used} single columns, and sets of columns: how many depends on the noisy total"
-    return [
-        Step("total", parts["total"], "the number of records", parts["total"]),
-        Step("views", parts["views"], text),
-        *_errors(parts),
+    if sum(size > 1 for size in domain.shape) <= 2:
+        return _pair_views(parts, domain, Namespace(rows=options.rows, target=None))
+    sizes = _sizes(domain)
+    used = sum(size > 1 for size in sizes)
+    total = Step("total", parts["total"], "the number of records", parts["total"])
+    if options.rows is None:
+        text = f"{used} single columns, and sets of columns: how many depends on --rows N"
+        return [total, Step("views", parts["views"], text), *_errors(parts)]
+    joint = joint_share(parts["views"], options.rows, sizes)
+    labelled = options.target is not None and domain[options.target].size > 1
+    shares = plan_views(parts["views"] - joint, options.rows, sizes, labelled=labelled)
+    sets = f"{shares.n_views} set{'s' * (shares.n_views > 1)} of two and more columns"
+    views = [
+        Step("- joint", joint, "all columns together, cell by cell", joint),
+        Step("- single", shares.single, f"{used} single columns"),
+        Step("- choice", shares.choice, f"which {sets} are measured"),
+        Step("- views", shares.views, sets),
     ]
+    return [total, *(step for step in views if step.epsilon), *_errors(parts)]
 
 
 def _views(shares: ViewShares, used: int, each: str) -> list[Step]:

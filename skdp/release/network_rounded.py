@@ -1,4 +1,4 @@
-"""Records of a Bayesian network with rounded counts: column by column, within its parents' codes."""
+"""Records of a Bayesian network with rounded counts: each column within its parents' codes."""
 
 from __future__ import annotations
 

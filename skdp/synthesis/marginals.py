@@ -98,9 +98,11 @@ class MarginalSynthesizer(ViewSynthesizer):
     their budgets add up to epsilon.
 
     Choosing sets of columns where a model fits worst, and measuring them, is what AIM [1]_ does;
-    weighted rows that are moved until they agree with noisy marginals are known from PrivSyn [2]_.
-    Both have guarantees with a delta. This release is pure epsilon-DP, its noise is drawn exactly
-    and as integers, and it gives error bars.
+    rows that are moved until they agree with noisy marginals are known from PrivSyn [2]_. Both have
+    guarantees with a delta. This release is pure epsilon-DP, and its noise is drawn exactly and as
+    integers.
+
+    At a very large epsilon the counts of all columns together are measured too.
 
     Tables of at most two columns with more than one code are released as by
     `PairViewSynthesizer`. Intervals of ``count`` come from the published quantile of the errors of
