@@ -853,7 +853,7 @@ PARTS = {
 LOOSE = {
     "HDPViewSynthesizer": 0.2,
     "PrivBayesSynthesizer": 0.65,
-    "MarginalSynthesizer": 0.95,
+    "MarginalSynthesizer": 0.9,
     "PrivTreeSynthesizer": 0.6,
     "DPKMeans, sample-aggregate": 0.5,
     "DPKMeans, genetic": 0.5,
