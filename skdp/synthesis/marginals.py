@@ -44,7 +44,7 @@ class MarginalSynthesizer(ViewSynthesizer):
         pairs contain it. Sets without it count half when sets are chosen.
     max_order : int, default=3
         Largest number of columns in a chosen set, 1 to 4. A number above the number of columns
-        allows the set of all columns. 1 measures single columns only, which are then independent
+        allows the set of all columns. 1 chooses none: the single columns are then independent
         (with a target in each class).
     workload : {"all", "ranges", "cells"} or dict, default="all"
         Queries that the release shall serve. "ranges" gives single columns more of the budget,
