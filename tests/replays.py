@@ -829,6 +829,7 @@ PARTS = {
     "kernels.hdpview.cuts.choose_cuts, selection": "cut",
     "kernels.hdpview.bisection.hdpview, discrete_laplace": "counts",
     "kernels.marginals.candidates.Candidates.best, top_k": "views",
+    "kernels.marginals.classes.Classes.of, discrete_laplace": "total",
     "kernels.marginals.measure._measure, discrete_laplace": "total",
     "kernels.marginals.views.measure_sets, discrete_laplace": "views",
     "kernels.marginals.wide.measure_joint, sparse_counts": "views",

@@ -81,7 +81,9 @@ SYNTHESIZERS = ("GridSynthesizer", "KDTreeSynthesizer", "PairViewSynthesizer")
 
 @pytest.mark.parametrize(
     ("case", "changes", "epsilon"),
-    noiseless(*SYNTHESIZERS, "HDPViewSynthesizer", "PrivTreeSynthesizer"),
+    noiseless(
+        *SYNTHESIZERS, "HDPViewSynthesizer", "MarginalSynthesizer", "PrivTreeSynthesizer"
+    ),
 )
 def test_without_noise_views_are_exact_and_intervals_hold_the_truth(case, changes, epsilon):
     release = fit(case, changes, epsilon).synopsis_

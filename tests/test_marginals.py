@@ -146,11 +146,10 @@ def test_a_release_repeats_with_its_seed_only():
     "parameters",
     [
         {"max_order": 2},
-        {"max_order": 4},
+        {"max_order": 4, "error_share": 0},
         {"workload": "ranges"},
         {"workload": "cells"},
         {"workload": {("a", "c", "d"): 1, ("b", "d"): 0.25}},
-        {"error_share": 0},
     ],
     ids=str,
 )
@@ -210,7 +209,7 @@ def odd_tables():
     yield "missing values", missing, gaps.mask(gaps < 0.4)
 
 
-@pytest.mark.parametrize("epsilon", [1e-4, 1.0, 1e6])
+@pytest.mark.parametrize("epsilon", [1e-4, pytest.param(1.0, marks=pytest.mark.slow), 1e6])
 @pytest.mark.parametrize(
     ("domain", "frame"), [pytest.param(*rest, id=name) for name, *rest in odd_tables()]
 )
@@ -265,7 +264,7 @@ def test_a_column_of_many_codes_is_grouped_and_that_is_said():
 # --- classes
 
 
-@pytest.mark.parametrize("epsilon", [1e-4, 0.5, 20.0, 1e6])
+@pytest.mark.parametrize("epsilon", [1e-4, 20.0, 1e6])
 def test_a_class_of_three_records(epsilon):
     frame = rows(3000)
     frame["c"] = np.where(np.arange(3000) % 1000 == 5, "yes", "no")
@@ -298,7 +297,7 @@ RULED = Domain(
 
 
 @pytest.mark.parametrize("target", [None, "c"])
-@pytest.mark.parametrize("epsilon", [0.1, 3.0, 1000.0])
+@pytest.mark.parametrize("epsilon", [0.1, 1000.0])
 def test_no_row_breaks_a_rule(epsilon, target):
     frame = rows(3000)
     y = None if target is None else frame.pop(target)

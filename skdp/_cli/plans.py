@@ -119,17 +119,21 @@ def _marginals(parts: Mapping[str, Fraction], domain: Domain, options: Namespace
         return _pair_views(parts, domain, Namespace(rows=options.rows, target=None))
     sizes = _sizes(domain)
     used = sum(size > 1 for size in sizes)
-    total = Step("total", parts["total"], "the number of records", parts["total"])
+    classes = 1
+    if options.target is not None and 1 < domain[options.target].size <= MOST_CLASSES:
+        classes = domain[options.target].size
+        used -= 1
+    each = f", in each of {classes} classes" if classes > 1 else ""
+    total = Step("total", parts["total"], f"the number of records{each}", parts["total"])
     if options.rows is None:
-        text = f"{used} single columns, and sets of columns: how many depends on --rows N"
+        text = f"{used} single columns{each}, and sets of columns: how many depends on --rows N"
         return [total, Step("views", parts["views"], text), *_errors(parts)]
     joint = joint_share(parts["views"], options.rows, sizes)
-    labelled = options.target is not None and domain[options.target].size > 1
-    shares = plan_views(parts["views"] - joint, options.rows, sizes, labelled=labelled)
+    shares = plan_views(parts["views"] - joint, options.rows, sizes, labelled=classes > 1)
     sets = f"{shares.n_views} set{'s' * (shares.n_views > 1)} of two and more columns"
     views = [
         Step("- joint", joint, "all columns together, cell by cell", joint),
-        Step("- single", shares.single, f"{used} single columns"),
+        Step("- single", shares.single, f"{used} single columns{each}"),
         Step("- choice", shares.choice, f"which {sets} are measured"),
         Step("- views", shares.views, sets),
     ]

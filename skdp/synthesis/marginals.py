@@ -39,11 +39,13 @@ class MarginalSynthesizer(ViewSynthesizer):
         Public range or categories of every column, required. One attribute stands for all
         columns of an array.
     target : str, default=None
-        Column of the domain that takes ``y``, to be predicted from the others. The pairs that
-        contain it are measured first, and other sets count half when sets are chosen.
+        Column of the domain that takes ``y``, to be predicted from the others. If it has at most
+        20 codes, the single columns are measured in each class; if it has more, the first chosen
+        pairs contain it. Sets without it count half when sets are chosen.
     max_order : int, default=3
         Largest number of columns in a chosen set, 1 to 4. A number above the number of columns
-        allows the set of all columns. 1 measures single columns only, which are then independent.
+        allows the set of all columns. 1 chooses none: the single columns are then independent
+        (with a target in each class).
     workload : {"all", "ranges", "cells"} or dict, default="all"
         Queries that the release shall serve. "ranges" gives single columns more of the budget,
         "cells" less; "all" decides by the number of codes of the columns. A dict names the only

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..kernels.pairviews import MOST_CLASSES, pair_views
+from ..kernels.pairviews import pair_views
 from .views import ViewSynthesizer
 
 __all__ = ["PairViewSynthesizer"]
@@ -114,11 +114,6 @@ class PairViewSynthesizer(ViewSynthesizer):
         self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
-
-    def _together(self, domain):
-        if self.target is None or domain[self.target].size > MOST_CLASSES:
-            return ()
-        return (domain.index(self.target),)
 
     def _measure(self, table, domain, parts, **known):
         return pair_views(table, parts, **known)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..domain import Numeric
 from ..exceptions import DomainError
-from ..kernels.pairviews import Rules, coarse_attributes, pair_views_parts
+from ..kernels.pairviews import MOST_CLASSES, Rules, coarse_attributes, pair_views_parts
 from ..release import Synopsis
 from .base import Synthesizer
 
@@ -24,7 +24,9 @@ class ViewSynthesizer(Synthesizer):
     _tables: str
 
     def _together(self, domain):
-        return ()
+        if self.target is None or domain[self.target].size > MOST_CLASSES:
+            return ()
+        return (domain.index(self.target),)
 
     def _parts(self, epsilon, domain):
         zeros = domain.structure.zeros
