@@ -81,9 +81,7 @@ SYNTHESIZERS = ("GridSynthesizer", "KDTreeSynthesizer", "PairViewSynthesizer")
 
 @pytest.mark.parametrize(
     ("case", "changes", "epsilon"),
-    noiseless(
-        *SYNTHESIZERS, "HDPViewSynthesizer", "MarginalSynthesizer", "PrivTreeSynthesizer"
-    ),
+    noiseless(*SYNTHESIZERS, "HDPViewSynthesizer", "MarginalSynthesizer", "PrivTreeSynthesizer"),
 )
 def test_without_noise_views_are_exact_and_intervals_hold_the_truth(case, changes, epsilon):
     release = fit(case, changes, epsilon).synopsis_

@@ -23,8 +23,9 @@ _VIEWS = 0.7
 _CELLS = 60
 # Rounds in which views are chosen after the first.
 _ROUNDS = 3
-# Rows of a population per unit of signal, and their bounds; rows of the last population.
-_ROWS, _FEWEST, _MOST, _LAST = 3.0, 30_000, 60_000, 100_000
+# Rows of a population per unit of signal, and their bounds; those of the last one, per record.
+_ROWS, _FEWEST, _MOST = 3.0, 10_000, 60_000
+_LAST_ROWS, _FEWEST_LAST, _MOST_LAST = 4.0, 20_000, 100_000
 # Numbers that a population of very many columns may hold.
 _HELD = 20_000_000
 
@@ -95,8 +96,7 @@ def plan_views(
     if isinstance(workload, Mapping):
         n_sets = [sum(2 <= len(axes) <= max_order for axes in workload)]
     if len(used) < 2 or not sum(n_sets):
-        zero = Fraction(0)
-        return Plan(views, zero, zero, 0, [], _FEWEST, _FEWEST)
+        return Plan(views, Fraction(0), Fraction(0), 0, [], _FEWEST, _FEWEST_LAST)
     if labelled:
         single = views * _class_share(signal)
     else:
@@ -105,6 +105,8 @@ def plan_views(
     left = views - single - choice
     cells = _typical_cells([shape[axis] for axis in used])
     wanted = math.sqrt(_VIEWS * max(total, 1.0) * float(left) / cells)
+    if wanted < 1 and not labelled:
+        return Plan(views, Fraction(0), Fraction(0), 0, [], _FEWEST, _FEWEST_LAST)
     n_views = int(min(max(round(wanted), 1), sum(n_sets)))
     tree = not (labelled or isinstance(workload, Mapping))
     n_first = min(n_views, len(used) - 1) if tree else 0
@@ -113,7 +115,8 @@ def plan_views(
     rounds = [more // n_rounds + (r < more % n_rounds) for r in range(n_rounds)]
     most = max(_HELD // len(shape), 10_000)
     n_rows = int(min(max(_ROWS * signal, _FEWEST), _MOST, most))
-    return Plan(single, choice, left, n_first, rounds, n_rows, min(_LAST, most))
+    n_last = int(min(max(_LAST_ROWS * total, _FEWEST_LAST), _MOST_LAST, most))
+    return Plan(single, choice, left, n_first, rounds, n_rows, n_last)
 
 
 def _class_share(signal: float) -> Fraction:
