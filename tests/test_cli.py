@@ -166,6 +166,7 @@ def test_a_plan_of_many_codes_says_which_are_ranges(tmp_path, capsys):
         (["--rows", 20_000, "--target", "income"], "3 single columns, in each of 2 classes"),
         (["--rows", 20_000, "--epsilon", 1000], "all columns together, cell by cell"),
         (["--rows", 20_000], "single columns, with 20,000 records spread evenly"),
+        (["--rows", 10], "4 single columns; no sets: too few records for this epsilon"),
     ],
 )
 def test_plans_of_marginals(declared, capsys, more, message):

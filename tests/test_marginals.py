@@ -172,8 +172,8 @@ def test_without_sets_columns_are_independent():
     for one, two in itertools.combinations(DOMAIN.names, 2):
         pair = view.synopsis_.view([one, two])
         margins = np.outer(pair.sum(axis=1), pair.sum(axis=0)) / pair.sum()
-        # They are at most as dependent as 30,000 independent rows.
-        assert np.abs(pair - margins).max() < 6 * np.sqrt(margins.max() * 4000 / 30_000)
+        # They are at most as dependent as 10,000 independent rows.
+        assert np.abs(pair - margins).max() < 6 * np.sqrt(margins.max() * 4000 / 10_000)
 
 
 def test_what_depends_on_three_columns_is_found():

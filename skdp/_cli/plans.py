@@ -130,10 +130,11 @@ def _marginals(parts: Mapping[str, Fraction], domain: Domain, options: Namespace
         return [total, Step("views", parts["views"], text), *_errors(parts)]
     joint = joint_share(parts["views"], options.rows, sizes)
     shares = plan_views(parts["views"] - joint, options.rows, sizes, labelled=classes > 1)
+    none = "" if shares.n_views else "; no sets: too few records for this epsilon"
     sets = f"{shares.n_views} set{'s' * (shares.n_views > 1)} of two and more columns"
     views = [
         Step("- joint", joint, "all columns together, cell by cell", joint),
-        Step("- single", shares.single, f"{used} single columns{each}"),
+        Step("- single", shares.single, f"{used} single columns{none}{each}"),
         Step("- choice", shares.choice, f"which {sets} are measured"),
         Step("- views", shares.views, sets),
     ]
