@@ -99,9 +99,15 @@ def marginal_views(
     source = noise_source(random_state)
     if orders is None:
         orders = [np.arange(size) for size in table.shape]
-    if len(used_attributes(table.shape)) <= 2:
+    if max_order > 1 and len(used_attributes(table.shape)) <= 2:
         return pair_views(
-            table, parts, orders=orders, zeros=zeros, widths=widths, random_state=source
+            table,
+            parts,
+            orders=orders,
+            label=label,
+            zeros=zeros,
+            widths=widths,
+            random_state=source,
         )
     rules = Rules.of(table.shape, zeros) if zeros else None
     if zeros and rules is None:
@@ -154,7 +160,9 @@ def _measure(
         if classes is None
         else classes.total
     )
-    joint = joint_share(parts["views"], first_total, table.shape)
+    joint = Fraction(0)
+    if asked.max_order > 1 and not isinstance(asked.workload, Mapping):
+        joint = joint_share(parts["views"], first_total, table.shape)
     plan = plan_views(
         parts["views"] - joint,
         first_total,

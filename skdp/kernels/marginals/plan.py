@@ -18,7 +18,7 @@ Workload = str | Mapping[tuple[int, ...], float]
 _CHOICE = Fraction(8, 100)
 # The error of k views of c cells grows with c * k / signal, what they tell more slowly than k:
 # k is the square root of this times signal / c.
-_VIEWS = 0.7
+_VIEWS = 0.5
 # A table of more cells has boxes, and is about as noisy as one of this many cells.
 _CELLS = 60
 # Rounds in which views are chosen after the first.

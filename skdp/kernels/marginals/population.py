@@ -27,6 +27,8 @@ __all__ = ["Population", "Target"]
 _STEP, _DAMPED = 1.5, 0.6
 # Shares are compared as if this many more rows lay in each cell: a few rows say little about it.
 _MORE_ROWS = 3.0
+# Least share of a code before views say more.
+_RARE = 1e-6
 # Logarithm of a factor that stands for an impossible combination.
 _NEVER = -80.0
 # Keeps ratios of shares finite.
@@ -235,7 +237,8 @@ def _absorbed(
 
 
 def _log(mass: FloatArray) -> FloatArray:
-    return np.log(mass, out=np.full(mass.shape, _NEVER), where=mass > 0)
+    """Logarithms of shares, of which none is so small that later views could not raise it."""
+    return np.log(np.maximum(mass, _RARE))
 
 
 def _weights(logs: FloatArray) -> FloatArray:

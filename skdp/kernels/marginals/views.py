@@ -28,7 +28,7 @@ Axes = tuple[int, ...]
 _POWER, _MOST_CELLS = 0.25, 500
 # Cells are measured one by one if they are few, or if so many noise scales of records lie in one on
 # average. Over attributes of many codes there must be more: ranges add up the noise of many cells.
-_RECORDS, _RECORDS_FINE = 2.0, 60.0
+_RECORDS, _RECORDS_FINE = 0.5, 60.0
 _SMALL = 100
 # Attributes of wider sets have bins if fewer noise scales of records than this lie in a cell.
 _RECORDS_WIDE, _FEWEST = 1.0, 2
