@@ -318,9 +318,9 @@ def _view_features(estimator: Any) -> Any:
 
 
 def _marginal_case(copies: int, **parameters: Any) -> AuditCase:
-    # A fit takes a third of a second.
+    # A fit takes a tenth of a second.
     estimator = MarginalSynthesizer(1.0, domain=_SPACE, error_share=0, **parameters)
-    case = space_case(estimator, copies, n_trials=1_000, quick_trials=60)
+    case = space_case(estimator, copies, n_trials=2_000, quick_trials=180)
     return replace(case, options={"features": _view_features})
 
 
