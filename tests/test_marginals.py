@@ -13,6 +13,8 @@ import pytest
 import skdp
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
 from skdp.exceptions import DomainError
+from skdp.kernels.marginals.evidence import Evidence
+from skdp.kernels.marginals.plan import used_sets
 from skdp.synthesis.workloads import as_workload
 
 DOMAIN = Domain(
@@ -120,6 +122,45 @@ def test_workloads_are_sets_of_positions():
     assert found == {(0, 2): Fraction(1, 10), (1, 3): 1, (3,): Fraction(1, 3)}
     for word in ("all", "ranges", "cells"):
         assert as_workload(word, DOMAIN, 3) == word
+
+
+def test_a_set_whose_table_would_not_fit_is_refused_before_anything_is_spent():
+    domain = Domain(dict.fromkeys("abcd", Numeric(0, 1, bins=128)))
+    frame, ledger = pd.DataFrame(np.zeros((1, 4)), columns=list("abcd")), skdp.PrivacyLedger(10)
+    sets = {tuple("abcd"): 1}
+    view = MarginalSynthesizer(domain=domain, workload=sets, max_order=4, ledger=ledger)
+    with pytest.raises(ValueError, match=r"table of 268,435,456 cells.*Name smaller sets"):
+        view.fit(frame)
+    assert ledger.spent == 0
+    assert as_workload({tuple("abc"): 1}, domain, 3) == {(0, 1, 2): 1}
+
+
+def test_sets_to_choose_from_are_those_that_tell_something_new():
+    sets = {(0, 1): 0.5, (0, 1, 3): 1, (2, 3): 1, (1,): 1, (0, 2): 0.1, (1, 2): 0.1}
+    assert used_sets(sets, (2, 3, 4, 1)) == {(0, 1): 1, (0, 2): 0.1, (1, 2): 0.1}
+    assert used_sets(sets, (2, 3, 4, 1), label=0) == {(1, 2): 0.1}
+    assert used_sets("cells", (2, 3, 4, 1)) == "cells"
+
+
+def test_the_budget_of_sets_goes_to_those_that_can_be_chosen():
+    # Of these sets only one is left: the target's pairs are known, and k has one code.
+    frame = rows(5000).assign(k=0)
+    domain = Domain({**dict(DOMAIN.items()), "k": Categorical([0])})
+    sets = {("a", "c"): 1, ("c", "d", "k"): 1, ("a", "d", "k"): 1, ("a", "d"): 0.1}
+    y = frame.pop("c")
+    few = release(frame, 5.0, domain, y=y, target="c", workload=sets)
+    one = release(frame, 5.0, domain, y=y, target="c", workload={("a", "d"): 1})
+    np.testing.assert_array_equal(few.synopsis_.view(["a", "d"]), one.synopsis_.view(["a", "d"]))
+
+
+def test_parts_that_contradict_each_other_leave_a_table():
+    evidence = Evidence([np.array([50.0, 50.0])] * 3, [1.0] * 3)
+    same = np.eye(2) / 2
+    for axes, table in {(0, 1): same, (0, 2): same, (1, 2): same[::-1]}.items():
+        evidence.estimated(axes, table)
+    evidence.estimated((0, 1, 2), np.full((2, 2, 2), 1 / 8))
+    for target in evidence.targets():
+        assert target.table.sum() == pytest.approx(1) and target.table.min() >= 0
 
 
 def test_derived_columns_are_no_part_of_a_workload():

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 from .._validation import as_fraction, check_choice
 from ..domain import Domain
+from ..kernels.marginals import GROUPS
 
 __all__ = ["as_workload"]
 
 _WORDS = ("all", "ranges", "cells")
+# Cells of the largest table that a set may have, with its columns in groups.
+_MOST_CELLS = 2**22
 
 
 def as_workload(
@@ -39,7 +43,8 @@ def as_workload(
         If a column is not declared, or not measured.
     TypeError, ValueError
         If it is another word or no dict; if there is no set; if a set is empty, has more than
-        ``max_order`` columns, or names a column twice; if two sets have the same columns; if a
+        ``max_order`` columns, names a column twice, or has a table of more than 2**22 cells (with
+        at most 128 groups of codes a column); if two sets have the same columns; if a
         weight is not a number in (0, 1].
     """
     if isinstance(workload, str):
@@ -81,6 +86,13 @@ def _axes(columns: Any, domain: Domain, max_order: int) -> tuple[int, ...]:
         raise ValueError(
             f"The set {columns!r} of workload has {len(axes)} columns, and max_order={max_order} "
             "allows fewer. Raise max_order (at most 4), or name smaller sets."
+        )
+    cells = math.prod(min(domain.shape[axis], GROUPS) for axis in axes)
+    if cells > _MOST_CELLS:
+        raise ValueError(
+            f"The set {columns!r} of workload has a table of {cells:,} cells, more than "
+            f"{_MOST_CELLS:,}, which would not fit into memory. Name smaller sets, or declare "
+            "fewer bins or categories."
         )
     return axes
 

@@ -46,6 +46,7 @@ class Candidates:
         Attributes with more than one code.
     max_order : int
     workload : str or mapping of tuple of int to float
+        From `used_sets`.
     label : int or None
         Sets without it count half.
     """
@@ -116,8 +117,8 @@ class Candidates:
     def _sets(self, taken: Sequence[Axes]) -> list[Axes]:
         """Candidates: of the workload, or all pairs and the wider sets that can be held."""
         if isinstance(self._workload, Mapping):
-            wanted = {tuple(axis for axis in axes if axis in self._used) for axes in self._workload}
-            return sorted(a for a in wanted if 2 <= len(a) <= self._max_order and a not in taken)
+            sets = sorted(self._workload)
+            return [axes for axes in sets if len(axes) <= self._max_order and axes not in taken]
         found: list[Axes] = list(combinations(self._used, 2))
         pairs: set[Axes] = {axes for axes in taken if len(axes) == 2}
         for order in range(3, self._max_order + 1):
@@ -172,7 +173,7 @@ class Candidates:
 
     def _weight(self, axes: Axes) -> int:
         if isinstance(self._workload, Mapping):
-            return max(1, math.floor(_PARTS * self._workload.get(axes, 0.0)))
+            return min(max(1, math.floor(_PARTS * self._workload[axes])), _PARTS)
         return _PARTS if self._label is None or self._label in axes else _PARTS // 2
 
 

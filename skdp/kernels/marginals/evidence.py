@@ -115,4 +115,7 @@ def _with_margins(table: FloatArray, axes: Axes, parts: Mapping[Axes, FloatArray
             found = fitted.sum(axis=others)
             ratio = np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
             fitted *= np.expand_dims(ratio, others)
+    if not fitted.sum() > 0:
+        # The zeros of noisy parts can contradict each other in every cell.
+        fitted = np.maximum(table, 1e-15)
     return fitted / fitted.sum()

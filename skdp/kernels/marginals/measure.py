@@ -26,7 +26,7 @@ from .classes import Classes
 from .evidence import Evidence
 from .lawful import Laws
 from .model import as_model
-from .plan import Plan, Workload, plan_views
+from .plan import Plan, Workload, plan_views, used_sets
 from .population import Population
 from .views import measure_sets
 from .wide import joint_share, measure_joint
@@ -155,6 +155,8 @@ def _measure(
     classes = None
     if label is not None and table.shape[label] <= MOST_CLASSES:
         classes = Classes.of(table, label, parts["total"], source)
+    known_by = None if classes is None else label
+    asked = asked._replace(workload=used_sets(asked.workload, table.shape, known_by))
     first_total = (
         int(discrete_laplace(table.n, parts["total"], random_state=source))
         if classes is None

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..pairviews.budget import used_attributes
 
-__all__ = ["Plan", "Workload", "plan_views"]
+__all__ = ["Plan", "Workload", "plan_views", "used_sets"]
 
 # "all", "ranges", "cells", or sets of attributes with weights in (0, 1].
 Workload = str | Mapping[tuple[int, ...], float]
@@ -68,6 +68,27 @@ class Plan(NamedTuple):
         return self.choice * Fraction(n, max(self.n_views, 1))
 
 
+def used_sets(workload: Workload, shape: Sequence[int], label: int | None = None) -> Workload:
+    """Sets of a workload that are left to be chosen; words as they are.
+
+    Parameters
+    ----------
+    workload : str or mapping
+    shape : sequence of int
+        Attributes with one code are left out of the sets; the largest weight of equal sets counts.
+    label : int, default=None
+        Pairs with this attribute are known already.
+    """
+    if isinstance(workload, str):
+        return workload
+    found: dict[tuple[int, ...], float] = {}
+    for axes, weight in workload.items():
+        used = tuple(axis for axis in axes if shape[axis] > 1)
+        if len(used) > 1 and not (len(used) == 2 and label in used):
+            found[used] = max(weight, found.get(used, 0.0))
+    return found
+
+
 def plan_views(
     views: Fraction,
     total: float,
@@ -87,6 +108,7 @@ def plan_views(
     shape : sequence of int
     max_order : int, default=3
     workload : str or mapping, default="all"
+        From `used_sets`.
     labelled : bool, default=False
         Whether single attributes are measured in each class of a label: its pairs, in effect.
     """
@@ -94,7 +116,7 @@ def plan_views(
     signal = max(total, 1.0) * float(views)
     n_sets = [math.comb(len(used), order) for order in range(2, max_order + 1)]
     if isinstance(workload, Mapping):
-        n_sets = [sum(2 <= len(axes) <= max_order for axes in workload)]
+        n_sets = [sum(len(axes) <= max_order for axes in workload)]
     if len(used) < 2 or not sum(n_sets):
         return Plan(views, Fraction(0), Fraction(0), 0, [], _FEWEST, _FEWEST_LAST)
     if labelled:
