@@ -51,7 +51,8 @@ class MarginalSynthesizer(ViewSynthesizer):
         "cells" less; "all" decides by the number of codes of the columns. A dict names the only
         sets that may be chosen, as tuples of at most ``max_order`` column names, with weights in
         (0, 1] by which their scores count, such as
-        ``{("age", "sex"): 1, ("age", "pay"): 0.5}``. The workload is public.
+        ``{("age", "sex"): 1, ("age", "pay"): 0.5}``. Tables of more than 2**22 cells, with at most
+        128 groups of codes a column, are refused. The workload is public.
     error_share : float, default=0.05
         Share of epsilon for error bars; 0 releases none.
     max_contributions : int, default=None
@@ -93,18 +94,21 @@ class MarginalSynthesizer(ViewSynthesizer):
     Notes
     -----
     *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain
-    and parameters. *Released*: a noisy total, noisy views, which sets of columns were selected, and
-    one noisy quantile of the errors. *Cost*: a record changes the total by one, one cell of each
-    view of one column, one cell (or one box per level) of the view of each set, every score of a
-    set within a known range, and every error by one; these are measured one after the other and
-    their budgets add up to epsilon.
+    and parameters. *Released*: a noisy total, noisy views (perhaps of all columns together, see
+    below), which sets of columns were selected, and one noisy quantile of the errors. *Cost*: a
+    record changes the total by one, one cell of each view of one column, one cell (or one box per
+    level) of the view of each set, every score of a set within a known range, and every error by
+    one; these are measured one after the other and their budgets add up to epsilon.
 
     Choosing sets of columns where a model fits worst, and measuring them, is what AIM [1]_ does;
     rows that are moved until they agree with noisy marginals are known from PrivSyn [2]_. Both have
     guarantees with a delta. This release is pure epsilon-DP, and its noise is drawn exactly and as
     integers.
 
-    At a very large epsilon the counts of all columns together are measured too.
+    The counts of all columns together are measured too where they stand out from the noise: at a
+    very large epsilon, or where there are few cells for the number of records. They take half of
+    the part "views", and a record changes one of them by one. Columns then depend on each other
+    with ``max_order=1`` too.
 
     Tables of at most two columns with more than one code are released as by
     `PairViewSynthesizer`. Intervals of ``count`` come from the published quantile of the errors of

@@ -1,4 +1,7 @@
-"""The joint counts of all attributes, where epsilon is large enough to tell them from noise."""
+"""The joint counts of all attributes, where they stand out from the noise.
+
+So they do at a very large epsilon, and where there are few cells for the number of records.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class JointCounts(NamedTuple):
 
 
 def joint_share(views: Fraction, total: float, shape: tuple[int, ...]) -> Fraction:
-    """Budget of the joint counts: 0 unless a single record can be told from an empty cell.
+    """Budget of the joint counts: 0 if more than a few empty cells would pass for records.
 
     Parameters
     ----------
