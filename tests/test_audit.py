@@ -59,7 +59,7 @@ from skdp.audit._bounds import BOUNDS, clopper_pearson, log_ratio_bound
 from skdp.audit._library import run_entry
 from skdp.exceptions import InsecureSeedWarning
 
-SURE = 1 - 1e-8
+SURE = 1 - 1e-5
 
 
 def noisy(seed=0, scale=1.0):

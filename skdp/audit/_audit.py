@@ -156,10 +156,15 @@ def reachable_epsilon(n_trials: int, confidence: float = 0.999) -> float:
     return log_ratio_bound(n, 0, n, 1 - confidence) if n > 0 else -math.inf
 
 
+# More trials than this are never asked for.
+_MOST_TRIALS = 10**9
+
+
 def _needed(epsilon: float, confidence: float) -> int:
     """Fewest trials whose reachable bound exceeds ``epsilon``."""
     n = 16
-    while reachable_epsilon(n, confidence) <= epsilon:
+    # Quantiles of SciPy below 1.12 are useless at a confidence above 1 - 1e-5.
+    while n < _MOST_TRIALS and reachable_epsilon(n, confidence) <= epsilon:
         n = n + n // 8
     return n
 
