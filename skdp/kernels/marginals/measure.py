@@ -27,7 +27,7 @@ from .evidence import Evidence
 from .lawful import Laws
 from .model import as_model
 from .plan import Plan, Workload, plan_views, used_sets
-from .population import Population
+from .population import Population, Target
 from .views import measure_sets
 from .wide import joint_share, measure_joint
 
@@ -198,10 +198,9 @@ def _measure(
     generator = sampling_generator(source)
     laws = Laws.of(rules, attributes)
     population = Population.of(attributes, laws, plan.n_rows, generator)
-    _measure_views(
+    targets = _measure_views(
         table, plan, attributes, whole, asked, label, list(known), population, evidence, source
     )
-    targets = evidence.targets()
     population.scale(targets)
     population.renew(plan.n_last)
     population.fit(targets, _LAST_SWEEPS)
@@ -236,8 +235,8 @@ def _measure_views(
     population: Population,
     evidence: Evidence,
     source: NoiseSource,
-) -> None:
-    """Choose and measure views in rounds; the population follows them."""
+) -> list[Target]:
+    """Choose and measure views in rounds; the population follows them. All margins to be had."""
     used = used_attributes(table.shape)
     taken = list(known)
     if plan.n_first:
@@ -246,7 +245,8 @@ def _measure_views(
             table, first, attributes, plan.view(len(first)), total, population, evidence, source
         )
         taken += first
-    population.fit(evidence.targets(), _FIRST_SWEEPS)
+    targets = evidence.targets()
+    population.fit(targets, _FIRST_SWEEPS)
     candidates = Candidates(table, attributes, used, asked.max_order, asked.workload, label)
     for n_views in plan.rounds:
         sets = candidates.best(
@@ -258,7 +258,9 @@ def _measure_views(
         measure_sets(
             table, sets, attributes, plan.view(len(sets)), total, population, evidence, source
         )
-        population.fit(evidence.targets(), _SWEEPS)
+        targets = evidence.targets()
+        population.fit(targets, _SWEEPS)
+    return targets
 
 
 def _first_pairs(

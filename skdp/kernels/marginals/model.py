@@ -9,7 +9,7 @@ import numpy as np
 from ..._types import CodeArray, FloatArray
 from ...release import PairTable, TreeDensity, TreeModel, group_sums
 from ..pairviews.attributes import Attribute
-from ..pairviews.structured import fit_tree
+from ..pairviews.structured import fit_tree, rescaled
 from .lawful import Laws
 from .population import Population, Target
 from .wide import JointCounts
@@ -74,15 +74,8 @@ def as_model(
 
 def _with_view(attribute: Attribute, grouped: FloatArray) -> Attribute:
     """An attribute with other probabilities of its groups."""
-    groups = attribute.groups
-    if groups is None:
-        mu = grouped / grouped.sum()
-        return attribute._replace(mu=mu, grouped=mu)
-    even = 1.0 / np.bincount(groups)[groups]
-    mass = attribute.grouped[groups]
-    inside = np.where(mass > 0, attribute.mu / np.where(mass > 0, mass, 1.0), even)
-    mu = inside * grouped[groups]
-    return attribute._replace(mu=mu, grouped=group_sums(mu, groups, len(grouped)))
+    mu = rescaled(attribute, grouped)
+    return attribute._replace(mu=mu, grouped=group_sums(mu, attribute.groups, len(grouped)))
 
 
 def _in_codes(

@@ -24,6 +24,7 @@ __all__ = [
     "masks_of",
     "possible_rows",
     "redrawn",
+    "rescaled",
     "supported",
     "unmeasured",
 ]
@@ -154,7 +155,7 @@ def fit_tree(
             views[a], views[b] = both.sum(axis=1), both.sum(axis=0)
     tables = _outward(views, edges, masks, joined)
     marginals = [
-        _rescaled(each, view) if axis in joined else each.mu
+        rescaled(each, view) if axis in joined else each.mu
         for axis, (each, view) in enumerate(zip(attributes, views, strict=True))
     ]
     return TreeDensity(marginals, tables, groups)
@@ -200,7 +201,7 @@ def _outward(
     return [PairTable(edge.axes, done.get(edge.axes, edge.table)) for edge in edges]
 
 
-def _rescaled(attribute: Attribute, view: FloatArray) -> FloatArray:
+def rescaled(attribute: Attribute, view: FloatArray) -> FloatArray:
     """Probabilities of codes with the given probabilities of groups."""
     groups = attribute.groups
     if groups is None:
