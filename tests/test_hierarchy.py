@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 import warnings
 from fractions import Fraction
 
@@ -586,7 +585,6 @@ def test_many_levels_without_recursion(kind, n):
         above = np.arange(-1, n - 1)
     else:  # each inner node has a leaf and the next inner node
         above = np.append(-1, np.repeat(np.arange(0, n - 1, 2), 2))
-    started = time.process_time()
     tree = Tree.from_parents(above)
     assert tree.n_levels > n // 2
     blue = Blue(tree, np.ones(n))
@@ -597,7 +595,6 @@ def test_many_levels_without_recursion(kind, n):
         np.testing.assert_allclose(x, 5.0)
         assert blue.variances[-1] == pytest.approx(1 / n)
     np.testing.assert_allclose(tree.child_sums(x)[~tree.is_leaf], x[~tree.is_leaf], atol=1e-6)
-    assert time.process_time() - started < 30
 
 
 # --- answers without consistency
@@ -829,13 +826,6 @@ def workload_mean(plan, n, workload):
     return float(workload.objective(plan.variances(n, workload)))
 
 
-def test_plans_are_fast():
-    workload = hierarchy.as_workload("lengths", 4099)
-    started = time.process_time()
-    hierarchy.plan_levels(4099, workload)
-    assert time.process_time() - started < 1.0
-
-
 @pytest.mark.parametrize("bad", ["short", 0, -3, True, [], [0], [1.5], ["a"], None, 2.5, {}])
 def test_bad_workloads(bad):
     with pytest.raises(ValueError, match="workload|length"):
@@ -977,14 +967,12 @@ def test_quantile_of_nothing_and_bad_levels():
 
 
 def test_a_million_bins():
-    started = time.process_time()
     tree = hierarchy.balanced_tree(1_000_000, 16)
     blue = Blue(tree, np.ones(tree.n_nodes))
     x = blue.estimate(np.ones(tree.n_nodes))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert (hierarchy.non_negative(blue, x) > 0).all()
-    assert time.process_time() - started < 10
 
 
 @settings(max_examples=150)

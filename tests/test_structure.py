@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import time
 
 import numpy as np
 import pandas as pd
@@ -665,8 +664,7 @@ def test_tables_that_are_too_large():
 
 
 @pytest.mark.slow
-def test_large_domains_are_compiled_quickly():
-    start = time.process_time()
+def test_large_domains_are_compiled():
     columns = {f"c{i}": Numeric(0, 10, bins=10, nullable=True) for i in range(2_000)}
     rules = [only_if(f"c{i}", "c0 >= 5") for i in range(1, 1_000)]
     rules += [at_most(f"c{i}", f"c{i + 1}") for i in range(1_000, 1_998, 2)]
@@ -678,4 +676,3 @@ def test_large_domains_are_compiled_quickly():
         structure=[derived("group", "item", half)],
     )
     assert big.structure.codes_of("group").sum() == 500_000
-    assert time.process_time() - start < 60
