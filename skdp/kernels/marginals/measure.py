@@ -155,25 +155,90 @@ def _measure(
     classes = None
     if label is not None and table.shape[label] <= MOST_CLASSES:
         classes = Classes.of(table, label, parts["total"], source)
+    first_total = _first_total(table, parts["total"], classes, source)
     known_by = None if classes is None else label
-    asked = asked._replace(workload=used_sets(asked.workload, table.shape, known_by))
-    first_total = (
-        int(discrete_laplace(table.n, parts["total"], random_state=source))
-        if classes is None
-        else classes.total
-    )
-    joint = Fraction(0)
-    if asked.max_order > 1 and not isinstance(asked.workload, Mapping):
-        joint = joint_share(parts["views"], first_total, table.shape)
+    workload = used_sets(asked.workload, table.shape, known_by)
+    asked = asked._replace(workload=workload, label=label)
+    joint = _joint_part(parts["views"], first_total, table.shape, asked)
     plan = plan_views(
         parts["views"] - joint,
         first_total,
         table.shape,
         max_order=asked.max_order,
-        workload=asked.workload,
+        workload=workload,
         labelled=classes is not None,
     )
     counted = measure_joint(table, joint, first_total, source) if joint else None
+    singles = _measure_singles(table, plan, first_total, parts, orders, widths, classes, source)
+    generator = sampling_generator(source)
+    laws = Laws.of(rules, singles.attributes)
+    population = Population.of(singles.attributes, laws, plan.n_rows, generator)
+    targets = _measure_views(table, plan, singles, asked, population, source)
+    _finish(population, targets, plan.n_last)
+    budget = {"total": parts["total"], "joint": joint} | plan.budget()
+    return as_model(
+        population,
+        targets,
+        singles.attributes,
+        singles.total,
+        {name: float(part) for name, part in budget.items() if part},
+        generator,
+        laws=laws,
+        joint=counted,
+    )
+
+
+def _first_total(
+    table: Counts, epsilon: Fraction, classes: Classes | None, source: NoiseSource
+) -> int:
+    """The released number of records, or of those of all classes."""
+    if classes is not None:
+        return classes.total
+    return int(discrete_laplace(table.n, epsilon, random_state=source))
+
+
+def _joint_part(views: Fraction, total: float, shape: tuple[int, ...], asked: _Asked) -> Fraction:
+    """Budget of the joint counts, which say more than sets of a workload ask for."""
+    if asked.max_order == 1 or isinstance(asked.workload, Mapping):
+        return Fraction(0)
+    return joint_share(views, total, shape)
+
+
+class _Singles(NamedTuple):
+    """Released single attributes, and what is known from them.
+
+    Attributes
+    ----------
+    attributes : list of Attribute
+    total : float
+        Estimated number of records.
+    evidence : Evidence
+    known : list of tuple of int
+        Pairs that need no view: those of the label, where attributes are measured in its classes.
+    """
+
+    attributes: list[Attribute]
+    total: float
+    evidence: Evidence
+    known: list[tuple[int, ...]]
+
+    @property
+    def whole(self) -> float:
+        """The number of records, positive."""
+        return max(self.total, 1.0)
+
+
+def _measure_singles(
+    table: Counts,
+    plan: Plan,
+    first_total: int,
+    parts: Mapping[str, Fraction],
+    orders: Sequence[IntArray | None],
+    widths: Mapping[int, FloatArray],
+    classes: Classes | None,
+    source: NoiseSource,
+) -> _Singles:
+    """Measure every attribute alone, or in each class of the label."""
     if classes is None:
         views, total = single_views(
             table,
@@ -186,68 +251,46 @@ def _measure(
         )
     else:
         views, total = classes.measure(table, plan.single, orders, widths, source)
-    whole = max(total, 1.0)
     attributes = [
         Attribute.of(view, order, GROUPS) for view, order in zip(views, orders, strict=True)
     ]
     variances = _single_variances(table.shape, plan.single, orders, attributes)
-    evidence = Evidence([whole * each.grouped for each in attributes], variances)
+    evidence = Evidence([max(total, 1.0) * each.grouped for each in attributes], variances)
     known = {} if classes is None else classes.pairs(attributes)
     for axes, shares in known.items():
         evidence.estimated(axes, shares)
-    generator = sampling_generator(source)
-    laws = Laws.of(rules, attributes)
-    population = Population.of(attributes, laws, plan.n_rows, generator)
-    targets = _measure_views(
-        table, plan, attributes, whole, asked, label, list(known), population, evidence, source
-    )
+    return _Singles(attributes, total, evidence, list(known))
+
+
+def _finish(population: Population, targets: Sequence[Target], n_rows: int) -> None:
+    """Fit the rows that are released."""
     population.scale(targets)
-    population.renew(plan.n_last)
+    population.renew(n_rows)
     population.fit(targets, _LAST_SWEEPS)
     population.settle(targets, _SETTLED)
-    budget = {
-        "total": parts["total"],
-        "joint": joint,
-        "single": plan.single,
-        "choice": plan.choice,
-        "views": plan.views,
-    }
-    return as_model(
-        population,
-        targets,
-        attributes,
-        total,
-        {name: float(part) for name, part in budget.items() if part},
-        generator,
-        laws=laws,
-        joint=counted,
-    )
 
 
 def _measure_views(
     table: Counts,
     plan: Plan,
-    attributes: Sequence[Attribute],
-    total: float,
+    singles: _Singles,
     asked: _Asked,
-    label: int | None,
-    known: Sequence[tuple[int, ...]],
     population: Population,
-    evidence: Evidence,
     source: NoiseSource,
 ) -> list[Target]:
     """Choose and measure views in rounds; the population follows them. All margins to be had."""
+    attributes, total, evidence = singles.attributes, singles.whole, singles.evidence
     used = used_attributes(table.shape)
-    taken = list(known)
+    taken = list(singles.known)
     if plan.n_first:
-        first = _first_pairs(table, plan, attributes, total, used, label, source)
+        first = _first_pairs(table, plan, attributes, total, used, asked.label, source)
         measure_sets(
             table, first, attributes, plan.view(len(first)), total, population, evidence, source
         )
         taken += first
     targets = evidence.targets()
     population.fit(targets, _FIRST_SWEEPS)
-    candidates = Candidates(table, attributes, used, asked.max_order, asked.workload, label)
+    candidates = Candidates(table, attributes, used, asked.max_order, asked.workload, asked.label)
     for n_views in plan.rounds:
         sets = candidates.best(
             population, total, taken, n_views, plan.pick(n_views), plan.view(), source

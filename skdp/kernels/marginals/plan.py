@@ -67,6 +67,10 @@ class Plan(NamedTuple):
         """Budget of choosing so many views."""
         return self.choice * Fraction(n, max(self.n_views, 1))
 
+    def budget(self) -> dict[str, Fraction]:
+        """Budgets by their names."""
+        return {"single": self.single, "choice": self.choice, "views": self.views}
+
 
 def used_sets(workload: Workload, shape: Sequence[int], label: int | None = None) -> Workload:
     """Sets of a workload that are left to be chosen; words as they are.
