@@ -22,7 +22,7 @@ import pandas as pd
 
 from skdp import (
     Domain,
-    PairViewSynthesizer,
+    MarginalSynthesizer,
     PrivacyLedger,
     Synopsis,
     at_most,
@@ -132,7 +132,7 @@ print(report)
 # more, three rows would be chosen secretly.) The ledger holds the budget for these people. Hospital
 # and risk follow from other columns, so nothing is spent on them.
 ledger = PrivacyLedger(3, path=folder / "visits.ledger", name="visits")
-view = PairViewSynthesizer(
+view = MarginalSynthesizer(
     epsilon=2, domain=domain, unit="person", max_contributions=3, ledger=ledger
 )
 assert_private(view)

@@ -123,10 +123,12 @@ def test_a_plan_shows_the_parts_of_the_release(declared, capsys, method, rows):
     assert shown.err == "" and "Nothing was read or spent" in shown.out
 
 
-def test_a_plan_divides_the_views_as_the_release_does(declared, capsys):
-    assert run("plan", "--domain", declared, "--epsilon", 1, "--rows", 8_000) == 0
+@pytest.mark.parametrize("method", ["marginals", "pair-views"])
+def test_a_plan_divides_the_views_as_the_release_does(declared, capsys, method):
+    arguments = ["--domain", declared, "--epsilon", 1, "--rows", 8_000]
+    assert run("plan", *arguments, "--method", method) == 0
     shown = capsys.readouterr().out
-    model = skdp.PairViewSynthesizer(1, domain=DOMAIN).fit(people(8_000)).synopsis_.model
+    model = methods.METHODS[method](1, domain=DOMAIN).fit(people(8_000)).synopsis_.model
     planned = parts_of(shown)
     # The release knows the noisy number of records.
     assert planned["- single"] == pytest.approx(model.budget["single"], abs=0.03)
@@ -139,7 +141,7 @@ def test_a_plan_divides_the_views_as_the_release_does(declared, capsys):
     [
         (["--target", "income", "--rows", 20_000], "in each of 2 classes"),
         (["--unit", "id", "--max-contributions", 4], "at most 4 records of each"),
-        (["--rows", 10], "4 single columns; no pairs: too few records for this epsilon"),
+        (["--rows", 10, "--method", "pair-views"], "no pairs: too few records for this epsilon"),
     ],
 )
 def test_plans_of_other_releases(declared, capsys, more, message):
@@ -207,7 +209,7 @@ def test_a_plan_refuses_a_domain_that_is_too_large_for_the_method(tmp_path, caps
     (tmp_path / "wide.json").write_text(wide.to_json())
     arguments = ["--domain", tmp_path / "wide.json", "--epsilon", 1]
     assert run("plan", *arguments, "--method", "kdtree") == 2
-    assert "PairViewSynthesizer" in capsys.readouterr().err
+    assert "MarginalSynthesizer" in capsys.readouterr().err
 
 
 # Views

@@ -184,8 +184,8 @@ def _estimator_options(command: ArgumentParser) -> None:
             "privbayes",
             "privtree",
         ],
-        default="pair-views",
-        help="algorithm (default: pair-views)",
+        default="marginals",
+        help="algorithm (default: marginals)",
     )
     command.add_argument("--target", metavar="COLUMN", help="column that models will predict")
     command.add_argument(

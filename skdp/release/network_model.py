@@ -103,7 +103,7 @@ class NetworkModel:
         raise ValueError(
             "A Bayesian network has no error bars: the noise of its tables is known, but not how "
             "far its independence assumptions are from the records. Ask for the plain count, or "
-            "release with PairViewSynthesizer, which publishes error bars."
+            "release with MarginalSynthesizer, which publishes error bars."
         )
 
     def sample_codes(
