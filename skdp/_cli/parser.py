@@ -187,6 +187,19 @@ def _estimator_options(command: ArgumentParser) -> None:
         default="marginals",
         help="algorithm (default: marginals)",
     )
+    command.add_argument(
+        "--max-order",
+        type=int,
+        metavar="M",
+        help="with marginals: largest number of columns measured together, 1 to 4 (default: 3)",
+    )
+    command.add_argument(
+        "--workload",
+        metavar="SETS",
+        help="with marginals: all (default), ranges, cells, the sets of columns that may be "
+        "measured together, such as 'age,sex=0.5;age,pay' (a weight up to 1 after =), or a .json "
+        "or .yaml file of them",
+    )
     command.add_argument("--target", metavar="COLUMN", help="column that models will predict")
     command.add_argument(
         "--unit",

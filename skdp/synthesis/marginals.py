@@ -107,8 +107,8 @@ class MarginalSynthesizer(ViewSynthesizer):
 
     The counts of all columns together are measured too where they stand out from the noise: at a
     very large epsilon, or where there are few cells for the number of records. They take half of
-    the part "views", and a record changes one of them by one. Columns then depend on each other
-    with ``max_order=1`` too.
+    the part "views", and a record changes one of them by one. With ``max_order=1`` or a workload
+    of sets they are not measured.
 
     Tables of at most two columns with more than one code are released as by
     `PairViewSynthesizer`. Intervals of ``count`` come from the published quantile of the errors of

@@ -23,6 +23,6 @@ posterior means the population follows by proportional fitting and Gibbs steps.
 from __future__ import annotations
 
 from .measure import GROUPS, marginal_views
-from .plan import Plan, Workload, plan_views
+from .plan import Plan, Workload, plan_views, used_sets
 
-__all__ = ["GROUPS", "Plan", "Workload", "marginal_views", "plan_views"]
+__all__ = ["GROUPS", "Plan", "Workload", "marginal_views", "plan_views", "used_sets"]

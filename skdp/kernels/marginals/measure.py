@@ -159,7 +159,13 @@ def _measure(
     known_by = None if classes is None else label
     workload = used_sets(asked.workload, table.shape, known_by)
     asked = asked._replace(workload=workload, label=label)
-    joint = _joint_part(parts["views"], first_total, table.shape, asked)
+    joint = joint_share(
+        parts["views"],
+        first_total,
+        table.shape,
+        max_order=asked.max_order,
+        workload=workload,
+    )
     plan = plan_views(
         parts["views"] - joint,
         first_total,
@@ -195,13 +201,6 @@ def _first_total(
     if classes is not None:
         return classes.total
     return int(discrete_laplace(table.n, epsilon, random_state=source))
-
-
-def _joint_part(views: Fraction, total: float, shape: tuple[int, ...], asked: _Asked) -> Fraction:
-    """Budget of the joint counts, which say more than sets of a workload ask for."""
-    if asked.max_order == 1 or isinstance(asked.workload, Mapping):
-        return Fraction(0)
-    return joint_share(views, total, shape)
 
 
 class _Singles(NamedTuple):

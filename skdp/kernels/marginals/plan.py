@@ -12,7 +12,7 @@ from ..pairviews.budget import used_attributes
 __all__ = ["Plan", "Workload", "plan_views", "used_sets"]
 
 # "all", "ranges", "cells", or sets of attributes with weights in (0, 1].
-Workload = str | Mapping[tuple[int, ...], float]
+Workload = str | Mapping[tuple[int, ...], float | Fraction]
 
 # Share of the views for choosing them.
 _CHOICE = Fraction(8, 100)
@@ -85,11 +85,11 @@ def used_sets(workload: Workload, shape: Sequence[int], label: int | None = None
     """
     if isinstance(workload, str):
         return workload
-    found: dict[tuple[int, ...], float] = {}
+    found: dict[tuple[int, ...], float | Fraction] = {}
     for axes, weight in workload.items():
         used = tuple(axis for axis in axes if shape[axis] > 1)
         if len(used) > 1 and not (len(used) == 2 and label in used):
-            found[used] = max(weight, found.get(used, 0.0))
+            found[used] = max(weight, found.get(used, 0))
     return found
 
 
