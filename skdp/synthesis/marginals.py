@@ -6,6 +6,8 @@ and PrivSyn do under guarantees with a delta; here everything is pure epsilon-DP
 
 from __future__ import annotations
 
+import sys
+
 from .._validation import as_integer
 from ..kernels.marginals import GROUPS, marginal_views
 from ..kernels.pairviews.budget import used_attributes
@@ -66,6 +68,8 @@ class MarginalSynthesizer(ViewSynthesizer):
     random_state : int or None, default=None
         Seed of the noise. None: the operating system's random source. An int is for experiments
         only: the release is then marked "seeded: no guarantee".
+    verbose : int, default=0
+        Print the steps of a fit to standard error, with numbers that are public or released.
 
     Attributes
     ----------
@@ -158,6 +162,7 @@ class MarginalSynthesizer(ViewSynthesizer):
         unit=None,
         ledger=None,
         random_state=None,
+        verbose=0,
     ):
         self.epsilon = epsilon
         self.domain = domain
@@ -169,6 +174,7 @@ class MarginalSynthesizer(ViewSynthesizer):
         self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
+        self.verbose = verbose
 
     def _parts(self, epsilon, domain):
         self._wanted(domain)
@@ -187,8 +193,13 @@ class MarginalSynthesizer(ViewSynthesizer):
             parts,
             max_order=max_order,
             workload=workload,
+            progress=self._progress,
             **known,
         )
+
+    def _progress(self, text):
+        if self.verbose:
+            print(f"MarginalSynthesizer: {text}", file=sys.stderr)
 
     def _wanted(self, domain):
         """The largest number of columns in a set, and the workload by positions of columns."""

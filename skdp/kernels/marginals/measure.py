@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -56,6 +56,7 @@ def marginal_views(
     widths: Widths = None,
     max_order: int = 3,
     workload: Workload = "all",
+    progress: Callable[[str], None] = lambda text: None,
     random_state: NoiseSource | int | None = None,
 ) -> TreeModel | MixtureModel:
     """Measure views of a table, and fit a population of rows to all of them.
@@ -82,6 +83,8 @@ def marginal_views(
     workload : str or mapping of tuple of int to float, default="all"
         What the views should serve: "all", "ranges" (more budget for single attributes), "cells"
         (less), or sets of attributes with weights in (0, 1], the only ones to be measured.
+    progress : callable, optional
+        Is told, as text, which step begins, in numbers that are public or released.
     random_state : None, int or NoiseSource, default=None
 
     Returns
@@ -100,6 +103,7 @@ def marginal_views(
     if orders is None:
         orders = [np.arange(size) for size in table.shape]
     if max_order > 1 and len(used_attributes(table.shape)) <= 2:
+        progress("single columns and their pair")
         return pair_views(
             table,
             parts,
@@ -112,7 +116,7 @@ def marginal_views(
     rules = Rules.of(table.shape, zeros) if zeros else None
     if zeros and rules is None:
         raise ValueError("The structural zeros leave no possible record.")
-    asked = _Asked(max_order, workload, label)
+    asked = _Asked(max_order, workload, label, progress)
     if rules is None:
         model = _measure(table, parts, orders, widths or {}, asked, None, source)
     else:
@@ -122,6 +126,7 @@ def marginal_views(
             _measure(possible, parts, rules.orders(orders), inside, asked, rules, source)
         )
     if "errors" in parts:
+        progress("errors of the model")
         ordered = [order is not None for order in orders]
         model.error_bars = publish_errors(
             table, model, parts["errors"], ordered, random_state=source
@@ -130,11 +135,12 @@ def marginal_views(
 
 
 class _Asked(NamedTuple):
-    """What the views are for."""
+    """What the views are for, and who is told of the steps."""
 
     max_order: int
     workload: Workload
     label: int | None
+    progress: Callable[[str], None]
 
 
 def _measure(
@@ -175,11 +181,13 @@ def _measure(
         labelled=classes is not None,
     )
     counted = measure_joint(table, joint, first_total, source) if joint else None
+    asked.progress("single columns")
     singles = _measure_singles(table, plan, first_total, parts, orders, widths, classes, source)
     generator = sampling_generator(source)
     laws = Laws.of(rules, singles.attributes)
     population = Population.of(singles.attributes, laws, plan.n_rows, generator)
     targets = _measure_views(table, plan, singles, asked, population, source)
+    asked.progress("synthetic rows")
     _finish(population, targets, plan.n_last)
     budget = {"total": parts["total"], "joint": joint} | plan.budget()
     return as_model(
@@ -282,6 +290,7 @@ def _measure_views(
     used = used_attributes(table.shape)
     taken = list(singles.known)
     if plan.n_first:
+        asked.progress(f"{plan.n_first} of {plan.n_views} sets of columns")
         first = _first_pairs(table, plan, attributes, total, used, asked.label, source)
         measure_sets(
             table, first, attributes, plan.view(len(first)), total, population, evidence, source
@@ -297,6 +306,7 @@ def _measure_views(
         if not sets:
             break
         taken += sets
+        asked.progress(f"{len(sets)} of {plan.n_views} sets of columns")
         measure_sets(
             table, sets, attributes, plan.view(len(sets)), total, population, evidence, source
         )
