@@ -228,6 +228,50 @@ def test_what_depends_on_three_columns_is_found():
     assert agree > 19_000
 
 
+# --- progress
+
+
+def test_progress_is_shown_when_asked(capsys):
+    quiet = release(rows(1000), 5.0)
+    assert capsys.readouterr() == ("", "")
+    view = release(rows(1000), 5.0, verbose=1)
+    shown = capsys.readouterr()
+    lines = shown.err.splitlines()
+    assert not shown.out and all(line.startswith("MarginalSynthesizer: ") for line in lines)
+    steps = [line.removeprefix("MarginalSynthesizer: ") for line in lines]
+    assert steps[0] == "single columns" and steps[-1] == "errors of the model"
+    assert sum("sets of columns" in step for step in steps) >= 2
+    # It changes nothing.
+    assert view.count("a == 'p'") == quiet.count("a == 'p'")
+    release(rows(400)[["a", "b"]], 2.0, DOMAIN.select(["a", "b"]), verbose=1)
+    assert "single columns and their pair" in capsys.readouterr().err
+
+
+# --- tiny budgets
+
+
+@pytest.mark.parametrize("kind", [MarginalSynthesizer, skdp.PairViewSynthesizer])
+@pytest.mark.parametrize(
+    "parameters",
+    [{"epsilon": 1e-12}, {"epsilon": 1e-300}, {"epsilon": 1, "error_share": 1e-13}],
+    ids=str,
+)
+def test_noise_that_would_not_fit_is_refused_before_anything_is_spent(kind, parameters):
+    ledger = skdp.PrivacyLedger(10)
+    view = kind(domain=DOMAIN, ledger=ledger, **parameters)
+    with pytest.raises(ValueError, match="noise would not fit into 64-bit integers"):
+        view.fit(rows(10))
+    assert ledger.spent == 0 and not hasattr(view, "synopsis_")
+
+
+@pytest.mark.parametrize("target", [None, "c"])
+def test_the_least_budget_is_enough(target):
+    # Totals of 10**11 records are noise, and with them sets are chosen and measured.
+    least = 4e-12 / 0.019 * 1.001
+    for seed in range(4):
+        check(release(rows(10), least, seed=seed, target=target), DOMAIN)
+
+
 # --- odd tables
 
 
@@ -388,47 +432,3 @@ def test_persons():
     assert view.privacy_loss_.max_contributions == 2
     assert view.count() == pytest.approx(2000, abs=100)
     check(view, DOMAIN)
-
-
-# --- progress
-
-
-def test_progress_is_shown_when_asked(capsys):
-    quiet = release(rows(1000), 5.0)
-    assert capsys.readouterr() == ("", "")
-    view = release(rows(1000), 5.0, verbose=1)
-    shown = capsys.readouterr()
-    lines = shown.err.splitlines()
-    assert not shown.out and all(line.startswith("MarginalSynthesizer: ") for line in lines)
-    steps = [line.removeprefix("MarginalSynthesizer: ") for line in lines]
-    assert steps[0] == "single columns" and steps[-1] == "errors of the model"
-    assert sum("sets of columns" in step for step in steps) >= 2
-    # It changes nothing.
-    assert view.count("a == 'p'") == quiet.count("a == 'p'")
-    release(rows(400)[["a", "b"]], 2.0, DOMAIN.select(["a", "b"]), verbose=1)
-    assert "single columns and their pair" in capsys.readouterr().err
-
-
-# --- tiny budgets
-
-
-@pytest.mark.parametrize("kind", [MarginalSynthesizer, skdp.PairViewSynthesizer])
-@pytest.mark.parametrize(
-    "parameters",
-    [{"epsilon": 1e-12}, {"epsilon": 1e-300}, {"epsilon": 1, "error_share": 1e-13}],
-    ids=str,
-)
-def test_noise_that_would_not_fit_is_refused_before_anything_is_spent(kind, parameters):
-    ledger = skdp.PrivacyLedger(10)
-    view = kind(domain=DOMAIN, ledger=ledger, **parameters)
-    with pytest.raises(ValueError, match="noise would not fit into 64-bit integers"):
-        view.fit(rows(10))
-    assert ledger.spent == 0 and not hasattr(view, "synopsis_")
-
-
-@pytest.mark.parametrize("target", [None, "c"])
-def test_the_least_budget_is_enough(target):
-    # Totals of 10**11 records are noise, and with them sets are chosen and measured.
-    least = 4e-12 / 0.019 * 1.001
-    for seed in range(4):
-        check(release(rows(10), least, seed=seed, target=target), DOMAIN)
