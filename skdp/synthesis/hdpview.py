@@ -63,9 +63,9 @@ class HDPViewSynthesizer(Synthesizer):
     else. *Cost*: the tests along one path lose at most the part "converge" whatever their number
     (a bias makes the tested error fall with depth); the private cuts of a path and the count of its
     leaf lose at most "cut" and "counts" together: with ``calibration="tight"`` the count gets what
-    a path of few cuts left. A record lies on one path, so the parts add up to epsilon. The paper adds its noise to floats, scores cuts with half of the
-    sensitivity budget unused and bounds errors by a theorem whose proof has wrong steps; see the
-    user guide.
+    a path of few cuts left. A record lies on one path, so the parts add up to epsilon. The paper
+    adds its noise to floats, scores cuts with half of the sensitivity budget unused and bounds
+    errors by a theorem whose proof has wrong steps; see the user guide.
 
     References
     ----------
