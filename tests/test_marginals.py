@@ -15,6 +15,8 @@ from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
 from skdp.exceptions import DomainError
 from skdp.kernels.marginals.evidence import Evidence
 from skdp.kernels.marginals.plan import used_sets
+from skdp.kernels.pairviews.errors import exact_answers, random_weights
+from skdp.rows import CountTable
 from skdp.synthesis.workloads import as_workload
 
 DOMAIN = Domain(
@@ -432,3 +434,38 @@ def test_persons():
     assert view.privacy_loss_.max_contributions == 2
     assert view.count() == pytest.approx(2000, abs=100)
     check(view, DOMAIN)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 4])
+def test_intervals_cover_queries_on_any_number_of_columns(epsilon):
+    # 300 fresh queries on each of 5 releases; intervals a quarter as wide must fail somewhere.
+    rng = np.random.default_rng(1)
+    n = 20_000
+    x = rng.gamma(2.0, 4.0, n).astype(int)
+    columns = [
+        np.minimum(x, 29),
+        (x // 3 + rng.integers(0, 4, n)) % 12,
+        x % 5,
+        rng.integers(0, 4, n),
+    ]
+    shape = (30, 12, 5, 4)
+    table = CountTable.from_codes(np.stack(columns, axis=1), shape)
+    domain = Domain({f"c{i}": Categorical(list(range(size))) for i, size in enumerate(shape)})
+    frame = pd.DataFrame({f"c{i}": column for i, column in enumerate(columns)})
+    covered, narrow = {}, {}
+    for seed in range(5):
+        model = (
+            MarginalSynthesizer(epsilon, domain=domain, random_state=seed)
+            .fit(frame)
+            .synopsis_.model
+        )
+        for order in (1, 2, 3, 4):
+            axes = tuple(sorted(rng.choice(4, order, replace=False).tolist()))
+            queries = [{a: random_weights(shape[a], False, rng) for a in axes} for _ in range(300)]
+            answers = model.answer(queries)
+            errors = np.abs(answers - exact_answers(table, axes, queries))
+            half = np.array([model.error_bars.half_width(a, model.total, 0.95) for a in answers])
+            covered.setdefault(order, []).append((errors <= half).mean())
+            narrow.setdefault(order, []).append((errors <= half / 4).mean())
+    assert min(np.mean(each) for each in covered.values()) >= 0.93
+    assert min(np.mean(each) for each in narrow.values()) < 0.9

@@ -92,8 +92,10 @@ def assert_parts(result):
     for step, loss in result.by_part.items():
         spent[PARTS.get(step)] += loss
     for part, loss in spent.items():
-        if part in result.declared:
-            assert loss <= result.declared[part] * (1 + 1e-9) + 1e-9, (part, str(result))
+        names = [] if part is None else part.split(" + ")
+        if all(name in result.declared for name in names) and names:
+            declared = sum(result.declared[name] for name in names)
+            assert loss <= declared * (1 + 1e-9) + 1e-9, (part, str(result))
 
 
 def parameters(branches):

@@ -211,7 +211,7 @@ def _hdpview(parts: Mapping[str, Fraction], domain: Domain, options: Namespace) 
         known = hdpview_parameters(parts, domain.shape)
         steps = [
             Step("converge", parts["converge"], "which blocks are divided"),
-            Step("cut", parts["cut"], f"where, at most {known.kappa} times one after the other"),
+            Step("cut", parts["cut"], f"where, at most {known.kappa} times, or for counts"),
         ]
     return [*steps, Step("counts", parts["counts"], "each final block", parts["counts"])]
 

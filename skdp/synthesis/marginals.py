@@ -115,8 +115,8 @@ class MarginalSynthesizer(ViewSynthesizer):
     of sets they are not measured.
 
     Tables of at most two columns with more than one code are released as by
-    `PairViewSynthesizer`. Intervals of ``count`` come from the published quantile of the errors of
-    2,000 random queries on two columns; see the user guide.
+    `PairViewSynthesizer`. Intervals of ``count`` come from a published quantile of the errors of
+    random queries on one, two, three and four columns, the largest of the four; see the user guide.
 
     References
     ----------

@@ -39,6 +39,8 @@ Widths = Mapping[int, FloatArray] | None
 GROUPS = 128
 # Sweeps of fitting: after the first views, after those of a round, and of the last population.
 _FIRST_SWEEPS, _SWEEPS, _LAST_SWEEPS = 5, 3, 5
+# Numbers of attributes of the queries whose errors are published.
+_ORDERS = (1, 2, 3, 4)
 # Rounds of proportional fitting of the weights in the end.
 _SETTLED = 6
 # Ranges of an attribute that was measured by a tree have about this share of the variance of sums
@@ -129,7 +131,7 @@ def marginal_views(
         progress("errors of the model")
         ordered = [order is not None for order in orders]
         model.error_bars = publish_errors(
-            table, model, parts["errors"], ordered, random_state=source
+            table, model, parts["errors"], ordered, orders=_ORDERS, random_state=source
         )
     return model
 
