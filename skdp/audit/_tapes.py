@@ -274,7 +274,6 @@ class Recorder(_Tape):
         codes = np.array([cell for cell, _ in kept], dtype=np.int32).reshape(-1, len(shape))
         return codes, np.array([n for _, n in kept], dtype=np.int64)
 
-
     def _on_line(self, entry: _Entry) -> int:
         """An integer of the piece with the highest noisy score: an end of it, or any."""
         assert entry.values is not None
