@@ -90,9 +90,11 @@ NEAREST = {
     "skdp/kernels/privpfc/selection.py": ["test_privpfc"],
     "skdp/kernels/privtree.py": ["test_partitions"],
     "skdp/kernels/projection.py": ["test_privpfc"],
+    "skdp/kernels/quantiles.py": ["test_quantiles"],
     "skdp/model_selection/_scores.py": ["test_model_selection"],
     "skdp/model_selection/_search.py": ["test_model_selection"],
     "skdp/preprocessing.py": ["test_preprocessing"],
+    "skdp/quantiles.py": ["test_quantiles"],
     "skdp/selection.py": ["test_top_k_selector", "test_selection"],
     "skdp/synthesis/grid.py": ["test_partitions"],
 }
@@ -130,9 +132,11 @@ REPLAYS = {
     "skdp/kernels/privpfc/selection.py": "PrivPfC",
     "skdp/kernels/privtree.py": "PrivTree",
     "skdp/kernels/projection.py": "Projected",
+    "skdp/kernels/quantiles.py": "private_quantiles",
     "skdp/model_selection/_scores.py": "private_",
     "skdp/model_selection/_search.py": "PrivateGridSearchCV",
     "skdp/preprocessing.py": "PrivateStandardScaler or PrivateQuantileClipper",
+    "skdp/quantiles.py": "private_quantiles",
     "skdp/selection.py": "DPTopKSelector or most_frequent_items",
     "skdp/synthesis/grid.py": "GridSynthesizer",
 }
