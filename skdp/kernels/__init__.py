@@ -13,6 +13,7 @@
 ``diffgen``     DiffGen
 ``projection``  PPH: projected histograms
 ``kmeans``      DPLloyd, UGkM, EUGkM, Hybrid, GkM, PGkM
+``quantiles``   quantiles of integers: independent, AppQuant
 ``stop_test``   the stop test of PrivTree and HDPView, and its privacy loss
 ``splitting``   boxes that are divided, level by level
 ==============  ====================================================================================
