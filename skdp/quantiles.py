@@ -26,7 +26,7 @@ from ._validation import (
 )
 from .accounting import PrivacyLoss, charge
 from .exceptions import DomainError
-from .kernels.quantiles import UNIT, Plan, plan_quantiles, select_quantiles
+from .kernels.quantiles import UNIT, AnyPlan, plan_quantiles
 from .mechanisms import SparseVector
 from .rows import Column, as_column
 
@@ -61,7 +61,7 @@ class QuantileResult:
     level : float
     bounds : tuple
         Range of the released values: as given, or as found.
-    method : {"independent", "recursive"}
+    method : {"independent", "recursive", "tree"}
     plan : dict of str to float
         Predicted mean error of each method in records, if values are dense within the bounds.
     privacy_loss : PrivacyLoss
@@ -124,9 +124,8 @@ def private_quantiles(
 ) -> QuantileResult:
     """Release quantiles of a column, with bounds of their rank errors.
 
-    Use it if all that you need of a column is a few quantiles. A `RangeTreeHistogram` answers any
-    range and quantile later; on a few thousand bins its quantiles are the better ones from about
-    fifty on.
+    Use it if all that you need of a column is quantiles. A `RangeTreeHistogram` answers any range
+    and quantile later.
 
     Parameters
     ----------
@@ -146,11 +145,12 @@ def private_quantiles(
     step : number, default=None
         Spacing of the values that may be released; others are rounded to it. None: 1 if both bounds
         are integers or there are none, else a 2**-32 part of their distance.
-    method : {"auto", "independent", "recursive"}, default="auto"
+    method : {"auto", "independent", "recursive", "tree"}, default="auto"
         How several quantiles share epsilon. "independent" divides it equally among them;
         "recursive" selects the middle quantile first and then those on either side from the
-        records there, and divides epsilon among the levels. "auto" takes the one with the smaller
-        predicted error, from public facts alone.
+        records there, and divides epsilon among the levels; "tree" reads all from noisy counts of
+        ranges, which needs bounds at most 2**16 - 1 steps apart. "auto" takes the one with the
+        smallest predicted error, from public facts alone.
     level : float, default=0.95
         Probability with which all ``rank_errors`` hold together.
     persons : array-like of shape (n_rows,), default=None
@@ -213,7 +213,7 @@ def private_quantiles(
         )
     wanted = _as_parts(quantiles)
     line = _as_line(bounds, step)
-    check_choice(method, "method", ("auto", "independent", "recursive"))
+    check_choice(method, "method", ("auto", "independent", "recursive", "tree"))
     share = as_level(level)
     names, most = _as_persons(persons, max_contributions, len(column))
     exact = as_epsilon(epsilon)
@@ -221,7 +221,8 @@ def private_quantiles(
     parts["quantiles"] -= parts["range"]
     each = split_epsilon(exact / (most or 1), parts)
     # Before the charge: noise that is too wide is refused.
-    plans = _plans(wanted, each["quantiles"], method)
+    size = None if bounds is None else line.size
+    plans = _plans(wanted, each["quantiles"], size, method)
     source = noise_source(random_state)
     search = None
     if bounds is None:
@@ -243,11 +244,11 @@ def private_quantiles(
         line = _find_range(positions, line, search)
     positions = np.clip(positions, line.first, line.last) - line.first
     plan = next(iter(plans.values()))
-    found = np.sort(select_quantiles(positions, line.size, plan, source)) + line.first
+    found, errors = plan.release(positions, line.size, share, source)
     return QuantileResult(
         quantiles=np.array(wanted) / UNIT,
-        values=line.values(found),
-        rank_errors=plan.rank_errors(line.size, share),
+        values=line.values(np.sort(found) + line.first),
+        rank_errors=errors,
         level=share,
         bounds=tuple(line.values(np.array([line.first, line.last])).tolist()),
         method=plan.method,
@@ -295,13 +296,20 @@ def _as_persons(persons: Any, most: Any, n_rows: int) -> tuple[IntArray | None, 
     return column.identities().astype(np.int64), bound
 
 
-def _plans(wanted: list[int], epsilon: Fraction, method: str) -> dict[str, Plan]:
-    """Plans that ``method`` allows, the one to follow first."""
-    plans = plan_quantiles(wanted, epsilon)
+def _plans(
+    wanted: list[int], epsilon: Fraction, size: int | None, method: str
+) -> dict[str, AnyPlan]:
+    """All plans, the one to follow first."""
+    plans = plan_quantiles(wanted, epsilon, size)
+    if method == "tree" and "tree" not in plans:
+        raise ValueError(
+            'method="tree" counts each integer of the line, so it needs bounds at most 65,535 '
+            'steps apart. Declare narrower bounds or a larger step, or take method="auto".'
+        )
     if method in plans:
         return {method: plans.pop(method), **plans}
-    # One quantile is selected alone, whatever the method.
-    return plans
+    # One quantile has nothing to be split off from.
+    return {"independent": plans["independent"], **plans} if method == "recursive" else plans
 
 
 class _Line(NamedTuple):

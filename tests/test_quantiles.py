@@ -12,7 +12,8 @@ from test_selection import fit, law_of_permute_and_flip
 import skdp
 from skdp import private_quantiles
 from skdp._random import noise_source
-from skdp.kernels.quantiles import UNIT, _pieces, plan_quantiles, select_quantiles
+from skdp.kernels.quantile_tree import TreePlan, _reach
+from skdp.kernels.quantiles import UNIT, _pieces, plan_quantiles
 from skdp.quantiles import _as_line
 
 
@@ -92,8 +93,10 @@ def test_one_quantile_has_the_exact_law(share):
     score_range = 2 * max(fraction.numerator, fraction.denominator - fraction.numerator)
     source = noise_source(3)
     drawn = [
-        private_quantiles(data, share, epsilon, (0, 9), random_state=source).values[0]
-        for _ in range(3000)
+        private_quantiles(
+            data, share, epsilon, (0, 9), method="independent", random_state=source
+        ).values[0]
+        for _ in range(2000)
     ]
     scores = [-distance(data, z, fraction) for z in range(10)]
     seen = dict(zip(*map(np.ndarray.tolist, np.unique(drawn, return_counts=True)), strict=True))
@@ -126,7 +129,7 @@ def test_every_way_down_spends_all_of_epsilon(count):
     assert max(spent.values()) == epsilon
 
 
-@pytest.mark.parametrize("method", ["independent", "recursive"])
+@pytest.mark.parametrize("method", ["independent", "recursive", "tree"])
 def test_much_epsilon_gives_the_quantiles(method):
     rng = np.random.default_rng(0)
     for data in (rng.integers(0, 1000, 501), np.repeat([3, 500, 997], [200, 5, 96]), [7] * 99):
@@ -145,50 +148,51 @@ def test_equal_values_are_divided():
     assert rank_errors(data, shares, found.values).max() < 300
 
 
-def test_many_quantiles_are_split_and_few_may_not_be():
-    assert next(iter(plan_quantiles(evenly(9), Fraction(1)))) == "recursive"
+def test_the_method_follows_from_public_facts():
+    def chosen(count, size):
+        return next(iter(plan_quantiles(evenly(count), Fraction(1), size)))
+
+    assert chosen(1, 4096) == chosen(1, None) == "independent"
+    assert chosen(3, 4096) == chosen(3, 2**40) == chosen(99, 2**40) == "recursive"
+    assert chosen(99, 4096) == "tree"
     found = private_quantiles(range(1000), np.arange(1, 100) / 100, 1.0, (0, 999))
-    assert found.method == "recursive" and (np.diff(found.values) >= 0).all()
-    assert found.plan["recursive"] < found.plan["independent"]
+    assert found.method == "tree" and (np.diff(found.values) >= 0).all()
+    assert list(found.plan) == ["tree", "recursive", "independent"]
+    one = private_quantiles(range(1000), 0.5, 1.0, (0, 999), method="recursive")
+    assert one.method == "independent"
 
 
 def test_the_plan_predicts_the_better_method():
     rng = np.random.default_rng(1)
-    data, source = rng.integers(0, 2**20, 20_000), noise_source(2)
-    for count in (2, 3, 9, 30):
-        plans = plan_quantiles(evenly(count), Fraction(1, 2))
-        errors = {
-            name: np.mean(
-                [
-                    rank_errors(
-                        data,
-                        np.array(evenly(count)) / UNIT,
-                        np.sort(select_quantiles(data, 2**20, plan, source)),
-                    ).mean()
-                    for _ in range(12)
-                ]
-            )
-            for name, plan in plans.items()
-        }
-        first, second = plans
-        assert errors[first] < 1.3 * errors[second]
+    source, size = noise_source(2), 2**12
+    data = rng.binomial(size - 1, rng.random(4000))
+    for count in (1, 3, 30):
+        shares = np.array(evenly(count)) / UNIT
+        plans = plan_quantiles(evenly(count), Fraction(1, 10), size)
+        errors = {}
+        for name, plan in plans.items():
+            found = [np.sort(plan.release(data, size, 0.9, source)[0]) for _ in range(8)]
+            errors[name] = np.mean([rank_errors(data, shares, each).mean() for each in found])
+        first = next(iter(plans))
+        assert errors[first] < 1.5 * min(errors.values())
         # Predicted for dense values: right within a factor.
         assert 0.3 < errors[first] / plans[first].expected_errors().mean() < 3
 
 
-@pytest.mark.parametrize("method", ["independent", "recursive"])
+@pytest.mark.parametrize("method", ["independent", "recursive", "tree"])
 @pytest.mark.parametrize("epsilon", [0.02, 1.0])
 def test_rank_errors_hold(method, epsilon):
     rng = np.random.default_rng(4)
     source = noise_source(5)
     shares = [0.05, 0.3, 0.5, 0.9]
     # The worst case of the bound: few values far apart, the rest of the line empty.
-    sparse = np.repeat(rng.integers(0, 2**40, 20), 60)
-    for data in (rng.integers(0, 10**6, 1000), sparse, np.full(500, 2**40), np.zeros(0)):
+    high = 2**10 if method == "tree" else 2**40
+    sparse = np.repeat(rng.integers(0, high, 20), 60)
+    for data in (rng.integers(0, min(high, 10**6), 1000), sparse, np.full(500, high), np.zeros(0)):
         broken = 0
         for _ in range(25):
             found = private_quantiles(
-                data, shares, epsilon, (0, 2**40), method=method, level=0.8, random_state=source
+                data, shares, epsilon, (0, high), method=method, level=0.8, random_state=source
             )
             broken += (rank_errors(data, shares, found.values) > found.rank_errors).any()
         # The chance that 16 of 25 fail at 0.8 is below 1e-6.
@@ -196,15 +200,25 @@ def test_rank_errors_hold(method, epsilon):
 
 
 def test_rank_errors_grow_with_the_level_and_the_line():
-    usual = {"quantiles": [0.2, 0.5], "epsilon": 1.0}
+    usual = {"quantiles": [0.2, 0.5], "epsilon": 1.0, "method": "recursive"}
     one = private_quantiles([], bounds=(0, 100), **usual).rank_errors
     assert (private_quantiles([], bounds=(0, 10**9), **usual).rank_errors > one).all()
     assert (private_quantiles([], bounds=(0, 100), level=0.99, **usual).rank_errors > one).all()
     # 1.0 for the median: log(size / alpha) * R / (epsilon t), R / t = 1.
-    alone = private_quantiles([], 0.5, 1.0, (0, 99), level=0.95).rank_errors[0]
+    alone = private_quantiles([], 0.5, 1.0, (0, 99), method="independent").rank_errors[0]
     assert alone == pytest.approx(math.log(100 / 0.05))
     intervals = private_quantiles([], [0.2, 0.5], 1.0, (0, 100)).rank_intervals(1000)
     assert intervals.shape == (2, 2) and (intervals.mean(axis=1) == [200, 500]).all()
+
+
+def test_the_reach_of_a_tree_is_that_of_laplace_noise():
+    # P(|X| > x) = exp(-sqrt(2) x) at variance 1, and Chernoff's bound lies above it.
+    for alpha in (0.1, 1e-3, 1e-9):
+        exact = math.log(1 / alpha) / math.sqrt(2)
+        assert exact < _reach(alpha) < 1.1 * exact + 3
+    # Where noise is rarely anything but zero, Laplace noise of the same epsilon is much wider.
+    plans = [TreePlan([Fraction(1, 2)], Fraction(e), 64) for e in ("0.01", "1000")]
+    assert 1 <= plans[0]._widening() < 1.01 and plans[1]._widening() > 100
 
 
 # --- what is read
@@ -345,7 +359,7 @@ def test_few_values_of_each_person_count():
 
 
 def test_persons_widen_the_noise():
-    usual = {"values": [1, 2], "quantiles": 0.5, "epsilon": 1.0, "bounds": (0, 9)}
+    usual = {"values": [1, 2], "quantiles": 0.5, "epsilon": 1.0, "bounds": (0, 10**6)}
     one = private_quantiles(**usual).rank_errors
     three = private_quantiles(**usual, persons=["a", "b"], max_contributions=3).rank_errors
     assert three[0] == pytest.approx(3 * one[0], rel=1e-3)
@@ -378,7 +392,9 @@ def test_persons_widen_the_noise():
         ({"step": 0}, ValueError, "step must be"),
         ({"step": 1000}, ValueError, "another step"),
         ({"step": "1"}, TypeError, "must be a number"),
-        ({"method": "tree"}, ValueError, "method must be"),
+        ({"method": "best"}, ValueError, "method must be"),
+        ({"method": "tree", "bounds": None}, ValueError, "needs bounds"),
+        ({"method": "tree", "bounds": (0, 10**6)}, ValueError, "needs bounds"),
         ({"level": 1}, ValueError, "level must be"),
         ({"persons": [1, 2]}, ValueError, "belong together"),
         ({"max_contributions": 2}, ValueError, "belong together"),

@@ -5,7 +5,8 @@ one (`select_on_line`). Several are selected either independently, each with an 
 epsilon ("independent"), or by splitting (AppQuant, Kaplan, Schnapp and Stemmer, ICML 2022): the
 middle one first, and then those below and those above it on the records of their own side
 ("recursive"). A record is on one side only, so that epsilon is divided by the number of levels and
-not by the number of quantiles. `plan_quantiles` predicts the error of both, from public facts.
+not by the number of quantiles. On a short line they may also come from noisy counts ("tree", see
+`quantile_tree`). `plan_quantiles` predicts the error of all, from public facts.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,8 +23,9 @@ from .._types import FloatArray, IntArray
 from ..mechanisms import select_on_line
 from ..mechanisms._inversion import noise_rate
 from ..mechanisms._line import MOST_INTEGERS
+from .quantile_tree import MOST_LEAVES, TreePlan
 
-__all__ = ["UNIT", "Plan", "Selection", "plan_quantiles", "select_quantiles"]
+__all__ = ["UNIT", "AnyPlan", "Plan", "Selection", "plan_quantiles", "select_quantiles"]
 
 # Quantiles are whole numbers of these parts.
 UNIT = 10**6
@@ -108,12 +110,23 @@ class Plan(NamedTuple):
             found[:] = found.max()
         return found[:-1]
 
+    def release(
+        self, positions: IntArray, size: int, level: float, source: NoiseSource
+    ) -> tuple[IntArray, FloatArray]:
+        """Quantiles of integers below ``size``, and errors that hold with probability ``level``."""
+        return select_quantiles(positions, size, self, source), self.rank_errors(size, level)
+
     def places(self, size: int) -> int:
         """Number of places into which each integer is divided."""
         return 1 if self.method == "independent" else min(_PLACES, MOST_INTEGERS // size)
 
 
-def plan_quantiles(quantiles: Sequence[int], epsilon: Fraction) -> dict[str, Plan]:
+AnyPlan: TypeAlias = Plan | TreePlan
+
+
+def plan_quantiles(
+    quantiles: Sequence[int], epsilon: Fraction, size: int | None = None
+) -> dict[str, AnyPlan]:
     """Plans for increasing quantiles in parts of `UNIT`, the one of least predicted error first.
 
     Parameters
@@ -122,10 +135,12 @@ def plan_quantiles(quantiles: Sequence[int], epsilon: Fraction) -> dict[str, Pla
         Strictly increasing, between 0 and `UNIT`.
     epsilon : Fraction
         Budget of one record.
+    size : int, default=None
+        Number of integers on the line, if it is known yet.
 
     Returns
     -------
-    dict of str to Plan
+    dict of str to Plan or TreePlan
 
     Raises
     ------
@@ -136,10 +151,12 @@ def plan_quantiles(quantiles: Sequence[int], epsilon: Fraction) -> dict[str, Pla
     alone = [
         Selection(i, -1, -1, Fraction(q, UNIT), epsilon / count) for i, q in enumerate(quantiles)
     ]
-    plans = [Plan("independent", alone)]
+    plans: list[AnyPlan] = [Plan("independent", alone)]
     if count > 1:
         trees = [Plan("recursive", _split(quantiles, epsilon, growth)) for growth in _GROWTHS]
         plans.append(min(trees, key=lambda plan: float(plan.expected_errors().mean())))
+    if size is not None and size <= MOST_LEAVES:
+        plans.append(TreePlan([each.fraction for each in alone], epsilon, size))
     plans.sort(key=lambda plan: float(plan.expected_errors().mean()))
     return {plan.method: plan for plan in plans}
 
