@@ -26,9 +26,10 @@ MOST_LEAVES = 2**16
 # Mean error in standard deviations of the unbiased estimates. A normal one has 0.8; it is less
 # where counts near 0 are recognised and values have several ranks. Measured on the eight generated
 # columns of benchmarks/quantiles.py.
-_MEAN_ERROR = 0.32
-# Positions at which variances are averaged.
+_MEAN_ERROR = 0.4
+# Ranges from the first integer to this many others are planned for.
 _SAMPLE = 64
+_GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 class TreePlan:
@@ -53,9 +54,7 @@ class TreePlan:
 
     def expected_errors(self) -> FloatArray:
         """Predicted errors in records, the same for all quantiles."""
-        size = self._tree.n_bins
-        ends = np.unique(np.linspace(1, size - 1, _SAMPLE).astype(np.int64))
-        variances = self._prefix_variances(ends)
+        variances = self._prefix_variances(np.array(_lengths(self._tree.n_bins)))
         return np.full(len(self._shares), _MEAN_ERROR * float(np.sqrt(variances).mean()))
 
     def release(
@@ -108,9 +107,19 @@ class TreePlan:
 @lru_cache(maxsize=16)
 def _design(size: int) -> tuple[Tree, IntArray]:
     """The tree and its shares of epsilon, in millionths."""
-    workload = hierarchy.as_workload("quantiles", size)
+    lengths = _lengths(size)
+    weights = (1 / len(lengths),) * len(lengths)
+    workload = hierarchy.Workload(lengths, weights, anchored=True)
     tree = hierarchy.level_tree(size, hierarchy.plan_levels(size, workload).counts)
     return tree, hierarchy.exact_shares(tree, hierarchy.optimal_shares(tree, workload))
+
+
+def _lengths(size: int) -> tuple[int, ...]:
+    """Lengths from 1 to size - 1, which no level of a tree divides alike."""
+    if size - 1 <= _SAMPLE:
+        return tuple(range(1, size))
+    places = np.arange(1, _SAMPLE + 1) * _GOLDEN % 1
+    return tuple(np.unique(1 + (places * (size - 1)).astype(np.int64)).tolist())
 
 
 def _reach(alpha: float) -> float:
