@@ -39,16 +39,22 @@ MECHANISMS = {
     "exponential",
     "noisy_max",
     "permute_and_flip",
+    "select_on_line",
     "top_k",
 }
 # Position of the budget, and position and name of the sensitivity or range, among the arguments.
-EPSILON = dict.fromkeys(MECHANISMS, 1) | {"top_k": 2, "bounded_sum": 3}
+EPSILON = dict.fromkeys(MECHANISMS, 1) | {
+    "top_k": 2,
+    "bounded_sum": 3,
+    "select_on_line": 3,
+}
 SENSITIVITY = {
     "above_threshold": (3, "sensitivity"),
     "discrete_laplace": (2, "sensitivity"),
     "exponential": (2, "score_range"),
     "noisy_max": (2, "score_range"),
     "permute_and_flip": (2, "score_range"),
+    "select_on_line": (4, "score_range"),
     "top_k": (3, "score_range"),
 }
 KINDS = ("exact zeros", "double epsilon", "half sensitivity")
@@ -90,6 +96,7 @@ NEAREST = {
     "skdp/kernels/privpfc/selection.py": ["test_privpfc"],
     "skdp/kernels/privtree.py": ["test_partitions"],
     "skdp/kernels/projection.py": ["test_privpfc"],
+    "skdp/kernels/quantiles.py": ["test_quantiles"],
     "skdp/model_selection/_scores.py": ["test_model_selection"],
     "skdp/model_selection/_search.py": ["test_model_selection"],
     "skdp/preprocessing.py": ["test_preprocessing"],
@@ -130,6 +137,7 @@ REPLAYS = {
     "skdp/kernels/privpfc/selection.py": "PrivPfC",
     "skdp/kernels/privtree.py": "PrivTree",
     "skdp/kernels/projection.py": "Projected",
+    "skdp/kernels/quantiles.py": "private_quantiles",
     "skdp/model_selection/_scores.py": "private_",
     "skdp/model_selection/_search.py": "PrivateGridSearchCV",
     "skdp/preprocessing.py": "PrivateStandardScaler or PrivateQuantileClipper",

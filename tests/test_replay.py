@@ -654,6 +654,7 @@ def test_every_public_mechanism_passes_the_seam():
         "exponential": lambda: exponential(range(50), 0.01, 1),
         "noisy_max": lambda: noisy_max(range(50), 0.01, 1),
         "permute_and_flip": lambda: permute_and_flip(range(50), 0.01, 1),
+        "select_on_line": lambda: mechanisms.select_on_line([0, 9], [5, 0], 10**9, 0.01, 1),
         "sparse_counts": lambda: mechanisms.sparse_counts([[1, 2]], [9], (4, 4), 0.1, 3)[1],
         "sparse_vector_top_k": lambda: mechanisms.sparse_vector_top_k([1, 9], 1, 1.0, 5).tolist(),
         "top_k": lambda: top_k(range(50), 5, 0.01, 1).tolist(),

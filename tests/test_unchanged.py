@@ -141,7 +141,7 @@ def fingerprint(value, digest):
             fingerprint(part, digest)
     elif isinstance(value, skdp.PrivacyLoss):
         digest.update(str(value).encode())
-    elif isinstance(value, skdp.QueryResult):
+    elif isinstance(value, skdp.QueryResult | skdp.QuantileResult):
         fingerprint(list(vars(value).values()), digest)
     elif hasattr(value, "save"):
         _file(value, digest)
