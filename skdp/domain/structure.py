@@ -140,19 +140,8 @@ class Structure:
         """
         return self._codes[column][1]
 
-    def weights_of(self, query: Any, schema: Any = None) -> dict[str, np.ndarray]:
-        """Weights of a query by measured column; conditions on one base multiply.
-
-        Parameters
-        ----------
-        query : dict, str or None
-        schema : Schema, default=None
-            Columns that may be named; default: those of the structure.
-        """
-        return self.weights_of_regions(regions_of(query, self if schema is None else schema))
-
     def weights_of_regions(self, regions: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """Weights of regions by measured column."""
+        """Weights of regions by measured column; those on one base multiply."""
         found: dict[str, np.ndarray] = {}
         for column, region in regions.items():
             weights = self.lifted(column, region.weights())

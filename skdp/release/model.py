@@ -56,6 +56,13 @@ class Model(Protocol):
         """Error of one answer at a confidence level."""
         ...
 
+    def error_of_parts(self, parts: Sequence[Weights], level: float) -> Error:
+        """Error of the sum of the answers to disjoint conjunctions.
+
+        It may be left out: then the sum of the errors of the answers stands for it.
+        """
+        ...
+
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
     ) -> np.ndarray:

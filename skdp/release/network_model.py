@@ -106,6 +106,10 @@ class NetworkModel:
             "release with PairViewSynthesizer, which publishes error bars."
         )
 
+    def error_of_parts(self, parts: Sequence[Weights], level: float) -> Error:
+        """Refuse, as `error`."""
+        return self.error({}, level)
+
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
     ) -> CodeArray:

@@ -164,9 +164,12 @@ class TreeModel(TupleKeys):
 
     def error(self, weights: Weights, level: float) -> Error:
         """Interval from the published quantile of the errors."""
-        return interval_from_bars(
-            self.error_bars, float(self.answer([weights])[0]), self._total, level
-        )
+        return self.error_of_parts([weights], level)
+
+    def error_of_parts(self, parts: Sequence[Weights], level: float) -> Error:
+        """Interval for a sum of answers, from the published quantile of the errors."""
+        answer = float(self.answer(parts).sum())
+        return interval_from_bars(self.error_bars, answer, self._total, level)
 
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
