@@ -1,4 +1,4 @@
-"""``info``, ``query``, ``group-by``, ``sample``, ``report``: what a release says, at no further cost."""
+"""``info``, ``query``, ``group-by``, ``sample``, ``report``: what a release says, at no cost."""
 
 from __future__ import annotations
 

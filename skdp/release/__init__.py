@@ -37,6 +37,11 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``queries``          from a dict or a string to weights of codes
 ``grouping``         groups by measured and derived columns, and views of them
 ``bands``            intervals of a column that make groups
+``distribution``     distribution function and quantiles of a column
+``description``      `Synopsis.describe`: statistics of every column with margins of error
+``report``           `Synopsis.report`: what a page about a release says
+``associations``     how strongly pairs of columns depend on each other
+``page``             pages and pictures as HTML and SVG
 ``labels``           codes and ranges of codes in words
 ``arrays``           read-only copies of arrays
 ``files``            a zip archive of JSON and plain arrays

@@ -210,6 +210,20 @@ class BoxModel:
             text += " Bins covered in part are taken as covered in proportion."
         return Error(std, below, above, text)
 
+    def column_errors(self, axis: int, weights: np.ndarray, level: float) -> tuple[np.ndarray, str]:
+        """Half widths of intervals of weighted counts of one attribute; see `Model`.
+
+        As those of `error`, but with the sum of the noise taken as Gaussian, which is quicker.
+        """
+        intervals = self.intervals.with_gaussian_noise(len(self.boxes))
+        cuts = [self._cut([{axis: row}]) for row in weights]
+        half = np.array([max(intervals.reach(cut, 1.0 - level)[:2]) for cut in cuts])
+        return half, (
+            f"For a count fixed before looking at the release, with probability about "
+            f"{100 * level:g}%: the interval covers the noise (its sum taken as Gaussian)"
+            f"{intervals.covers}"
+        )
+
     def _cut(self, parts: Sequence[Weights]) -> Cut:
         """How a union of disjoint conjunctions cuts the boxes.
 

@@ -65,14 +65,18 @@ class ErrorBars:
 
     def half_width(self, answer: float, total: float, level: float) -> float:
         """Half width of the interval around an answer."""
-        width = self.reach
+        return float(self.half_widths(np.array([answer]), total, level)[0])
+
+    def half_widths(self, answers: FloatArray, total: float, level: float) -> FloatArray:
+        """Half widths of the intervals around several answers."""
+        width = np.full(len(answers), self.reach)
         if self.scaled:
-            width /= float(self.factors(np.array([answer]), total)[0])
+            width = width / self.factors(answers, total)
         # Errors were measured after rounding the answers to integers.
-        width += 0.5
+        width = width + 0.5
         if level > self.level:
             # The published quantile, extended with the tail of a Laplace distribution.
-            width *= math.log(1.0 - level) / math.log(1.0 - self.level)
+            width = width * (math.log(1.0 - level) / math.log(1.0 - self.level))
         return width
 
     def guarantee(self, level: float) -> str:
@@ -111,11 +115,17 @@ class ErrorBars:
 
 def interval_from_bars(bars: ErrorBars | None, answer: float, total: float, level: float) -> Error:
     """Interval around an answer, from the published quantile of the errors."""
+    bars = needed(bars)
+    half = bars.half_width(answer, total, level)
+    std = bars.half_width(answer, total, bars.level) / float(ndtri(0.5 + bars.level / 2))
+    return Error(std, half, half, bars.guarantee(level))
+
+
+def needed(bars: ErrorBars | None) -> ErrorBars:
+    """The error bars, or ValueError where a release has none."""
     if bars is None:
         raise ValueError(
             "This release has no error bars: it was made with error_share=0. Ask for the "
             "plain count, or release with a positive error_share."
         )
-    half = bars.half_width(answer, total, level)
-    std = bars.half_width(answer, total, bars.level) / float(ndtri(0.5 + bars.level / 2))
-    return Error(std, half, half, bars.guarantee(level))
+    return bars

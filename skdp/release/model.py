@@ -63,6 +63,14 @@ class Model(Protocol):
         """
         ...
 
+    def column_errors(self, axis: int, weights: np.ndarray, level: float) -> tuple[np.ndarray, str]:
+        """Half widths of the intervals of many counts of one attribute, and what they cover.
+
+        ``weights`` has a row of weights in [0, 1] for each count. ValueError where there are no
+        intervals. It may be left out: then each count is asked for by itself.
+        """
+        ...
+
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
     ) -> np.ndarray:

@@ -110,6 +110,11 @@ class NetworkModel:
         """Refuse, as `error`."""
         return self.error({}, level)
 
+    def column_errors(self, axis: int, weights: FloatArray, level: float) -> tuple[FloatArray, str]:
+        """Refuse, as `error`."""
+        self.error({}, level)
+        raise AssertionError("error refuses")
+
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
     ) -> CodeArray:

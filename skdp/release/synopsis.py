@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,12 +37,14 @@ from .answers import (
 from .bands import read_bands
 from .box_model import BoxModel
 from .boxes import Boxes
+from .description import describe
 from .files import loss_from_data, loss_to_data, read_archive, write_archive
 from .grouping import Groups, group_table, grouped_sums, view_of
 from .labels import plot_axis
 from .mixture import MixtureModel
 from .model import Model
 from .network_model import NetworkModel
+from .report import report_page
 from .sampling import draw_codes, draw_frame, fill_frame
 from .tree_model import TreeModel
 
@@ -457,6 +460,74 @@ class Synopsis:
             for name, labels in zip(groups.names, groups.labels(), strict=True)
         )
         return pd.DataFrame(counts.reshape(groups.shape), index=rows, columns=across)
+
+    def describe(self, *, level: float = 0.95) -> pd.DataFrame:
+        """Statistics of every column with margins of error, as ``DataFrame.describe``.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence of the margins.
+
+        Returns
+        -------
+        DataFrame
+            A column for each column that can be asked for. Rows: ``count`` of values that are not
+            missing; of categories ``unique`` (how many are declared), ``top`` (the most frequent
+            one) and ``freq``; of numbers ``mean``, ``std``, ``25%``, ``50%``, ``75%`` and, as
+            ``min`` and ``max``, the declared range; dates have no ``std``. A row ``mean_margin``
+            follows ``mean``, and so on: the margin of error, half the width of the interval. NaN
+            where a statistic does not apply or the release has no error bars. ``attrs`` holds
+            ``level`` and ``guarantee``: what the margins cover.
+
+        Notes
+        -----
+        This is post-processing of the release and costs no privacy. Margins of counts are those of
+        `count`, of boxes with the sum of the noise taken as Gaussian. Those of means, standard
+        deviations and quantiles suppose that all cumulative counts are off by their margin at once,
+        and are wider than errors usually are.
+
+        Examples
+        --------
+        >>> from skdp import Domain, Numeric, Synopsis
+        >>> from skdp.release import Boxes, BoxModel, KnownNoise
+        >>> domain = Domain({"age": Numeric(20, 59, integer=True)})
+        >>> boxes = Boxes(lower=[[0], [20]], upper=[[20], [40]])
+        >>> release = Synopsis(domain, BoxModel(boxes, [800, 400], domain.shape, KnownNoise(0.1)))
+        >>> release.describe().loc[["count", "count_margin", "mean", "50%"]].round(1)
+                         age
+        count         1200.0
+        count_margin    39.2
+        mean            36.2
+        50%             34.0
+        """
+        return describe(self.model, self.domain, as_level(level))
+
+    def report(
+        self, path: str | PathLike[str], *, title: str = "A private release", level: float = 0.95
+    ) -> None:
+        """Write a page about the release, for people who decide: one HTML file.
+
+        It says what was released and whom it protects, explains epsilon in words, shows every
+        column as a histogram with margins of error, the pairs of columns that depend on each other
+        most, and what cannot be answered.
+
+        Parameters
+        ----------
+        path : str or path-like
+            An existing file is replaced.
+        title : str, default="A private release"
+            Title of the page.
+        level : float, default=0.95
+            Confidence of the margins.
+
+        Notes
+        -----
+        The page requests nothing from the network and runs no code. It holds what the release
+        holds, so that it is as safe to publish, and costs no privacy.
+        """
+        page = report_page(self, title, as_level(level))
+        Path(path).write_text(page, encoding="utf-8")
 
     def sample_codes(
         self,
