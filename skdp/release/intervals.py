@@ -113,6 +113,8 @@ class _NoiseLaw:
 class _GaussianLaw(_NoiseLaw):
     """The same noise, but a sum of it taken as Gaussian: quick, for many answers.
 
+    Where one box dominates, the quantile of its Laplace noise is larger, and is taken.
+
     A bound on ``max(low z, high z)`` is the mean of the two weights times z and half their
     difference times the absolute value of z, which is uncorrelated. Of a Laplace z with variance v
     that has the mean ``sqrt(v / 2)`` and the variance ``v / 2``.
@@ -125,8 +127,10 @@ class _GaussianLaw(_NoiseLaw):
     def quantile(self, low: FloatArray, high: FloatArray, alpha: float) -> tuple[float, str]:
         middle, half, v = (low + high) / 2, (high - low) / 2, self._variances
         variance = float(middle**2 @ v + half**2 @ v / 2)
-        mean = float(half @ np.sqrt(v / 2))
-        return mean - float(ndtri(alpha)) * math.sqrt(variance), "its sum taken as Gaussian"
+        scale = np.sqrt(v / 2)
+        gaussian = float(half @ scale) - float(ndtri(alpha)) * math.sqrt(variance)
+        one = float((np.maximum(np.abs(low), np.abs(high)) * scale).max(initial=0.0))
+        return max(gaussian, -one * math.log(2 * alpha)), "its sum taken as Gaussian"
 
 
 class Intervals:

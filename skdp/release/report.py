@@ -119,7 +119,7 @@ def _protected(loss: PrivacyLoss | None) -> list[str]:
         return [heading, element("p", text, class_="warn")]
     epsilon = float(loss.epsilon)
     one = "record" if loss.max_contributions is None else "person"
-    factor = math.exp(epsilon)
+    factor = math.exp(min(epsilon, 700.0))
     parts = ", ".join(f"{name} {float(part):.4g}" for name, part in loss.parts.items())
     return [
         heading,
@@ -132,7 +132,7 @@ def _protected(loss: PrivacyLoss | None) -> list[str]:
             [
                 f"Whatever the release says, it would have said with almost the same probability "
                 f"without any one {one}: the probability changes by a factor of at most "
-                f"{factor:,.3g}.",
+                f"{_factor(factor)}.",
                 f"Somebody who takes the odds that a {one} is in the table as even, and knows "
                 f"everything else, can be at most {_percent(factor)} sure after reading the "
                 "release.",
@@ -146,9 +146,12 @@ def _protected(loss: PrivacyLoss | None) -> list[str]:
     ]
 
 
+def _factor(factor: float) -> str:
+    return f"{factor:,.3g}" if factor < 1e6 else "more than a million, which is no protection"
+
+
 def _percent(factor: float) -> str:
-    share = factor / (1.0 + factor) if math.isfinite(factor) else 1.0
-    return f"{100 * share:.3g}%"
+    return f"{100 * factor / (1.0 + factor):.3g}%"
 
 
 def _columns(
