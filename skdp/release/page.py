@@ -9,7 +9,7 @@ import numpy as np
 
 from .._types import FloatArray
 
-__all__ = ["bar_chart", "document", "element", "heat_map", "listed", "strength_bars"]
+__all__ = ["bar_chart", "document", "element", "heat_map", "listed", "strength_bars", "with_margin"]
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2733; --soft: #5b6875; --page: #ffffff;
@@ -83,9 +83,7 @@ def bar_chart(
     parts = []
     for place, label in enumerate(labels):
         left, middle = place * width, (place + 0.5) * width
-        text = f"{label}: {counts[place]:,.0f}"
-        if not np.isnan(margins[place]):
-            text += f" \u00b1 {margins[place]:,.0f}"
+        text = f"{label}: {with_margin(counts[place], margins[place])}"
         parts.append(
             f"<g><title>{html.escape(text)}</title>"
             f'<rect class="bar" x="{left + gap:.1f}" y="{y[0, place]:.1f}" '
@@ -105,6 +103,11 @@ def bar_chart(
         f'<text x="{_WIDTH}" y="{_HEIGHT - 4}" text-anchor="end">{html.escape(ends[1])}</text>'
     )
     return _svg(_WIDTH, _HEIGHT, parts, alt)
+
+
+def with_margin(count: float, margin: float) -> str:
+    """A count and its margin, if it is known."""
+    return f"{count:,.0f}" + ("" if np.isnan(margin) else f" \u00b1 {margin:,.0f}")
 
 
 def strength_bars(names: Sequence[str], shares: Sequence[float], alt: str) -> str:

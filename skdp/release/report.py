@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from .._types import FloatArray
 from ..accounting import PrivacyLoss
 from ..domain import Categorical
 from ..domain.values import some
@@ -19,7 +20,7 @@ from .description import ColumnCounts
 from .labels import range_label
 from .mixture import MixtureModel
 from .network_model import NetworkModel
-from .page import bar_chart, document, element, heat_map, listed, strength_bars
+from .page import bar_chart, document, element, heat_map, listed, strength_bars, with_margin
 from .tree_model import TreeModel
 
 if TYPE_CHECKING:
@@ -130,9 +131,8 @@ def _protected(loss: PrivacyLoss | None) -> list[str]:
         ),
         listed(
             [
-                f"Whatever the release says, it would have said with almost the same probability "
-                f"without any one {one}: the probability changes by a factor of at most "
-                f"{_factor(factor)}.",
+                f"Whatever the release says, it could have said without any one {one} too: the "
+                f"probability changes by a factor of at most {_factor(factor)}.",
                 f"Somebody who takes the odds that a {one} is in the table as even, and knows "
                 f"everything else, can be at most {_percent(factor)} sure after reading the "
                 "release.",
@@ -187,6 +187,7 @@ def _column(counted: ColumnCounts, statistics: pd.Series) -> str:
         element("h3", html.escape(counted.name)),
         picture,
         element("figcaption", html.escape(_caption(counted, statistics))),
+        _numbers(counts, margins, labels),
     )
 
 
@@ -203,13 +204,30 @@ def _bars(counted: ColumnCounts) -> tuple[list[Any], list[Any], list[str]]:
         cuts = np.unique(np.linspace(0, n, min(_MAX_BARS, n) + 1).astype(int)).tolist()
         bars = [list(range(low, high)) for low, high in zip(cuts[:-1], cuts[1:], strict=True)]
         names = [
-            attribute.labels()[low] if high == low + 1 else range_label(attribute, low, high)
-            for low, high in zip(cuts[:-1], cuts[1:], strict=True)
+            _label(attribute, low, high) for low, high in zip(cuts[:-1], cuts[1:], strict=True)
         ]
     if attribute.nullable:
         bars.append([n])
         names.append("missing")
     return bars, bars, names
+
+
+def _label(attribute: Any, low: int, high: int) -> str:
+    """Text for the codes of a bar."""
+    if isinstance(attribute, Categorical) and high == low + 1:
+        return str(attribute.labels()[low])
+    return range_label(attribute, low, high)
+
+
+def _numbers(counts: FloatArray, margins: FloatArray, labels: list[str]) -> str:
+    """The bars as a table, for those who cannot point at one."""
+    rows = [
+        f"<tr><th>{html.escape(label)}</th><td>{with_margin(count, margin)}</td></tr>"
+        for label, count, margin in zip(labels, counts.tolist(), margins.tolist(), strict=True)
+    ]
+    return element(
+        "details", element("summary", "Numbers"), f"<table><tbody>{''.join(rows)}</tbody></table>"
+    )
 
 
 def _caption(counted: ColumnCounts, statistics: pd.Series) -> str:
@@ -271,7 +289,7 @@ def _picture(synopsis: Synopsis, each: Association) -> str:
         "figure",
         element("h3", html.escape(f"{second} for each {first}")),
         heat_map(table, rows, columns, f"Shares of {second} for each {first}"),
-        element("figcaption", "Dark: a large share of the row"),
+        element("figcaption", "Strong colour: a large share of the row"),
     )
 
 
