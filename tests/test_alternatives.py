@@ -190,10 +190,16 @@ def test_special_values_steps_and_long_lists():
 def test_too_many_conjunctions_are_refused():
     domain = Domain({f"c{i}": Categorical([0, 1]) for i in range(24)})
     text = " and ".join(f"(c{i} == 1 or c{i + 1} == 0)" for i in range(0, 24, 2))
-    with pytest.raises(ValueError, match="too complicated: .* more than 1,000 disjoint"):
+    with pytest.raises(ValueError, match="too complicated: .* 1,000 disjoint"):
         parts_of(text, domain)
     wide = " or ".join(f"c{i} == 1" for i in range(24))
     assert len(parts_of(wide, domain)) == 24
+    many = Domain({f"c{i}": Categorical([0, 1]) for i in range(900)})
+    with pytest.raises(ValueError, match="too complicated: .* at most 200 columns"):
+        parts_of(" or ".join(f"c{i} == 1" for i in range(900)), many)
+    with pytest.raises(ValueError, match="too complicated"):
+        parts_of(" and ".join(f"(c{i} == 1 or c{(7 * i) % 90} == 0)" for i in range(90)), many)
+    assert len(parts_of(" and ".join(f"c{i} == 1" for i in range(900)), many)) == 1
 
 
 # --- names
@@ -425,3 +431,29 @@ def test_an_answer_is_short():
     assert repr(skdp.release.QueryResult(3.0, np.inf, -np.inf, np.inf, "")) == (
         "QueryResult(3, interval -inf to inf)"
     )
+
+
+# --- rules
+
+
+def test_rules_may_have_unions():
+    declared = {
+        "age": Numeric(0, 3, integer=True),
+        "job": Categorical(["none", "clerk", "cook"]),
+        "kids": Categorical([0, 1, 2]),
+    }
+    forbidden = "age < 1 and job != 'none' or age < 2 and not kids == 0"
+    domain = Domain(declared, structure=[skdp.forbid(forbidden)])
+    cells = pd.DataFrame(
+        itertools.product(range(4), declared["job"].categories, range(3)), columns=[*declared]
+    )
+    expected = cells.eval("age < 1 and job != 'none' or age < 2 and not kids == 0")
+    np.testing.assert_array_equal(domain.structure.breaks(domain.encode(cells)), expected)
+    only = skdp.only_if("kids", "age == 3 or job == 'cook'", otherwise=0)
+    domain = Domain(declared, structure=[only])
+    expected = cells.eval("kids != 0 and not (age == 3 or job == 'cook')")
+    np.testing.assert_array_equal(domain.structure.breaks(domain.encode(cells)), expected)
+    assert Domain.from_json(domain.to_json()) == domain
+    for text in ("age >= 0 or kids == 1", "age < 1 and age > 2 or kids == 1 and kids == 2"):
+        with pytest.raises(skdp.DomainError, match="covers no cell of the domain, or all"):
+            Domain(declared, structure=[skdp.forbid(text)])

@@ -20,9 +20,10 @@ from .regions import Region
 
 __all__ = ["Atom", "Node", "both", "conjunctions", "either", "negated"]
 
-# Largest number of conjunctions, and of steps on the way to them.
+# Largest number of columns that are joined, of conjunctions, and of steps on the way to them.
+_MAX_COLUMNS = 200
 _MAX_PARTS = 1000
-_MAX_STEPS = 1_000_000
+_MAX_STEPS = 500_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +117,8 @@ class _Decomposition:
         atoms: dict[str, list[Atom]] = {}
         self._collect(node, atoms)
         self.columns = list(atoms)
+        if len(self.columns) > _MAX_COLUMNS:
+            raise self._too_much()
         self.classes = [
             Classes(name, each[0].attribute, [atom.region for atom in each])
             for name, each in atoms.items()
@@ -225,7 +228,7 @@ class _Decomposition:
 
     def _too_much(self) -> ValueError:
         return ValueError(
-            f"The query is too complicated: it takes more than {_MAX_PARTS:,} disjoint "
-            f"conjunctions over its {len(self.columns)} columns. Ask for parts of it, and add "
-            "the answers up."
+            f"The query is too complicated: with 'or' or 'not' it may take at most {_MAX_COLUMNS} "
+            f"columns and {_MAX_PARTS:,} disjoint conjunctions. Ask for parts of it, and add the "
+            "answers up."
         )

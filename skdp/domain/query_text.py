@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -238,17 +239,17 @@ class _QueryText:
         """A condition, a negation, or what stands between parentheses."""
         position = self.tokens[self.at][2]
         if self._word("not"):
-            with _Deeper(self, position):
+            with self._deeper(position):
                 return negated(self._term())
         if self._symbol("~", "!"):
             kind, value, after = self.tokens[self.at]
             if kind != "symbol" or value not in ("(", "~", "!"):
                 # pandas would negate the column alone.
                 raise self._error("after '~' come parentheses; or write 'not'", after)
-            with _Deeper(self, position):
+            with self._deeper(position):
                 return negated(self._term())
         if self._symbol("("):
-            with _Deeper(self, position):
+            with self._deeper(position):
                 found = self._any_of()
             if not self._symbol(")"):
                 raise self._unexpected(*self.tokens[self.at])
@@ -308,7 +309,7 @@ class _QueryText:
             raise self._error("'between' needs two ends, as in 'between 1 and 2'", here)
         high = self._value()
         attribute = attribute_of(column.name, self.domain)
-        with _At(self, position):
+        with self._reading_at(position):
             found = Atom(column.name, attribute, region_of_range(column.name, attribute, low, high))
         self._count(position)
         return negated(found) if negative else found
@@ -324,7 +325,7 @@ class _QueryText:
     def _atom(self, column: _Column, operator: str, value: Any, position: int) -> Atom:
         self._count(position)
         attribute = attribute_of(column.name, self.domain)
-        with _At(self, position):
+        with self._reading_at(position):
             region = region_of_comparison(column.name, attribute, operator, value)
         return Atom(column.name, attribute, region)
 
@@ -346,7 +347,7 @@ class _QueryText:
         if len(ends) == 2 and ends["<"][1] == ends[">"][1]:
             column_name = ends["<"][1]
             attribute = attribute_of(column_name, self.domain)
-            with _At(self, position):
+            with self._reading_at(position):
                 region_of_range(column_name, attribute, ends[">"][0], ends["<"][0])
 
     def _operator(self) -> str | None:
@@ -434,34 +435,21 @@ class _QueryText:
             values.append(self._literal())
         return values
 
-
-class _Deeper:
-    """A step into parentheses or a negation."""
-
-    def __init__(self, reader: _QueryText, position: int) -> None:
-        self.reader = reader
-        reader.depth += 1
-        if reader.depth > _MAX_DEPTH:
-            raise reader._error(
+    @contextmanager
+    def _deeper(self, position: int) -> Iterator[None]:
+        """A step into parentheses or a negation."""
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise self._error(
                 f"more than {_MAX_DEPTH} parentheses or negations inside each other", position
             )
+        yield
+        self.depth -= 1
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *error: object) -> None:
-        self.reader.depth -= 1
-
-
-class _At:
-    """Says in which text and where, if a condition does not fit its column."""
-
-    def __init__(self, reader: _QueryText, position: int) -> None:
-        self.reader, self.position = reader, position
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, ValueError):
-            raise ValueError(f"{self.reader._where(self.position)}: {error}") from None
+    @contextmanager
+    def _reading_at(self, position: int) -> Iterator[None]:
+        """Says in which text and where, if a condition does not fit its column."""
+        try:
+            yield
+        except ValueError as error:
+            raise ValueError(f"{self._where(position)}: {error}") from None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import math
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -128,7 +130,7 @@ def answer_queries(model: Model, domain: Domain, queries: Sequence[Any]) -> np.n
 def answer_with_error(model: Model, domain: Domain, query: Any, level: float) -> QueryResult:
     """The count of a query with an interval."""
     parts = parse_parts(query, domain)
-    value = float(model.answer(parts).sum())
+    value = functools.reduce(operator.add, model.answer(parts).tolist())
     error = model.error(parts[0], level) if len(parts) == 1 else _error_of(model, parts, level)
     return QueryResult(value, error.std, value - error.below, value + error.above, error.guarantee)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -65,13 +65,15 @@ class ErrorBars:
 
     def half_width(self, answer: float, total: float, level: float) -> float:
         """Half width of the interval around an answer."""
-        return float(self.half_widths(np.array([answer]), total, level)[0])
+        factor = float(self.factors(np.array([answer]), total)[0]) if self.scaled else 1.0
+        return self._widened(self.reach / factor, level)
 
     def half_widths(self, answers: FloatArray, total: float, level: float) -> FloatArray:
         """Half widths of the intervals around several answers."""
-        width = np.full(len(answers), self.reach)
-        if self.scaled:
-            width = width / self.factors(answers, total)
+        factors = self.factors(answers, total) if self.scaled else np.ones(len(answers))
+        return self._widened(self.reach / factors, level)
+
+    def _widened(self, width: Any, level: float) -> Any:
         # Errors were measured after rounding the answers to integers.
         width = width + 0.5
         if level > self.level:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -139,23 +140,29 @@ def grouped_sums(
             f"Grouping by {' and '.join(groups.names)} makes {groups.number:,} groups, more than "
             f"{_MAX_GROUPS:,}. Group by fewer columns."
         )
-    domain = groups.domain
-    size = math.prod(groups.sizes)
     counts, sums = [], []
     for parts in groups.banded(query):
-        count, total = np.zeros(size), np.zeros(size)
-        for part in parts:
-            if column is None:
-                count += answer_all(model, groups.within(weights_of(part, domain)))
-                continue
-            present, terms = moments(part, domain, column)
-            count += answer_all(model, groups.within(present))
-            for term in terms:
-                total += answer_all(model, groups.within(term))
-        counts.append(count)
-        sums.append(total)
+        present, terms = _asked(parts, groups.domain, column)
+        counts.append(_answers(model, groups, present))
+        sums.append(_answers(model, groups, terms))
     ordered = groups.in_order(np.concatenate(counts))
     return ordered, None if column is None else groups.in_order(np.concatenate(sums))
+
+
+def _asked(
+    parts: Sequence[Mapping[str, Region]], domain: Domain, column: str | None
+) -> tuple[list[Weights], list[Weights]]:
+    """Weights whose answers add up to a count, and to the sum of a column."""
+    if column is None:
+        return [weights_of(part, domain) for part in parts], []
+    found = [moments(part, domain, column) for part in parts]
+    return [present for present, _ in found], [term for _, terms in found for term in terms]
+
+
+def _answers(model: Model, groups: Groups, asked: Sequence[Weights]) -> FloatArray:
+    """Sums of the answers of all groups."""
+    answers = [answer_all(model, groups.within(weights)) for weights in asked]
+    return functools.reduce(np.add, answers) if answers else np.zeros(0)
 
 
 def group_table(groups: Groups, results: Mapping[str, Any]) -> pd.DataFrame:
