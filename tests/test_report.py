@@ -1,8 +1,11 @@
 """Statistics of columns with margins, and the page about a release."""
 
+import importlib.util
 import re
+import shutil
 import warnings
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -270,3 +273,22 @@ def test_many_categories_and_bins_are_drawn_in_part():
     text = report_page(release.synopsis_, "Many", 0.95)
     assert "281 others" in text
     assert text.count('class="bar"') < 1000
+
+
+@pytest.mark.slow
+def test_a_page_fits_a_phone_in_chromium(release, tmp_path):
+    pytest.importorskip("playwright")
+    path = Path(__file__).resolve().parent.parent / "docs" / "check_site.py"
+    spec = importlib.util.spec_from_file_location("check_site", path)
+    check_site = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(check_site)
+    chromium = next(filter(None, map(shutil.which, check_site.BROWSERS)), None)
+    if chromium is None:
+        pytest.skip("Chromium is not installed")
+    site = tmp_path / "site"
+    site.mkdir()
+    release.report(site / "index.html")
+    problems = check_site.check_in_browser(site, chromium, tmp_path / "shots")
+    # There is no page of searches.
+    assert not [each for each in problems if "search" not in each]
+    assert len(list((tmp_path / "shots").iterdir())) == 4

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import PrivateEstimator, match_rows, take_features, warn_of_emptiness
 from .._random import sampling_generator
 from .._validation import as_sample_size
+from ..domain.conditions import with_names
 from ..exceptions import PrivacyLeakWarning
 from ..quality import compare
 from ..release.sampling import fill_columns
@@ -128,7 +129,14 @@ class Synthesizer(PrivateEstimator):
         self.synopsis_.report(path, title=title, level=level)
 
     def sample(
-        self, n_samples=None, random_state=None, *, where=None, given=None, method="rounded"
+        self,
+        n_samples=None,
+        random_state=None,
+        *,
+        where=None,
+        given=None,
+        method="rounded",
+        names=None,
     ):
         """Draw synthetic rows from the synopsis; all of a kind, or to complete given columns.
 
@@ -150,6 +158,8 @@ class Synthesizer(PrivateEstimator):
         method : {"rounded", "independent"}, default="rounded"
             "rounded" rounds the expected counts; "independent" draws each row by itself, as a
             random sample; see :meth:`skdp.Synopsis.sample`.
+        names : mapping of str to value, default=None
+            What ``@name`` in ``where`` stands for.
 
         Returns
         -------
@@ -165,6 +175,7 @@ class Synthesizer(PrivateEstimator):
             ``method`` is another.
         """
         check_is_fitted(self)
+        where = with_names(where, names)
         if given is None:
             return self._build_table(self._sample_columns(n_samples, random_state, where, method))
         drawn = self.synopsis_.sample(
