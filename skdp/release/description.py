@@ -99,8 +99,8 @@ def describe(model: Model, domain: Domain, level: float) -> pd.DataFrame:
 
 _FOLLOWS = (
     " Margins of means, standard deviations and quantiles follow from those of cumulative counts, "
-    "as if all of these were off by their margin at once; inside bins, records are taken as evenly "
-    "spread."
+    "as if all of these were off by their margin at once, and cover any spread of the records "
+    "inside bins."
 )
 
 
@@ -126,7 +126,7 @@ def _of_numbers(counted: ColumnCounts) -> dict[str, Any]:
 
     A sum of f(x) over the records is made of counts of tails: each step of f from one value to the
     next, times the records beyond it. An error of these counts moves the sum by no more than the
-    sum of steps times margins.
+    sum of steps times margins. Where a record lies in its bin moves it too.
     """
     attribute: Numeric = counted.attribute
     shown = _shown(attribute)
@@ -135,15 +135,17 @@ def _of_numbers(counted: ColumnCounts) -> dict[str, Any]:
     total = positive.sum()
     if total <= 0:
         return result
-    values, spread = _values(counted.name, attribute)
+    values, spread, half = _values(counted.name, attribute)
     mean = float(values @ positive / total)
     variance = float(((values - mean) ** 2 + spread) @ positive / total)
     order = np.argsort(values, kind="stable")
     steps, tails = _tail_margins(counted, order, values, mean)
     off = tails / total
-    result |= {"mean": shown(mean), "mean_margin": _width(shown, mean, float(steps @ off))}
+    margin = float(steps @ off + half @ positive / total)
+    result |= {"mean": shown(mean), "mean_margin": _width(shown, mean, margin)}
     if attribute.summable:
         moved = np.abs(np.diff((values[order] - mean) ** 2)) @ off + variance * off.max(initial=0.0)
+        moved += half * (2.0 * np.abs(values - mean) + half) @ positive / total
         std = float(np.sqrt(variance))
         result |= {"std": std, "std_margin": moved / (2.0 * std) if std > 0 else moved}
     running = np.cumsum(positive[order])[:-1] / total
@@ -152,7 +154,8 @@ def _of_numbers(counted: ColumnCounts) -> dict[str, Any]:
         # Without margins the reach is NaN, and so is the margin.
         shares = np.clip([q - np.nan_to_num(reach), q, q + np.nan_to_num(reach)], 0.0, 1.0)
         low, middle, high = values_below(attribute, positive, shares).tolist()
-        margin = max(middle - low, high - middle) + 0.0 * reach
+        margin = max(middle - _ends(attribute, low)[0], _ends(attribute, high)[1] - middle)
+        margin += 0.0 * reach
         result |= {row: shown(middle), f"{row}_margin": _width(shown, middle, margin)}
     return result
 
@@ -177,15 +180,29 @@ def _tail_margins(
     return steps, np.interp(np.arange(len(steps)), places, counted.margins(weights))
 
 
-def _values(name: str, attribute: Numeric) -> tuple[FloatArray, FloatArray]:
-    """Mean of the numbers of each code, and their variance inside the bin."""
+def _values(name: str, attribute: Numeric) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Mean of the numbers of each code, their variance inside the bin, and its reach."""
     values = everything(name, attribute).without_missing().moment()[: attribute.n_values]
     spread = np.zeros(len(values))
     width = np.diff(np.asarray(attribute.edges, dtype=np.float64))
     held = attribute.contents
     step = held.grid.step() if isinstance(held, Points) else 0.0
-    spread[: attribute.bins] = np.maximum(width**2 - step**2, 0.0) / 12.0
-    return values, spread
+    bins = attribute.bins
+    spread[:bins] = np.maximum(width**2 - step**2, 0.0) / 12.0
+    low, high = held.span(np.arange(bins))
+    half = np.zeros(len(values))
+    half[:bins] = np.maximum(high - values[:bins], values[:bins] - low)
+    return values, spread, half
+
+
+def _ends(attribute: Numeric, number: float) -> tuple[float, float]:
+    """Smallest and largest number of the bin of a number; a special value is alone."""
+    if number in attribute.special:
+        return number, number
+    held = attribute.contents
+    code = held.bins.encode(np.array([number], dtype=np.float64)).astype(np.int64)
+    low, high = held.span(code)
+    return float(low[0]), float(high[0])
 
 
 def _shown(attribute: Numeric) -> Any:

@@ -485,7 +485,7 @@ class Synopsis:
         This is post-processing of the release and costs no privacy. Margins of counts are those of
         `count`, of boxes with the sum of the noise taken as Gaussian. Those of means, standard
         deviations and quantiles suppose that all cumulative counts are off by their margin at once,
-        and are wider than errors usually are.
+        and that records lie anywhere in their bins: they are wider than errors usually are.
 
         Examples
         --------
