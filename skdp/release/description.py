@@ -141,13 +141,15 @@ def _of_numbers(counted: ColumnCounts) -> dict[str, Any]:
     order = np.argsort(values, kind="stable")
     steps, tails = _tail_margins(counted, order, values, mean)
     off = tails / total
-    margin = float(steps @ off + half @ positive / total)
+    # No statistic is off by more than the declared range.
+    most = float(attribute.upper) - float(attribute.lower)
+    margin = min(float(steps @ off + half @ positive / total), most)
     result |= {"mean": shown(mean), "mean_margin": _width(shown, mean, margin)}
     if attribute.summable:
         moved = np.abs(np.diff((values[order] - mean) ** 2)) @ off + variance * off.max(initial=0.0)
         moved += half * (2.0 * np.abs(values - mean) + half) @ positive / total
         std = float(np.sqrt(variance))
-        result |= {"std": std, "std_margin": moved / (2.0 * std) if std > 0 else moved}
+        result |= {"std": std, "std_margin": min(moved / (2.0 * std), most) if std > 0 else moved}
     running = np.cumsum(positive[order])[:-1] / total
     for row, q in _QUANTILES.items():
         reach = float(np.interp(q, running, off)) if len(off) else 0.0
