@@ -106,6 +106,15 @@ class NetworkModel:
             "release with MarginalSynthesizer, which publishes error bars."
         )
 
+    def error_of_parts(self, parts: Sequence[Weights], level: float) -> Error:
+        """Refuse, as `error`."""
+        return self.error({}, level)
+
+    def column_errors(self, axis: int, weights: FloatArray, level: float) -> tuple[FloatArray, str]:
+        """Refuse, as `error`."""
+        self.error({}, level)
+        raise AssertionError("error refuses")
+
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
     ) -> CodeArray:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .._types import CodeArray, FloatArray, IntArray
 from ..domain import Domain
 from .draws import product_of_weights
-from .error_bars import ErrorBars, interval_from_bars
+from .error_bars import ErrorBars, interval_from_bars, needed
 from .files import TupleKeys
 from .intervals import Error
 from .model import Weights, by_attributes, warn_of_zero
@@ -181,9 +181,18 @@ class TreeModel(TupleKeys):
 
     def error(self, weights: Weights, level: float) -> Error:
         """Interval from the published quantile of the errors."""
-        return interval_from_bars(
-            self.error_bars, float(self.answer([weights])[0]), self._total, level
-        )
+        return self.error_of_parts([weights], level)
+
+    def error_of_parts(self, parts: Sequence[Weights], level: float) -> Error:
+        """Interval for a sum of answers, from the published quantile of the errors."""
+        answer = float(self.answer(parts).sum())
+        return interval_from_bars(self.error_bars, answer, self._total, level)
+
+    def column_errors(self, axis: int, weights: FloatArray, level: float) -> tuple[FloatArray, str]:
+        """Half widths of intervals of weighted counts of one attribute; see `Model`."""
+        bars = needed(self.error_bars)
+        half = bars.half_widths(weights @ self.view([axis]), self._total, level)
+        return half, bars.guarantee(level)
 
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
