@@ -16,6 +16,7 @@ from itertools import combinations
 import numpy as np
 
 from ..._random import NoiseSource
+from ..._types import FloatArray
 from ...rows import Counts
 from ..pairviews.attributes import Attribute
 from ..pairviews.budget import used_attributes
@@ -168,7 +169,17 @@ def annealed_views(
         targets = evidence.targets()
         after = next(each.table for each in targets if each.axes == sets[0])
         population.fit(targets, _SWEEPS)
-        # The expected absolute noise of a cell is one over its budget.
-        if total * float(np.abs(after - before).sum()) <= before.size / float(view):
+        if _told_nothing(before, after, total, float(view), population.n_rows):
             cost *= 2
     return targets
+
+
+def _told_nothing(
+    before: FloatArray, after: FloatArray, total: float, epsilon: float, n_rows: int
+) -> bool:
+    """Whether a view moved the model by no more than its noise, and chance in the model's rows."""
+    moved = total * float(np.abs(after - before).sum())
+    # The mean absolute value of Laplace noise is its scale.
+    noise = before.size / epsilon
+    by_chance = total * float(np.sqrt(2 / math.pi * before / n_rows).sum())
+    return moved <= noise + by_chance
