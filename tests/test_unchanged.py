@@ -65,7 +65,6 @@ def large() -> dict:
         "Marginal": skdp.MarginalSynthesizer(1, domain=EIGHT),
         "Marginal, single columns": skdp.MarginalSynthesizer(1, domain=EIGHT, max_order=1),
         "Marginal, MST": skdp.MarginalSynthesizer(1, domain=EIGHT, plan="mst"),
-        "Marginal, AIM": skdp.MarginalSynthesizer(1, domain=EIGHT, plan="aim", max_order=2),
         "PrivBayes": skdp.PrivBayesSynthesizer(1, domain=EIGHT),
         "PrivBayes, hierarchical": skdp.PrivBayesSynthesizer(
             1, domain=EIGHT, encoding="hierarchical"

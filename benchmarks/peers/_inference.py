@@ -1,8 +1,8 @@
 """The task "inference": the same noisy tables, and what each library makes of them.
 
 The sets that are measured are chosen from the true table: what is compared is not a release, but
-the step after the noise. They are a tree of pairs, triples that share pairs (both are what a junction
-tree is made for), or a tree and as many more pairs, which close loops.
+the step after the noise. They are a tree of pairs, triples that share pairs (both are what a
+junction tree is made for), or a tree and as many more pairs, which close loops.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KINDS = ("a tree", "triples", "loops")
 # Cells of the largest table that is measured or asked for.
 _MOST_CELLS = 20_000
 # Sets that are asked for and were not measured.
-_PAIRS, _TRIPLES = 40, 20
+_PAIRS, _TRIPLES = 20, 10
 # Numbers of more values than this are compared in bins.
 _BINS = 16
 
