@@ -123,7 +123,9 @@ def _problem(name: str, codes: Any, shape: Sequence[int], kind: str, epsilon: fl
             np.abs(np.maximum(table, 0) / max(table.sum(), 1e-9) - true.ravel()).sum() / 2
             for table, true in zip(tables, truth, strict=True)
         ]
-        found = {key: float(np.mean([errors[i] for i in part])) for key, part in groups.items()}
+        found = {
+            key: float(np.mean([errors[i] for i in part])) for key, part in groups.items() if part
+        }
         return {**found, "CPU s": result["cpu"], "CPU s of the answers": result["answering"]}
 
     return Problem(f"{name}, {kind}", data, score)
