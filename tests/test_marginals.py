@@ -278,6 +278,22 @@ def test_plans_of_papers_under_rules_and_in_a_single_column(plan):
     }
 
 
+@pytest.mark.parametrize("plan", ["mst", "aim"])
+def test_every_cell_of_a_set_is_noised_in_the_plans_of_papers(plan, monkeypatch):
+    tables = {}
+
+    def recorded(self, axes, noisy, variance, model):
+        tables.setdefault(axes, []).append(noisy)
+        return measured(self, axes, noisy, variance, model)
+
+    measured = Evidence.measured
+    monkeypatch.setattr(Evidence, "measured", recorded)
+    for seed in range(6):
+        release(rows(10).iloc[:0], 0.05, seed=seed, plan=plan, error_share=0)
+    often = [found for found in tables.values() if len(found) > 2]
+    assert often and all((np.ptp(found, axis=0) > 0).all() for found in often)
+
+
 def test_sets_of_aim_have_the_weight_of_what_they_share_with_the_workload():
     # Of three attributes each pair shares two with the triple, and each triple three.
     found = schemes.aim_sets("all", (2, 3, 4), 3)

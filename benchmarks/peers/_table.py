@@ -129,12 +129,14 @@ def _side_by_side(part: pd.DataFrame) -> list[dict[str, str]]:
     lines = []
     for (setting, epsilon), rows in part.groupby(["setting", "epsilon"], sort=False):
         line = {"Tables": str(setting), "Epsilon": f"{epsilon:g}"}
-        for row in rows.itertuples():
-            if row.status != "ok":
-                line[f"{row.peer}: failed"] = str(row.status)
-                continue
-            line[f"{row.peer}: {row.measure}"] = _number(float(f"{row.value:.3g}"))
-            line[f"{row.peer}: MB"] = f"{row.peak_mb:.0f}"
+        for peer, own in rows.groupby("peer", sort=False):
+            for row in own.itertuples():
+                if row.status != "ok":
+                    line[f"{peer}: failed"] = str(row.status)
+                    continue
+                line[f"{peer}: {row.measure}"] = _number(float(f"{row.value:.3g}"))
+            if own["peak_mb"].notna().any():
+                line[f"{peer}: MB"] = f"{own['peak_mb'].max():.0f}"
         lines.append(line)
     return lines
 
