@@ -362,6 +362,17 @@ def marginals() -> list[Branch]:
             branch(f"workload {name}", lambda: few(pairs_of(SPACE)), workload=workload)
             for name, workload in (("ranges",) * 2, ("cells",) * 2, ("of sets", weights))
         ),
+        branch("plan mst", lambda: few(pairs_of(SPACE)), plan="mst"),
+        # The gain of a view decides what the next one costs.
+        branch("plan aim", lambda: few(pairs_of(SPACE)), (0.05, 1.0), 1, plan="aim"),
+        branch(
+            "plan aim, workload of sets",
+            lambda: few(pairs_of(SPACE)),
+            (1.0,),
+            1,
+            plan="aim",
+            workload={("x", "s"): 1, ("x", "y", "s"): 0.25},
+        ),
         branch("label mode", lambda: few(apart(pairs_of(SPACE), "s")), target="s"),
         branch(
             "more than 20 classes",

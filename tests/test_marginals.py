@@ -13,6 +13,8 @@ import pytest
 import skdp
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
 from skdp.exceptions import DomainError
+from skdp.kernels.marginals import schemes
+from skdp.kernels.marginals.candidates import Candidates
 from skdp.kernels.marginals.evidence import Evidence
 from skdp.kernels.marginals.plan import used_sets
 from skdp.kernels.pairviews.errors import exact_answers, random_weights
@@ -105,6 +107,11 @@ def check(view, domain, n_rows=200, apart=np.inf):
         ({"workload": {("a", "b"): np.nan}}, ValueError, "must be finite"),
         ({"workload": {("a", "b"): "1"}}, TypeError, "must be a number"),
         ({"workload": {("a", "b"): True}}, TypeError, "must be a number"),
+        ({"plan": "pgm"}, ValueError, "'adaptive', 'mst' or 'aim', got 'pgm'"),
+        ({"plan": None}, ValueError, "plan must be"),
+        ({"plan": "mst", "max_order": 1}, ValueError, "max_order=1 allows no sets"),
+        ({"plan": "mst", "workload": {("a", "b"): 1}}, ValueError, "'all' with.*got a dict"),
+        ({"plan": "aim", "workload": "cells"}, ValueError, "'all' or a dict with.*got 'cells'"),
         ({"error_share": 1}, ValueError, "error_share"),
         ({"target": "age"}, DomainError, "target"),
         ({"epsilon": 0}, ValueError, "epsilon must be positive"),
@@ -272,6 +279,102 @@ def test_the_least_budget_is_enough(target):
     least = 4e-12 / 0.019 * 1.001
     for seed in range(4):
         check(release(rows(10), least, seed=seed, target=target), DOMAIN)
+
+
+# --- the plans of papers
+
+
+@pytest.mark.parametrize("plan", ["mst", "aim"])
+@pytest.mark.parametrize("epsilon", [1e-4, 2.0, pytest.param(1e6, marks=pytest.mark.slow)])
+def test_plans_of_papers_give_releases_whose_views_agree(plan, epsilon):
+    frame = rows(3000)
+    view = release(frame, epsilon, plan=plan, error_share=0)
+    model = check(view, DOMAIN, apart=0.002 if epsilon > 1 else np.inf)
+    assert set(model.budget) == {"total", "single", "choice", "views"}
+    assert view.synopsis_.mechanism == f"marginals, plan {plan}"
+    if epsilon > 1:
+        assert view.count() == pytest.approx(3000, abs=200)
+
+
+def test_mst_measures_a_tree_for_a_third_of_the_budget():
+    view = release(rows(3000), 3.0, plan="mst", workload="all")
+    model = view.synopsis_.model
+    parts = view.privacy_loss_.parts
+    for name in ("single", "choice", "views"):
+        assert model.budget[name] == pytest.approx(float(parts["views"]) / 3)
+    assert len(model.pairs) == 3 and not model.extra
+
+
+def test_a_target_is_a_column_like_the_others_in_the_plans_of_papers():
+    frame = rows(2000)
+    y = frame.pop("c")
+    one = release(frame, y=y, target="c", plan="mst")
+    same = release(frame.assign(c=y)[list(DOMAIN.names)], plan="mst")
+    np.testing.assert_array_equal(one.synopsis_.view(["a", "c"]), same.synopsis_.view(["a", "c"]))
+
+
+@pytest.mark.parametrize("plan", ["mst", "aim"])
+def test_plans_of_papers_under_rules_and_in_a_single_column(plan):
+    view = release(rows(2000), 5.0, RULED, plan=plan)
+    assert abs(view.count("a == 'p' and c == 'yes'")) < 1e-4
+    line = Domain({"a": DOMAIN["a"]})
+    assert set(release(rows(2000)[["a"]], 1.0, line, plan=plan).synopsis_.model.budget) == {
+        "total",
+        "single",
+    }
+
+
+@pytest.mark.parametrize("plan", ["mst", "aim"])
+def test_every_cell_of_a_set_is_noised_in_the_plans_of_papers(plan, monkeypatch):
+    tables = {}
+
+    def recorded(self, axes, noisy, variance, model):
+        tables.setdefault(axes, []).append(noisy)
+        return measured(self, axes, noisy, variance, model)
+
+    measured = Evidence.measured
+    monkeypatch.setattr(Evidence, "measured", recorded)
+    for seed in range(6):
+        release(rows(10).iloc[:0], 0.05, seed=seed, plan=plan, error_share=0)
+    often = [found for found in tables.values() if len(found) > 2]
+    assert often and all((np.ptp(found, axis=0) > 0).all() for found in often)
+
+
+def test_sets_of_aim_have_the_weight_of_what_they_share_with_the_workload():
+    # Of three attributes each pair shares two with the triple, and each triple three.
+    found = schemes.aim_sets("all", (2, 3, 4), 3)
+    assert found == {(0, 1): 2 / 3, (0, 2): 2 / 3, (1, 2): 2 / 3, (0, 1, 2): 1}
+    # Attribute 0 counts 1.5, attribute 1 counts 1, attribute 2 counts .5.
+    found = schemes.aim_sets({(0, 1): 1, (0, 2): Fraction(1, 2)}, (2, 3, 4), 3)
+    assert found == {(0, 1): 1, (0, 2): 2 / 2.5}
+    assert schemes.aim_sets("all", (2, 1, 1), 3) == {}
+    # Tables of too many cells are left out, and pairs stand for too many triples.
+    assert (0, 1, 2) not in schemes.aim_sets("all", (128, 128, 128), 3)
+    assert max(map(len, schemes.aim_sets("all", (2,) * 30, 3))) == 2
+
+
+def test_the_rounds_of_aim_spend_the_budget_exactly(monkeypatch):
+    picks, costs = [], []
+
+    def chosen(self, *given):
+        picks.append(given[4])
+        return best(self, *given)
+
+    def measured(*given, **more):
+        costs.append(given[3])
+        return measure(*given, **more)
+
+    measure, best = schemes.measure_sets, Candidates.best
+    monkeypatch.setattr(schemes, "measure_sets", measured)
+    monkeypatch.setattr(Candidates, "best", chosen)
+    view = release(rows(1000), 0.5, plan="aim", error_share=0)
+    views = view.privacy_loss_.parts["views"]
+    rounds = [pick + cost for pick, cost in zip(picks, costs, strict=True)]
+    single = views * Fraction(3, 64)
+    assert sum(rounds) == views - single
+    assert rounds[0] == views / 64 and 1 < len(rounds) < 64
+    for before, after in itertools.pairwise(rounds[:-1]):
+        assert after in (before, 2 * before)
 
 
 # --- odd tables

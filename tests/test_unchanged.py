@@ -64,6 +64,7 @@ def large() -> dict:
         "PairView, published errors": skdp.PairViewSynthesizer(1, domain=EIGHT, error_share=0.1),
         "Marginal": skdp.MarginalSynthesizer(1, domain=EIGHT),
         "Marginal, single columns": skdp.MarginalSynthesizer(1, domain=EIGHT, max_order=1),
+        "Marginal, MST": skdp.MarginalSynthesizer(1, domain=EIGHT, plan="mst"),
         "PrivBayes": skdp.PrivBayesSynthesizer(1, domain=EIGHT),
         "PrivBayes, hierarchical": skdp.PrivBayesSynthesizer(
             1, domain=EIGHT, encoding="hierarchical"

@@ -7,9 +7,10 @@ and PrivSyn do under guarantees with a delta; here everything is pure epsilon-DP
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 
-from .._validation import as_integer
-from ..kernels.marginals import GROUPS, marginal_views
+from .._validation import as_integer, check_choice, is_word
+from ..kernels.marginals import GROUPS, PLANS, marginal_views
 from ..kernels.pairviews.budget import used_attributes
 from .views import ViewSynthesizer
 from .workloads import as_workload
@@ -55,6 +56,12 @@ class MarginalSynthesizer(ViewSynthesizer):
         (0, 1] by which their scores count, such as
         ``{("age", "sex"): 1, ("age", "pay"): 0.5}``. Tables of more than 2**22 cells, with at most
         128 groups of codes a column, are refused. The workload is public.
+    plan : {"adaptive", "mst", "aim"}, default="adaptive"
+        How sets are chosen and what they cost. "mst" and "aim" are the plans of two papers, for
+        comparisons: a spanning tree of pairs [3]_, whatever ``max_order`` is, and one set a round
+        with costs that grow where a set told nothing new [1]_, among the sets of ``max_order``
+        columns, or those of a workload, and the sets within them. Noise and model are the same. A
+        target is a column like the others, and ``workload`` is "all" (or a dict, for "aim").
     error_share : float, default=0.05
         Share of epsilon for error bars; 0 releases none.
     max_contributions : int, default=None
@@ -124,6 +131,9 @@ class MarginalSynthesizer(ViewSynthesizer):
        mechanism for differentially private synthetic data. PVLDB 15(11), 2022.
     .. [2] Z. Zhang, T. Wang, N. Li, J. Honorio, M. Backes, S. He, J. Chen and Y. Zhang. PrivSyn:
        differentially private data synthesis. USENIX Security, 2021.
+    .. [3] R. McKenna, G. Miklau and D. Sheldon. Winning the NIST contest: a scalable and general
+       approach to differentially private synthetic data. Journal of Privacy and Confidentiality
+       11(3), 2021.
 
     Examples
     --------
@@ -146,7 +156,6 @@ class MarginalSynthesizer(ViewSynthesizer):
     ['age', 'sex', 'work']
     """
 
-    _mechanism = "marginals"
     _tables = "tables of several columns"
 
     def __init__(
@@ -157,6 +166,7 @@ class MarginalSynthesizer(ViewSynthesizer):
         target=None,
         max_order=3,
         workload="all",
+        plan="adaptive",
         error_share=0.05,
         max_contributions=None,
         unit=None,
@@ -169,6 +179,7 @@ class MarginalSynthesizer(ViewSynthesizer):
         self.target = target
         self.max_order = max_order
         self.workload = workload
+        self.plan = plan
         self.error_share = error_share
         self.max_contributions = max_contributions
         self.unit = unit
@@ -176,13 +187,17 @@ class MarginalSynthesizer(ViewSynthesizer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @property
+    def _mechanism(self):
+        return "marginals" if self.plan == "adaptive" else f"marginals, plan {self.plan}"
+
     def _parts(self, epsilon, domain):
         self._wanted(domain)
         return super()._parts(epsilon, domain)
 
     def _coarse(self, shape):
         used = used_attributes(shape)
-        if len(used) <= 2:
+        if len(used) <= 2 and self.plan == "adaptive":
             return super()._coarse(shape)
         return [axis for axis in used if shape[axis] > GROUPS and self.max_order > 1]
 
@@ -193,6 +208,7 @@ class MarginalSynthesizer(ViewSynthesizer):
             parts,
             max_order=max_order,
             workload=workload,
+            plan=self.plan,
             progress=self._progress,
             **known,
         )
@@ -210,4 +226,24 @@ class MarginalSynthesizer(ViewSynthesizer):
                 f"max_order must be at most {_MOST_COLUMNS}, got {self.max_order!r}: {meaning} "
                 "Wider tables are hardly ever above the noise; wider queries are answered anyway."
             )
-        return min(order, len(domain.shape)), as_workload(self.workload, domain, order)
+        workload = as_workload(self.workload, domain, order)
+        self._check_plan(order)
+        return min(order, len(domain.shape)), workload
+
+    def _check_plan(self, order):
+        """Refuse what the plan of a paper has no place for."""
+        check_choice(self.plan, "plan", PLANS)
+        if self.plan == "adaptive":
+            return
+        if order == 1:
+            raise ValueError(
+                f"max_order=1 allows no sets of columns, which plan={self.plan!r} measures. Give "
+                "at least 2, or plan='adaptive'."
+            )
+        sets = isinstance(self.workload, Mapping)
+        if not is_word(self.workload, "all") and not (sets and self.plan == "aim"):
+            given = "a dict" if sets else repr(self.workload)
+            raise ValueError(
+                f"workload must be 'all'{' or a dict' * (self.plan == 'aim')} with "
+                f"plan={self.plan!r}, got {given}: the plan says what is measured."
+            )

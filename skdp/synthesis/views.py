@@ -25,9 +25,13 @@ class ViewSynthesizer(Synthesizer):
     """A release of views that are joined into one model; subclasses say how they are measured."""
 
     _honours_zeros = True
-    # What the release calls itself, and its tables of more than one column.
-    _mechanism: str
+    # What the release calls its tables of more than one column.
     _tables: str
+
+    @property
+    def _mechanism(self) -> str:
+        """What the release calls itself."""
+        raise NotImplementedError
 
     def _together(self, domain):
         if self.target is None or domain[self.target].size > MOST_CLASSES:

@@ -49,6 +49,8 @@ class Candidates:
         From `used_sets`.
     label : int or None
         Sets without it count half.
+    by_cells : bool, default=False
+        Whether views will have all cells, whose whole expected noise counts against the score.
     """
 
     def __init__(
@@ -59,7 +61,10 @@ class Candidates:
         max_order: int,
         workload: Workload,
         label: int | None,
+        *,
+        by_cells: bool = False,
     ) -> None:
+        self._by_cells = by_cells
         self._table = table
         self._attributes = attributes
         self._used = list(used)
@@ -167,8 +172,10 @@ class Candidates:
         weight = self._weight(axes)
         distance = int(np.abs(self._counts[axes] - rounded).sum())
         by_chance = np.sqrt(2 / math.pi * expected * (1 + total / population.n_rows)).sum()
-        sizes = wide_sizes([self._sizes[a] for a in axes], total * float(view_epsilon))
-        noise = _NOISE * math.prod(sizes) / float(view_epsilon)
+        sizes = [self._sizes[a] for a in axes]
+        if not self._by_cells:
+            sizes = wide_sizes(sizes, total * float(view_epsilon))
+        noise = (1.0 if self._by_cells else _NOISE) * math.prod(sizes) / float(view_epsilon)
         return weight * (distance - int(by_chance) - int(min(noise, 1e12)))
 
     def _weight(self, axes: Axes) -> int:

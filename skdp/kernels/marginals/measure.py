@@ -26,8 +26,9 @@ from .classes import Classes
 from .evidence import Evidence
 from .lawful import Laws
 from .model import as_model
-from .plan import Plan, Workload, plan_views, used_sets
+from .plan import Plan, Workload, used_sets
 from .population import Population, Target
+from .schemes import aim_sets, annealed_views, planned
 from .views import measure_sets
 from .wide import joint_share, measure_joint
 
@@ -58,6 +59,7 @@ def marginal_views(
     widths: Widths = None,
     max_order: int = 3,
     workload: Workload = "all",
+    plan: str = "adaptive",
     progress: Callable[[str], None] = lambda text: None,
     random_state: NoiseSource | int | None = None,
 ) -> TreeModel | MixtureModel:
@@ -85,6 +87,9 @@ def marginal_views(
     workload : str or mapping of tuple of int to float, default="all"
         What the views should serve: "all", "ranges" (more budget for single attributes), "cells"
         (less), or sets of attributes with weights in (0, 1], the only ones to be measured.
+    plan : str, default="adaptive"
+        One of `PLANS`. With "mst" and "aim" the label is an attribute like the others, and joint
+        counts are not measured.
     progress : callable, optional
         Is told, as text, which step begins, in numbers that are public or released.
     random_state : None, int or NoiseSource, default=None
@@ -104,7 +109,7 @@ def marginal_views(
     source = noise_source(random_state)
     if orders is None:
         orders = [np.arange(size) for size in table.shape]
-    if max_order > 1 and len(used_attributes(table.shape)) <= 2:
+    if plan == "adaptive" and max_order > 1 and len(used_attributes(table.shape)) <= 2:
         progress("single columns and their pair")
         return pair_views(
             table,
@@ -118,7 +123,8 @@ def marginal_views(
     rules = Rules.of(table.shape, zeros) if zeros else None
     if zeros and rules is None:
         raise ValueError("The structural zeros leave no possible record.")
-    asked = _Asked(max_order, workload, label, progress)
+    label = label if plan == "adaptive" else None
+    asked = _Asked(max_order, workload, label, plan, progress)
     if rules is None:
         model = _measure(table, parts, orders, widths or {}, asked, None, source)
     else:
@@ -142,6 +148,7 @@ class _Asked(NamedTuple):
     max_order: int
     workload: Workload
     label: int | None
+    plan: str
     progress: Callable[[str], None]
 
 
@@ -166,15 +173,21 @@ def _measure(
     first_total = _first_total(table, parts["total"], classes, source)
     known_by = None if classes is None else label
     workload = used_sets(asked.workload, table.shape, known_by)
+    if asked.plan == "aim":
+        groups = [min(size, GROUPS) for size in table.shape]
+        workload = aim_sets(workload, groups, asked.max_order)
     asked = asked._replace(workload=workload, label=label)
-    joint = joint_share(
-        parts["views"],
-        first_total,
-        table.shape,
-        max_order=asked.max_order,
-        workload=workload,
-    )
-    plan = plan_views(
+    joint = Fraction(0)
+    if asked.plan == "adaptive":
+        joint = joint_share(
+            parts["views"],
+            first_total,
+            table.shape,
+            max_order=asked.max_order,
+            workload=workload,
+        )
+    plan = planned(
+        asked.plan,
         parts["views"] - joint,
         first_total,
         table.shape,
@@ -295,12 +308,32 @@ def _measure_views(
         asked.progress(f"{plan.n_first} of {plan.n_views} sets of columns")
         first = _first_pairs(table, plan, attributes, total, used, asked.label, source)
         measure_sets(
-            table, first, attributes, plan.view(len(first)), total, population, evidence, source
+            table,
+            first,
+            attributes,
+            plan.view(len(first)),
+            total,
+            population,
+            evidence,
+            source,
+            by_cells=plan.by_cells,
         )
         taken += first
     targets = evidence.targets()
     population.fit(targets, _FIRST_SWEEPS)
-    candidates = Candidates(table, attributes, used, asked.max_order, asked.workload, asked.label)
+    candidates = Candidates(
+        table,
+        attributes,
+        used,
+        asked.max_order,
+        asked.workload,
+        asked.label,
+        by_cells=plan.by_cells,
+    )
+    if plan.first_round:
+        return annealed_views(
+            table, plan, attributes, total, candidates, population, evidence, source
+        )
     for n_views in plan.rounds:
         sets = candidates.best(
             population, total, taken, n_views, plan.pick(n_views), plan.view(), source

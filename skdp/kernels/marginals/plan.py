@@ -44,6 +44,10 @@ class Plan(NamedTuple):
         How many views each later round adds.
     n_rows, n_last : int
         Rows of the population while views are chosen, and in the end.
+    by_cells : bool
+        Whether views have equal budgets and every cell is measured by itself.
+    first_round : Fraction
+        Cost of the first of rounds whose costs depend on those before; 0 for none of these.
     """
 
     single: Fraction
@@ -53,6 +57,8 @@ class Plan(NamedTuple):
     rounds: list[int]
     n_rows: int
     n_last: int
+    by_cells: bool = False
+    first_round: Fraction = Fraction(0)
 
     @property
     def n_views(self) -> int:
