@@ -22,7 +22,7 @@ posterior means the population follows by proportional fitting and Gibbs steps.
 
 from __future__ import annotations
 
-from .measure import GROUPS, marginal_views
-from .plan import Plan, Workload, plan_views
+from .measure import marginal_views
+from .plan import GROUPS, Plan, Workload, plan_views
 
 __all__ = ["GROUPS", "Plan", "Workload", "marginal_views", "plan_views"]

@@ -26,17 +26,15 @@ from .classes import Classes
 from .evidence import Evidence
 from .lawful import Laws
 from .model import as_model
-from .plan import Plan, Workload, plan_views, used_sets
+from .plan import GROUPS, Plan, Workload, plan_views, used_sets
 from .population import Population, Target
 from .views import measure_sets
 from .wide import joint_share, measure_joint
 
-__all__ = ["GROUPS", "marginal_views"]
+__all__ = ["marginal_views"]
 
 Widths = Mapping[int, FloatArray] | None
 
-# Largest number of codes of an attribute that views tell apart; more codes are grouped.
-GROUPS = 128
 # Sweeps of fitting: after the first views, after those of a round, and of the last population.
 _FIRST_SWEEPS, _SWEEPS, _LAST_SWEEPS = 5, 3, 5
 # Rounds of proportional fitting of the weights in the end.
@@ -290,7 +288,9 @@ def _measure_views(
         taken += first
     targets = evidence.targets()
     population.fit(targets, _FIRST_SWEEPS)
-    candidates = Candidates(table, attributes, used, asked.max_order, asked.workload, asked.label)
+    candidates = Candidates(
+        table, attributes, used, asked.max_order, asked.workload, asked.label, plan.most_cells
+    )
     for n_views in plan.rounds:
         sets = candidates.best(
             population, total, taken, n_views, plan.pick(n_views), plan.view(), source

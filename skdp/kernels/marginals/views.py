@@ -85,7 +85,7 @@ def measure_sets(
     ]
     counted = table.regrouped_many(asked)
     for axes, exact, size, share, bins in zip(sets, counted, sizes, shares, binned, strict=True):
-        model = population.margin(axes)
+        model = population.smooth_margin(axes)
         pair = [attributes[axis] for axis in axes]
         if len(axes) == 2 and not _by_cells(pair, size, total * float(share)):
             evidence.estimated(axes, _by_boxes(exact, pair, share, total, model, source))
