@@ -30,6 +30,11 @@ _FOR_PAIR, _FOR_TREE, _FOR_MORE = 200.0, 300.0, 1250.0
 _LARGE = 1.5
 # Largest number of codes of an attribute that views tell apart; more codes are grouped.
 GROUPS = 128
+# With more codes of all attributes than this for each unit of signal there are no views, where
+# attributes have few codes and where they have many.
+_NOISE, _NOISE_LARGE = 0.045, 0.16
+# Cells of wider sets hold so many noise scales of records on average, where attributes are large.
+_FINE = 10.0
 # Wider sets are counted one by one if there are at most so many of an order.
 _MOST_COUNTED = 20_000
 # Rounds in which views are chosen after the first.
@@ -48,7 +53,7 @@ class Plan(NamedTuple):
     ----------
     single, choice, views : Fraction
         Budgets of single attributes, of the choice of views, and of the views; they add up to the
-        part "views".
+        part "views". All sets are measured if nothing is spent on the choice.
     n_first : int
         Pairs that are chosen for a tree before there is a model.
     rounds : list of int
@@ -133,22 +138,23 @@ def plan_views(
     used = used_attributes(shape)
     sizes = [shape[axis] for axis in used]
     records = max(total, 1.0)
-    signal = records * float(views)
+    signal = max(records * float(views), 1e-9)
     if len(used) < 2 or not _n_sets(sizes, max_order, workload):
         return Plan(views, Fraction(0), Fraction(0), 0, [], _FEWEST, _FEWEST_LAST, 0.0)
     large = 0.0 if labelled else _largeness(sizes, workload)
     if labelled:
         single = views * _class_share(signal)
     else:
-        single = views * _single_share(signal, large)
+        single = views * _single_share(signal, sizes, large)
     choice = views * (_CHOICE + (_CHOICE_LARGE - _CHOICE) * Fraction(round(1000 * large), 1000))
     left = views - single - choice
     power = records * float(left)
     wanted = math.sqrt(_VIEWS * power / _typical_cells(sizes))
-    if wanted < 1 and not labelled:
+    if not labelled and (wanted < 1 or sum(sizes) / signal > _most_noise(large)):
         return Plan(views, Fraction(0), Fraction(0), 0, [], _FEWEST, _FEWEST_LAST, 0.0)
-    n_views = max(round((1 - large) * wanted + large * _boxed_views(power, len(used))), 1)
-    most_cells = math.inf if labelled else power / n_views
+    wanted = (1 - large) * wanted + large * _boxed_views(power, len(used))
+    n_views = min(max(round(wanted), 1), _n_sets(sizes, max_order, workload))
+    most_cells = math.inf if labelled else power / (_FINE**large * n_views)
     n_sets = _n_sets(sizes, max_order, workload, most_cells)
     all_sets = n_views >= n_sets and not labelled
     n_views = min(n_views, n_sets)
@@ -158,6 +164,7 @@ def plan_views(
     tree = not (labelled or all_sets or isinstance(workload, Mapping))
     n_first = min(n_views, len(used) - 1) if tree else 0
     rounds = [n_pairs, n_views - n_pairs] if all_sets else _even_rounds(n_views - n_first)
+    rounds = [number for number in rounds if number]
     most = max(_HELD // len(shape), 10_000)
     n_rows = int(min(max(_ROWS * signal, _FEWEST), _MOST, most))
     n_last = int(min(max(_LAST_ROWS * total, _FEWEST_LAST), _MOST_LAST, most))
@@ -172,7 +179,7 @@ def _n_sets(
     Where there are too many wider sets to be counted, the number of all.
     """
     if isinstance(workload, Mapping):
-        return len(workload)
+        return sum(len(axes) <= max_order for axes in workload)
     n_sets = 0
     for order in range(2, max_order + 1):
         number = math.comb(len(sizes), order)
@@ -204,10 +211,17 @@ def _class_share(signal: float) -> Fraction:
     return Fraction(round(1000 * share), 1000)
 
 
-def _single_share(signal: float, large: float) -> Fraction:
+def _most_noise(large: float) -> float:
+    """Codes of all attributes for each unit of signal, above which single attributes get it all."""
+    return _NOISE ** (1 - large) * _NOISE_LARGE**large
+
+
+def _single_share(signal: float, sizes: Sequence[int], large: float) -> Fraction:
     """Share of single attributes: larger where there is little signal, or attributes are large."""
-    narrow = max(0.42 - 0.16 * math.log10(max(signal, 1.0) / 2700), 0.1)
-    wide = max(0.82 - 0.39 * math.log10(max(signal, 1.0) / 4200), 0.3)
+    noise = sum(sizes) / signal
+    narrow = 0.26 + 0.16 * math.log10(noise / 0.003) + 0.15 * max(math.log10(noise / 0.01), 0.0)
+    narrow = max(narrow, 0.1)
+    wide = max(0.82 - 0.39 * math.log10(signal / 4200), 0.3)
     share = min((1 - large) * narrow + large * wide, 0.8)
     return Fraction(round(1000 * share), 1000)
 
