@@ -150,7 +150,7 @@ def plan_views(
     left = views - single - choice
     power = records * float(left)
     wanted = math.sqrt(_VIEWS * power / _typical_cells(sizes))
-    if not labelled and (wanted < 1 or sum(sizes) / signal > _most_noise(large)):
+    if not labelled and (wanted < 1 or _noise(sizes, signal) > _most_noise(large)):
         return Plan(views, Fraction(0), Fraction(0), 0, [], _FEWEST, _FEWEST_LAST, 0.0)
     wanted = (1 - large) * wanted + large * _boxed_views(power, len(used))
     n_views = min(max(round(wanted), 1), _n_sets(sizes, max_order, workload))
@@ -211,6 +211,11 @@ def _class_share(signal: float) -> Fraction:
     return Fraction(round(1000 * share), 1000)
 
 
+def _noise(sizes: Sequence[int], signal: float) -> float:
+    """Codes of all attributes for each unit of signal; many codes are measured by boxes."""
+    return sum(min(size, GROUPS) for size in sizes) / signal
+
+
 def _most_noise(large: float) -> float:
     """Codes of all attributes for each unit of signal, above which single attributes get it all."""
     return _NOISE ** (1 - large) * _NOISE_LARGE**large
@@ -218,7 +223,7 @@ def _most_noise(large: float) -> float:
 
 def _single_share(signal: float, sizes: Sequence[int], large: float) -> Fraction:
     """Share of single attributes: larger where there is little signal, or attributes are large."""
-    noise = sum(sizes) / signal
+    noise = _noise(sizes, signal)
     narrow = 0.26 + 0.16 * math.log10(noise / 0.003) + 0.15 * max(math.log10(noise / 0.01), 0.0)
     narrow = max(narrow, 0.1)
     wide = max(0.82 - 0.39 * math.log10(signal / 4200), 0.3)
