@@ -16,8 +16,12 @@ from skdp.exceptions import DomainError
 from skdp.kernels.marginals import schemes
 from skdp.kernels.marginals.candidates import Candidates
 from skdp.kernels.marginals.evidence import Evidence
-from skdp.kernels.marginals.plan import used_sets
+from skdp.kernels.marginals.lawful import Laws
+from skdp.kernels.marginals.plan import plan_views, used_sets
+from skdp.kernels.marginals.population import Population
+from skdp.kernels.pairviews.attributes import Attribute
 from skdp.kernels.pairviews.errors import exact_answers, random_weights
+from skdp.release import TreeDensity
 from skdp.rows import CountTable
 from skdp.synthesis.workloads import as_workload
 
@@ -208,7 +212,8 @@ def test_every_parameter_gives_a_release_whose_views_agree(parameters):
     view = release(frame, 2.0, **parameters)
     model = check(view, DOMAIN, apart=0.002)
     assert view.count() == pytest.approx(len(frame), abs=100)
-    assert {"total", "single", "choice", "views"} <= set(model.budget)
+    parts = {"total", "single", "views"}
+    assert parts <= set(model.budget) <= {*parts, "choice"}
     assert sum(model.budget.values()) <= 2.0
     wanted = set() if parameters.get("error_share") == 0 else {"errors"}
     assert set(view.privacy_loss_.parts) == {"total", "views"} | wanted
@@ -375,6 +380,100 @@ def test_the_rounds_of_aim_spend_the_budget_exactly(monkeypatch):
     assert rounds[0] == views / 64 and 1 < len(rounds) < 64
     for before, after in itertools.pairwise(rounds[:-1]):
         assert after in (before, 2 * before)
+
+
+# --- how the budget is divided
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("workload", ["all", "ranges", "cells", {(0, 1): 1.0, (0, 2, 3): 0.5}])
+@pytest.mark.parametrize("shape", [(2, 2, 2, 2), (100, 9, 74, 5, 1), (30,) * 60])
+def test_the_parts_of_a_plan_add_up(shape, workload, labelled):
+    for total in (-10, 0, 300, 10_000, 10**7):
+        for views in (Fraction(1, 50), Fraction(1), Fraction(500)):
+            plan = plan_views(views, total, shape, workload=workload, labelled=labelled)
+            assert plan.single + plan.choice + plan.views == views
+            assert min(plan.single, plan.choice, plan.views) >= 0 and plan.single > 0
+            assert all(number > 0 for number in plan.rounds)
+            assert plan.n_views == plan.n_first + sum(plan.rounds)
+            assert (plan.n_views > 0) == (plan.views > 0)
+
+
+def test_nothing_is_spent_on_choosing_all_sets():
+    few = plan_views(Fraction(1, 2), 4000, (10, 10, 10, 10))
+    assert few.choice > 0 and 0 < few.n_views < 6
+    many = plan_views(Fraction(20), 40_000, (10, 10, 10, 10))
+    assert many.choice == 0 and many.n_first == 0 and many.rounds == [6, 4]
+
+
+def test_little_signal_is_spent_on_single_columns():
+    # 22 columns of 8 codes: pairs would make single columns too noisy.
+    assert plan_views(Fraction(1, 10), 11_000, (8,) * 22).single == Fraction(1, 10)
+    assert plan_views(Fraction(1), 11_000, (8,) * 22).n_views > 0
+
+
+def test_wide_sets_of_many_codes_are_not_measured():
+    # A set of three columns has a million cells, more than the noise scales of all records.
+    plan = plan_views(Fraction(1), 48_842, (100, 100, 100, 100))
+    assert plan.rounds == [6] and plan.most_cells < 100**3
+    assert plan_views(Fraction(10), 10**8, (100, 100, 100, 100)).most_cells > 100**3
+
+
+def independent_rows(n_rows=2000, sizes=(30, 20, 2), seed=0):
+    """A population of independent attributes, before any view."""
+    rng = np.random.default_rng(seed)
+    views = [rng.gamma(1.0, size=size) + 0.1 for size in sizes]
+    attributes = [Attribute.of(view, np.arange(len(view)), 128) for view in views]
+    population = Population.of(attributes, Laws.of(None, attributes), n_rows, rng)
+    return attributes, population
+
+
+def test_sets_that_need_no_choice_are_taken_in_order():
+    attributes, population = independent_rows()
+    table = CountTable.from_codes(np.zeros((50, 3), dtype=np.int32), (30, 20, 2))
+    candidates = Candidates(table, attributes, [0, 1, 2], 3, "all", None, 1000)
+
+    def best(taken, number):
+        # Noise would need a source.
+        return candidates.best(population, 50.0, taken, number, Fraction(0), Fraction(1), None)
+
+    assert best([], 2) == [(0, 1), (0, 2)]
+    # The set of all three has 1,200 cells.
+    assert best([(0, 1), (0, 2)], 5) == [(1, 2)]
+
+
+def test_margins_of_drawn_rows_are_smooth_where_columns_are_independent():
+    attributes, population = independent_rows()
+    truth = np.outer(attributes[0].grouped, attributes[1].grouped)
+    drawn, smooth = population.margin((0, 1)), population.smooth_margin((0, 1))
+    assert smooth.min() >= 0 and smooth.sum() == pytest.approx(1)
+    assert np.abs(smooth - truth).sum() < 0.6 * np.abs(drawn - truth).sum()
+
+
+def test_margins_of_columns_that_depend_on_each_other_stay():
+    copies = np.arange(2000, dtype=np.int32)[:, None] % np.full((1, 2), 10)
+    flat = [np.full(10, 0.1)] * 2
+    rng = np.random.default_rng(0)
+    population = Population(TreeDensity(flat, [], {}), copies, [], rng)
+    smooth = population.smooth_margin((0, 1))
+    assert np.abs(smooth - np.eye(10) / 10).sum() < 0.02
+
+
+def test_smooth_margins_respect_rules():
+    rows = np.zeros((500, 2), dtype=np.int32)
+    rows[:250, 0] = 1
+    never = np.array([[0.0, 0.0], [0.0, -80.0]])
+    rng = np.random.default_rng(0)
+    even = TreeDensity([np.full(2, 0.5)] * 2, [], {})
+    population = Population(even, rows, [((0, 1), never)], rng)
+    assert population.smooth_margin((0, 1))[1, 1] == 0
+
+
+def test_views_that_form_a_tree_are_released_without_rows():
+    model = release(rows(900), 1.0, max_order=2, error_share=0).synopsis_.model
+    assert len(model.pairs) == len(model.density.edges) > 0 and model.rows is None
+    view = release(rows(4000), 5.0, max_order=2, error_share=0).synopsis_.model
+    assert len(view.pairs) == 6 and view.rows is not None
 
 
 # --- odd tables

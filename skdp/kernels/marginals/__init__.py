@@ -23,8 +23,8 @@ posterior means the population follows by proportional fitting and Gibbs steps.
 
 from __future__ import annotations
 
-from .measure import GROUPS, marginal_views
-from .plan import Plan, Workload, plan_views, used_sets
+from .measure import marginal_views
+from .plan import GROUPS, Plan, Workload, plan_views, used_sets
 from .schemes import PLANS
 
 __all__ = ["GROUPS", "PLANS", "Plan", "Workload", "marginal_views", "plan_views", "used_sets"]

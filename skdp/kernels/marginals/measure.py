@@ -26,18 +26,16 @@ from .classes import Classes
 from .evidence import Evidence
 from .lawful import Laws
 from .model import as_model
-from .plan import Plan, Workload, used_sets
+from .plan import GROUPS, Plan, Workload, used_sets
 from .population import Population, Target
 from .schemes import aim_sets, annealed_views, planned
 from .views import measure_sets
 from .wide import joint_share, measure_joint
 
-__all__ = ["GROUPS", "marginal_views"]
+__all__ = ["marginal_views"]
 
 Widths = Mapping[int, FloatArray] | None
 
-# Largest number of codes of an attribute that views tell apart; more codes are grouped.
-GROUPS = 128
 # Sweeps of fitting: after the first views, after those of a round, and of the last population.
 _FIRST_SWEEPS, _SWEEPS, _LAST_SWEEPS = 5, 3, 5
 # Numbers of attributes of the queries whose errors are published.
@@ -328,6 +326,7 @@ def _measure_views(
         asked.max_order,
         asked.workload,
         asked.label,
+        plan.most_cells,
         by_cells=plan.by_cells,
     )
     if plan.first_round:

@@ -67,6 +67,9 @@ def as_model(
         groups = {i: each.groups for i, each in enumerate(views) if each.groups is not None}
         density = TreeDensity([each.mu for each in views], edges, groups)
         extra = [PairTable(pair, table) for pair, table in pairs.items() if pair not in tree]
+        if joint is None and not extra and all(len(t.axes) <= 2 for t in targets):
+            # The tree holds all views and is exact; rows would have noise of their own.
+            return TreeModel(density, total, budget=budget)
     return TreeModel(
         density, total, extra=extra, rows=rows, row_weights=weights / weights.sum(), budget=budget
     )

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._types import CodeArray, FloatArray, IntArray
+from ..._types import BoolArray, CodeArray, FloatArray, IntArray
 from ...release import TreeDensity, inverse_rows
 from ..pairviews.attributes import Attribute
 from .lawful import Laws
@@ -119,6 +119,24 @@ class Population:
         found = np.bincount(self._cells(axes), weights=self.weights, minlength=math.prod(sizes))
         return found.astype(np.float64, copy=False).reshape(sizes)
 
+    def smooth_margin(self, axes: Sequence[int]) -> FloatArray:
+        """The margin without the noise of drawn rows, as far as it is not told from independence.
+
+        The distance from independent attributes is shrunk by its expected size if there were none.
+        """
+        found = self.margin(axes)
+        apart = self._possible(axes).astype(np.float64)
+        for place in range(len(axes)):
+            others = tuple(p for p in range(len(axes)) if p != place)
+            apart *= np.expand_dims(found.sum(axis=others), others)
+        apart /= max(apart.sum(), _TINY)
+        possible = apart > 0
+        distance = found - apart
+        chi = self.n_rows * float((distance[possible] ** 2 / apart[possible]).sum())
+        by_chance = min(float(possible.sum()) / max(chi, 1.0), 1.0)
+        smooth: FloatArray = found - by_chance * distance
+        return smooth
+
     def fit(self, targets: Sequence[Target], sweeps: int, *, rounds: int = 1) -> None:
         """Move factors and rows until the margins are those wanted."""
         for _ in range(sweeps):
@@ -209,6 +227,15 @@ class Population:
                 cell = cell * self.sizes[other] + columns[other]
             total += np.take(lines, cell, axis=0)
         return total
+
+    def _possible(self, axes: Sequence[int]) -> BoolArray:
+        """Which combinations of codes no rule among these attributes forbids."""
+        allowed = np.ones([self.sizes[axis] for axis in axes], dtype=bool)
+        for held, log in self._barriers:
+            if set(held) <= set(axes):
+                shape = [self.sizes[axis] if axis in held else 1 for axis in axes]
+                allowed &= (log == 0).reshape(shape)
+        return allowed
 
     def _cells(self, axes: Sequence[int]) -> IntArray:
         cell = np.zeros(self.n_rows, dtype=np.int64)

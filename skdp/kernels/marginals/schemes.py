@@ -64,7 +64,13 @@ def planned(
         third = views / 3
         left = views - 2 * third
         return plan._replace(
-            single=third, choice=third, views=left, n_first=len(used) - 1, rounds=[], by_cells=True
+            single=third,
+            choice=third,
+            views=left,
+            n_first=len(used) - 1,
+            rounds=[],
+            most_cells=math.inf,
+            by_cells=True,
         )
     # Single attributes are measured like the view of a first round each.
     single = views / _ROUNDS * (1 - _CHOICE)
@@ -75,6 +81,7 @@ def planned(
         views=views - single - choice,
         n_first=0,
         rounds=[],
+        most_cells=math.inf,
         by_cells=True,
         first_round=views / (_ROUNDS * len(used)),
     )

@@ -91,7 +91,7 @@ def measure_sets(
     ]
     counted = table.regrouped_many(asked)
     for axes, exact, size, share, bins in zip(sets, counted, sizes, shares, binned, strict=True):
-        model = population.margin(axes)
+        model = population.smooth_margin(axes)
         pair = [attributes[axis] for axis in axes]
         boxes = not by_cells and len(axes) == 2
         if boxes and not _by_cells(pair, size, total * float(share)):
