@@ -21,6 +21,11 @@ _CHOICE = Fraction(8, 100)
 _VIEWS = 0.5
 # A table of more cells has boxes, and is about as noisy as one of this many cells.
 _CELLS = 60
+# With a label: shares of single attributes of all records, and of the grid; single attributes in
+# classes have this much of what `_class_share` says. Less than the last is not left for views.
+_ALONE, _GRID = Fraction(1, 10), Fraction(1, 5)
+_IN_CLASSES = Fraction(7, 8)
+_LEFT = Fraction(1, 10)
 # Rounds in which views are chosen after the first.
 _ROUNDS = 3
 # Rows of a population per unit of signal, and their bounds; those of the last one, per record.
@@ -37,13 +42,15 @@ class Plan(NamedTuple):
     ----------
     single, choice, views : Fraction
         Budgets of single attributes, of the choice of views, and of the views; they add up to the
-        part "views".
+        part "views", with those of a label.
     n_first : int
         Pairs that are chosen for a tree before there is a model.
     rounds : list of int
         How many views each later round adds.
     n_rows, n_last : int
         Rows of the population while views are chosen, and in the end.
+    classes, grid : Fraction
+        Budgets of single attributes in each class of a label, and of the grid for it.
     """
 
     single: Fraction
@@ -53,6 +60,8 @@ class Plan(NamedTuple):
     rounds: list[int]
     n_rows: int
     n_last: int
+    classes: Fraction = Fraction(0)
+    grid: Fraction = Fraction(0)
 
     @property
     def n_views(self) -> int:
@@ -69,7 +78,13 @@ class Plan(NamedTuple):
 
     def budget(self) -> dict[str, Fraction]:
         """Budgets by their names."""
-        return {"single": self.single, "choice": self.choice, "views": self.views}
+        return {
+            "single": self.single,
+            "classes": self.classes,
+            "grid": self.grid,
+            "choice": self.choice,
+            "views": self.views,
+        }
 
 
 def used_sets(workload: Workload, shape: Sequence[int], label: int | None = None) -> Workload:
@@ -114,35 +129,50 @@ def plan_views(
     workload : str or mapping, default="all"
         From `used_sets`.
     labelled : bool, default=False
-        Whether single attributes are measured in each class of a label: its pairs, in effect.
+        Whether single attributes are measured in each class of a label too: its pairs, in effect.
     """
     used = used_attributes(shape)
     signal = max(total, 1.0) * float(views)
     n_sets = [math.comb(len(used), order) for order in range(2, max_order + 1)]
     if isinstance(workload, Mapping):
         n_sets = [sum(len(axes) <= max_order for axes in workload)]
+    none = Fraction(0)
     if len(used) < 2 or not sum(n_sets):
-        return Plan(views, Fraction(0), Fraction(0), 0, [], _FEWEST, _FEWEST_LAST)
+        single = views * _ALONE if labelled and len(used) > 1 else views
+        rest = views - single
+        return Plan(single, none, none, 0, [], _FEWEST, _FEWEST_LAST, rest)
+    n_rows, n_last = _populated(signal, total, len(shape))
+    classes = grid = none
     if labelled:
-        single = views * _class_share(signal)
+        single = views * _ALONE
+        grid = none if isinstance(workload, Mapping) else views * _GRID
+        classes = views * _IN_CLASSES * _class_share(signal)
+        if views - single - grid - classes < views * _LEFT:
+            classes = views - single - grid
+            return Plan(single, none, none, 0, [], n_rows, n_last, classes, grid)
     else:
         single = views * _single_share(signal, [shape[axis] for axis in used], workload)
     choice = views * _CHOICE
-    left = views - single - choice
+    left = views - single - classes - grid - choice
     cells = _typical_cells([shape[axis] for axis in used])
     wanted = math.sqrt(_VIEWS * max(total, 1.0) * float(left) / cells)
     if wanted < 1 and not labelled:
-        return Plan(views, Fraction(0), Fraction(0), 0, [], _FEWEST, _FEWEST_LAST)
+        return Plan(views, none, none, 0, [], _FEWEST, _FEWEST_LAST)
     n_views = int(min(max(round(wanted), 1), sum(n_sets)))
     tree = not (labelled or isinstance(workload, Mapping))
     n_first = min(n_views, len(used) - 1) if tree else 0
     more = n_views - n_first
     n_rounds = min(_ROUNDS, more)
     rounds = [more // n_rounds + (r < more % n_rounds) for r in range(n_rounds)]
-    most = max(_HELD // len(shape), 10_000)
+    return Plan(single, choice, left, n_first, rounds, n_rows, n_last, classes, grid)
+
+
+def _populated(signal: float, total: float, n_attributes: int) -> tuple[int, int]:
+    """Rows of the population while views are chosen, and in the end."""
+    most = max(_HELD // n_attributes, 10_000)
     n_rows = int(min(max(_ROWS * signal, _FEWEST), _MOST, most))
     n_last = int(min(max(_LAST_ROWS * total, _FEWEST_LAST), _MOST_LAST, most))
-    return Plan(single, choice, left, n_first, rounds, n_rows, n_last)
+    return n_rows, n_last
 
 
 def _class_share(signal: float) -> Fraction:
