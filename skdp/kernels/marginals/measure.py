@@ -74,8 +74,9 @@ def marginal_views(
         For each attribute its codes in an order in which neighbours are similar; None for
         attributes without one. By default all are in the order of their codes.
     label : int, default=None
-        The attribute to be predicted: single attributes are measured in each of its classes (or, if
-        it has more than 20 codes, the first pairs contain it), and views without it count half.
+        The attribute to be predicted: bins of single attributes are measured in each of its
+        classes, and a grid (or, if it has more than 20 codes, the first pairs contain it); views
+        without it count half.
     zeros : sequence of Zeros, default=()
         Combinations of codes that records can have, by public rules: others have no count in the
         release and are never drawn. Records that break a rule must not be in the table.
@@ -152,9 +153,10 @@ def _measure(
 ) -> TreeModel:
     """Measure a table over the codes that records can have, within "total" and "views"."""
     # Privacy. Measured one after the other, within budgets that add up to the two parts: the total
-    # (sensitivity 1), perhaps the joint counts, single attributes, then in rounds the choice of
-    # views and the views. The division depends on public facts and the released total, a round on
-    # the releases before it.
+    # or that of each class (sensitivity 1), perhaps the joint counts, single attributes, with a
+    # label bins of them in each class and a grid, then in rounds the choice of views and the
+    # views. The division depends on public facts and the released total, a round on the releases
+    # before it.
     label = asked.label if asked.label is not None and table.shape[asked.label] > 1 else None
     classes = None
     if label is not None and table.shape[label] <= MOST_CLASSES:
