@@ -6,6 +6,8 @@ differences of halves of an attribute, of their halves, and so on, each by empir
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ..._types import FloatArray
@@ -52,41 +54,42 @@ def shrunk(noisy: FloatArray, variance: float, expected: FloatArray, ordered: bo
 
 def _by_halves(apart: FloatArray, expected: FloatArray, variance: float) -> FloatArray:
     """Differences from the expected counts, with what noise explains removed at each scale."""
-    found = np.zeros_like(apart)
     counts, told = _sums(expected), _sums(apart)
     mass = counts.sum(axis=0)
-    parts = [(0, apart.shape[1])]
-    while parts:
-        cuts = [_halved(mass, low, high) for low, high in parts if high - low > 1]
-        if not cuts:
-            break
-        low, middle, high = np.array(cuts).T
-        whole = mass[high] - mass[low]
-        share = np.divide(
-            mass[middle] - mass[low], whole, out=np.full(len(cuts), 0.5), where=whole > 0
-        )
-        moved = (told[:, middle] - told[:, low]) - share * (told[:, high] - told[:, low])
-        inside = counts[:, high] - counts[:, low]
-        scale = np.maximum(np.sqrt(inside * inside.sum(axis=0)) * share * (1 - share), _TINY)
-        noise = variance * ((1 - share) ** 2 * (middle - low) + share**2 * (high - middle))
-        # Counts in units of their noise, so that all have the same variance.
-        unit = np.sqrt(noise)
-        kept = (posterior_mean((scale + moved) / unit, 1.0, scale / unit) - scale / unit) * unit
-        for (a, b, c), each in zip(cuts, kept.T, strict=True):
-            found[:, a:b] += np.outer(each, _portions(expected[:, a:b]))
-            found[:, b:c] -= np.outer(each, _portions(expected[:, b:c]))
-        parts = [part for a, b, c in cuts for part in ((a, b), (b, c))]
+    cuts = list(_cuts(mass, 0, apart.shape[1]))
+    if not cuts:
+        return np.zeros_like(apart)
+    low, middle, high = np.array(cuts).T
+    whole = mass[high] - mass[low]
+    share = np.full(len(cuts), 0.5)
+    np.divide(mass[middle] - mass[low], whole, out=share, where=whole > 0)
+    moved = (told[:, middle] - told[:, low]) - share * (told[:, high] - told[:, low])
+    inside = counts[:, high] - counts[:, low]
+    scale = np.maximum(np.sqrt(inside * inside.sum(axis=0)) * share * (1 - share), _TINY)
+    # In units of their noise all have the same variance. Empirical Bayes sees all scales together:
+    # a few differences would not tell how large differences are.
+    unit = np.sqrt(variance * ((1 - share) ** 2 * (middle - low) + share**2 * (high - middle)))
+    kept = (posterior_mean((scale + moved) / unit, 1.0, scale / unit) - scale / unit) * unit
+    found = np.zeros_like(apart)
+    for (first, cut, last), each in zip(cuts, kept.T, strict=True):
+        found[:, first:cut] += np.outer(each, _portions(expected[:, first:cut]))
+        found[:, cut:last] -= np.outer(each, _portions(expected[:, cut:last]))
     return found
+
+
+def _cuts(mass: FloatArray, low: int, high: int) -> Iterator[tuple[int, int, int]]:
+    """Ranges of bins, each with the bin that divides its mass: all, its halves, and so on."""
+    if high - low < 2:
+        return
+    middle = int(np.searchsorted(mass, (mass[low] + mass[high]) / 2))
+    middle = min(max(middle, low + 1), high - 1)
+    yield low, middle, high
+    yield from _cuts(mass, low, middle)
+    yield from _cuts(mass, middle, high)
 
 
 def _sums(table: FloatArray) -> FloatArray:
     return np.concatenate([np.zeros((len(table), 1)), np.cumsum(table, axis=1)], axis=1)
-
-
-def _halved(mass: FloatArray, low: int, high: int) -> tuple[int, int, int]:
-    """A range of bins with the bin that divides its mass."""
-    middle = int(np.searchsorted(mass, (mass[low] + mass[high]) / 2))
-    return low, min(max(middle, low + 1), high - 1), high
 
 
 def _portions(expected: FloatArray) -> FloatArray:
