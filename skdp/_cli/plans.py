@@ -137,7 +137,9 @@ def _marginals(parts: Mapping[str, Fraction], domain: Domain, options: Namespace
     sets = f"{shares.n_views} set{'s' * (shares.n_views > 1)} of two and more columns"
     views = [
         Step("- joint", joint, "all columns together, cell by cell", joint),
-        Step("- single", shares.single, f"{used} single columns{none}{each}"),
+        Step("- single", shares.single, f"{used} single columns{none}"),
+        Step("- classes", shares.classes, f"bins of {used} single columns{each}"),
+        Step("- grid", shares.grid, f"one grid of the columns that tell most{each}"),
         Step("- choice", shares.choice, f"which {sets} are measured"),
         Step("- views", shares.views, sets),
     ]

@@ -43,8 +43,9 @@ class MarginalSynthesizer(ViewSynthesizer):
         columns of an array.
     target : str, default=None
         Column of the domain that takes ``y``, to be predicted from the others. If it has at most
-        20 codes, the single columns are measured in each class; if it has more, the first chosen
-        pairs contain it. Sets without it count half when sets are chosen.
+        20 codes, bins of the single columns are measured in each class, and one grid of the columns
+        that tell most of it; if it has more, the first chosen pairs contain it. Sets without it
+        count half when sets are chosen.
     max_order : int, default=3
         Largest number of columns in a chosen set, 1 to 4. A number above the number of columns
         allows the set of all columns. 1 chooses none: the single columns are then independent
@@ -86,8 +87,9 @@ class MarginalSynthesizer(ViewSynthesizer):
     domain_ : Domain
         The domain, spelled out for every column.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "total" (the number of records), "views" (single columns, selection
-        of sets, sets; ``synopsis_.model.budget`` says how it was divided), "errors".
+        Epsilon and its parts: "total" (the number of records, with a target of each class), "views"
+        (single columns, selection of sets, sets; ``synopsis_.model.budget`` says how it was
+        divided), "errors".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
@@ -105,11 +107,12 @@ class MarginalSynthesizer(ViewSynthesizer):
     Notes
     -----
     *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain
-    and parameters. *Released*: a noisy total, noisy views (perhaps of all columns together, see
-    below), which sets of columns were selected, and one noisy quantile of the errors. *Cost*: a
-    record changes the total by one, one cell of each view of one column, one cell (or one box per
-    level) of the view of each set, every score of a set within a known range, and every error by
-    one; these are measured one after the other and their budgets add up to epsilon.
+    and parameters. *Released*: a noisy total, noisy views (with a target also of each class;
+    perhaps of all columns together, see below), which sets of columns were selected, and one noisy
+    quantile of the errors. *Cost*: a record changes the total by one, one cell of each view of one
+    column, one cell (or one box per level) of the view of each set, every score of a set within a
+    known range, and every error by one; these are measured one after the other and their budgets
+    add up to epsilon.
 
     Choosing sets of columns where a model fits worst, and measuring them, is what AIM [1]_ does;
     rows that are moved until they agree with noisy marginals are known from PrivSyn [2]_. Both have

@@ -9,6 +9,8 @@ posterior means the population follows by proportional fitting and Gibbs steps.
 `measure`       the whole in named steps: `marginal_views`
 `plan`          how epsilon is divided, and how many views there are
 `classes`       single attributes in each class of a label
+`shrinkage`     differences between classes, without what noise could explain
+`grid`          one grid of the attributes that tell most of a label, counted in each class
 `schemes`       MST and AIM as settings of this engine
 `candidates`    scores of sets of attributes, and which are measured
 `views`         noisy tables of sets, cell by cell or by boxes

@@ -21,9 +21,11 @@ from ..pairviews.errors import publish_errors
 from ..pairviews.measure import MOST_CLASSES, pair_views
 from ..pairviews.rules import Rules
 from ..pairviews.single import DIRECT, single_shares, single_views
+from ..pairviews.structured import rescaled
 from .candidates import Candidates
 from .classes import Classes
 from .evidence import Evidence
+from .grid import measure_grid
 from .lawful import Laws
 from .model import as_model
 from .plan import GROUPS, Plan, Workload, used_sets
@@ -45,6 +47,8 @@ _SETTLED = 6
 # Ranges of an attribute that was measured by a tree have about this share of the variance of sums
 # of cells.
 _TREE_VARIANCE = 0.05
+# Those of few of its codes have so many times more.
+_TREE_CODES = 40.0
 
 
 def marginal_views(
@@ -73,8 +77,9 @@ def marginal_views(
         For each attribute its codes in an order in which neighbours are similar; None for
         attributes without one. By default all are in the order of their codes.
     label : int, default=None
-        The attribute to be predicted: single attributes are measured in each of its classes (or, if
-        it has more than 20 codes, the first pairs contain it), and views without it count half.
+        The attribute to be predicted: bins of single attributes are measured in each of its
+        classes, and a grid (or, if it has more than 20 codes, the first pairs contain it); views
+        without it count half.
     zeros : sequence of Zeros, default=()
         Combinations of codes that records can have, by public rules: others have no count in the
         release and are never drawn. Records that break a rule must not be in the table.
@@ -161,9 +166,10 @@ def _measure(
 ) -> TreeModel:
     """Measure a table over the codes that records can have, within "total" and "views"."""
     # Privacy. Measured one after the other, within budgets that add up to the two parts: the total
-    # (sensitivity 1), perhaps the joint counts, single attributes, then in rounds the choice of
-    # views and the views. The division depends on public facts and the released total, a round on
-    # the releases before it.
+    # or that of each class (sensitivity 1), perhaps the joint counts, single attributes, with a
+    # label bins of them in each class and a grid, then in rounds the choice of views and the
+    # views. The division depends on public facts and the released total, a round on the releases
+    # before it.
     label = asked.label if asked.label is not None and table.shape[asked.label] > 1 else None
     classes = None
     if label is not None and table.shape[label] <= MOST_CLASSES:
@@ -199,7 +205,8 @@ def _measure(
     generator = sampling_generator(source)
     laws = Laws.of(rules, singles.attributes)
     population = Population.of(singles.attributes, laws, plan.n_rows, generator)
-    targets = _measure_views(table, plan, singles, asked, population, source)
+    ordered = [order is not None for order in orders]
+    targets = _measure_views(table, plan, singles, asked, population, ordered, source)
     asked.progress("synthetic rows")
     _finish(population, targets, plan.n_last)
     budget = {"total": parts["total"], "joint": joint} | plan.budget()
@@ -259,24 +266,45 @@ def _measure_singles(
     source: NoiseSource,
 ) -> _Singles:
     """Measure every attribute alone, or in each class of the label."""
-    if classes is None:
-        views, total = single_views(
-            table,
-            plan.single,
-            first_total,
-            parts["total"],
-            orders,
-            widths=widths,
-            random_state=source,
-        )
-    else:
-        views, total = classes.measure(table, plan.single, orders, widths, source)
+    alone, inside = table, list(orders)
+    if classes is not None:
+        # The label is known by the number of records of each class.
+        label = classes.label
+        alone = table.recode(label, np.zeros(table.shape[label], dtype=np.int64))
+        inside[label] = np.zeros(1, dtype=np.int64)
+    views, total = single_views(
+        alone,
+        plan.single,
+        first_total,
+        parts["total"],
+        inside,
+        widths=widths,
+        random_state=source,
+    )
+    if classes is not None:
+        views[label] = max(total, 1.0) * classes.shares
     attributes = [
         Attribute.of(view, order, GROUPS) for view, order in zip(views, orders, strict=True)
     ]
-    variances = _single_variances(table.shape, plan.single, orders, attributes)
-    evidence = Evidence([max(total, 1.0) * each.grouped for each in attributes], variances)
-    known = {} if classes is None else classes.pairs(attributes)
+    variances = _single_variances(alone.shape, plan.single, inside, attributes)
+    whole = max(total, 1.0)
+    known: dict[tuple[int, ...], FloatArray] = {}
+    if classes is not None:
+        masses, known = classes.measure(
+            table,
+            plan.classes,
+            attributes,
+            [order is not None for order in orders],
+            _code_variances(alone.shape, variances, inside),
+            whole,
+            source,
+        )
+        variances[label] = classes.variance
+        attributes = [
+            each._replace(mu=rescaled(each, mass), grouped=mass)
+            for each, mass in zip(attributes, masses, strict=True)
+        ]
+    evidence = Evidence([whole * each.grouped for each in attributes], variances)
     for axes, shares in known.items():
         evidence.estimated(axes, shares)
     return _Singles(attributes, total, evidence, list(known))
@@ -296,6 +324,7 @@ def _measure_views(
     singles: _Singles,
     asked: _Asked,
     population: Population,
+    ordered: Sequence[bool],
     source: NoiseSource,
 ) -> list[Target]:
     """Choose and measure views in rounds; the population follows them. All margins to be had."""
@@ -319,6 +348,14 @@ def _measure_views(
         taken += first
     targets = evidence.targets()
     population.fit(targets, _FIRST_SWEEPS)
+    grids: list[Target] = []
+    if plan.grid and asked.label is not None:
+        known = {each.axes: each.table for each in targets}
+        grid = measure_grid(
+            table, asked.label, attributes, ordered, known, total, plan.grid, population, source
+        )
+        grids = [] if grid is None else [grid]
+        population.fit([*targets, *grids], _FIRST_SWEEPS)
     candidates = Candidates(
         table,
         attributes,
@@ -345,8 +382,8 @@ def _measure_views(
             table, sets, attributes, plan.view(len(sets)), total, population, evidence, source
         )
         targets = evidence.targets()
-        population.fit(targets, _SWEEPS)
-    return targets
+        population.fit([*targets, *grids], _SWEEPS)
+    return [*targets, *grids]
 
 
 def _first_pairs(
@@ -391,3 +428,13 @@ def _single_variances(
         by_tree = size >= DIRECT and order is not None
         found.append(variance * _TREE_VARIANCE if by_tree else variance)
     return found
+
+
+def _code_variances(
+    shape: Sequence[int], variances: Sequence[float], orders: Sequence[IntArray | None]
+) -> list[float]:
+    """The same where it matters how a few codes were counted: trees say less of them."""
+    return [
+        variance * _TREE_CODES if size >= DIRECT and order is not None else variance
+        for size, variance, order in zip(shape, variances, orders, strict=True)
+    ]

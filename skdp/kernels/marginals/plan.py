@@ -37,6 +37,11 @@ _NOISE, _NOISE_LARGE = 0.045, 0.16
 _FINE = 10.0
 # Wider sets are counted one by one if there are at most so many of an order.
 _MOST_COUNTED = 20_000
+# With a label: shares of single attributes of all records, and of the grid; single attributes in
+# classes have this much of what `_class_share` says. Less than the last is not left for views.
+_ALONE, _GRID = Fraction(1, 10), Fraction(1, 5)
+_IN_CLASSES = Fraction(7, 8)
+_LEFT = Fraction(1, 10)
 # Rounds in which views are chosen after the first.
 _ROUNDS = 3
 # Rows of a population per unit of signal, and their bounds; those of the last one, per record.
@@ -53,7 +58,8 @@ class Plan(NamedTuple):
     ----------
     single, choice, views : Fraction
         Budgets of single attributes, of the choice of views, and of the views; they add up to the
-        part "views". All sets are measured if nothing is spent on the choice.
+        part "views", with those of a label. All sets are measured if nothing is spent on the
+        choice.
     n_first : int
         Pairs that are chosen for a tree before there is a model.
     rounds : list of int
@@ -66,6 +72,8 @@ class Plan(NamedTuple):
         Whether views have equal budgets and every cell is measured by itself.
     first_round : Fraction
         Cost of the first of rounds whose costs depend on those before; 0 for none of these.
+    classes, grid : Fraction
+        Budgets of single attributes in each class of a label, and of the grid for it.
     """
 
     single: Fraction
@@ -78,6 +86,8 @@ class Plan(NamedTuple):
     most_cells: float
     by_cells: bool = False
     first_round: Fraction = Fraction(0)
+    classes: Fraction = Fraction(0)
+    grid: Fraction = Fraction(0)
 
     @property
     def n_views(self) -> int:
@@ -94,7 +104,13 @@ class Plan(NamedTuple):
 
     def budget(self) -> dict[str, Fraction]:
         """Budgets by their names."""
-        return {"single": self.single, "choice": self.choice, "views": self.views}
+        return {
+            "single": self.single,
+            "classes": self.classes,
+            "grid": self.grid,
+            "choice": self.choice,
+            "views": self.views,
+        }
 
 
 def used_sets(workload: Workload, shape: Sequence[int], label: int | None = None) -> Workload:
@@ -139,25 +155,35 @@ def plan_views(
     workload : str or mapping, default="all"
         From `used_sets`.
     labelled : bool, default=False
-        Whether single attributes are measured in each class of a label: its pairs, in effect.
+        Whether single attributes are measured in each class of a label too: its pairs, in effect.
     """
     used = used_attributes(shape)
     sizes = [shape[axis] for axis in used]
     records = max(total, 1.0)
     signal = max(records * float(views), 1e-9)
+    none = Fraction(0)
     if len(used) < 2 or not _n_sets(sizes, max_order, workload):
-        return Plan(views, Fraction(0), Fraction(0), 0, [], _FEWEST, _FEWEST_LAST, 0.0)
+        single = views * _ALONE if labelled and len(used) > 1 else views
+        rest = views - single
+        return Plan(single, none, none, 0, [], _FEWEST, _FEWEST_LAST, 0.0, classes=rest)
     large = 0.0 if labelled else _largeness(sizes, workload)
+    n_rows, n_last = _populated(signal, total, len(shape))
+    classes = grid = none
     if labelled:
-        single = views * _class_share(signal)
+        single = views * _ALONE
+        grid = none if isinstance(workload, Mapping) else views * _GRID
+        classes = views * _IN_CLASSES * _class_share(signal)
+        if views - single - grid - classes < views * _LEFT:
+            classes = views - single - grid
+            return Plan(single, none, none, 0, [], n_rows, n_last, 0.0, classes=classes, grid=grid)
     else:
         single = views * _single_share(signal, sizes, large)
     choice = views * (_CHOICE + (_CHOICE_LARGE - _CHOICE) * Fraction(round(1000 * large), 1000))
-    left = views - single - choice
+    left = views - single - classes - grid - choice
     power = records * float(left)
     wanted = math.sqrt(_VIEWS * power / _typical_cells(sizes))
     if not labelled and (wanted < 1 or _noise(sizes, signal) > _most_noise(large)):
-        return Plan(views, Fraction(0), Fraction(0), 0, [], _FEWEST, _FEWEST_LAST, 0.0)
+        return Plan(views, none, none, 0, [], _FEWEST, _FEWEST_LAST, 0.0)
     wanted = (1 - large) * wanted + large * _boxed_views(power, len(used))
     n_views = min(max(round(wanted), 1), _n_sets(sizes, max_order, workload))
     most_cells = math.inf if labelled else power / (_FINE**large * n_views)
@@ -171,10 +197,18 @@ def plan_views(
     n_first = min(n_views, len(used) - 1) if tree else 0
     rounds = [n_pairs, n_views - n_pairs] if all_sets else _even_rounds(n_views - n_first)
     rounds = [number for number in rounds if number]
-    most = max(_HELD // len(shape), 10_000)
+    return Plan(
+        single, choice, left, n_first, rounds, n_rows, n_last, most_cells,
+        classes=classes, grid=grid,
+    )  # fmt: skip
+
+
+def _populated(signal: float, total: float, n_attributes: int) -> tuple[int, int]:
+    """Rows of the population while views are chosen, and in the end."""
+    most = max(_HELD // n_attributes, 10_000)
     n_rows = int(min(max(_ROWS * signal, _FEWEST), _MOST, most))
     n_last = int(min(max(_LAST_ROWS * total, _FEWEST_LAST), _MOST_LAST, most))
-    return Plan(single, choice, left, n_first, rounds, n_rows, n_last, most_cells)
+    return n_rows, n_last
 
 
 def _n_sets(
