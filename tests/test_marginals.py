@@ -392,8 +392,10 @@ def test_the_parts_of_a_plan_add_up(shape, workload, labelled):
     for total in (-10, 0, 300, 10_000, 10**7):
         for views in (Fraction(1, 50), Fraction(1), Fraction(500)):
             plan = plan_views(views, total, shape, workload=workload, labelled=labelled)
-            assert plan.single + plan.choice + plan.views == views
-            assert min(plan.single, plan.choice, plan.views) >= 0 and plan.single > 0
+            shares = [plan.single, plan.classes, plan.grid, plan.choice, plan.views]
+            assert sum(shares) == views
+            assert min(shares) >= 0 and plan.single > 0
+            assert labelled or not (plan.classes or plan.grid)
             assert all(number > 0 for number in plan.rounds)
             assert plan.n_views == plan.n_first + sum(plan.rounds)
             assert (plan.n_views > 0) == (plan.views > 0)
