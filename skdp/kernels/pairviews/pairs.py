@@ -1,4 +1,4 @@
-"""Two-way marginals: each selected pair measured by a tree of boxes."""
+"""Two-way marginals: each selected pair, or the only one, measured by boxes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ...release import PairTable, couple, group_sums
 from ...rows import Counts
 from .attributes import Attribute, cut_mass
 from .box_trees import TreePlan, measure_tree, spread, without_impossible
-from .budget import used_attributes
+from .maps import map_counts, measure_map
 from .structured import fitted
 
-__all__ = ["PAIR_PLAN", "margins_of", "measure_pairs"]
+__all__ = ["PAIR_PLAN", "margins_of", "measure_only_pair", "measure_pairs"]
 
 PAIR_PLAN = TreePlan(levels=5, ratio=Fraction(3, 2), cap=16)
 # Weight of the smoothing term mixed into the model that spreads a leaf over its cells.
@@ -51,9 +51,6 @@ def measure_pairs(
     masks : mapping of tuple of two int to ndarray of bool, default=None
         Cells of pairs that records can have, for those under public rules.
     """
-    # A pair view that is the only one is better than the views of its attributes, which are then
-    # derived from it.
-    fit_margins = len(used_attributes(table.shape)) > 2
     share = epsilon / max(len(pairs), 1)
     tables = table.regrouped_many(
         [((a, b), (attributes[a].groups, attributes[b].groups)) for a, b in pairs]
@@ -61,9 +58,7 @@ def measure_pairs(
     found = []
     for axes, exact in zip(pairs, tables, strict=True):
         allowed = None if masks is None else masks.get(axes)
-        found.append(
-            _measure_pair(exact, axes, attributes, share, total, fit_margins, source, allowed)
-        )
+        found.append(_measure_pair(exact, axes, attributes, share, total, source, allowed))
     return found
 
 
@@ -73,14 +68,12 @@ def _measure_pair(
     attributes: Sequence[Attribute],
     epsilon: Fraction,
     total: float,
-    fit_margins: bool,
     source: NoiseSource,
     allowed: BoolArray | None,
 ) -> PairTable:
     """Measure a joint view, given its exact counts over groups.
 
-    With ``fit_margins`` its margins become those of the single views.
-    Cells that are not ``allowed`` are empty.
+    Its margins become those of the single views. Cells that are not ``allowed`` are empty.
     """
     a, b = (attributes[axis] for axis in axes)
     exact = exact[np.ix_(a.group_order, b.group_order)]
@@ -94,14 +87,57 @@ def _measure_pair(
         flat = flat * inside / (flat * inside).sum()
         measured = without_impossible(measured, inside)
     model = (1 - _SMOOTH) * product + _SMOOTH * flat
-    counts = spread(measured, model, trust=_TRUST if fit_margins else 0.0)
+    counts = spread(measured, model, trust=_TRUST)
     joint = np.empty_like(counts)
     joint[np.ix_(a.group_order, b.group_order)] = counts / counts.sum()
-    if allowed is not None:
-        joint = fitted(joint, allowed, a.grouped, b.grouped) if fit_margins else joint * allowed
-    elif fit_margins:
+    if allowed is None:
         joint = couple(joint, a.grouped, b.grouped)
+    else:
+        joint = fitted(joint, allowed, a.grouped, b.grouped)
     return PairTable(axes, joint)
+
+
+def measure_only_pair(
+    table: Counts,
+    axes: tuple[int, int],
+    attributes: Sequence[Attribute],
+    epsilon: Fraction,
+    total: tuple[float, float],
+    source: NoiseSource,
+    allowed: BoolArray | None,
+) -> tuple[PairTable, float]:
+    """Measure the joint view of the only two attributes that have more than one code.
+
+    It is better than the views of its attributes, which are then derived from it.
+
+    Parameters
+    ----------
+    table : CountTable or ProjectedCounts
+        Exact and private.
+    axes : tuple of two int
+    attributes : sequence of Attribute
+    epsilon : Fraction
+    total : tuple of two float
+        The released number of records, and the variance of its noise.
+    source : NoiseSource
+    allowed : ndarray of bool or None
+        Cells that records can have; None for all.
+
+    Returns
+    -------
+    pair : PairTable
+    total : float
+        A better estimate of the number of records, not negative.
+    """
+    a, b = (attributes[axis] for axis in axes)
+    at = np.ix_(a.group_order, b.group_order)
+    exact = next(iter(table.regrouped_many([(axes, (a.groups, b.groups))])))[at]
+    measured = measure_map(exact, epsilon, *total, random_state=source)
+    inside = np.ones(exact.shape, dtype=bool) if allowed is None else allowed[at]
+    counts, better = map_counts(measured, inside)
+    joint = np.empty_like(counts)
+    joint[at] = counts / counts.sum()
+    return PairTable(axes, joint), better
 
 
 def margins_of(
