@@ -16,6 +16,7 @@ From `fit` to the model, by file:
 `smoothing`     smooth counts of bins on a scale
 `choice`        scores of pairs, and which pairs are measured
 `pairs`         two-way marginals
+`maps`          the only pair of a table, in boxes that follow from noisy counts
 `box_trees`     trees of boxes that get smaller where the counts are large
 `boxes`         exact counts of boxes, and how a box is divided
 `rules`         structural zeros: public, prepared before anything is measured
@@ -28,7 +29,13 @@ From `fit` to the model, by file:
 
 from __future__ import annotations
 
-from .budget import ViewShares, coarse_attributes, pair_views_parts, view_shares
+from .budget import (
+    ViewShares,
+    all_placed,
+    coarse_attributes,
+    pair_views_parts,
+    view_shares,
+)
 from .measure import MOST_CLASSES, pair_views
 from .rules import Rules
 from .single import DIRECT, single_shares, single_views
@@ -38,6 +45,7 @@ __all__ = [
     "MOST_CLASSES",
     "Rules",
     "ViewShares",
+    "all_placed",
     "coarse_attributes",
     "pair_views",
     "pair_views_parts",

@@ -90,6 +90,12 @@ class TreeMeasurement(NamedTuple):
         leaf[self.parent[1:]] = False
         return leaf
 
+    def total(self) -> float:
+        """The number of records by all measurements together, unbiased: it may be negative."""
+        tree = Tree.from_parents(self.parent)
+        blue = Blue(tree, self.variances[tree.order])
+        return float(blue.subtree_estimate(self.values[tree.order])[0][0])
+
     def estimates(self) -> FloatArray:
         """Consistent, non-negative counts of all nodes."""
         tree = Tree.from_parents(self.parent)

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from ..._types import IntArray
 from ..._validation import as_fraction
 
 __all__ = [
     "ViewShares",
+    "all_placed",
     "coarse_attributes",
     "group_limit",
     "pair_views_parts",
@@ -80,6 +82,16 @@ def group_limit(shape: Sequence[int]) -> int:
 def coarse_attributes(shape: Sequence[int]) -> list[int]:
     """Attributes whose codes pair tables group, because tables of all codes would be too large."""
     return [axis for axis in used_attributes(shape) if shape[axis] > group_limit(shape)]
+
+
+def all_placed(shape: Sequence[int], orders: Sequence[IntArray | None]) -> bool:
+    """Whether no released count decides on the places of codes in tables of pairs.
+
+    True if all attributes have an order of their own and none has so many codes that they are
+    grouped.
+    """
+    ordered = all(orders[axis] is not None for axis in used_attributes(shape))
+    return ordered and not coarse_attributes(shape)
 
 
 class ViewShares(NamedTuple):

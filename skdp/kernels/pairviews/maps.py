@@ -87,10 +87,9 @@ def measure_map(
     """
     # Privacy. Released: noisy counts of boxes. How a box is divided, and with which budget its
     # parts are measured, follows from its released count and public numbers only. Boxes of a level
-    # are disjoint: they compose in parallel, levels one after the other. Down any path, what is
-    # left after a level is measured with a share of it: final parts take all, others `_SHARE`,
-    # and if they are not divided, they are measured once more with all of the rest. So every path
-    # costs epsilon at most, and exactly epsilon with the last measurement.
+    # are disjoint: they compose in parallel, levels one after the other. Of what is left on a path,
+    # final boxes take all and others `_SHARE`; of these, a box that is not divided is measured
+    # once more with all of the rest. So every path costs exactly epsilon.
     source = noise_source(random_state)
     sums = prefix_sums(counts)
     edges = [np.arange(size + 1) / size for size in counts.shape]
@@ -153,11 +152,11 @@ def map_counts(measured: TreeMeasurement, allowed: BoolArray) -> tuple[FloatArra
     counts : ndarray of float64
         Of the shape of the table; 0 where not allowed.
     total : float
-        Not negative.
+        Unbiased; may be negative.
     """
     if not allowed.all():
         measured = without_impossible(measured, allowed)
-    total = float(measured.estimates()[0])
+    total = measured.total()
     even = spread(measured, allowed.astype(np.float64))
     rows, columns = even.sum(axis=1), even.sum(axis=0)
     if not even.any():

@@ -14,7 +14,7 @@ from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...release import MixtureModel, PairTable, TreeDensity, TreeModel
 from ...rows import Counts, CountTable
 from .attributes import Attribute
-from .budget import ViewShares, coarse_attributes, group_limit, used_attributes, view_shares
+from .budget import ViewShares, all_placed, group_limit, used_attributes, view_shares
 from .choice import BinnedPairs, choose_extra_pairs, choose_pairs, pair_scores
 from .errors import publish_errors
 from .pairs import margins_of, measure_only_pair, measure_pairs
@@ -213,7 +213,7 @@ def measure_table(
         labelled=label is not None,
         tree_only=tree_only,
         n_ruled=len(ruled),
-        placed=_placed(table.shape, orders),
+        placed=all_placed(table.shape, orders),
     )
     views, total = single_views(
         table,
@@ -272,12 +272,6 @@ def measure_table(
     # Without extra pairs the rows agree with the views but for what the rules take away.
     weights = rake(rows, tree, [*edges, *extra], _ROUNDS if extra else _FEW_ROUNDS)
     return TreeModel(tree, total, extra=extra, rows=rows, row_weights=weights, budget=budget)
-
-
-def _placed(shape: Sequence[int], orders: Sequence[IntArray | None]) -> bool:
-    """Whether all codes have a place in the tables of pairs that no released count decides."""
-    ordered = all(orders[axis] is not None for axis in used_attributes(shape))
-    return ordered and not coarse_attributes(shape)
 
 
 def _pairs_of_tree(

@@ -127,7 +127,7 @@ def measure_only_pair(
     -------
     pair : PairTable
     total : float
-        A better estimate of the number of records, not negative.
+        A better estimate of the number of records, which may be negative.
     """
     a, b = (attributes[axis] for axis in axes)
     at = np.ix_(a.group_order, b.group_order)
