@@ -260,7 +260,7 @@ def synthesizers() -> list[Branch]:
         ),
         Branch(
             "PairViewSynthesizer, two columns of many codes",
-            lambda epsilon: pair(epsilon, domain=MAP),
+            lambda epsilon: pair(epsilon, domain=MAP, error_share=0),
             lambda: {name: both for name, both in pairs_of(MAP).items() if name in some},
         ),
         Branch(

@@ -21,7 +21,6 @@ from ..kernels.pairviews import (
     MOST_CLASSES,
     Rules,
     ViewShares,
-    all_placed,
     single_shares,
     view_shares,
 )
@@ -106,7 +105,6 @@ def _pair_views(parts: Mapping[str, Fraction], domain: Domain, options: Namespac
             labelled=options.target is not None and classes == 1,
             tree_only=classes > 1,
             n_ruled=0 if rules is None else len(rules.forest()),
-            placed=all_placed(domain.shape, [each.order() for each in domain.attributes]),
         )
         views = _views(shares, used, each)
     return [total, *views, *_errors(parts)]

@@ -29,13 +29,7 @@ From `fit` to the model, by file:
 
 from __future__ import annotations
 
-from .budget import (
-    ViewShares,
-    all_placed,
-    coarse_attributes,
-    pair_views_parts,
-    view_shares,
-)
+from .budget import ViewShares, coarse_attributes, pair_views_parts, view_shares
 from .measure import MOST_CLASSES, pair_views
 from .rules import Rules
 from .single import DIRECT, single_shares, single_views
@@ -45,7 +39,6 @@ __all__ = [
     "MOST_CLASSES",
     "Rules",
     "ViewShares",
-    "all_placed",
     "coarse_attributes",
     "pair_views",
     "pair_views_parts",

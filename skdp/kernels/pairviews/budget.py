@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ..._types import IntArray
 from ..._validation import as_fraction
 
 __all__ = [
     "ViewShares",
-    "all_placed",
     "coarse_attributes",
     "group_limit",
     "pair_views_parts",
@@ -23,9 +21,9 @@ __all__ = [
 # Largest number of codes of an attribute in a pair table; more codes are grouped. A single pair can
 # have a larger table.
 _GROUPS, _GROUPS_OF_TWO = 512, 2048
-# Share of single views beside the only pair: these order and group codes, and if nothing is to be
-# ordered or grouped, the table of the pair tells all that they do.
-_BY_SIZE, _PLACED = Fraction(5, 100), Fraction(1, 100)
+# Share of single views beside the only pair: they order and group codes, and show single codes that
+# stand out.
+_BESIDE = Fraction(5, 100)
 # If the number of records times epsilon is below this, pairs are too noisy to be useful.
 _LEAST_SIGNAL = 2000.0
 
@@ -84,16 +82,6 @@ def coarse_attributes(shape: Sequence[int]) -> list[int]:
     return [axis for axis in used_attributes(shape) if shape[axis] > group_limit(shape)]
 
 
-def all_placed(shape: Sequence[int], orders: Sequence[IntArray | None]) -> bool:
-    """Whether no released count decides on the places of codes in tables of pairs.
-
-    True if all attributes have an order of their own and none has so many codes that they are
-    grouped.
-    """
-    ordered = all(orders[axis] is not None for axis in used_attributes(shape))
-    return ordered and not coarse_attributes(shape)
-
-
 class ViewShares(NamedTuple):
     """Division of the part "views": exact, public given the released total.
 
@@ -130,7 +118,6 @@ def view_shares(
     labelled: bool = False,
     tree_only: bool = False,
     n_ruled: int = 0,
-    placed: bool = False,
 ) -> ViewShares:
     """Divide the part "views" between single attributes, the choice of pairs, and pairs.
 
@@ -148,9 +135,6 @@ def view_shares(
     n_ruled : int, default=0
         Pairs that public rules put into the tree. If all pairs of the tree are measured, these
         need no choice, and its budget goes to the pairs.
-    placed : bool, default=False
-        Whether the tables of pairs need no single views to order or group codes. Then a table of
-        two columns spends next to nothing on them.
 
     Returns
     -------
@@ -161,7 +145,7 @@ def view_shares(
     if n_columns < 2:
         return ViewShares(views, zero, zero, zero, 0, 0, 0)
     if n_columns == 2:
-        single = views * (_PLACED if placed else _BY_SIZE)
+        single = views * _BESIDE
         return ViewShares(single, zero, views - single, zero, 1, 0, 0)
     # Shares of everything except the errors; the total has taken 2% of it.
     everything = views / Fraction(98, 100)

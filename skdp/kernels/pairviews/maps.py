@@ -10,6 +10,7 @@ whole budget, and sparse ones in boxes that are large where there is nothing.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -28,12 +29,15 @@ __all__ = ["map_counts", "measure_map"]
 
 # Share of what is left for the boxes of a level that are not final.
 _SHARE = Fraction(1, 7)
-# A part of a box should hold at least this many records times its budget.
+# A part of a box should hold at least this many records, in units of the scale of its noise.
 _RECORDS = 3.0
 # Parts of a box on the way to many more, and of the whole table at least.
 _PARTS, _FIRST = 16, 36
 # Cells of a box that are measured at once: of more, the sums of ranges would be too noisy.
 _CELLS = 256
+# The view of a column alone is believed where it is off by this many standard deviations of a cell;
+# where it was measured by boxes, a cell has about twice the noise.
+_APART = 8.0
 # Independence is believed in as far as no level of boxes is further from it than noise alone is, in
 # standard deviations of its mean square; entirely up to the first, not at all from the second.
 _BELIEVED, _REFUTED = 1.0, 3.0
@@ -50,7 +54,8 @@ class _Wish(NamedTuple):
         cls, count: FloatArray, cells: IntArray, budget: Fraction, *, least: float = 0.0
     ) -> _Wish:
         """From noisy counts and what is left of the budget; fewer than 2 parts: do not divide."""
-        affordable = np.maximum(count, 0.0) * (float(budget) / _RECORDS)
+        noise = math.sqrt(discrete_laplace_variance(budget) / 2)
+        affordable = np.maximum(count, 0.0) / max(_RECORDS * noise, 1e-300)
         dense = affordable >= cells
         most = np.minimum(np.maximum(affordable, least), cells)
         steps = np.ceil(np.log(np.maximum(most, 1.0)) / math.log(_PARTS))
@@ -134,11 +139,16 @@ def _cells(low: IntArray, high: IntArray) -> IntArray:
     return np.prod(high - low, axis=1)
 
 
-def map_counts(measured: TreeMeasurement, allowed: BoolArray) -> tuple[FloatArray, float]:
+def map_counts(
+    measured: TreeMeasurement,
+    allowed: BoolArray,
+    views: Sequence[tuple[FloatArray, float]] = (),
+) -> tuple[FloatArray, float]:
     """Estimated counts of all cells, not negative, and of all records.
 
     The count of a box is spread in proportion to the rows and columns of the map of evenly filled
-    boxes. If their product explains all boxes, it replaces the map: it has far less noise.
+    boxes, and to codes that stand out in the views of single columns. If the product of rows and
+    columns explains all boxes, it replaces the map: it has far less noise.
 
     Parameters
     ----------
@@ -146,6 +156,8 @@ def map_counts(measured: TreeMeasurement, allowed: BoolArray) -> tuple[FloatArra
         Of a table of two axes.
     allowed : ndarray of bool
         Of the shape of the table: the cells that records can have.
+    views : sequence of tuple of ndarray and float, default=()
+        Released view of each axis, of any sum, and the standard deviation of a count in it.
 
     Returns
     -------
@@ -161,6 +173,8 @@ def map_counts(measured: TreeMeasurement, allowed: BoolArray) -> tuple[FloatArra
     rows, columns = even.sum(axis=1), even.sum(axis=0)
     if not even.any():
         return allowed / allowed.sum(), total
+    if views:
+        rows, columns = _sharpened(rows, *views[0]), _sharpened(columns, *views[1])
     product = np.outer(rows, columns) / even.sum()
     if not allowed.all():
         rows, columns = rows / rows.sum(), columns / columns.sum()
@@ -168,6 +182,13 @@ def map_counts(measured: TreeMeasurement, allowed: BoolArray) -> tuple[FloatArra
     seen = _refuted(measured, product)
     belief = min(max((_REFUTED - seen) / (_REFUTED - _BELIEVED), 0.0), 1.0)
     return belief * product + (1 - belief) * spread(measured, product), total
+
+
+def _sharpened(margin: FloatArray, view: FloatArray, noise: float) -> FloatArray:
+    """A margin with the counts of single codes that stand out in a view, and the same sum."""
+    view = view * (margin.sum() / view.sum())
+    sharp = np.where(view - margin > _APART * noise, view, margin)
+    return np.asarray(sharp * (margin.sum() / sharp.sum()))
 
 
 def _refuted(measured: TreeMeasurement, model: FloatArray) -> float:

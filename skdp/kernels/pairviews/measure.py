@@ -14,7 +14,7 @@ from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...release import MixtureModel, PairTable, TreeDensity, TreeModel
 from ...rows import Counts, CountTable
 from .attributes import Attribute
-from .budget import ViewShares, all_placed, group_limit, used_attributes, view_shares
+from .budget import ViewShares, group_limit, used_attributes, view_shares
 from .choice import BinnedPairs, choose_extra_pairs, choose_pairs, pair_scores
 from .errors import publish_errors
 from .pairs import margins_of, measure_only_pair, measure_pairs
@@ -213,7 +213,6 @@ def measure_table(
         labelled=label is not None,
         tree_only=tree_only,
         n_ruled=len(ruled),
-        placed=all_placed(table.shape, orders),
     )
     views, total = single_views(
         table,
@@ -236,9 +235,7 @@ def measure_table(
     if len(used) == 2:
         known = float(first_total), discrete_laplace_variance(parts["total"])
         allowed = masks.get(pairs[0])
-        edge, total = measure_only_pair(
-            table, pairs[0], attributes, shares.pairs, known, source, allowed
-        )
+        edge, total = measure_only_pair(table, pairs[0], attributes, shares, known, source, allowed)
         edges = [edge]
     else:
         edges = measure_pairs(table, pairs, attributes, shares.pairs, whole, source, masks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
@@ -9,11 +10,14 @@ import numpy as np
 
 from ..._random import NoiseSource
 from ..._types import BoolArray, FloatArray, IntArray
+from ...mechanisms import discrete_laplace_variance
 from ...release import PairTable, couple, group_sums
 from ...rows import Counts
 from .attributes import Attribute, cut_mass
 from .box_trees import TreePlan, measure_tree, spread, without_impossible
+from .budget import ViewShares
 from .maps import map_counts, measure_map
+from .single import single_shares
 from .structured import fitted
 
 __all__ = ["PAIR_PLAN", "margins_of", "measure_only_pair", "measure_pairs"]
@@ -101,7 +105,7 @@ def measure_only_pair(
     table: Counts,
     axes: tuple[int, int],
     attributes: Sequence[Attribute],
-    epsilon: Fraction,
+    shares: ViewShares,
     total: tuple[float, float],
     source: NoiseSource,
     allowed: BoolArray | None,
@@ -116,7 +120,8 @@ def measure_only_pair(
         Exact and private.
     axes : tuple of two int
     attributes : sequence of Attribute
-    epsilon : Fraction
+    shares : ViewShares
+        Its budget for pairs is spent; that of the single views says how noisy these are.
     total : tuple of two float
         The released number of records, and the variance of its noise.
     source : NoiseSource
@@ -132,9 +137,14 @@ def measure_only_pair(
     a, b = (attributes[axis] for axis in axes)
     at = np.ix_(a.group_order, b.group_order)
     exact = next(iter(table.regrouped_many([(axes, (a.groups, b.groups))])))[at]
-    measured = measure_map(exact, epsilon, *total, random_state=source)
+    measured = measure_map(exact, shares.pairs, *total, random_state=source)
     inside = np.ones(exact.shape, dtype=bool) if allowed is None else allowed[at]
-    counts, better = map_counts(measured, inside)
+    budgets = [shares.single * each for each in single_shares(table.shape)]
+    views = [
+        (each.grouped[each.group_order], math.sqrt(discrete_laplace_variance(budgets[axis])))
+        for axis, each in zip(axes, (a, b), strict=True)
+    ]
+    counts, better = map_counts(measured, inside, views)
     joint = np.empty_like(counts)
     joint[at] = counts / counts.sum()
     return PairTable(axes, joint), better
