@@ -23,7 +23,7 @@ __all__ = [
 _GROUPS, _GROUPS_OF_TWO = 512, 2048
 # Share of single views beside the only pair: they order and group codes, and show single codes that
 # stand out.
-_BESIDE = Fraction(5, 100)
+_BESIDE = Fraction(3, 100)
 # If the number of records times epsilon is below this, pairs are too noisy to be useful.
 _LEAST_SIGNAL = 2000.0
 

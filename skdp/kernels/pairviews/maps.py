@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import median_filter
 
+from ..._arrays import running_sums
 from ..._random import noise_source
 from ..._types import BoolArray, FloatArray, IntArray
 from ...hierarchy import Tree
@@ -25,7 +27,7 @@ from .box_trees import TreeMeasurement, combined, joined, root, spread, without_
 from .boxes import box_counts, divide, leaf_numbers, prefix_sums
 from .structured import fitted
 
-__all__ = ["map_counts", "measure_map"]
+__all__ = ["cutting_mass", "map_counts", "measure_map"]
 
 # Share of what is left for the boxes of a level that are not final.
 _SHARE = Fraction(1, 7)
@@ -69,6 +71,7 @@ def measure_map(
     epsilon: Fraction,
     total: float,
     variance: float,
+    masses: Sequence[FloatArray] | None = None,
     *,
     random_state: Any = None,
 ) -> TreeMeasurement:
@@ -84,6 +87,9 @@ def measure_map(
         The released number of records, the value of the root.
     variance : float
         Variance of its noise.
+    masses : sequence of ndarray, default=None
+        Released or public mass of the codes of each axis, all positive: boxes that are not divided
+        into cells are cut into parts of equal mass. None: of equal width.
     random_state : None, int or NoiseSource, default=None
 
     Returns
@@ -97,14 +103,15 @@ def measure_map(
     # once more with all of the rest. So every path costs exactly epsilon.
     source = noise_source(random_state)
     sums = prefix_sums(counts)
-    edges = [np.arange(size + 1) / size for size in counts.shape]
+    masses = masses or [np.full(size, 1 / size) for size in counts.shape]
+    edges = [running_sums(mass) for mass in masses]
     level = root(counts.shape, total, variance)
     levels, prices, left = [level], [Fraction(0)], epsilon
     wish = _Wish.of(level.values, _cells(level.lower, level.upper), left, least=_FIRST)
     divided = np.ones(1, dtype=bool)
     n_above = 0
     while divided.any():
-        above, low, high = divide(
+        above, low, high = _divide(
             level.lower[divided], level.upper[divided], wish.parts[divided], edges
         )
         parent = n_above + np.flatnonzero(divided)[above]
@@ -133,6 +140,21 @@ def measure_map(
         )
         levels.append(level)
     return joined(levels, prices)
+
+
+def _divide(
+    low: IntArray, high: IntArray, parts: FloatArray, edges: Sequence[FloatArray]
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Divide some boxes into all of their cells and the others into parts of equal mass."""
+    even = [np.arange(len(each), dtype=np.float64) for each in edges]
+    found = []
+    for these, cumulated in ((np.isinf(parts), even), (np.isfinite(parts), edges)):
+        at = np.flatnonzero(these)
+        if len(at):
+            above, lower, upper = divide(low[at], high[at], parts[at], cumulated)
+            found.append((at[above], lower, upper))
+    above, lower, upper = (np.concatenate(each) for each in zip(*found, strict=True))
+    return above, lower, upper
 
 
 def _cells(low: IntArray, high: IntArray) -> IntArray:
@@ -182,6 +204,14 @@ def map_counts(
     seen = _refuted(measured, product)
     belief = min(max((_REFUTED - seen) / (_REFUTED - _BELIEVED), 0.0), 1.0)
     return belief * product + (1 - belief) * spread(measured, product), total
+
+
+def cutting_mass(view: FloatArray, noise: float) -> FloatArray:
+    """Half of it even, half on codes that stand out from those around, so that cuts part them."""
+    around = median_filter(view, 5, mode="mirror")
+    apart = np.where(view - 2 * around > _APART * noise, view - around, 0.0)
+    even = np.full(len(view), 1 / len(view))
+    return even if not apart.any() else (even + apart / apart.sum()) / 2
 
 
 def _sharpened(margin: FloatArray, view: FloatArray, noise: float) -> FloatArray:

@@ -16,7 +16,7 @@ from ...rows import Counts
 from .attributes import Attribute, cut_mass
 from .box_trees import TreePlan, measure_tree, spread, without_impossible
 from .budget import ViewShares
-from .maps import map_counts, measure_map
+from .maps import cutting_mass, map_counts, measure_map
 from .single import single_shares
 from .structured import fitted
 
@@ -137,13 +137,17 @@ def measure_only_pair(
     a, b = (attributes[axis] for axis in axes)
     at = np.ix_(a.group_order, b.group_order)
     exact = next(iter(table.regrouped_many([(axes, (a.groups, b.groups))])))[at]
-    measured = measure_map(exact, shares.pairs, *total, random_state=source)
     inside = np.ones(exact.shape, dtype=bool) if allowed is None else allowed[at]
     budgets = [shares.single * each for each in single_shares(table.shape)]
     views = [
-        (each.grouped[each.group_order], math.sqrt(discrete_laplace_variance(budgets[axis])))
+        (
+            max(total[0], 1.0) * each.grouped[each.group_order],
+            math.sqrt(discrete_laplace_variance(budgets[axis])),
+        )
         for axis, each in zip(axes, (a, b), strict=True)
     ]
+    masses = [cutting_mass(*view) for view in views]
+    measured = measure_map(exact, shares.pairs, *total, masses, random_state=source)
     counts, better = map_counts(measured, inside, views)
     joint = np.empty_like(counts)
     joint[at] = counts / counts.sum()
