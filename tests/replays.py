@@ -824,6 +824,7 @@ PARTS = {
     "classification.projection.ProjectedHistogramTransformer._choose, discrete_laplace": "total",
     "classification.privpfc._PrivPfC._choose, discrete_laplace": "total",
     "kernels.pairviews.box_trees.measure_tree, discrete_laplace": "views",
+    "kernels.pairviews.maps.measure_map, discrete_laplace": "views",
     "kernels.pairviews.choice.choose_extra_pairs, top_k": "views",
     "kernels.pairviews.choice.choose_pairs, selection": "views",
     "kernels.pairviews.errors.publish_errors, discrete_laplace": "errors",
