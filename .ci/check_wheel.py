@@ -16,7 +16,7 @@ import numpy as np  # noqa: E402
 
 import skdp  # noqa: E402
 
-BEGIN = "from skdp import Categorical, Domain, Numeric, PairViewSynthesizer"
+BEGIN = "from skdp import Categorical, Domain, MarginalSynthesizer, Numeric"
 CLOCK = """import time
 {before}
 start = time.process_time()
@@ -38,7 +38,7 @@ if Path(sys.prefix) not in home.parents:
     sys.exit(f"skdp was imported from {home}, not from the wheel installed in {sys.prefix}.")
 rows = np.random.default_rng(0).uniform(0, 1, (5_000, 2))
 domain = skdp.Numeric(0, 1, bins=16)
-answer = skdp.PairViewSynthesizer(1.0, domain=domain).fit(rows).count("x0 < 0.5")
+answer = skdp.MarginalSynthesizer(1.0, domain=domain).fit(rows).count("x0 < 0.5")
 if not 2_000 < answer < 3_000:
     sys.exit(f"A release counts {answer:,.0f} of 5,000 rows in one half; about 2,500 are expected.")
 

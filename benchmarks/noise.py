@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from skdp._random import NoiseSource, noise_source
 from skdp._validation import as_epsilon, dyadic_floor
-from skdp.mechanisms import _noise, discrete_laplace
+from skdp.mechanisms import _inversion, discrete_laplace
 
 EPSILONS = (1e-5, 1e-3, 0.01, 0.1, 1.0)
 
@@ -87,7 +87,7 @@ def _coin(share: NDArray[np.int64], whole: int, source: NoiseSource) -> NDArray[
 
 
 def _ours(zeros: NDArray[np.int64], epsilon: float) -> None:
-    for cached in (_noise._large_sampler, _noise._small_sampler, _noise._exp_interval):
+    for cached in (_inversion._large_sampler, _inversion._small_sampler, _inversion.exp_interval):
         cached.cache_clear()
     discrete_laplace(zeros, epsilon)
 

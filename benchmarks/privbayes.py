@@ -1,4 +1,4 @@
-"""PrivBayes and pair views: total variation distance of two- and three-way marginals.
+"""PrivBayes, pair views and marginals: total variation distance of two- and three-way marginals.
 
 For each table and epsilon, synthetic rows (as many as there are records, drawn independently) are
 compared with the records: mean total variation distance over all pairs and all triples of columns.
@@ -25,7 +25,14 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import _data, scores
-from skdp import Categorical, Domain, Numeric, PairViewSynthesizer, PrivBayesSynthesizer
+from skdp import (
+    Categorical,
+    Domain,
+    MarginalSynthesizer,
+    Numeric,
+    PairViewSynthesizer,
+    PrivBayesSynthesizer,
+)
 from skdp.exceptions import InsecureSeedWarning
 
 METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -35,6 +42,7 @@ METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
     "R, hierarchical": (PrivBayesSynthesizer, {"encoding": "hierarchical"}),
     "R, negatives zero": (PrivBayesSynthesizer, {"negatives": "zero"}),
     "pair views": (PairViewSynthesizer, {}),
+    "marginals": (MarginalSynthesizer, {}),
 }
 EPSILONS = (0.1, 1.0)
 _NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")

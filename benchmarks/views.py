@@ -41,7 +41,14 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks import _data
-from skdp import Categorical, Domain, HDPViewSynthesizer, Numeric, PairViewSynthesizer
+from skdp import (
+    Categorical,
+    Domain,
+    HDPViewSynthesizer,
+    MarginalSynthesizer,
+    Numeric,
+    PairViewSynthesizer,
+)
 from skdp._random import noise_source
 from skdp.exceptions import InsecureSeedWarning
 from skdp.kernels.pairviews import single_views
@@ -52,6 +59,7 @@ from skdp.rows import CountTable
 # a table that it does not support.
 METHODS: dict[str, Callable[..., Any]] = {
     "pair views": PairViewSynthesizer,
+    "marginals": MarginalSynthesizer,
     "HDPView": HDPViewSynthesizer,
 }
 MAIN = "pair views"

@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from skdp import Categorical, Domain, Numeric, PairViewSynthesizer
+from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 
 STATIC = Path(__file__).resolve().parent / "_static"
 # Ink, a fainter ink, and two colours that differ in lightness as well as in hue.
@@ -76,7 +76,7 @@ def release(ink, faint, first, second):
     records = people()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # seeded, so that every run draws the same picture
-        view = PairViewSynthesizer(1.0, domain=DOMAIN, random_state=1).fit(records)
+        view = MarginalSynthesizer(1.0, domain=DOMAIN, random_state=1).fit(records)
         rows = view.sample(random_state=1)
     figure, axes = plt.subplots(
         1, 3, figsize=(11.6, 3.6), layout="constrained", width_ratios=[1, 1, 1.1]

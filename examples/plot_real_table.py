@@ -22,7 +22,7 @@ import pandas as pd
 
 from skdp import (
     Domain,
-    PairViewSynthesizer,
+    MarginalSynthesizer,
     PrivacyLedger,
     Synopsis,
     at_most,
@@ -132,7 +132,7 @@ print(report)
 # more, three rows would be chosen secretly.) The ledger holds the budget for these people. Hospital
 # and risk follow from other columns, so nothing is spent on them.
 ledger = PrivacyLedger(3, path=folder / "visits.ledger", name="visits")
-view = PairViewSynthesizer(
+view = MarginalSynthesizer(
     epsilon=2, domain=domain, unit="person", max_contributions=3, ledger=ledger
 )
 assert_private(view)
@@ -149,8 +149,8 @@ print(f"spent {float(ledger.spent)}, remaining {float(ledger.remaining)}")
 # ---------------------
 # A reader has the file only. Dates are written as ISO text, and the special values 0 and 999 as
 # numbers. Questions about hospital and risk are answered from ward and score. An interval covers
-# the noise and the misfit of the model, on average over random questions on two columns. The true
-# counts are for comparison: not private.
+# the noise and the misfit of the model, on average over random questions on one to four columns.
+# The true counts are for comparison: not private.
 release = Synopsis.load(folder / "visits.skdp")
 questions = [
     "hospital == 'South'",

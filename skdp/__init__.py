@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         private_mse,
     )
     from .preprocessing import PrivateQuantileClipper, PrivateStandardScaler
+    from .quantiles import QuantileResult, private_quantiles
     from .release import QueryResult, Synopsis
     from .selection import DPTopKSelector, most_frequent_items
     from .synthesis import (
@@ -98,6 +99,7 @@ __all__ = [
     "PrivateQuantileClipper",
     "PrivateRegressor",
     "PrivateStandardScaler",
+    "QuantileResult",
     "QueryResult",
     "RangeTreeHistogram",
     "Synopsis",
@@ -112,6 +114,7 @@ __all__ = [
     "private_confusion_matrix",
     "private_cross_val_score",
     "private_mse",
+    "private_quantiles",
     "most_frequent_items",
     "only_if",
     "structure_from_data",
@@ -183,6 +186,10 @@ _HOMES = {
         "PrivateQuantileClipper",
         "PrivateStandardScaler",
     ),
+    "quantiles": (
+        "QuantileResult",
+        "private_quantiles",
+    ),
     "release": (
         "QueryResult",
         "Synopsis",
@@ -204,8 +211,8 @@ _HOMES = {
 _PACKAGES = (
     "accounting", "audit", "classification", "cluster", "compose", "datacube", "domain",
     "exceptions", "hierarchy", "histogram", "inspection", "kernels", "mechanisms",
-    "model_selection", "plotting", "preprocessing", "quality", "release", "rows", "selection",
-    "synthesis",
+    "model_selection", "plotting", "preprocessing", "quality", "quantiles", "release", "rows",
+    "selection", "synthesis",
 )  # fmt: skip
 _MODULES = {name: home for home, names in _HOMES.items() for name in names}
 

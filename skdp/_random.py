@@ -269,10 +269,11 @@ class Call(NamedTuple):
     ----------
     mechanism : str
         Which distribution the answer has: "discrete_laplace", "selection", "top_k", "threshold",
-        "stream" or "sparse_counts".
+        "stream", "sparse_counts" or "line".
     values : ndarray of int64
         Exact values, the only part that may depend on records. For "sparse_counts" the distinct
-        rows of a table, each with its count in the last column; their number is private.
+        rows of a table, each with its count in the last column; for "line" the first integer and
+        the score of each piece. Their number is private.
     rate : Fraction
         Rate of the noise: the privacy loss for each unit by which a value changes.
     public : tuple

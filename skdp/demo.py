@@ -54,7 +54,7 @@ ledger_file.unlink(missing_ok=True)
 ledger = skdp.PrivacyLedger(epsilon=6, path=ledger_file, name="labsup")
 
 # `target=` measures the records of each class separately, which is best for training.
-view = skdp.PairViewSynthesizer(epsilon=1.0, domain=domain, target="worked", ledger=ledger)
+view = skdp.MarginalSynthesizer(epsilon=1.0, domain=domain, target="worked", ledger=ledger)
 view.fit(mothers)
 view.synopsis_.save(folder / "mothers.skdp")
 

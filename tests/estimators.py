@@ -184,6 +184,8 @@ CASES = [
             "no error bars": {"error_share": 0},
             "single columns": {"target": None, "max_order": 1},
             "cells of pairs": {"target": None, "max_order": 2, "workload": "cells"},
+            "MST": {"plan": "mst"},
+            "AIM": {"plan": "aim", "max_order": 2},
             "some sets": {
                 "target": None,
                 "workload": {("age", "income"): 1, ("sex", "work", "income"): 0.5},

@@ -39,16 +39,22 @@ MECHANISMS = {
     "exponential",
     "noisy_max",
     "permute_and_flip",
+    "select_on_line",
     "top_k",
 }
 # Position of the budget, and position and name of the sensitivity or range, among the arguments.
-EPSILON = dict.fromkeys(MECHANISMS, 1) | {"top_k": 2, "bounded_sum": 3}
+EPSILON = dict.fromkeys(MECHANISMS, 1) | {
+    "top_k": 2,
+    "bounded_sum": 3,
+    "select_on_line": 3,
+}
 SENSITIVITY = {
     "above_threshold": (3, "sensitivity"),
     "discrete_laplace": (2, "sensitivity"),
     "exponential": (2, "score_range"),
     "noisy_max": (2, "score_range"),
     "permute_and_flip": (2, "score_range"),
+    "select_on_line": (4, "score_range"),
     "top_k": (3, "score_range"),
 }
 KINDS = ("exact zeros", "double epsilon", "half sensitivity")
@@ -76,7 +82,8 @@ NEAREST = {
     "skdp/kernels/kmeans/task.py": ["test_kmeans_kernel", "test_cluster"],
     "skdp/kernels/kmeans/tree.py": ["test_kmeans_kernel", "test_cluster"],
     "skdp/kernels/marginals/candidates.py": ["test_marginals"],
-    "skdp/kernels/marginals/classes.py": ["test_marginals"],
+    "skdp/kernels/marginals/classes.py": ["test_marginals", "test_marginals_label"],
+    "skdp/kernels/marginals/grid.py": ["test_marginals", "test_marginals_label"],
     "skdp/kernels/marginals/measure.py": ["test_marginals"],
     "skdp/kernels/marginals/views.py": ["test_marginals"],
     "skdp/kernels/pairviews/box_trees.py": ["test_pairviews"],
@@ -91,6 +98,7 @@ NEAREST = {
     "skdp/kernels/privpfc/selection.py": ["test_privpfc"],
     "skdp/kernels/privtree.py": ["test_partitions"],
     "skdp/kernels/projection.py": ["test_privpfc"],
+    "skdp/kernels/quantiles.py": ["test_quantiles"],
     "skdp/model_selection/_scores.py": ["test_model_selection"],
     "skdp/model_selection/_search.py": ["test_model_selection"],
     "skdp/preprocessing.py": ["test_preprocessing"],
@@ -118,6 +126,7 @@ REPLAYS = {
     "skdp/kernels/kmeans/tree.py": "DPKMeans",
     "skdp/kernels/marginals/candidates.py": "Marginal",
     "skdp/kernels/marginals/classes.py": "Marginal",
+    "skdp/kernels/marginals/grid.py": "Marginal",
     "skdp/kernels/marginals/measure.py": "Marginal",
     "skdp/kernels/marginals/views.py": "Marginal",
     "skdp/kernels/pairviews/box_trees.py": "PairView",
@@ -132,6 +141,7 @@ REPLAYS = {
     "skdp/kernels/privpfc/selection.py": "PrivPfC",
     "skdp/kernels/privtree.py": "PrivTree",
     "skdp/kernels/projection.py": "Projected",
+    "skdp/kernels/quantiles.py": "private_quantiles",
     "skdp/model_selection/_scores.py": "private_",
     "skdp/model_selection/_search.py": "PrivateGridSearchCV",
     "skdp/preprocessing.py": "PrivateStandardScaler or PrivateQuantileClipper",

@@ -368,6 +368,17 @@ def marginals() -> list[Branch]:
             branch(f"workload {name}", lambda: few(pairs_of(SPACE)), workload=workload)
             for name, workload in (("ranges",) * 2, ("cells",) * 2, ("of sets", weights))
         ),
+        branch("plan mst", lambda: few(pairs_of(SPACE)), plan="mst"),
+        # The gain of a view decides what the next one costs.
+        branch("plan aim", lambda: few(pairs_of(SPACE)), (0.05, 1.0), 1, plan="aim"),
+        branch(
+            "plan aim, workload of sets",
+            lambda: few(pairs_of(SPACE)),
+            (1.0,),
+            1,
+            plan="aim",
+            workload={("x", "s"): 1, ("x", "y", "s"): 0.25},
+        ),
         branch("label mode", lambda: few(apart(pairs_of(SPACE), "s")), target="s"),
         branch(
             "more than 20 classes",
@@ -759,6 +770,55 @@ def scores() -> list[Branch]:
     ]
 
 
+def quantiles() -> list[Branch]:
+    """Quantiles of one column: lonely values, equal ones, and those beyond the bounds."""
+
+    def columns() -> dict:
+        line = np.array([3.0, 8, 8, 8, 8, 21, 40, 41, 77, 90])
+        odd = np.array([NAN, -5, INF, 50, NAN, 50])
+        return {
+            "the lowest": (line, line[1:]),
+            "one of several": (line, np.delete(line, 2)),
+            "in the middle": (line, np.delete(line, 5)),
+            "the highest": (line, line[:-1]),
+            "the only one": (line[5:6], line[:0]),
+            "a second one": (line[[0, 9]], line[:1]),
+            "all alike": (np.full(6, 8.0), np.full(5, 8.0)),
+            "missing": (odd, odd[1:]),
+            "infinite": (odd, np.delete(odd, 2)),
+        }
+
+    def persons() -> dict:
+        values = pd.DataFrame({"value": [3, 8, 8, 21, 40, 41, 77, 90.0], "who": [*"aabbbbcd"]})
+        return {
+            f"without {who}": (values, values[values["who"] != who].reset_index(drop=True))
+            for who in "abcd"
+        }
+
+    def branch(name: str, pairs: Any, shares: Any, *bounds: Any, **parameters: Any) -> Branch:
+        def release(data: Any, epsilon: float) -> Any:
+            options = dict(parameters)
+            if isinstance(data, pd.DataFrame):
+                data, options["persons"] = data["value"], data["who"]
+            return skdp.private_quantiles(data, shares, epsilon, *bounds, **options)
+
+        def make(epsilon: float) -> Any:
+            return lambda data: release(data, epsilon)
+
+        return Branch(name, make, pairs, claim=lambda epsilon: epsilon, runs=12)
+
+    three = [0.25, 0.5, 0.75]
+    return [
+        branch("private_quantiles, median", columns, 0.5, (0, 100)),
+        branch("private_quantiles, recursive", columns, three, (0, 100)),
+        branch("private_quantiles, independent", columns, three, (0, 100), method="independent"),
+        branch("private_quantiles, tree", columns, three, (0, 100), method="tree"),
+        branch("private_quantiles, real", columns, [0.05, 0.1, 0.9, 0.95], (0.0, 100.0)),
+        branch("private_quantiles, no bounds", columns, [0.5]),
+        branch("private_quantiles, persons", persons, three, (0, 100), max_contributions=2),
+    ]
+
+
 def lazy() -> list[Branch]:
     """The same counts from engines: lazy frames of Polars and DuckDB."""
 
@@ -833,8 +893,8 @@ PARTS = {
     "model_selection._search.PrivateGridSearchCV._choose, selection": "choice",
     "kernels.diffgen.diffgen, selection": "grid",
     "kernels.hdpview.bisection.bisect, threshold": "converge",
-    "kernels.hdpview.cuts.choose_cuts, selection": "cut",
-    "kernels.hdpview.bisection.hdpview, discrete_laplace": "counts",
+    "kernels.hdpview.cuts.choose_cuts, selection": "cut + counts",
+    "kernels.hdpview.bisection.hdpview, discrete_laplace": "cut + counts",
     "kernels.marginals.candidates.Candidates.best, top_k": "views",
     "kernels.marginals.classes.Classes.of, discrete_laplace": "total",
     "kernels.marginals.measure._measure, discrete_laplace": "total",
@@ -853,6 +913,9 @@ PARTS = {
     "kernels.privtree.privtree, discrete_laplace": "counts",
     "kernels.privtree._decompose, threshold": "tree",
     "kernels.projection.projected_histogram, selection": "grid",
+    "kernels.quantile_tree.TreePlan.release, discrete_laplace": "quantiles",
+    "kernels.quantiles.select_quantiles, line": "quantiles",
+    "quantiles._find_range, stream": "range",
     "selection.DPTopKSelector.fit, discrete_laplace": "label",
     "selection.DPTopKSelector.fit, top_k": "selection",
 }
@@ -869,6 +932,7 @@ LOOSE = {
     "DiffGenTransformer, persons": 0.5,
     "ProjectedHistogramTransformer": 0.5,
     "PrivateQuantileClipper": 0.8,
+    "private_quantiles, independent": 0.88,
     "PrivateRegressor": 0.3,
     "PrivateGridSearchCV": 0.3,
     "private_cross_val_score": 0.3,
@@ -885,5 +949,6 @@ BRANCHES = [
     *scalers(),
     *composed(),
     *scores(),
+    *quantiles(),
     *lazy(),
 ]

@@ -123,10 +123,12 @@ def test_a_plan_shows_the_parts_of_the_release(declared, capsys, method, rows):
     assert shown.err == "" and "Nothing was read or spent" in shown.out
 
 
-def test_a_plan_divides_the_views_as_the_release_does(declared, capsys):
-    assert run("plan", "--domain", declared, "--epsilon", 1, "--rows", 8_000) == 0
+@pytest.mark.parametrize("method", ["marginals", "pair-views"])
+def test_a_plan_divides_the_views_as_the_release_does(declared, capsys, method):
+    arguments = ["--domain", declared, "--epsilon", 1, "--rows", 8_000]
+    assert run("plan", *arguments, "--method", method) == 0
     shown = capsys.readouterr().out
-    model = skdp.PairViewSynthesizer(1, domain=DOMAIN).fit(people(8_000)).synopsis_.model
+    model = methods.METHODS[method](1, domain=DOMAIN).fit(people(8_000)).synopsis_.model
     planned = parts_of(shown)
     # The release knows the noisy number of records.
     assert planned["- single"] == pytest.approx(model.budget["single"], abs=0.03)
@@ -139,7 +141,7 @@ def test_a_plan_divides_the_views_as_the_release_does(declared, capsys):
     [
         (["--target", "income", "--rows", 20_000], "in each of 2 classes"),
         (["--unit", "id", "--max-contributions", 4], "at most 4 records of each"),
-        (["--rows", 10], "4 single columns; no pairs: too few records for this epsilon"),
+        (["--rows", 10, "--method", "pair-views"], "no pairs: too few records for this epsilon"),
     ],
 )
 def test_plans_of_other_releases(declared, capsys, more, message):
@@ -207,7 +209,7 @@ def test_a_plan_refuses_a_domain_that_is_too_large_for_the_method(tmp_path, caps
     (tmp_path / "wide.json").write_text(wide.to_json())
     arguments = ["--domain", tmp_path / "wide.json", "--epsilon", 1]
     assert run("plan", *arguments, "--method", "kdtree") == 2
-    assert "PairViewSynthesizer" in capsys.readouterr().err
+    assert "MarginalSynthesizer" in capsys.readouterr().err
 
 
 # Views
@@ -249,6 +251,45 @@ def test_group_by_is_aggregate(view, capsys, tmp_path):
     ):
         assert run("group-by", view, *wrong) == 2
         assert message in capsys.readouterr().err
+
+
+def test_names_and_bands_in_a_shell(view, capsys):
+    release = skdp.Synopsis.load(view)
+    assert run("query", view, "age > @low or sex in @sexes", "--set", "low=60", "--set",
+               'sexes=["Female"]') == 0  # fmt: skip
+    shown = float(capsys.readouterr().out.split()[0])
+    assert shown == pytest.approx(release.count("age > 60 or sex == 'Female'"), rel=1e-5)
+    bands = ["--bands", "age=-inf,30,60"]
+    assert run("group-by", view, "sex", "age", *bands, "--left", "--where", "sex == @s", "--set",
+               "s=Male") == 0  # fmt: skip
+    table = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    expected = release.aggregate(
+        ["sex", "age"], query="sex == 'Male'", bands={"age": [-np.inf, 30, 60]}, right=False
+    )
+    np.testing.assert_allclose(table["count"], expected["count"])
+    assert table["age"].iloc[0] == "[-inf, 30.0)"
+    assert run("sample", view, "--rows", 5, "--where", "sex == @s", "--set", "s=Male") == 0
+    assert capsys.readouterr().out.count("Male") == 5
+    for wrong, message in (
+        (["query", view, "age > @low"], "nothing is given for @low"),
+        (["query", view, "age > @low", "--set", "low"], "--set needs NAME=VALUE"),
+        (["group-by", view, "age", "--bands", "age=3"], "ascending edges"),
+        (["group-by", view, "age", "--bands", "sex=3,4"], "Categorical"),
+    ):
+        assert run(*wrong) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_a_report_is_a_page(view, capsys, tmp_path):
+    out = tmp_path / "report.html"
+    assert run("report", view, "--out", out) == 0
+    text = out.read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    assert f"<h1>{view.name}</h1>" in text
+    assert run("report", view, "--out", out) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert run("report", view, "--out", out, "--force", "--title", "For the board") == 0
+    assert "<h1>For the board</h1>" in out.read_text(encoding="utf-8")
 
 
 def test_equal_seeds_draw_equal_rows(view, capsys):

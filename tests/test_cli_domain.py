@@ -256,7 +256,7 @@ def test_wrong_structure_costs_nothing(files, capsys, rules, message):
 @pytest.mark.parametrize("method", ["grid", "hdpview", "kdtree", "privbayes", "privtree"])
 def test_methods_that_cannot_keep_the_structure_refuse_it(files, capsys, method):
     assert release(files, "--method", method, "--ledger", files / "l", "--budget", 1) == 2
-    assert "PairViewSynthesizer" in capsys.readouterr().err and not (files / "l").exists()
+    assert "MarginalSynthesizer" in capsys.readouterr().err and not (files / "l").exists()
 
 
 def test_data_given_for_what_is_public(files, capsys):

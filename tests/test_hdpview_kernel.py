@@ -27,6 +27,7 @@ from skdp.kernels.hdpview import (
 from skdp.kernels.hdpview.parameters import converge_test, split_at_floor
 from skdp.kernels.splitting import Blocks
 from skdp.kernels.stop_test import converge_loss
+from skdp.mechanisms import discrete_laplace
 from skdp.release import Boxes
 from skdp.rows import CountTable
 
@@ -770,6 +771,31 @@ def test_unknown_calibration(function):
     first = Fraction(1) if function is hdpview_parts else {"counts": Fraction(1)}
     with pytest.raises(ValueError, match="'tight' or 'paper', got 'loose'"):
         function(first, (3, 3), calibration="loose")
+
+
+@pytest.mark.parametrize("calibration", ["tight", "paper"])
+def test_counts_get_what_the_cuts_of_their_path_left(monkeypatch, calibration):
+    table = as_table(np.random.default_rng(0).poisson(3, size=(30, 30)))
+    parts = hdpview_parts(Fraction(2), table.shape, calibration=calibration)
+    drawn = []
+
+    def record(values, epsilon, **kwargs):
+        drawn.append((np.size(values), epsilon))
+        return discrete_laplace(values, epsilon, **kwargs)
+
+    monkeypatch.setattr(bisection, "discrete_laplace", record)
+    release = hdpview(table, parts, calibration=calibration, random_state=1)
+    assert sorted(release.epsilon) == sorted(e for size, e in drawn for _ in range(size))
+    if calibration == "paper":
+        assert set(release.epsilon) == {parts["counts"]}
+        return
+    # The depth of a box is known from its bias, but for the first two levels.
+    kappa, public = release.parameters.kappa, release.parameters.root_level
+    for depth, epsilon in zip(release.depth.tolist(), release.epsilon, strict=True):
+        if depth:
+            cuts = min(depth - public, kappa)
+            assert epsilon + cuts * parts["cut"] / kappa == parts["counts"] + parts["cut"]
+    assert len(set(release.epsilon)) > 2
 
 
 def test_equal_seeds_give_equal_releases():

@@ -762,6 +762,17 @@ def test_the_closed_form_of_plans_is_the_variance_of_blue(n, counts):
         np.testing.assert_allclose(plan.variances(n, workload), exact, rtol=tolerance)
 
 
+@pytest.mark.parametrize("n", [1000, 4096, 10_000])
+def test_quantiles_are_planned_for_all_prefixes(n):
+    asked = hierarchy.as_workload("quantiles", n)
+    every = hierarchy.Workload(tuple(range(1, n + 1)), (1 / n,) * n, anchored=True)
+    plan = hierarchy.plan_levels(n, asked)
+    found = plan.variances(n, every).mean()
+    assert plan.variances(n, asked).mean() == pytest.approx(found, rel=0.02)
+    other = hierarchy.plan_levels(n, hierarchy.as_workload("lengths", n))
+    assert found < 0.9 * other.variances(n, every).mean()
+
+
 def dense_objective(n, counts, shares, workload):
     """Objective of a plan from the inverse of the information matrix and all ranges."""
     levels = [np.arange(n) * count // n for count in counts]

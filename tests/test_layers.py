@@ -7,6 +7,7 @@ the package that defines it does not import, even indirectly, the one for rows a
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -128,6 +129,7 @@ class Source:
         return bound
 
 
+@functools.cache
 def sources():
     return [Source.read(path) for path in sorted(PACKAGE.rglob("*.py"))]
 

@@ -54,7 +54,7 @@ def test_release_query_sample_ledger(files, capsys):
     assert run("sample", files / "view.skdp", "--rows", 3) == 0
     assert len(capsys.readouterr().out.splitlines()) == 4
     assert run("ledger", ledger) == 0
-    assert "PairViewSynthesizer" in capsys.readouterr().out
+    assert "MarginalSynthesizer" in capsys.readouterr().out
     # Half an epsilon is left.
     again = files / "again.skdp"
     assert release(files, "--ledger", ledger, "--out", again) == 3
@@ -135,7 +135,7 @@ def read(files, lines, domain=DOMAIN):
             seen.append(frame)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(methods.METHODS, "pair-views", Recorder)
+        patch.setitem(methods.METHODS, "marginals", Recorder)
         patch.setattr(outputs, "save", lambda *arguments: None)
         (files / "data.csv").write_bytes(lines)
         (files / "domain.json").write_text(domain.to_json())
@@ -280,7 +280,7 @@ def test_what_fails_after_reading_tells_no_value(files, capsys, monkeypatch, err
             raise error
         return self
 
-    monkeypatch.setattr(skdp.PairViewSynthesizer, "fit", fails)
+    monkeypatch.setattr(skdp.MarginalSynthesizer, "fit", fails)
     assert release(files) == code and once
     shown = "".join(capsys.readouterr())
     assert message in shown and "Canary" not in shown

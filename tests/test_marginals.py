@@ -13,8 +13,16 @@ import pytest
 import skdp
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
 from skdp.exceptions import DomainError
+from skdp.kernels.marginals import schemes
+from skdp.kernels.marginals.candidates import Candidates
 from skdp.kernels.marginals.evidence import Evidence
-from skdp.kernels.marginals.plan import used_sets
+from skdp.kernels.marginals.lawful import Laws
+from skdp.kernels.marginals.plan import plan_views, used_sets
+from skdp.kernels.marginals.population import Population
+from skdp.kernels.pairviews.attributes import Attribute
+from skdp.kernels.pairviews.errors import exact_answers, random_weights
+from skdp.release import TreeDensity
+from skdp.rows import CountTable
 from skdp.synthesis.workloads import as_workload
 
 DOMAIN = Domain(
@@ -103,6 +111,11 @@ def check(view, domain, n_rows=200, apart=np.inf):
         ({"workload": {("a", "b"): np.nan}}, ValueError, "must be finite"),
         ({"workload": {("a", "b"): "1"}}, TypeError, "must be a number"),
         ({"workload": {("a", "b"): True}}, TypeError, "must be a number"),
+        ({"plan": "pgm"}, ValueError, "'adaptive', 'mst' or 'aim', got 'pgm'"),
+        ({"plan": None}, ValueError, "plan must be"),
+        ({"plan": "mst", "max_order": 1}, ValueError, "max_order=1 allows no sets"),
+        ({"plan": "mst", "workload": {("a", "b"): 1}}, ValueError, "'all' with.*got a dict"),
+        ({"plan": "aim", "workload": "cells"}, ValueError, "'all' or a dict with.*got 'cells'"),
         ({"error_share": 1}, ValueError, "error_share"),
         ({"target": "age"}, DomainError, "target"),
         ({"epsilon": 0}, ValueError, "epsilon must be positive"),
@@ -199,7 +212,8 @@ def test_every_parameter_gives_a_release_whose_views_agree(parameters):
     view = release(frame, 2.0, **parameters)
     model = check(view, DOMAIN, apart=0.002)
     assert view.count() == pytest.approx(len(frame), abs=100)
-    assert {"total", "single", "choice", "views"} <= set(model.budget)
+    parts = {"total", "single", "views"}
+    assert parts <= set(model.budget) <= {*parts, "choice"}
     assert sum(model.budget.values()) <= 2.0
     wanted = set() if parameters.get("error_share") == 0 else {"errors"}
     assert set(view.privacy_loss_.parts) == {"total", "views"} | wanted
@@ -226,6 +240,240 @@ def test_what_depends_on_three_columns_is_found():
     view = release(frame, 10.0, domain)
     agree = sum(view.count({"a": x, "b": y, "c": x ^ y}) for x in (0, 1) for y in (0, 1))
     assert agree > 19_000
+
+
+# --- progress
+
+
+def test_progress_is_shown_when_asked(capsys):
+    quiet = release(rows(1000), 5.0)
+    assert capsys.readouterr() == ("", "")
+    view = release(rows(1000), 5.0, verbose=1)
+    shown = capsys.readouterr()
+    lines = shown.err.splitlines()
+    assert not shown.out and all(line.startswith("MarginalSynthesizer: ") for line in lines)
+    steps = [line.removeprefix("MarginalSynthesizer: ") for line in lines]
+    assert steps[0] == "single columns" and steps[-1] == "errors of the model"
+    assert sum("sets of columns" in step for step in steps) >= 2
+    # It changes nothing.
+    assert view.count("a == 'p'") == quiet.count("a == 'p'")
+    release(rows(400)[["a", "b"]], 2.0, DOMAIN.select(["a", "b"]), verbose=1)
+    assert "single columns and their pair" in capsys.readouterr().err
+
+
+# --- tiny budgets
+
+
+@pytest.mark.parametrize("kind", [MarginalSynthesizer, skdp.PairViewSynthesizer])
+@pytest.mark.parametrize(
+    "parameters",
+    [{"epsilon": 1e-12}, {"epsilon": 1e-300}, {"epsilon": 1, "error_share": 1e-13}],
+    ids=str,
+)
+def test_noise_that_would_not_fit_is_refused_before_anything_is_spent(kind, parameters):
+    ledger = skdp.PrivacyLedger(10)
+    view = kind(domain=DOMAIN, ledger=ledger, **parameters)
+    with pytest.raises(ValueError, match="noise would not fit into 64-bit integers"):
+        view.fit(rows(10))
+    assert ledger.spent == 0 and not hasattr(view, "synopsis_")
+
+
+@pytest.mark.parametrize("target", [None, "c"])
+def test_the_least_budget_is_enough(target):
+    # Totals of 10**11 records are noise, and with them sets are chosen and measured.
+    least = 4e-12 / 0.019 * 1.001
+    for seed in range(4):
+        check(release(rows(10), least, seed=seed, target=target), DOMAIN)
+
+
+# --- the plans of papers
+
+
+@pytest.mark.parametrize("plan", ["mst", "aim"])
+@pytest.mark.parametrize("epsilon", [1e-4, 2.0, pytest.param(1e6, marks=pytest.mark.slow)])
+def test_plans_of_papers_give_releases_whose_views_agree(plan, epsilon):
+    frame = rows(3000)
+    view = release(frame, epsilon, plan=plan, error_share=0)
+    model = check(view, DOMAIN, apart=0.002 if epsilon > 1 else np.inf)
+    assert set(model.budget) == {"total", "single", "choice", "views"}
+    assert view.synopsis_.mechanism == f"marginals, plan {plan}"
+    if epsilon > 1:
+        assert view.count() == pytest.approx(3000, abs=200)
+
+
+def test_mst_measures_a_tree_for_a_third_of_the_budget():
+    view = release(rows(3000), 3.0, plan="mst", workload="all")
+    model = view.synopsis_.model
+    parts = view.privacy_loss_.parts
+    for name in ("single", "choice", "views"):
+        assert model.budget[name] == pytest.approx(float(parts["views"]) / 3)
+    assert len(model.pairs) == 3 and not model.extra
+
+
+def test_a_target_is_a_column_like_the_others_in_the_plans_of_papers():
+    frame = rows(2000)
+    y = frame.pop("c")
+    one = release(frame, y=y, target="c", plan="mst")
+    same = release(frame.assign(c=y)[list(DOMAIN.names)], plan="mst")
+    np.testing.assert_array_equal(one.synopsis_.view(["a", "c"]), same.synopsis_.view(["a", "c"]))
+
+
+@pytest.mark.parametrize("plan", ["mst", "aim"])
+def test_plans_of_papers_under_rules_and_in_a_single_column(plan):
+    view = release(rows(2000), 5.0, RULED, plan=plan)
+    assert abs(view.count("a == 'p' and c == 'yes'")) < 1e-4
+    line = Domain({"a": DOMAIN["a"]})
+    assert set(release(rows(2000)[["a"]], 1.0, line, plan=plan).synopsis_.model.budget) == {
+        "total",
+        "single",
+    }
+
+
+@pytest.mark.parametrize("plan", ["mst", "aim"])
+def test_every_cell_of_a_set_is_noised_in_the_plans_of_papers(plan, monkeypatch):
+    tables = {}
+
+    def recorded(self, axes, noisy, variance, model):
+        tables.setdefault(axes, []).append(noisy)
+        return measured(self, axes, noisy, variance, model)
+
+    measured = Evidence.measured
+    monkeypatch.setattr(Evidence, "measured", recorded)
+    for seed in range(6):
+        release(rows(10).iloc[:0], 0.05, seed=seed, plan=plan, error_share=0)
+    often = [found for found in tables.values() if len(found) > 2]
+    assert often and all((np.ptp(found, axis=0) > 0).all() for found in often)
+
+
+def test_sets_of_aim_have_the_weight_of_what_they_share_with_the_workload():
+    # Of three attributes each pair shares two with the triple, and each triple three.
+    found = schemes.aim_sets("all", (2, 3, 4), 3)
+    assert found == {(0, 1): 2 / 3, (0, 2): 2 / 3, (1, 2): 2 / 3, (0, 1, 2): 1}
+    # Attribute 0 counts 1.5, attribute 1 counts 1, attribute 2 counts .5.
+    found = schemes.aim_sets({(0, 1): 1, (0, 2): Fraction(1, 2)}, (2, 3, 4), 3)
+    assert found == {(0, 1): 1, (0, 2): 2 / 2.5}
+    assert schemes.aim_sets("all", (2, 1, 1), 3) == {}
+    # Tables of too many cells are left out, and pairs stand for too many triples.
+    assert (0, 1, 2) not in schemes.aim_sets("all", (128, 128, 128), 3)
+    assert max(map(len, schemes.aim_sets("all", (2,) * 30, 3))) == 2
+
+
+def test_the_rounds_of_aim_spend_the_budget_exactly(monkeypatch):
+    picks, costs = [], []
+
+    def chosen(self, *given):
+        picks.append(given[4])
+        return best(self, *given)
+
+    def measured(*given, **more):
+        costs.append(given[3])
+        return measure(*given, **more)
+
+    measure, best = schemes.measure_sets, Candidates.best
+    monkeypatch.setattr(schemes, "measure_sets", measured)
+    monkeypatch.setattr(Candidates, "best", chosen)
+    view = release(rows(1000), 0.5, plan="aim", error_share=0)
+    views = view.privacy_loss_.parts["views"]
+    rounds = [pick + cost for pick, cost in zip(picks, costs, strict=True)]
+    single = views * Fraction(3, 64)
+    assert sum(rounds) == views - single
+    assert rounds[0] == views / 64 and 1 < len(rounds) < 64
+    for before, after in itertools.pairwise(rounds[:-1]):
+        assert after in (before, 2 * before)
+
+
+# --- how the budget is divided
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("workload", ["all", "ranges", "cells", {(0, 1): 1.0, (0, 2, 3): 0.5}])
+@pytest.mark.parametrize("shape", [(2, 2, 2, 2), (100, 9, 74, 5, 1), (30,) * 60])
+def test_the_parts_of_a_plan_add_up(shape, workload, labelled):
+    for total in (-10, 0, 300, 10_000, 10**7):
+        for views in (Fraction(1, 50), Fraction(1), Fraction(500)):
+            plan = plan_views(views, total, shape, workload=workload, labelled=labelled)
+            assert plan.single + plan.choice + plan.views == views
+            assert min(plan.single, plan.choice, plan.views) >= 0 and plan.single > 0
+            assert all(number > 0 for number in plan.rounds)
+            assert plan.n_views == plan.n_first + sum(plan.rounds)
+            assert (plan.n_views > 0) == (plan.views > 0)
+
+
+def test_nothing_is_spent_on_choosing_all_sets():
+    few = plan_views(Fraction(1, 2), 4000, (10, 10, 10, 10))
+    assert few.choice > 0 and 0 < few.n_views < 6
+    many = plan_views(Fraction(20), 40_000, (10, 10, 10, 10))
+    assert many.choice == 0 and many.n_first == 0 and many.rounds == [6, 4]
+
+
+def test_little_signal_is_spent_on_single_columns():
+    # 22 columns of 8 codes: pairs would make single columns too noisy.
+    assert plan_views(Fraction(1, 10), 11_000, (8,) * 22).single == Fraction(1, 10)
+    assert plan_views(Fraction(1), 11_000, (8,) * 22).n_views > 0
+
+
+def test_wide_sets_of_many_codes_are_not_measured():
+    # A set of three columns has a million cells, more than the noise scales of all records.
+    plan = plan_views(Fraction(1), 48_842, (100, 100, 100, 100))
+    assert plan.rounds == [6] and plan.most_cells < 100**3
+    assert plan_views(Fraction(10), 10**8, (100, 100, 100, 100)).most_cells > 100**3
+
+
+def independent_rows(n_rows=2000, sizes=(30, 20, 2), seed=0):
+    """A population of independent attributes, before any view."""
+    rng = np.random.default_rng(seed)
+    views = [rng.gamma(1.0, size=size) + 0.1 for size in sizes]
+    attributes = [Attribute.of(view, np.arange(len(view)), 128) for view in views]
+    population = Population.of(attributes, Laws.of(None, attributes), n_rows, rng)
+    return attributes, population
+
+
+def test_sets_that_need_no_choice_are_taken_in_order():
+    attributes, population = independent_rows()
+    table = CountTable.from_codes(np.zeros((50, 3), dtype=np.int32), (30, 20, 2))
+    candidates = Candidates(table, attributes, [0, 1, 2], 3, "all", None, 1000)
+
+    def best(taken, number):
+        # Noise would need a source.
+        return candidates.best(population, 50.0, taken, number, Fraction(0), Fraction(1), None)
+
+    assert best([], 2) == [(0, 1), (0, 2)]
+    # The set of all three has 1,200 cells.
+    assert best([(0, 1), (0, 2)], 5) == [(1, 2)]
+
+
+def test_margins_of_drawn_rows_are_smooth_where_columns_are_independent():
+    attributes, population = independent_rows()
+    truth = np.outer(attributes[0].grouped, attributes[1].grouped)
+    drawn, smooth = population.margin((0, 1)), population.smooth_margin((0, 1))
+    assert smooth.min() >= 0 and smooth.sum() == pytest.approx(1)
+    assert np.abs(smooth - truth).sum() < 0.6 * np.abs(drawn - truth).sum()
+
+
+def test_margins_of_columns_that_depend_on_each_other_stay():
+    copies = np.arange(2000, dtype=np.int32)[:, None] % np.full((1, 2), 10)
+    flat = [np.full(10, 0.1)] * 2
+    rng = np.random.default_rng(0)
+    population = Population(TreeDensity(flat, [], {}), copies, [], rng)
+    smooth = population.smooth_margin((0, 1))
+    assert np.abs(smooth - np.eye(10) / 10).sum() < 0.02
+
+
+def test_smooth_margins_respect_rules():
+    rows = np.zeros((500, 2), dtype=np.int32)
+    rows[:250, 0] = 1
+    never = np.array([[0.0, 0.0], [0.0, -80.0]])
+    rng = np.random.default_rng(0)
+    even = TreeDensity([np.full(2, 0.5)] * 2, [], {})
+    population = Population(even, rows, [((0, 1), never)], rng)
+    assert population.smooth_margin((0, 1))[1, 1] == 0
+
+
+def test_views_that_form_a_tree_are_released_without_rows():
+    model = release(rows(900), 1.0, max_order=2, error_share=0).synopsis_.model
+    assert len(model.pairs) == len(model.density.edges) > 0 and model.rows is None
+    view = release(rows(4000), 5.0, max_order=2, error_share=0).synopsis_.model
+    assert len(view.pairs) == 6 and view.rows is not None
 
 
 # --- odd tables
@@ -388,3 +636,38 @@ def test_persons():
     assert view.privacy_loss_.max_contributions == 2
     assert view.count() == pytest.approx(2000, abs=100)
     check(view, DOMAIN)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 4])
+def test_intervals_cover_queries_on_any_number_of_columns(epsilon):
+    # 300 fresh queries on each of 5 releases; intervals a quarter as wide must fail somewhere.
+    rng = np.random.default_rng(1)
+    n = 20_000
+    x = rng.gamma(2.0, 4.0, n).astype(int)
+    columns = [
+        np.minimum(x, 29),
+        (x // 3 + rng.integers(0, 4, n)) % 12,
+        x % 5,
+        rng.integers(0, 4, n),
+    ]
+    shape = (30, 12, 5, 4)
+    table = CountTable.from_codes(np.stack(columns, axis=1), shape)
+    domain = Domain({f"c{i}": Categorical(list(range(size))) for i, size in enumerate(shape)})
+    frame = pd.DataFrame({f"c{i}": column for i, column in enumerate(columns)})
+    covered, narrow = {}, {}
+    for seed in range(5):
+        model = (
+            MarginalSynthesizer(epsilon, domain=domain, random_state=seed)
+            .fit(frame)
+            .synopsis_.model
+        )
+        for order in (1, 2, 3, 4):
+            axes = tuple(sorted(rng.choice(4, order, replace=False).tolist()))
+            queries = [{a: random_weights(shape[a], False, rng) for a in axes} for _ in range(300)]
+            answers = model.answer(queries)
+            errors = np.abs(answers - exact_answers(table, axes, queries))
+            half = np.array([model.error_bars.half_width(a, model.total, 0.95) for a in answers])
+            covered.setdefault(order, []).append((errors <= half).mean())
+            narrow.setdefault(order, []).append((errors <= half / 4).mean())
+    assert min(np.mean(each) for each in covered.values()) >= 0.93
+    assert min(np.mean(each) for each in narrow.values()) < 0.9

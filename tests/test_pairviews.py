@@ -656,6 +656,33 @@ def test_intervals_cover_fresh_queries_of_the_class(epsilon, scaled):
     assert np.median(ratios) < 4
 
 
+def test_the_largest_quantile_of_the_classes_is_published(monkeypatch):
+    """Each class is covered, and a record changes what is published by one at most."""
+    rng = np.random.default_rng(3)
+    table = random_table(rng, (4, 3, 2, 3), 60)
+    model = released(table, Fraction(1, 10))
+    noise = Recorder(discrete_laplace)
+    monkeypatch.setattr(errors, "discrete_laplace", noise)
+
+    def published(more, orders):
+        bars = publish_errors(
+            more, model, Fraction(1, 100), [True] * 4, orders=orders, random_state=0
+        )
+        return int(noise.calls[-1][0]), bars
+
+    alone = [published(table, (order,))[0] for order in (1, 2, 3, 4)]
+    together, bars = published(table, (4, 3, 2, 1))
+    assert together == max(alone) and len(set(alone)) > 1
+    assert "one, two, three or four attributes (in each of these cases)" in bars.text
+    moves = {abs(published(more, (1, 2, 3, 4))[0] - together) for more in neighbours(table)}
+    assert moves == {0, 1}
+    # Two used attributes have no queries on three.
+    small = random_table(rng, (4, 3, 1), 60)
+    two = released(small, 1)
+    bars = publish_errors(small, two, Fraction(1, 100), [True] * 3, orders=(2, 3), random_state=0)
+    assert bars.text.endswith("on two attributes") and bars.n_queries == 2000
+
+
 @pytest.mark.parametrize("epsilon", ["0.1", "1"])
 def test_intervals_on_two_columns_cover_and_are_not_wide(epsilon):
     # As above. The published quantile alone would make intervals of twice its noise of 1 / (0.05

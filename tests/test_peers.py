@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 command = pytest.importorskip("benchmarks.peers.__main__")
-from benchmarks.peers import _environments, _table, _tasks  # noqa: E402
+from benchmarks.peers import _environments, _inference, _table, _tasks  # noqa: E402
 
 PEERS = Path(command.__file__).parent
 FAKE = """
@@ -187,6 +187,51 @@ def test_tables_of_the_documentation_have_a_column_for_each_setting(tmp_path):
     (fact,) = pd.read_csv(tmp_path / "docs" / "facts.csv", dtype=str).to_dict("records")
     assert fact["Installed MB"] == "1,234" and fact["scikit-learn"] == "not used"
     assert fact["Import"] == "fails: ImportError: gone"
+
+
+def test_inference_is_published_side_by_side(tmp_path):
+    rows = []
+    for peer, value in (("skdp", 0.25), ("mbi", 0.125)):
+        here = {"task": "inference", "setting": "a tree", "epsilon": 1.0, "peer": peer}
+        here |= {"method": "m", "delta": 0.0, "note": ""}
+        rows += _table.result_rows(here, {"measured": value}, {"cpu": 1.0, "peak_mb": 9.0}, 0)
+    rows.append(_table.failed({**here, "setting": "loops"}, "stopped after 3 s", 0))
+    facts = {"peer": "p", "version": "1", "installed_mb": 1.0, "packages": 3, "imports": True}
+    facts |= {"import_error": "", "scikit_learn": "", "note": "", "import_cpu": 1, "import_mb": 1}
+    _table.write(tmp_path, pd.DataFrame(rows, columns=_table.COLUMNS), [facts])
+    _table.publish(tmp_path, tmp_path / "docs")
+    table = pd.read_csv(tmp_path / "docs" / "inference.csv").set_index("Tables")
+    assert table.loc["a tree", "skdp: measured"] == "0.25"
+    assert table.loc["a tree", "mbi: MB"] == "9"
+    assert table.loc["loops", "mbi: failed"] == "stopped after 3 s"
+
+
+def test_noisy_tables_of_a_problem_are_as_far_off_as_their_noise(monkeypatch):
+    monkeypatch.syspath_prepend(str(PEERS))
+    from _worker import noisy_tables, sets_of
+
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 3, 4000)
+    codes = np.stack([first, first % 2, rng.integers(0, 2, 4000), first], axis=1)
+    shape = (3, 2, 2, 3)
+    for kind in _inference.KINDS:
+        problem = _inference._problem("made up", codes, shape, kind, 1000.0)
+        sets, tables = sets_of(problem.data["sets"]), noisy_tables(problem.data)
+        for axes, table in zip(sets, tables, strict=True):
+            exact = np.zeros([shape[axis] for axis in axes])
+            np.add.at(exact, tuple(codes[:, axis] for axis in axes), 1)
+            np.testing.assert_allclose(table, exact, atol=3)
+        assert sets[:4] == [(0,), (1,), (2,), (3,)] and (0, 3) in sets or kind == "triples"
+        asked = sets_of(problem.data["asked"])
+        true = [
+            np.bincount(
+                np.ravel_multi_index(codes[:, axes].T, [shape[a] for a in axes]),
+                minlength=np.prod([shape[a] for a in axes]),
+            )
+            for axes in map(list, asked)
+        ]
+        found = problem.score({"tables": np.concatenate(true), "cpu": 1.0, "answering": 2.0})
+        assert found["measured"] == 0 and found["CPU s of the answers"] == 2.0
 
 
 def test_every_method_has_a_peer_and_a_worker_that_knows_it():

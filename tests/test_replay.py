@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import logging
 import math
@@ -57,7 +58,8 @@ def certify(branch: Branch, everything: bool = False):
         epsilon = branch.epsilons[place % len(branch.epsilons)]
         # All of the latter where every count is 0 on one side.
         runs = 2 * len(MODES) if pair == "nobody" and branch.runs > 1 else branch.runs
-        if branch.runs == 2 and pair != "nobody" and not everything:
+        if branch.runs == 2 and (pair != "nobody" or branch.needs) and not everything:
+            # An engine only counts: the ways to make up outputs are tried in memory.
             runs = 1
         # Both directions, in one run by turns from pair to pair.
         first = place if runs == 1 else 0
@@ -90,8 +92,10 @@ def assert_parts(result):
     for step, loss in result.by_part.items():
         spent[PARTS.get(step)] += loss
     for part, loss in spent.items():
-        if part in result.declared:
-            assert loss <= result.declared[part] * (1 + 1e-9) + 1e-9, (part, str(result))
+        names = [] if part is None else part.split(" + ")
+        if all(name in result.declared for name in names) and names:
+            declared = sum(result.declared[name] for name in names)
+            assert loss <= declared * (1 + 1e-9) + 1e-9, (part, str(result))
 
 
 def parameters(branches):
@@ -383,6 +387,7 @@ def test_sides_far_out_do_not_overflow():
     assert np.isfinite(found).all() and (found < -1e11).all()
 
 
+@functools.cache
 def stream_probability(margins, gaps, threshold_rate, query_rate, reach=300):
     """Exact law of signs and gaps (None: below) with geometric noise, no refreshing."""
     total = 0.0
@@ -405,7 +410,7 @@ def test_the_cost_of_a_stream_bounds_the_exact_ratio():
     tightest = 0.0
     for here in itertools.product([-2, 0, 1], repeat=3):
         for change in itertools.product([-1, 0, 1], repeat=3):
-            there = np.add(here, change)
+            there = tuple(margin + more for margin, more in zip(here, change, strict=True))
             for gaps in ((None, None, None), (None, 2, None), (3, None, 0)):
                 p, q = (
                     stream_probability(m, gaps, threshold_rate, query_rate) for m in (here, there)
@@ -649,6 +654,7 @@ def test_every_public_mechanism_passes_the_seam():
         "exponential": lambda: exponential(range(50), 0.01, 1),
         "noisy_max": lambda: noisy_max(range(50), 0.01, 1),
         "permute_and_flip": lambda: permute_and_flip(range(50), 0.01, 1),
+        "select_on_line": lambda: mechanisms.select_on_line([0, 9], [5, 0], 10**9, 0.01, 1),
         "sparse_counts": lambda: mechanisms.sparse_counts([[1, 2]], [9], (4, 4), 0.1, 3)[1],
         "sparse_vector_top_k": lambda: mechanisms.sparse_vector_top_k([1, 9], 1, 1.0, 5).tolist(),
         "top_k": lambda: top_k(range(50), 5, 0.01, 1).tolist(),

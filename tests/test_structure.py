@@ -492,7 +492,7 @@ def test_other_releases_take_derived_columns_and_refuse_empty_cells():
     rows = GridSynthesizer(domain=domain, epsilon=1, random_state=0).fit(full).sample(20)
     assert (rows["g"] == rows["x"] // 2).all()
     ruled_ = Domain(domain, structure=[forbid("x == 3 and y == 'n'")])
-    with pytest.raises(DomainError, match="PairViewSynthesizer"):
+    with pytest.raises(DomainError, match="MarginalSynthesizer"):
         GridSynthesizer(domain=ruled_, epsilon=1).fit(full)
 
 

@@ -106,6 +106,8 @@ def publish(out: Path, folder: Path) -> None:
             wide = ok.pivot(index="measure", columns="peer", values="value")
             wide = wide.reindex(index=ok["measure"].unique(), columns=ok["peer"].unique())
             lines = [{"": name, **row.map(_number).to_dict()} for name, row in wide.iterrows()]
+        elif task == "inference":
+            lines = _side_by_side(part)
         else:
             one_setting = part["setting"].nunique() == 1
             lines = [_line(method, rows, one_setting) for method, rows in _by_method(part)]
@@ -120,6 +122,23 @@ def publish(out: Path, folder: Path) -> None:
     facts = pd.read_csv(out / "peers_facts.csv", dtype=texts)
     facts[list(texts)] = facts[list(texts)].fillna("")
     facts.apply(_fact, axis=1, result_type="expand").to_csv(folder / "facts.csv", index=False)
+
+
+def _side_by_side(part: pd.DataFrame) -> list[dict[str, str]]:
+    """A line for each setting, with the measures of every library."""
+    lines = []
+    for (setting, epsilon), rows in part.groupby(["setting", "epsilon"], sort=False):
+        line = {"Tables": str(setting), "Epsilon": f"{epsilon:g}"}
+        for peer, own in rows.groupby("peer", sort=False):
+            for row in own.itertuples():
+                if row.status != "ok":
+                    line[f"{peer}: failed"] = str(row.status)
+                    continue
+                line[f"{peer}: {row.measure}"] = _number(float(f"{row.value:.3g}"))
+            if own["peak_mb"].notna().any():
+                line[f"{peer}: MB"] = f"{own['peak_mb'].max():.0f}"
+        lines.append(line)
+    return lines
 
 
 def _by_method(part: pd.DataFrame) -> Any:

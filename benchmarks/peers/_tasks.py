@@ -11,6 +11,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from benchmarks import _data
 from benchmarks.kmeans import best_nicv, nicv
+from benchmarks.peers import _inference
 from benchmarks.privpfc import adult, boosting, folds
 from skdp import Numeric
 
@@ -60,6 +61,8 @@ METHODS = (
     Method("diffprivlib", "conduct", "as it comes"),
     Method("OpenDP", "conduct", "as it comes", note="its mbi"),
     Method("mbi", "conduct", "as it comes"),
+    Method("skdp", "inference", "population", note="the rows of MarginalSynthesizer"),
+    Method("mbi", "inference", "MirrorDescent", note="1,000 steps, as it comes"),
     Method("skdp", "k-means", "DPKMeans"),
     Method("diffprivlib", "k-means", "KMeans"),
 )
@@ -92,6 +95,10 @@ def tasks(quick: bool, names: Container[str]) -> Iterator[Task]:
             yield _classify(epsilon)
     if "conduct" in names:
         yield Task("conduct", "one fit at epsilon 1", 1.0, {}, _conduct, {})
+    if "inference" in names:
+        for epsilon in (1.0,) if quick else (0.1, 1.0):
+            for problem in _inference.problems(epsilon, quick):
+                yield Task("inference", problem.setting, epsilon, problem.data, problem.score, {})
     if "k-means" in names:
         for name in ("adult_numeric", "gauss2d_k15"):
             for epsilon in (0.5,) if quick else (0.1, 0.5):

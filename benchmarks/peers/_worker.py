@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Clock", "answers_from_rows", "answers_from_tables", "main"]
+__all__ = ["Clock", "answers_from_rows", "answers_from_tables", "main", "noisy_tables", "sets_of"]
 
 Work = Callable[[Mapping[str, Any], dict[str, Any], "Clock"], dict[str, Any]]
 
@@ -56,6 +56,19 @@ def _peak() -> float:
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024
     return float("nan")
+
+
+def sets_of(padded: np.ndarray) -> list[tuple[int, ...]]:
+    """Sets of attributes from rows that end with -1."""
+    return [tuple(int(axis) for axis in row if axis >= 0) for row in padded]
+
+
+def noisy_tables(data: Mapping[str, Any]) -> list[np.ndarray]:
+    """Noisy tables of the measured sets, one axis for each attribute."""
+    shapes = [tuple(int(data["shape"][a]) for a in axes) for axes in sets_of(data["sets"])]
+    ends = np.cumsum([np.prod(shape) for shape in shapes])[:-1]
+    parts = np.split(data["noisy"], ends)
+    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
 def answers_from_tables(

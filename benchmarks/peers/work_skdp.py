@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pandas as pd
-from _worker import main
+from _worker import main, noisy_tables, sets_of
 
 from skdp import (
     Categorical,
@@ -142,6 +144,43 @@ def conduct(data, job, clock):
     }
 
 
+def inference(data, job, clock):
+    """Tables of a population fitted to noisy counts, in rounds, as a release fits it."""
+    from skdp.hierarchy import project_to_simplex
+    from skdp.kernels.marginals.evidence import Evidence
+    from skdp.kernels.marginals.lawful import Laws
+    from skdp.kernels.marginals.measure import _finish
+    from skdp.kernels.marginals.model import as_model
+    from skdp.kernels.marginals.population import Population
+    from skdp.kernels.pairviews.attributes import Attribute
+
+    d, sets, tables = len(data["shape"]), sets_of(data["sets"]), noisy_tables(data)
+    variances, generator = data["variances"].tolist(), np.random.default_rng(0)
+    with clock:
+        weights = 1 / (data["variances"][:d] * data["shape"])
+        total = max(float(np.average([each.sum() for each in tables[:d]], weights=weights)), 1.0)
+        views = [project_to_simplex(table, total) for table in tables[:d]]
+        attributes = [Attribute.of(view, None, view.size) for view in views]
+        evidence, laws = Evidence(views, variances[:d]), Laws.of(None, attributes)
+        n_rows = int(np.clip(3 * total * data["epsilon"], 10_000, 60_000))
+        population = Population.of(attributes, laws, n_rows, generator)
+        for turn in range(1, int(data["rounds"].max()) + 1):
+            for place in np.flatnonzero(data["rounds"] == turn):
+                margin = population.margin(sets[place])
+                evidence.measured(sets[place], tables[place], variances[place], margin)
+            targets = evidence.targets()
+            population.fit(targets, 5)
+        _finish(population, targets, int(np.clip(4 * total, 20_000, 100_000)))
+        model = as_model(population, targets, attributes, total, {}, generator, laws=laws)
+    begin = time.process_time()
+    # A release answers pairs from its tables or rows, and wider sets from its rows.
+    found = [
+        (model.view(axes) if len(axes) == 2 else population.margin(axes)).ravel()
+        for axes in sets_of(data["asked"])
+    ]
+    return {"tables": np.concatenate(found), "answering": time.process_time() - begin}
+
+
 if __name__ == "__main__":
     main(
         {
@@ -151,6 +190,7 @@ if __name__ == "__main__":
             "k-means/DPKMeans": kmeans,
             "marginals/PairViewSynthesizer": marginals,
             "classify/PairViewSynthesizer": synthetic,
+            "inference/population": inference,
             "classify/PrivPfCTransformer": grid,
         }
     )

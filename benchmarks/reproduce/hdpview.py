@@ -5,7 +5,7 @@ Small-adult, Numerical-adult, Adult, Electricity and Phoneme are available; Jm1,
 and Gowalla are not. Figure 3 has two DPBench histograms (MDSalary, twitter) in addition; check-ins
 drawn from another DPBench histogram replace Gowalla in figure 4, and Adult replaces Jm1 in figure
 6. Of the paper's competitors, PrivTree and Identity are in this library; HDMM, DAWA and PrivBayes
-are not. Pair views, this library's default, are drawn instead. The paper's PrivTree halves all
+are not. Pair views are drawn instead. The paper's PrivTree halves all
 attributes of a wide table at once; here it halves at most 10.
 """
 

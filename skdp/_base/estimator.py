@@ -110,7 +110,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             f"{type(self).__name__} loads the table of all distinct coded rows into memory, {row} "
             f"bytes each. In a domain of {domain.size:.3g} cells nearly all rows may be distinct: "
             f"a hundred million take {row / 10:.0f} GB. If that may not fit, declare fewer columns "
-            "or bins, or take PairViewSynthesizer, which asks the engine for a few columns at a "
+            "or bins, or take MarginalSynthesizer, which asks the engine for a few columns at a "
             "time.",
             UserWarning,
             stacklevel=3,

@@ -10,6 +10,7 @@
 ``describe``    a domain in words, tables of text
 ``others``      ``ledger``, ``audit``, ``demo``
 ``methods``     names of the synthesizers
+``workloads``   what a release of marginals should serve
 ``sources``     the file of records: CSV or Parquet
 ``csv_lines``   records of a CSV file, each line parsed by itself
 ``outputs``     files that are written whole or not at all

@@ -15,6 +15,7 @@ from ..synthesis import (
     PrivBayesSynthesizer,
     PrivTreeSynthesizer,
 )
+from .workloads import read_workload
 
 __all__ = ["METHODS", "estimator_of", "number"]
 
@@ -51,7 +52,7 @@ def estimator_of(options: Namespace, domain: Any) -> Any:
     Raises
     ------
     ValueError
-        If an option is missing or is no number.
+        If an option is missing, is no number, or belongs to another method.
     """
     if (options.unit is None) != (options.max_contributions is None):
         given, lacking = "--unit COLUMN", "--max-contributions K"
@@ -61,10 +62,25 @@ def estimator_of(options: Namespace, domain: Any) -> Any:
             f"{given} was given without {lacking}. They belong together: the column that "
             "identifies the person a row belongs to, and how many rows of each person to keep."
         )
+    more = _of_marginals(options)
     return METHODS[options.method](
         number(options.epsilon, "--epsilon"),
         domain=domain,
         target=options.target,
         unit=options.unit,
         max_contributions=options.max_contributions,
+        **more,
     )
+
+
+def _of_marginals(options: Namespace) -> dict[str, Any]:
+    """The options that only marginals have, where they were given."""
+    given = {"max_order": options.max_order, "workload": options.workload}
+    found = {name: value for name, value in given.items() if value is not None}
+    if found and options.method != "marginals":
+        names = " and ".join(f"--{name.replace('_', '-')}" for name in found)
+        belong = "belongs" if len(found) == 1 else "belong"
+        raise ValueError(f"{names} {belong} to --method marginals, not to {options.method}.")
+    if "workload" in found:
+        found["workload"] = read_workload(found["workload"])
+    return found

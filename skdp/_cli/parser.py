@@ -22,6 +22,7 @@ Releases of private tables, without writing Python.
     {prog} release DATA.csv --domain DOMAIN.json --epsilon 1 --out VIEW.skdp
     {prog} query VIEW.skdp "age >= 30 and sex == 'Female'"
     {prog} sample VIEW.skdp --out ROWS.csv
+    {prog} report VIEW.skdp --out REPORT.html
 
 `{prog} COMMAND --help` explains each command."""
 
@@ -71,6 +72,7 @@ def parser() -> ArgumentParser:
         _query,
         _group_by,
         _sample,
+        _report,
         _ledger,
         _audit,
         _demo,
@@ -184,8 +186,21 @@ def _estimator_options(command: ArgumentParser) -> None:
             "privbayes",
             "privtree",
         ],
-        default="pair-views",
-        help="algorithm (default: pair-views)",
+        default="marginals",
+        help="algorithm (default: marginals)",
+    )
+    command.add_argument(
+        "--max-order",
+        type=int,
+        metavar="M",
+        help="with marginals: largest number of columns measured together, 1 to 4 (default: 3)",
+    )
+    command.add_argument(
+        "--workload",
+        metavar="SETS",
+        help="with marginals: all (default), ranges, cells, the sets of columns that may be "
+        "measured together, such as 'age,sex=0.5;age,pay' (a weight up to 1 after =), or a .json "
+        "or .yaml file of them",
     )
     command.add_argument("--target", metavar="COLUMN", help="column that models will predict")
     command.add_argument(
@@ -247,8 +262,19 @@ def _query(commands: Commands) -> None:
     query = _command(commands, "query", _run_query, "count records in a release")
     _view(query)
     query.add_argument("query", nargs="+", help="such as \"age >= 30 and sex == 'Female'\"")
+    _set(query)
     query.add_argument(
         "--level", type=float, default=0.95, help="confidence of the intervals (default: 0.95)"
+    )
+
+
+def _set(command: ArgumentParser) -> None:
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="value of @NAME in a query: a number, a text or a JSON list; may be repeated",
     )
 
 
@@ -263,6 +289,18 @@ def _group_by(commands: Commands) -> None:
     group_by.add_argument("column", nargs="+", help="columns whose values make the groups")
     group_by.add_argument("--mean", metavar="COLUMN", help="add the sum and mean of this column")
     group_by.add_argument("--where", metavar="QUERY", help="count the records of a query only")
+    _set(group_by)
+    group_by.add_argument(
+        "--bands",
+        action="append",
+        default=[],
+        metavar="COLUMN=EDGES",
+        help="group a numeric column by bands, such as age=17,29,64,90: above 17 up to 29, and so "
+        "on; may be repeated",
+    )
+    group_by.add_argument(
+        "--left", action="store_true", help="bands contain their left edge instead of the right"
+    )
     _out(group_by, "CSV or .parquet file; default: CSV to standard output")
 
 
@@ -273,6 +311,7 @@ def _sample(commands: Commands) -> None:
         "--rows", type=int, metavar="N", help="default: the noisy number of records"
     )
     sample.add_argument("--where", metavar="QUERY", help="rows that satisfy a query only")
+    _set(sample)
     sample.add_argument(
         "--seed", type=int, help="seed of the draws, which are not noise: safe to set"
     )
@@ -283,6 +322,23 @@ def _sample(commands: Commands) -> None:
         help="round the expected counts (default), or draw each row by itself",
     )
     _out(sample, "CSV or .parquet file; default: CSV to standard output")
+
+
+def _report(commands: Commands) -> None:
+    report = _command(
+        commands,
+        "report",
+        _run_report,
+        "write a page about a release for people who decide: HTML, one file",
+        "It shows what was released at what cost, every column with its error band, the strongest\n"
+        "pairs, and what cannot be answered. It needs no network, and costs no privacy.",
+    )
+    _view(report)
+    report.add_argument("--title", help="title of the page; default: the name of the file")
+    report.add_argument(
+        "--level", type=float, default=0.95, help="confidence of the bands (default: 0.95)"
+    )
+    _out(report, "HTML file", required=True)
 
 
 # -- others ----------------------------------------------------------------------------------------
@@ -381,6 +437,12 @@ def _run_sample(options: Namespace) -> int:
     from .views import sample
 
     return sample(options)
+
+
+def _run_report(options: Namespace) -> int:
+    from .views import report
+
+    return report(options)
 
 
 def _run_ledger(options: Namespace) -> int:

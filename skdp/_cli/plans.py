@@ -7,14 +7,14 @@ import warnings
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..accounting import PrivacyLoss
 from ..domain import Categorical, Domain
 from ..kernels.dpcube import MOST_CELLS
 from ..kernels.grid import grid_sides, grid_size
 from ..kernels.hdpview import hdpview_parameters
-from ..kernels.marginals import plan_views
+from ..kernels.marginals import plan_views, used_sets
 from ..kernels.marginals.wide import joint_share
 from ..kernels.pairviews import (
     DIRECT,
@@ -27,6 +27,7 @@ from ..kernels.pairviews import (
 from ..kernels.pairviews.rules import Zeros
 from ..kernels.privbayes.budget import used_attributes
 from ..mechanisms import discrete_laplace_variance
+from ..synthesis.workloads import as_workload
 from .csv_lines import Declared, read_records
 from .declared import read_domain
 from .describe import text_table
@@ -128,17 +129,31 @@ def _marginals(parts: Mapping[str, Fraction], domain: Domain, options: Namespace
     if options.rows is None:
         text = f"{used} single columns{each}, and sets of columns: how many depends on --rows N"
         return [total, Step("views", parts["views"], text), *_errors(parts)]
-    joint = joint_share(parts["views"], options.rows, sizes)
-    shares = plan_views(parts["views"] - joint, options.rows, sizes, labelled=classes > 1)
+    label = None if classes == 1 else domain.index(options.target)
+    asked = _asked(domain, options, label)
+    joint = joint_share(parts["views"], options.rows, sizes, **asked)
+    shares = plan_views(parts["views"] - joint, options.rows, sizes, labelled=classes > 1, **asked)
     none = "" if shares.n_views else "; no sets: too few records for this epsilon"
     sets = f"{shares.n_views} set{'s' * (shares.n_views > 1)} of two and more columns"
     views = [
         Step("- joint", joint, "all columns together, cell by cell", joint),
-        Step("- single", shares.single, f"{used} single columns{none}{each}"),
+        Step("- single", shares.single, f"{used} single columns{none}"),
+        Step("- classes", shares.classes, f"bins of {used} single columns{each}"),
+        Step("- grid", shares.grid, f"one grid of the columns that tell most{each}"),
         Step("- choice", shares.choice, f"which {sets} are measured"),
         Step("- views", shares.views, sets),
     ]
     return [total, *(step for step in views if step.epsilon), *_errors(parts)]
+
+
+def _asked(domain: Domain, options: Namespace, label: int | None) -> dict[str, Any]:
+    """What the sets of columns are for, as the kernel wants it."""
+    made = estimator_of(options, domain)
+    workload = as_workload(made.workload, domain, made.max_order)
+    return {
+        "max_order": min(made.max_order, len(domain.shape)),
+        "workload": used_sets(workload, _sizes(domain), label),
+    }
 
 
 def _views(shares: ViewShares, used: int, each: str) -> list[Step]:
@@ -198,7 +213,7 @@ def _hdpview(parts: Mapping[str, Fraction], domain: Domain, options: Namespace) 
         known = hdpview_parameters(parts, domain.shape)
         steps = [
             Step("converge", parts["converge"], "which blocks are divided"),
-            Step("cut", parts["cut"], f"where, at most {known.kappa} times one after the other"),
+            Step("cut", parts["cut"], f"where, at most {known.kappa} times, or for counts"),
         ]
     return [*steps, Step("counts", parts["counts"], "each final block", parts["counts"])]
 

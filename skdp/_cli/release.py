@@ -15,6 +15,7 @@ from .methods import estimator_of, number
 from .program import Withheld, read
 from .progress import Progress
 from .sources import Source, open_source
+from .workloads import workload_file
 
 __all__ = ["release"]
 
@@ -24,7 +25,13 @@ def release(options: Namespace) -> int:
     progress = Progress(options.quiet)
     domain = read_domain(options.domain, options.structure, data=options.data)
     _check_ledger(options)
-    files = (options.data, options.domain, options.structure, options.ledger)
+    files = (
+        options.data,
+        options.domain,
+        options.structure,
+        options.ledger,
+        workload_file(options.workload),
+    )
     inputs = [each for each in files if each is not None]
     with (
         open_source(options.data, domain, options.unit) as source,

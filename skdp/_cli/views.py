@@ -1,15 +1,18 @@
-"""``info``, ``query``, ``group-by`` and ``sample``: what a release says, at no further cost."""
+"""``info``, ``query``, ``group-by``, ``sample``, ``report``: what a release says, at no cost."""
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from ..accounting import PrivacyLoss
 from ..release import Synopsis
 from .describe import domain_text
-from .outputs import write_table
+from .outputs import output, write_table
 
 __all__ = ["group_by", "info", "query", "sample"]
 
@@ -50,12 +53,41 @@ def query(options: Namespace) -> int:
     """Count records, with intervals."""
     synopsis = Synopsis.load(options.view)
     guarantee = ""
+    names = _names(options.set)
     for text in options.query:
-        answer = synopsis.count(text, return_interval=True, level=options.level)
+        answer = synopsis.count(text, return_interval=True, level=options.level, names=names)
         print(f"{answer.value:.6g}  [{answer.lower:.6g}, {answer.upper:.6g}]  {text}")
         guarantee = answer.guarantee
     print(f"intervals: {guarantee}")
     return 0
+
+
+def _names(given: list[str]) -> dict[str, Any]:
+    """Values of ``--set NAME=VALUE``."""
+    return {name: _value(text) for name, text in _pairs(given, "--set", "NAME=VALUE")}
+
+
+def _bands(given: list[str]) -> dict[str, list[Any]]:
+    """Edges of ``--bands COLUMN=EDGES``."""
+    pairs = _pairs(given, "--bands", "COLUMN=EDGES")
+    return {name: [_value(edge.strip()) for edge in text.split(",")] for name, text in pairs}
+
+
+def _pairs(given: list[str], option: str, form: str) -> list[tuple[str, str]]:
+    for text in given:
+        if "=" not in text:
+            raise ValueError(f"{option} needs {form}, got {text!r}.")
+    # The value begins after the first sign: names have none.
+    return [(name.lstrip("@"), value) for name, _, value in (text.partition("=") for text in given)]
+
+
+def _value(text: str) -> Any:
+    """A number or a list, if the text is one in JSON; else the text."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return float(text) if text.lower() in ("inf", "-inf") else text
+    return text if isinstance(value, dict) else value
 
 
 def group_by(options: Namespace) -> int:
@@ -63,7 +95,14 @@ def group_by(options: Namespace) -> int:
     synopsis = Synopsis.load(options.view)
 
     def groups() -> pd.DataFrame:
-        table = synopsis.aggregate(options.column, options.mean, options.where)
+        table = synopsis.aggregate(
+            options.column,
+            options.mean,
+            options.where,
+            bands=_bands(options.bands),
+            right=not options.left,
+            names=_names(options.set),
+        )
         # Intervals and other labels as text.
         kinds = {n: object for n in options.column if isinstance(table[n].dtype, pd.IntervalDtype)}
         return table.astype(kinds)
@@ -79,8 +118,21 @@ def sample(options: Namespace) -> int:
 
     def rows() -> pd.DataFrame:
         return synopsis.sample(
-            options.rows, options.seed, where=options.where, method=options.method
+            options.rows,
+            options.seed,
+            where=options.where,
+            method=options.method,
+            names=_names(options.set),
         )
 
     write_table(rows, options.out, options.force, [options.view])
+    return 0
+
+
+def report(options: Namespace) -> int:
+    """Write a page about the release."""
+    synopsis = Synopsis.load(options.view)
+    title = options.title or Path(options.view).name
+    with output(Path(options.out), options.force, [options.view]) as path:
+        synopsis.report(path, title=title, level=options.level)
     return 0

@@ -341,6 +341,16 @@ def _() -> AuditCase:
     return replace(case, dataset=(X, y), neighbour=(X.iloc[:-1], y.iloc[:-1]))
 
 
+@audited("MarginalSynthesizer, MST")
+def _() -> AuditCase:
+    return _marginal_case(600, plan="mst")
+
+
+@audited("MarginalSynthesizer, AIM")
+def _() -> AuditCase:
+    return _marginal_case(600, plan="aim", max_order=2)
+
+
 @audited("PrivBayesSynthesizer")
 def _() -> AuditCase:
     # A network without a choice: the total and two tables.

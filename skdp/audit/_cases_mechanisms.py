@@ -15,10 +15,12 @@ from ..mechanisms import (
     geometric,
     noisy_max,
     permute_and_flip,
+    select_on_line,
     sparse_counts,
     sparse_vector_top_k,
     top_k,
 )
+from ..quantiles import private_quantiles
 from ..selection import most_frequent_items
 from ._cases import AuditCase, audited
 
@@ -88,6 +90,17 @@ def _() -> AuditCase:
 def _() -> AuditCase:
     return AuditCase(
         lambda scores: permute_and_flip(scores, 1.0, 1), _SCORES, _NEXT_SCORES, 1.0, **_SINGLE
+    )
+
+
+@audited("select_on_line")
+def _() -> AuditCase:
+    return AuditCase(
+        lambda scores: select_on_line([0, 2], scores, 4, 1.0, 1),
+        _SCORES,
+        _NEXT_SCORES,
+        1.0,
+        **_SINGLE,
     )
 
 
@@ -213,3 +226,37 @@ def _() -> AuditCase:
     trials: dict[str, Any] = {"n_trials": 20_000, "quick_trials": 2_000}
     options = {"relation": "records"}
     return AuditCase(mechanism, baskets, [*baskets, ["b"]], 1.0, **trials, options=options)
+
+
+# The only records, on a line of few integers, so that single outputs are frequent.
+
+_COLUMN: dict[str, Any] = {
+    "n_trials": 50_000,
+    "quick_trials": 5_000,
+    "options": {"relation": "records"},
+}
+
+
+@audited("private_quantiles")
+def _() -> AuditCase:
+    def mechanism(values: list[int]) -> Any:
+        return int(private_quantiles(values, 0.5, 1.0, (0, 9)).values[0])
+
+    return AuditCase(mechanism, [4, 4, 4], [4, 4, 4, 9], 1.0, **_COLUMN)
+
+
+@audited("private_quantiles, recursive")
+def _() -> AuditCase:
+    def mechanism(values: list[int]) -> Any:
+        return private_quantiles(values, [0.25, 0.5, 0.75], 1.0, (0, 9)).values.tolist()
+
+    return AuditCase(mechanism, [4, 4, 4], [4, 4, 4, 9], 1.0, **_COLUMN)
+
+
+@audited("private_quantiles, no bounds")
+def _() -> AuditCase:
+    def mechanism(values: list[int]) -> Any:
+        found = private_quantiles(values, 0.5, 1.0)
+        return int(found.bounds[1]), int(found.values[0])
+
+    return AuditCase(mechanism, [4, 4, 4], [4, 4, 4, 999], 1.0, **_COLUMN)

@@ -302,7 +302,8 @@ class _Tally:
             return
         self.n_errors += "error" in seen
         self.differs = self.differs or first_difference(seen, other)
-        loss = getattr(seen.get("result"), "privacy_loss_", None)
+        result = seen.get("result")
+        loss = getattr(result, "privacy_loss_", None) or getattr(result, "privacy_loss", None)
         # A person may change scores as much as all rows that are kept together.
         most = getattr(loss, "max_contributions", None) or 1
         self.violations.update((text, None) for times, text in follower.excesses if times > most)

@@ -159,8 +159,8 @@ class _Tape(Tape):
         self._check()
         public = (call.rate, *call.public)
         shape = call.values.shape
-        if call.mechanism == "sparse_counts":
-            # How many cells hold records is private.
+        if call.mechanism in ("sparse_counts", "line"):
+            # How many cells hold records is private, and so is the number of pieces.
             shape = shape[1:]
         return self._enter(_Entry(call.mechanism, shape, public, _site(), call.values.copy()))
 
@@ -242,6 +242,8 @@ class Recorder(_Tape):
         make = _OUTPUTS.get(entry.mechanism)
         if entry.mechanism == "sparse_counts":
             entry.answer = self._sparse_counts(entry)
+        elif entry.mechanism == "line":
+            entry.answer = self._on_line(entry)
         elif make is not None:
             assert entry.values is not None
             entry.answer = make(self._noisy(entry.values, entry.public[0]), entry.public)
@@ -271,6 +273,14 @@ class Recorder(_Tape):
         kept = sorted((cell, min(n, 2**60)) for cell, n in cells.items() if n >= threshold)
         codes = np.array([cell for cell, _ in kept], dtype=np.int32).reshape(-1, len(shape))
         return codes, np.array([n for _, n in kept], dtype=np.int64)
+
+    def _on_line(self, entry: _Entry) -> int:
+        """An integer of the piece with the highest noisy score: an end of it, or any."""
+        assert entry.values is not None
+        starts, scores = entry.values.T
+        piece = int(self._noisy(scores, entry.public[0]).argmax())
+        first, last = int(starts[piece]), int(np.append(starts, entry.public[2])[piece + 1]) - 1
+        return (first, last, int(self._generator.integers(first, last + 1)))[len(self.calls) % 3]
 
 
 class Follower(_Tape):
@@ -319,6 +329,8 @@ class Follower(_Tape):
         here, there = told.values, entry.values
         if entry.mechanism == "sparse_counts":
             here, there = _matched(here, there)
+        elif entry.mechanism == "line":
+            here, there = _on_common_pieces(here, there)
         change = _change(here, there)
         if not change.size:
             return
@@ -391,6 +403,15 @@ def _matched(here: IntArray, there: IntArray) -> tuple[IntArray, IntArray]:
     cells = sorted(tables[0].keys() | tables[1].keys())
     counts = [[table.get(cell, 0) for cell in cells] for table in tables]
     return np.array(counts[0], dtype=np.int64), np.array(counts[1], dtype=np.int64)
+
+
+def _on_common_pieces(here: IntArray, there: IntArray) -> tuple[IntArray, IntArray]:
+    """Scores of two lines on all pieces on which both are constant."""
+    starts = np.union1d(here[:, 0], there[:, 0])
+    first, second = (
+        line[np.searchsorted(line[:, 0], starts, side="right") - 1, 1] for line in (here, there)
+    )
+    return first, second
 
 
 def _change(here: IntArray, there: IntArray) -> NDArray[Any]:

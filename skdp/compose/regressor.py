@@ -69,10 +69,10 @@ class PrivateRegressor(RegressorMixin, TrainedOnRelease):
     --------
     >>> import numpy as np
     >>> from sklearn.linear_model import LinearRegression
-    >>> from skdp import Numeric, PairViewSynthesizer, PrivateRegressor
+    >>> from skdp import MarginalSynthesizer, Numeric, PrivateRegressor
     >>> X = np.linspace(0, 1, 5_000)[:, None]
     >>> y = 10 * X[:, 0]
-    >>> release = PairViewSynthesizer(epsilon=2.0, domain=Numeric(0, 1))
+    >>> release = MarginalSynthesizer(epsilon=2.0, domain=Numeric(0, 1))
     >>> model = PrivateRegressor(LinearRegression(), release, target_range=(0, 10)).fit(X, y)
     >>> model.predict([[0.5]]).round().tolist()
     [5.0]

@@ -1,18 +1,30 @@
-"""Queries written as text, as for ``DataFrame.query``; nothing in them is ever executed."""
+"""Queries written as text, as for ``DataFrame.query``; nothing in them is ever executed.
+
+The text becomes a tree of `Node`: conditions on single columns, joined by and, or, not. Module
+`alternatives` makes disjoint conjunctions of it.
+"""
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from .regions import Region, Schema, attribute_of, region_of_comparison, region_of_range
+from .alternatives import Atom, Node, both, either, negated
+from .regions import Schema, attribute_of, region_of_comparison, region_of_range
+
+__all__ = ["read_query"]
 
 _TOKEN = re.compile(
     r"""\s*(?:
         (?P<number>(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])
       | (?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
       | (?P<quoted>`(?:[^`]|``)+`)
+      | (?P<given>@[^\W\d]\w*)
       | (?P<name>[^\W\d]\w*)
       | (?P<symbol>==|!=|<=|>=|<>|&&|\|\||[=<>()\[\],&|+\-~!])
     )""",
@@ -32,7 +44,17 @@ _CONSTANTS = {"True": True, "False": False, "None": None}
 _MIRROR = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
+# Words of the language; in capitals too, where no column has that name.
+_WORDS = ("and", "or", "not", "in", "is", "between", "null")
+_RESERVED = ("and", "or", "not", "in")
+
+
+# Limits of a text: characters, parentheses and negations inside each other, conditions.
+_MAX_LENGTH = 1_000_000
 _MAX_DEPTH = 50
+_MAX_CONDITIONS = 1000
+# Characters on each side of an error that a message shows of a long text.
+_SHOWN = 100
 
 
 @dataclass(frozen=True)
@@ -43,26 +65,51 @@ class _Column:
     position: int
 
 
-class QueryText:
-    """Recursive descent over one query string; ``regions`` gives what it asks for."""
+def read_query(text: str, schema: Schema, names: Mapping[str, Any] | None = None) -> Node:
+    """The conditions of a text and how they are joined.
 
-    def __init__(self, text: str, domain: Schema) -> None:
+    Parameters
+    ----------
+    text : str
+    schema : Schema
+        The columns that may be named.
+    names : mapping of str to value, default=None
+        What ``@name`` in the text stands for.
+
+    Raises
+    ------
+    ValueError
+        If the text cannot be read; the message says where.
+    """
+    return _QueryText(text, schema, names or {}).read()
+
+
+class _QueryText:
+    """Recursive descent over one query string."""
+
+    def __init__(self, text: str, domain: Schema, names: Mapping[str, Any]) -> None:
         self.text = text
         self.domain = domain
+        self.names = names
+        if len(text) > _MAX_LENGTH:
+            raise ValueError(
+                f"A query has at most {_MAX_LENGTH:,} characters, got {len(text):,}. Give a long "
+                "list of values by name: 'column in @values'."
+            )
         self.tokens = self._tokenize()
         self.at = 0
         self.depth = 0
-        self.found: dict[str, Region] = {}
+        self.conditions = 0
 
-    def regions(self) -> dict[str, Region]:
-        """The region of each column that the text constrains."""
+    def read(self) -> Node:
+        """The whole text."""
         if len(self.tokens) == 1:
             raise self._error("the query is empty; use None or {} to ask for all records", 0)
-        self._conjunction()
+        found = self._any_of()
         kind, value, position = self.tokens[self.at]
         if kind != "end":
             raise self._unexpected(kind, value, position)
-        return self.found
+        return found
 
     def _tokenize(self) -> list[tuple[str, Any, int]]:
         tokens: list[tuple[str, Any, int]] = []
@@ -81,12 +128,21 @@ class QueryText:
                 value = self._unescape(raw[1:-1], start)
             elif kind == "quoted":
                 value = raw[1:-1].replace("``", "`")
+            elif kind == "name":
+                value = self._as_word(raw)
+            elif kind == "given":
+                value = raw[1:]
             elif kind == "symbol":
                 value = {"=": "==", "&&": "&", "||": "|", "<>": "!="}.get(raw, raw)
             tokens.append((kind, value, start))
             position = match.end()
         tokens.append(("end", "", end))
         return tokens
+
+    def _as_word(self, raw: str) -> str:
+        """A word of the language in lower case; another name as it is."""
+        word = raw.lower() if raw.isupper() else raw
+        return word if word in _WORDS and self.domain.find(raw) is None else raw
 
     def _read_number(self, raw: str, start: int) -> int | float:
         try:
@@ -111,11 +167,14 @@ class QueryText:
         if character in "'\"`":
             return self._error("a quotation mark is never closed", position)
         if character == "@":
+            return self._error("'@' stands before the name of a value, as in @limit", position)
+        if character == ".":
             return self._error(
-                "'@' variables are not looked up; put the value into the text, or use a dict",
+                "methods of columns are not supported; write for example 'x is null', "
+                "'x between 1 and 2' or 'x in [1, 2]'",
                 position,
             )
-        if character.isdigit() or character == ".":
+        if character.isdigit():
             return self._error(
                 "not a number; a column name that is not an identifier goes between backticks",
                 position,
@@ -127,18 +186,19 @@ class QueryText:
         )
 
     def _error(self, reason: str, position: int) -> ValueError:
-        return ValueError(f"Cannot read the query {self.text!r} at position {position}: {reason}.")
+        return ValueError(f"{self._where(position)}: {reason}.")
+
+    def _where(self, position: int) -> str:
+        """Which query cannot be read, and where; of a long one the part around that place."""
+        text = self.text
+        if len(text) > 2 * _SHOWN:
+            start = max(0, position - _SHOWN)
+            text = f"{'...' if start else ''}{text[start : position + _SHOWN]}..."
+        return f"Cannot read the query {text!r} at position {position}"
 
     def _unexpected(self, kind: str, value: Any, position: int) -> ValueError:
         if kind == "end":
             return self._error("it ends too early", position)
-        if value in ("or", "|") and kind in ("name", "symbol"):
-            return self._error(
-                "'or' is not supported, a query is a conjunction; for several values of one "
-                "column use 'in', otherwise run two queries, add the answers, and subtract the "
-                "answer to both conditions at once",
-                position,
-            )
         if kind == "symbol" and value in ("+", "-"):
             return self._error(
                 "arithmetic is not supported; a column name with a sign in it goes between "
@@ -163,30 +223,47 @@ class QueryText:
             return True
         return False
 
-    def _conjunction(self) -> None:
-        self._term()
-        while self._word("and") or self._symbol("&"):
-            self._term()
+    def _any_of(self) -> Node:
+        found = [self._all_of()]
+        while self._word("or") or self._symbol("|"):
+            found.append(self._all_of())
+        return either(found)
 
-    def _term(self) -> None:
-        kind, value, position = self.tokens[self.at]
-        if (kind == "name" and value == "not") or (kind == "symbol" and value in ("~", "!")):
-            raise self._error("negation is not supported; use '!=' or 'not in'", position)
+    def _all_of(self) -> Node:
+        found = [self._term()]
+        while self._word("and") or self._symbol("&"):
+            found.append(self._term())
+        return both(found)
+
+    def _term(self) -> Node:
+        """A condition, a negation, or what stands between parentheses."""
+        position = self.tokens[self.at][2]
+        if self._word("not"):
+            with self._deeper(position):
+                return negated(self._term())
+        if self._symbol("~", "!"):
+            kind, value, after = self.tokens[self.at]
+            if kind != "symbol" or value not in ("(", "~", "!"):
+                # pandas would negate the column alone.
+                raise self._error("after '~' come parentheses; or write 'not'", after)
+            with self._deeper(position):
+                return negated(self._term())
         if self._symbol("("):
-            self.depth += 1
-            if self.depth > _MAX_DEPTH:
-                raise self._error("too many parentheses inside each other", position)
-            self._conjunction()
+            with self._deeper(position):
+                found = self._any_of()
             if not self._symbol(")"):
                 raise self._unexpected(*self.tokens[self.at])
-            self.depth -= 1
-            return
-        self._chain(position)
+            return found
+        return self._chain(position)
 
-    def _chain(self, start: int) -> None:
+    def _chain(self, start: int) -> Node:
         """Comparisons such as ``a < x <= b``; each has a column on one side only."""
         left = self._operand()
-        operators: list[tuple[_Column, str, Any]] = []
+        if isinstance(left, _Column):
+            told = self._worded(left)
+            if told is not None:
+                return told
+        operators: list[tuple[_Column, str, Any, int]] = []
         while (operator := self._operator()) is not None:
             position = self.tokens[self.at][2]
             right = self._operand()
@@ -195,9 +272,9 @@ class QueryText:
                     "a comparison needs a column on one side and a value on the other", position
                 )
             if isinstance(left, _Column):
-                operators.append((left, operator, right))
+                operators.append((left, operator, right, position))
             elif operator in _MIRROR and isinstance(right, _Column):
-                operators.append((right, _MIRROR[operator], left))
+                operators.append((right, _MIRROR[operator], left, start))
             else:
                 raise self._error(f"'{operator}' needs the column on its left side", position)
             left = right
@@ -209,24 +286,69 @@ class QueryText:
                     start,
                 )
             raise self._unexpected(*self.tokens[self.at])
-        self._check_ends(operators)
-        for column, operator, value in operators:
-            attribute = attribute_of(column.name, self.domain)
-            region = region_of_comparison(column.name, attribute, operator, value)
-            known = self.found.get(column.name)
-            # Regions of one attribute are of one kind, which the type checker cannot see.
-            self.found[column.name] = region if known is None else known.intersect(region)  # type: ignore[arg-type]
+        self._check_ends(operators, start)
+        return both([self._atom(*each) for each in operators])
 
-    def _check_ends(self, operators: list[tuple[_Column, str, Any]]) -> None:
+    def _worded(self, column: _Column) -> Node | None:
+        """``is null`` or ``between``, if one of them follows the column."""
+        if self._word("is"):
+            negative = self._word("not")
+            kind, value, position = self.tokens[self.at]
+            if kind != "name" or value not in ("null", "None"):
+                raise self._error("after 'is' comes 'null' or 'not null'", position)
+            self.at += 1
+            return self._atom(column, "!=" if negative else "==", None, column.position)
+        ahead = self.tokens[self.at + 1 : self.at + 2]
+        negative = bool(ahead) and ahead[0][:2] == ("name", "between") and self._word("not")
+        if not self._word("between"):
+            return None
+        position = self.tokens[self.at][2]
+        low = self._value()
+        if not self._word("and"):
+            here = self.tokens[self.at][2]
+            raise self._error("'between' needs two ends, as in 'between 1 and 2'", here)
+        high = self._value()
+        attribute = attribute_of(column.name, self.domain)
+        with self._reading_at(position):
+            found = Atom(column.name, attribute, region_of_range(column.name, attribute, low, high))
+        self._count(position)
+        return negated(found) if negative else found
+
+    def _value(self) -> Any:
+        """One end of a range."""
+        position = self.tokens[self.at][2]
+        value = self._operand()
+        if isinstance(value, _Column | list) or value is None:
+            raise self._error("the end of a range is a value", position)
+        return value
+
+    def _atom(self, column: _Column, operator: str, value: Any, position: int) -> Atom:
+        self._count(position)
+        attribute = attribute_of(column.name, self.domain)
+        with self._reading_at(position):
+            region = region_of_comparison(column.name, attribute, operator, value)
+        return Atom(column.name, attribute, region)
+
+    def _count(self, position: int) -> None:
+        self.conditions += 1
+        if self.conditions > _MAX_CONDITIONS:
+            raise self._error(
+                f"a query has at most {_MAX_CONDITIONS:,} conditions; for many values of one "
+                "column use 'in'",
+                position,
+            )
+
+    def _check_ends(self, operators: list[tuple[_Column, str, Any, int]], position: int) -> None:
         """Refuse a reversed range written as one chain, ``40 <= x <= 30``."""
         ends: dict[str, tuple[Any, str]] = {}
-        for column, operator, value in operators:
+        for column, operator, value, _ in operators:
             if operator[0] in "<>" and value is not None and not isinstance(value, list):
                 ends[operator[0]] = (value, column.name)
         if len(ends) == 2 and ends["<"][1] == ends[">"][1]:
             column_name = ends["<"][1]
             attribute = attribute_of(column_name, self.domain)
-            region_of_range(column_name, attribute, ends[">"][0], ends["<"][0])
+            with self._reading_at(position):
+                region_of_range(column_name, attribute, ends[">"][0], ends["<"][0])
 
     def _operator(self) -> str | None:
         symbol = self._symbol("==", "!=", "<=", ">=", "<", ">")
@@ -246,8 +368,11 @@ class QueryText:
         kind, value, position = self.tokens[self.at]
         if kind == "symbol" and value in ("[", "("):
             return self._list("]" if value == "[" else ")")
+        if kind == "given":
+            self.at += 1
+            return self._given(value, position)
         if kind == "quoted" or (
-            kind == "name" and value not in _CONSTANTS and value not in ("and", "or", "in", "not")
+            kind == "name" and value not in _CONSTANTS and value not in _RESERVED
         ):
             self.at += 1
             try:
@@ -255,11 +380,25 @@ class QueryText:
             except ValueError as error:
                 unknown = kind == "name" and self.domain.why_not(value) is None
                 hint = self._hint(position) if unknown else ""
-                raise ValueError(
-                    f"Cannot read the query {self.text!r} at position {position}: {error}{hint}"
-                ) from None
+                raise ValueError(f"{self._where(position)}: {error}{hint}") from None
             return _Column(value, position)
         return self._literal()
+
+    def _given(self, name: str, position: int) -> Any:
+        """What ``@name`` stands for."""
+        if name not in self.names:
+            known = [*map(str, self.names)]
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean @{close[0]}?" if close else ""
+            raise self._error(
+                f"nothing is given for @{name}{hint}; pass it as names={{{name!r}: ...}}", position
+            )
+        value = self.names[name]
+        if isinstance(value, list | tuple | range | AbstractSet):
+            return list(value)
+        if hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0:
+            return value.tolist()
+        return value
 
     def _hint(self, position: int) -> str:
         """What a word that is no column may have been meant to be."""
@@ -295,3 +434,22 @@ class QueryText:
                 break
             values.append(self._literal())
         return values
+
+    @contextmanager
+    def _deeper(self, position: int) -> Iterator[None]:
+        """A step into parentheses or a negation."""
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise self._error(
+                f"more than {_MAX_DEPTH} parentheses or negations inside each other", position
+            )
+        yield
+        self.depth -= 1
+
+    @contextmanager
+    def _reading_at(self, position: int) -> Iterator[None]:
+        """Says in which text and where, if a condition does not fit its column."""
+        try:
+            yield
+        except ValueError as error:
+            raise ValueError(f"{self._where(position)}: {error}") from None

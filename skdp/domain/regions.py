@@ -113,6 +113,27 @@ class GridRegion(_Numbers):
 
 
 @dataclass(frozen=True)
+class RegionUnion:
+    """Numbers of any of several disjoint regions of an attribute."""
+
+    attribute: Numeric
+    parts: tuple[RealRegion | GridRegion, ...]
+
+    def intersect(self, other: Any) -> RegionUnion:
+        """What this covers of a region that is no union."""
+        return RegionUnion(self.attribute, tuple(part.intersect(other) for part in self.parts))
+
+    def without_missing(self) -> RegionUnion:  # noqa: D102
+        return RegionUnion(self.attribute, tuple(part.without_missing() for part in self.parts))
+
+    def weights(self) -> np.ndarray:  # noqa: D102
+        return np.sum([part.weights() for part in self.parts], axis=0)
+
+    def moment(self) -> np.ndarray:  # noqa: D102
+        return np.sum([part.moment() for part in self.parts], axis=0)
+
+
+@dataclass(frozen=True)
 class _Categories:
     """A set of codes of a categorical attribute, the missing cell among them."""
 
@@ -145,7 +166,7 @@ class _Categories:
         return self.mask * values
 
 
-Region = RealRegion | GridRegion | _Categories
+Region = RealRegion | GridRegion | RegionUnion | _Categories
 
 
 class Schema(Protocol):

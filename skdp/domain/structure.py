@@ -23,7 +23,7 @@ from .compiling import (
     columns_named,
     contradiction,
 )
-from .conditions import regions_of
+from .conditions import parts_of
 from .consistency import Tables, Zeros, consistent, one_row, satisfiable, shortest, zeros_of
 from .identifiers import Identifier
 from .maps import derived_codes
@@ -43,6 +43,9 @@ from .rules import (
 from .values import some
 
 __all__ = ["Structure", "Zeros"]
+
+# Codes that a conjunction covers, by measured column.
+Masks = dict[str, BoolArray]
 
 
 class Structure:
@@ -140,19 +143,8 @@ class Structure:
         """
         return self._codes[column][1]
 
-    def weights_of(self, query: Any, schema: Any = None) -> dict[str, np.ndarray]:
-        """Weights of a query by measured column; conditions on one base multiply.
-
-        Parameters
-        ----------
-        query : dict, str or None
-        schema : Schema, default=None
-            Columns that may be named; default: those of the structure.
-        """
-        return self.weights_of_regions(regions_of(query, self if schema is None else schema))
-
     def weights_of_regions(self, regions: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """Weights of regions by measured column."""
+        """Weights of regions by measured column; those on one base multiply."""
         found: dict[str, np.ndarray] = {}
         for column, region in regions.items():
             weights = self.lifted(column, region.weights())
@@ -388,68 +380,82 @@ class Structure:
         fixed_code(rule, attribute)
         return (*dict.fromkeys((rule.column, *named)),)
 
-    def _masks(self, rule: OnlyIf | Forbid) -> tuple[dict[str, BoolArray], list[str]]:
-        """Codes of each measured column that the condition covers, and the columns it names."""
+    def _masks(self, rule: OnlyIf | Forbid) -> tuple[list[Masks], list[str]]:
+        """Disjoint conjunctions of the condition that cover a cell, and the columns it names.
+
+        A conjunction is the codes of each measured column that it covers.
+        """
         try:
-            regions = regions_of(query_of(rule.condition), self)
+            parts = parts_of(query_of(rule.condition), self)
         except ValueError as error:
             raise DomainError(f"{rule!r}: {error}") from None
-        masks: dict[str, BoolArray] = {}
+        found = [self._masks_of(rule, regions) for regions in parts]
+        found = [masks for masks in found if all(mask.any() for mask in masks.values())]
+        if not all(found) or not found:
+            raise DomainError(
+                f"{rule!r}: the condition covers no cell of the domain, or all of them. Check its "
+                "values against the declared ranges, or leave the rule out."
+            )
+        return found, list(dict.fromkeys(column for regions in parts for column in regions))
+
+    def _masks_of(self, rule: Rule, regions: Mapping[str, Any]) -> Masks:
+        masks: Masks = {}
         for column, region in regions.items():
             weights = region.weights()
             check_whole(rule, column, self._declared[column], weights)
             mask = self.lifted(column, weights > 0)
             base = self.base_of(column)
             masks[base] = masks[base] & mask if base in masks else mask
-        if not masks or not all(mask.any() for mask in masks.values()):
-            raise DomainError(
-                f"{rule!r}: the condition covers no cell of the domain. Check its values against "
-                "the declared ranges, or leave the rule out."
-            )
-        return masks, list(regions)
+        return masks
 
     def _tables(self, rules: Sequence[Rule]) -> Tables:
         """Allowed cells by each set of attributes that the rules connect."""
         tables: Tables = {}
-        for rule, masks in self._parts(rules):
-            _intersect(tables, *self._table(rule, masks))
+        for rule, parts in self._parts(rules):
+            _intersect(tables, *self._table(rule, parts))
         bounds = [rule for rule in rules if isinstance(rule, AtMost)]
         for column, above in closure(bounds).items():
             for bound in above:
                 _intersect(tables, *self._comparison(column, bound))
         return tables
 
-    def _parts(self, rules: Sequence[Rule]) -> Iterator[tuple[Rule, dict[str, BoolArray]]]:
-        """The conjunctions that rules are about, as masks by measured column."""
+    def _parts(self, rules: Sequence[Rule]) -> Iterator[tuple[Rule, list[Masks]]]:
+        """Conjunctions that rules are about, together where one table must hold them."""
         for rule in rules:
-            if isinstance(rule, Forbid | OnlyIf):
+            if isinstance(rule, Forbid):
+                yield from ((rule, [masks]) for masks in self._masks(rule)[0])
+            elif isinstance(rule, OnlyIf):
                 yield rule, self._masks(rule)[0]
             elif isinstance(rule, MissingTogether):
                 first = rule.columns[0]
                 for other in rule.columns[1:]:
                     ends = [self._last(name) for name in (first, other)]
-                    yield rule, {first: ends[0], other: ~ends[1]}
-                    yield rule, {first: ~ends[0], other: ends[1]}
+                    yield rule, [{first: ends[0], other: ~ends[1]}]
+                    yield rule, [{first: ~ends[0], other: ends[1]}]
 
     def _last(self, name: str) -> BoolArray:
         mask = np.zeros(self._declared[name].size, dtype=bool)
         mask[-1] = True
         return mask
 
-    def _table(self, rule: Rule, masks: dict[str, BoolArray]) -> tuple[tuple[int, ...], BoolArray]:
-        """Allowed cells of a rule whose conditions cover the masks."""
-        fixed: dict[str, BoolArray] = {}
+    def _table(self, rule: Rule, parts: Sequence[Masks]) -> tuple[tuple[int, ...], BoolArray]:
+        """Allowed cells of a rule whose condition is the union of conjunctions."""
+        fixed: Masks = {}
         if isinstance(rule, OnlyIf):
             attribute = self._declared[rule.column]
             values = np.zeros(attribute.size, dtype=bool)
             values[fixed_code(rule, attribute)] = True
             fixed = {self.base_of(rule.column): self.lifted(rule.column, values)}
-        names = sorted({*masks, *fixed}, key=self._axes.__getitem__)
+        named = {name for part in [*parts, fixed] for name in part}
+        names = sorted(named, key=self._axes.__getitem__)
         sizes = [self._declared[name].size for name in names]
         check_cells(rule, names, sizes)
-        covered = np.ones(sizes, dtype=bool)
-        for name, mask in masks.items():
-            covered &= _along(mask, names.index(name), len(names))
+        covered = np.zeros(sizes, dtype=bool)
+        for masks in parts:
+            inside = np.ones(sizes, dtype=bool)
+            for name, mask in masks.items():
+                inside &= _along(mask, names.index(name), len(names))
+            covered |= inside
         axes = tuple(self._axes[name] for name in names)
         if not fixed:
             return axes, ~covered

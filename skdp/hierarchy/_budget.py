@@ -90,9 +90,7 @@ class Workload:
             return np.zeros(1, dtype=np.int64)
         if free <= limit:
             return np.arange(free)
-        # Multiples of the golden ratio: regular steps would fall on the edges of the tree.
-        golden = (math.sqrt(5.0) - 1.0) / 2.0
-        return ((np.arange(1, limit + 1) * golden % 1.0) * free).astype(np.int64)
+        return _irregular(free, limit)
 
 
 def as_workload(workload: Any, n_bins: int) -> Workload:
@@ -120,10 +118,10 @@ def as_workload(workload: Any, n_bins: int) -> Workload:
         if workload == "lengths":
             number = max(1, (n_bins - 1).bit_length())
             return _equal([2**i for i in range(number)], power=2.0)
-        if workload in ("all", "quantiles"):
+        if workload == "quantiles":
+            return _equal(_irregular_lengths(n_bins), anchored=True)
+        if workload == "all":
             lengths = _spread_lengths(n_bins)
-            if workload == "quantiles":
-                return _equal(lengths, anchored=True)
             frequency = np.array([n_bins - length + 1 for length in lengths], dtype=np.float64)
             return Workload(tuple(lengths), tuple((frequency / frequency.sum()).tolist()))
         raise ValueError(
@@ -160,6 +158,23 @@ def _spread_lengths(longest: int, limit: int = 64) -> list[int]:
     if longest <= limit:
         return list(range(1, longest + 1))
     return [1 + int((i + 0.5) * longest / limit) for i in range(limit)]
+
+
+def _irregular_lengths(longest: int, limit: int = 1024) -> list[int]:
+    """All lengths in 1..longest, or ``limit`` that do not favour edges of a tree."""
+    if longest <= limit:
+        return list(range(1, longest + 1))
+    return np.unique(1 + _irregular(longest, limit)).tolist()
+
+
+def _irregular(size: int, limit: int) -> IntArray:
+    """Numbers below ``size``, spread evenly but not regularly.
+
+    They are multiples of the golden ratio: regular steps would fall on the edges of a tree, or
+    beside them.
+    """
+    golden = (math.sqrt(5.0) - 1.0) / 2.0
+    return ((np.arange(1, limit + 1) * golden % 1.0) * size).astype(np.int64)
 
 
 def workload_variances(
@@ -356,6 +371,7 @@ def _alternate(tree: Tree, workload: Workload) -> FloatArray:
     usage = cube_root_shares(tree, _averaged(range_usage(tree), group))
     uniform = uniform_shares(tree)
     candidates = [uniform, usage, cube_root_shares(tree, tree.is_leaf.astype(np.float64))]
+    workload = _thinned(workload)
     per_length = min(8, _CHUNK // (tree.n_nodes * len(workload.lengths)))
     if per_length:
         lengths = np.minimum(workload.lengths, tree.n_bins)
@@ -378,6 +394,20 @@ def _alternate(tree: Tree, workload: Workload) -> FloatArray:
         return float(workload.objective(workload_variances(blue, workload, limit=256)))
 
     return min(candidates, key=score)
+
+
+def _thinned(workload: Workload, most: int = 128) -> Workload:
+    """The same with fewer lengths."""
+    if len(workload.lengths) <= most:
+        return workload
+    chosen = np.linspace(0, len(workload.lengths) - 1, most).round().astype(int)
+    weights = np.array(workload.weights)[chosen]
+    return Workload(
+        tuple(np.array(workload.lengths)[chosen].tolist()),
+        tuple((weights / weights.sum()).tolist()),
+        workload.power,
+        workload.anchored,
+    )
 
 
 def _averaged(costs: FloatArray, group: NDArray[Any]) -> FloatArray:

@@ -4,7 +4,6 @@
 ``estimator``     `RangeTreeHistogram`: parameters, ``fit`` and the queries
 ``design``        tree and budget, from public facts alone
 ``inputs``        reading the column, the domain and the queries
-``distribution``  distribution function and quantiles of numbers
 ================  ==================================================================================
 """
 

@@ -19,13 +19,13 @@ from ..domain import Categorical, Date, Datetime, Numeric
 from ..exceptions import DomainError
 from ..hierarchy import Blue
 from ..release import QueryResult, parse
+from ..release.distribution import categories_below, position_of, share_below, values_below
 from ..release.labels import tick_labels
 from ..release.rounding import shuffled_line
 from ..release.sampling import METHODS
 from ..rows import Layout, count_rows
 from .design import Plan, budget_parts, cover_variances, level_table, sum_variance
-from .distribution import categories_below, share_below, values_below
-from .inputs import as_list, as_numbers, as_table, declared_attribute, only_attribute, position_of
+from .inputs import as_list, as_numbers, as_table, declared_attribute, only_attribute
 
 __all__ = ["RangeTreeHistogram"]
 

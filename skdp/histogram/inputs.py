@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import snapped
 from ..domain import Categorical, Domain, Numeric
-from ..domain.contents import Spread
 from ..exceptions import DomainError
 
 
@@ -61,19 +59,3 @@ def as_numbers(attribute: Numeric, values: Any) -> np.ndarray:
     given = np.asarray(values, dtype=object)
     numbers = [attribute.number(value, "of the histogram") for value in given.ravel().tolist()]
     return np.array(numbers, dtype=np.float64).reshape(given.shape)
-
-
-def position_of(attribute: Numeric, values: np.ndarray, *, closed: bool) -> np.ndarray:
-    """Values as positions in bins, clipped; ``closed`` counts an integer itself as passed."""
-    if np.isnan(values).any():
-        raise ValueError("NaN cannot be an end of a range; use an infinity for an open end.")
-    if attribute.special or attribute.uneven or attribute.step or attribute.decimals is not None:
-        inside = np.clip(values, attribute.lower, attribute.upper)
-        inside = np.where(values > attribute.upper, np.inf, inside)
-        held = attribute.contents
-        if isinstance(held, Spread):
-            return held.positions(np.minimum(inside, attribute.upper))
-        return held.positions(np.where(values < attribute.lower, -np.inf, inside), closed=closed)
-    if attribute.integer:
-        values = np.floor(values) + 1 if closed else np.ceil(values)
-    return snapped(np.interp(values, attribute.edges, np.arange(attribute.n_values + 1)))

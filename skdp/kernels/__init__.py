@@ -1,21 +1,23 @@
 """Algorithms on counts, one per module, independent of the estimators.
 
-==============  ====================================================================================
-``hdpview``     HDPView
-``privtree``    PrivTree
-``dpcube``      DPCube, the hierarchical kd-tree, usefulness
-``grid``        UG, EUG, Identity: grids of equal width over any columns
-``pairviews``   single columns and selected pairs
-``marginals``   single columns and selected sets of them, and rows fitted to all
-``cuboids``     data cubes: All, Base, BMax, PMost, consistency
-``privbayes``   PrivBayes
-``privpfc``     PrivPfC
-``diffgen``     DiffGen
-``projection``  PPH: projected histograms
-``kmeans``      DPLloyd, UGkM, EUGkM, Hybrid, GkM, PGkM
-``stop_test``   the stop test of PrivTree and HDPView, and its privacy loss
-``splitting``   boxes that are divided, level by level
-==============  ====================================================================================
+=================  =================================================================================
+``hdpview``        HDPView
+``privtree``       PrivTree
+``dpcube``         DPCube, the hierarchical kd-tree, usefulness
+``grid``           UG, EUG, Identity: grids of equal width over any columns
+``pairviews``      single columns and selected pairs
+``marginals``      single columns and selected sets of them, and rows fitted to all
+``cuboids``        data cubes: All, Base, BMax, PMost, consistency
+``privbayes``      PrivBayes
+``privpfc``        PrivPfC
+``diffgen``        DiffGen
+``projection``     PPH: projected histograms
+``kmeans``         DPLloyd, UGkM, EUGkM, Hybrid, GkM, PGkM
+``quantiles``      quantiles of integers: independent, AppQuant
+``quantile_tree``  the same from noisy counts
+``stop_test``      the stop test of PrivTree and HDPView, and its privacy loss
+``splitting``      boxes that are divided, level by level
+=================  =================================================================================
 
 GBLUE, Boost and least squares on trees are in `skdp.hierarchy`, sparse vectors in
 `skdp.mechanisms`.

@@ -7,6 +7,7 @@ as long as its stream, takes a ledger.
 ==================  ================================================================================
 ``_noise``          discrete Laplace, geometric noise, threshold tests, `bounded_sum`
 ``_selection``      noisy maximum, permute-and-flip, exponential mechanism, `top_k`
+``_line``           `select_on_line`: permute-and-flip on up to 2**62 integers
 ``_sparse_vector``  `SparseVector`, and SVT with retraversal (`sparse_vector_top_k`)
 ``_sparse_counts``  `sparse_counts`: the large noisy counts of a huge table
 ``_false_cells``    which empty cells of a huge table pass a threshold by noise alone
@@ -16,6 +17,7 @@ as long as its stream, takes a ledger.
 ==================  ================================================================================
 """
 
+from ._line import select_on_line
 from ._noise import (
     above_threshold,
     bounded_sum,
@@ -42,6 +44,7 @@ __all__ = [
     "least_threshold",
     "noisy_max",
     "permute_and_flip",
+    "select_on_line",
     "sparse_counts",
     "sparse_vector_top_k",
     "top_k",

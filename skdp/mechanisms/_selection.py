@@ -19,10 +19,10 @@ from .._validation import as_epsilon, as_integer, check_choice
 from ._inversion import LIMIT, noise_rate
 from ._noise import as_integers, geometric
 
-__all__ = ["exponential", "noisy_max", "permute_and_flip", "top_k"]
+__all__ = ["as_range", "as_scores", "exponential", "noisy_max", "permute_and_flip", "top_k"]
 
 
-def _as_scores(scores: ArrayLike) -> NDArray[np.integer]:
+def as_scores(scores: ArrayLike) -> NDArray[np.integer]:
     array = as_integers(
         scores,
         "scores",
@@ -37,7 +37,7 @@ def _as_scores(scores: ArrayLike) -> NDArray[np.integer]:
     return array
 
 
-def _as_range(score_range: Any) -> int:
+def as_range(score_range: Any) -> int:
     return as_integer(
         score_range,
         "score_range",
@@ -113,8 +113,8 @@ def noisy_max(
     # then is lo + R ahead of where it was and the others at most that, so it still wins, ties
     # included. Geometric noise pays exp(rate) per unit of upward shift, exp(eps_d) in all; only
     # this one direction is needed, hence one-sided noise.
-    array = _as_scores(scores)
-    width = _as_range(score_range)
+    array = as_scores(scores)
+    width = as_range(score_range)
     first = None if starts is None else _as_starts(starts, array.size)
     source = noise_source(random_state)
     if isinstance(source, Tape):
@@ -215,8 +215,8 @@ def top_k(
     # Privacy. Released: the ordered indices of the k largest of score + G, G geometric of rate
     # eps_d / (k R). As in noisy_max, raising the noise of each of the k winners by at most R keeps
     # the same winners in the same order; k raises cost k R eps_d / (k R) = eps_d.
-    array = _as_scores(scores)
-    width = _as_range(score_range)
+    array = as_scores(scores)
+    width = as_range(score_range)
     count = as_integer(k, "k", 1, meaning="it is the number of candidates to select.")
     if count > array.size:
         raise ValueError(f"k={count} candidates were asked for, but there are {array.size}.")
@@ -294,8 +294,8 @@ def permute_and_flip(
     # that passes, for coins thrown all at once; the best always passes. The distribution equals
     # report-noisy-max with exponential noise of that rate, which the argument of noisy_max covers.
     # A coin of probability exp(-rate * gap), exactly: a geometric number reaches the gap.
-    array = _as_scores(scores)
-    width = _as_range(score_range)
+    array = as_scores(scores)
+    width = as_range(score_range)
     source = noise_source(random_state)
     if isinstance(source, Tape):
         return int(_recorded(source, array, epsilon, width)[0])
@@ -355,8 +355,8 @@ def exponential(
     # distribution. One round of n proposals contains an accepted one with probability at least 1 -
     # (1 - 1/n)**n > 0.63 for any scores, since the best is always accepted: 1.6 rounds on average
     # at most.
-    array = _as_scores(scores)
-    width = _as_range(score_range)
+    array = as_scores(scores)
+    width = as_range(score_range)
     source = noise_source(random_state)
     if isinstance(source, Tape):
         return int(_recorded(source, array, epsilon, width)[0])

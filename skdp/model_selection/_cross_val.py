@@ -81,10 +81,10 @@ def private_cross_val_score(
     --------
     >>> import numpy as np
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from skdp import Numeric, PairViewSynthesizer, PrivateClassifier, private_cross_val_score
+    >>> from skdp import MarginalSynthesizer, Numeric, PrivateClassifier, private_cross_val_score
     >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
     >>> y = np.repeat(["low", "high"], 5_000)
-    >>> release = PairViewSynthesizer(epsilon=2.0, domain=Numeric(0, 1, bins=4))
+    >>> release = MarginalSynthesizer(epsilon=2.0, domain=Numeric(0, 1, bins=4))
     >>> model = PrivateClassifier(DecisionTreeClassifier(), release, classes=["low", "high"])
     >>> score = private_cross_val_score(model, X, y, epsilon=0.5, cv=3)
     >>> float(score) > 0.9

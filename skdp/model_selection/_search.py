@@ -105,10 +105,10 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     --------
     >>> import numpy as np
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from skdp import Numeric, PairViewSynthesizer, PrivateClassifier, PrivateGridSearchCV
+    >>> from skdp import MarginalSynthesizer, Numeric, PrivateClassifier, PrivateGridSearchCV
     >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
     >>> y = np.repeat(["low", "high"], 5_000)
-    >>> release = PairViewSynthesizer(epsilon=2.0, domain=Numeric(0, 1, bins=4))
+    >>> release = MarginalSynthesizer(epsilon=2.0, domain=Numeric(0, 1, bins=4))
     >>> model = PrivateClassifier(DecisionTreeClassifier(), release, classes=["low", "high"])
     >>> search = PrivateGridSearchCV(model, {"estimator__max_depth": [1, 2, 3]}, epsilon=0.5)
     >>> search.fit(X, y).predict([[0.8, 0.7]]).tolist()

@@ -36,6 +36,12 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``coupling``         tables with given margins
 ``queries``          from a dict or a string to weights of codes
 ``grouping``         groups by measured and derived columns, and views of them
+``bands``            intervals of a column that make groups
+``distribution``     distribution function and quantiles of a column
+``description``      `Synopsis.describe`: statistics of every column with margins of error
+``report``           `Synopsis.report`: what a page about a release says
+``associations``     how strongly pairs of columns depend on each other
+``page``             pages and pictures as HTML and SVG
 ``labels``           codes and ranges of codes in words
 ``arrays``           read-only copies of arrays
 ``files``            a zip archive of JSON and plain arrays
@@ -61,7 +67,7 @@ from .mixture import MixtureModel
 from .model import Model
 from .network_density import Conditional, NetworkDensity
 from .network_model import NetworkModel
-from .queries import first_moment, parse
+from .queries import first_moment, parse, parse_parts
 from .synopsis import Synopsis
 from .tree_density import PairTable, TreeDensity, inverse, inverse_rows
 from .tree_model import TreeModel
@@ -94,4 +100,5 @@ __all__ = [
     "inverse",
     "inverse_rows",
     "parse",
+    "parse_parts",
 ]

@@ -38,6 +38,8 @@ __all__ = ["BoxModel"]
 _CHUNK = 1 << 18
 # Rounded rows keep the counts of the sides of boxes on at most this many axes.
 _ROUNDED = 64
+# Shares of a box this near to 0 or 1 are rounding errors.
+_WHOLE = 1e-12
 # Attributes of earlier versions, and where to find them now.
 _OLD_ATTRIBUTES = {
     "noise_variance": "`intervals.variance` of GaussianNoise",
@@ -189,9 +191,12 @@ class BoxModel:
 
     def error(self, weights: Weights, level: float) -> Error:
         """Interval that covers the noise, and uneven boxes as far as `intervals` does."""
-        mean = self._covered([weights], sorted(weights))[:, 0]
-        cut = Cut(mean, *self._weight_range(weights), self.counts)
-        std = math.sqrt(float(mean**2 @ self.noise_variances()))
+        return self.error_of_parts([weights], level)
+
+    def error_of_parts(self, parts: Sequence[Weights], level: float) -> Error:
+        """Interval as from `error`, for a query that is a union of disjoint conjunctions."""
+        cut = self._cut(parts)
+        std = math.sqrt(float(cut.mean**2 @ self.noise_variances()))
         below, above, law = self.intervals.reach(cut, 1.0 - level)
         text = (
             f"For a query fixed before looking at the release, with probability "
@@ -201,9 +206,43 @@ class BoxModel:
             text += self.intervals.covers
         else:
             text += ", the only error: the query cuts through no box."
-        if any(((vector > 0) & (vector < 1)).any() for vector in weights.values()):
+        if any(((v > 0) & (v < 1)).any() for weights in parts for v in weights.values()):
             text += " Bins covered in part are taken as covered in proportion."
         return Error(std, below, above, text)
+
+    def column_errors(self, axis: int, weights: np.ndarray, level: float) -> tuple[np.ndarray, str]:
+        """Half widths of intervals of weighted counts of one attribute; see `Model`.
+
+        As those of `error`, but with the sum of the noise taken as Gaussian, which is quicker.
+        """
+        intervals = self.intervals.with_gaussian_noise(len(self.boxes))
+        cuts = [self._cut([{axis: row}]) for row in weights]
+        half = np.array([max(intervals.reach(cut, 1.0 - level)[:2]) for cut in cuts])
+        return half, (
+            f"For a count fixed before looking at the release, with probability about "
+            f"{100 * level:g}%: the interval covers the noise (its sum taken as Gaussian)"
+            f"{intervals.covers}"
+        )
+
+    def _cut(self, parts: Sequence[Weights]) -> Cut:
+        """How a union of disjoint conjunctions cuts the boxes.
+
+        The sums of the least and of the largest weights bound the weights of the union. A box
+        whose mean is 0 or 1 has no other weights than this.
+        """
+        mean, low, high = (np.zeros(len(self.boxes)) for _ in range(3))
+        for weights in parts:
+            mean += self._covered([weights], sorted(weights))[:, 0]
+            least, most = self._weight_range(weights)
+            low += least
+            high += most
+        if len(parts) > 1:
+            mean = np.clip(mean, 0.0, 1.0)
+            mean[mean < _WHOLE], mean[mean > 1.0 - _WHOLE] = 0.0, 1.0
+            high = np.where(mean == 0.0, 0.0, np.minimum(high, 1.0))
+            low = np.where(mean == 1.0, 1.0, np.minimum(low, high))
+            high = np.where(mean == 1.0, 1.0, high)
+        return Cut(mean, low, high, self.counts)
 
     def __getattr__(self, name: str) -> Any:
         if name not in _OLD_ATTRIBUTES:

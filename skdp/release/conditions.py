@@ -2,25 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from .._types import BoolArray, CodeArray, FloatArray, IntArray
 from ..domain import Domain
-from ..domain.conditions import regions_of
+from ..domain.conditions import parts_of
 from ..domain.contents import Points
-from ..domain.regions import GridRegion, RealRegion
+from ..domain.regions import GridRegion, RealRegion, Region, RegionUnion
 from .draws import draw_in_ranges
 from .model import Weights
-from .queries import parse
+from .queries import weights_of
 
-__all__ = ["Bounds", "Condition", "within_bounds"]
+__all__ = ["Bounds", "Condition", "Conjunction", "within_bounds"]
 
 # Smallest and largest number allowed, for each row.
 Bounds = tuple[FloatArray, FloatArray]
 # How often numbers of a grid are drawn again that are excluded.
 _ROUNDS = 50
+
+
+class Conjunction:
+    """One of the disjoint conjunctions that a condition consists of.
+
+    Parameters
+    ----------
+    regions : mapping of str to Region
+    domain : Domain
+
+    Attributes
+    ----------
+    weights : dict of int to ndarray
+        As from `parse`.
+    empty : str or None
+        A column none of whose values satisfies it.
+    """
+
+    def __init__(self, regions: Mapping[str, Region], domain: Domain) -> None:
+        self.weights: Weights = weights_of(regions, domain)
+        empty = [domain.names[axis] for axis, each in self.weights.items() if not each.any()]
+        self.empty = empty[0] if empty else None
+        # Each code of a derived column stands for one value: codes satisfy conditions on it.
+        self.numbers = {
+            name: (domain.index(name), region)
+            for name, region in regions.items()
+            if name in domain.names and isinstance(region, RealRegion | GridRegion | RegionUnion)
+        }
+
+    def share(self, codes: CodeArray) -> FloatArray:
+        """Share of the cell of each row that satisfies it."""
+        share = np.ones(len(codes))
+        for axis, vector in self.weights.items():
+            share *= vector[codes[:, axis]]
+        return share
+
+    def bounds(self, codes: CodeArray, generator: np.random.Generator) -> dict[str, Bounds]:
+        """As `Condition.bounds`."""
+        return {
+            name: _bounds_of(region, codes[:, axis].astype(np.int64), generator)
+            for name, (axis, region) in self.numbers.items()
+        }
 
 
 class Condition:
@@ -34,8 +77,8 @@ class Condition:
 
     Attributes
     ----------
-    weights : dict of int to ndarray
-        As from `parse`, each with a positive weight.
+    parts : list of Conjunction
+        Disjoint; the condition is their union.
     columns : tuple of str
         Columns that the query names.
 
@@ -46,34 +89,50 @@ class Condition:
     """
 
     def __init__(self, query: Any, domain: Domain) -> None:
-        regions = regions_of(query, domain)
+        found = parts_of(query, domain)
         self.query = query
-        self.columns = tuple(regions)
-        self.weights: Weights = parse(query, domain)
-        empty = [domain.names[axis] for axis, each in self.weights.items() if not each.any()]
-        if empty:
+        self.columns = tuple(dict.fromkeys(name for regions in found for name in regions))
+        parts = [Conjunction(regions, domain) for regions in found]
+        self.parts = [part for part in parts if part.empty is None]
+        if not self.parts:
             raise ValueError(
-                f"No row can satisfy where={query!r}: it leaves no value of column {empty[0]!r}. "
-                "Its conditions contradict each other, lie outside of the declared range, or ask "
-                "for a single number of a continuous column."
+                f"No row can satisfy where={query!r}: it leaves no value of column "
+                f"{parts[0].empty!r}. Its conditions contradict each other, lie outside of the "
+                "declared range, or ask for a single number of a continuous column."
             )
-        # Each code of a derived column stands for one value: codes satisfy conditions on it.
-        self._numbers = {
-            name: (domain.index(name), region)
-            for name, region in regions.items()
-            if name in domain.names and isinstance(region, RealRegion | GridRegion)
-        }
+
+    @property
+    def nothing(self) -> bool:
+        """Whether every row satisfies it."""
+        return len(self.parts) == 1 and not self.parts[0].weights
 
     def bounds(self, codes: CodeArray, generator: np.random.Generator) -> dict[str, Bounds]:
         """Bounds on the numbers that may be drawn for rows of codes, by column.
 
         Where the numbers allowed in a bin are no range, one of them is drawn for each row: both
-        ends are that number. NaN where a code is no bin.
+        ends are that number. NaN where a code is no bin. A row whose cell several conjunctions
+        divide belongs to each in proportion to its share of the cell.
         """
-        return {
-            name: _bounds_of(region, codes[:, axis].astype(np.int64), generator)
-            for name, (axis, region) in self._numbers.items()
-        }
+        if len(self.parts) == 1:
+            return self.parts[0].bounds(codes, generator)
+        shares = np.stack([part.share(codes) for part in self.parts], axis=1)
+        chosen = _chosen(shares, generator)
+        bounds: dict[str, Bounds] = {}
+        for number, part in enumerate(self.parts):
+            rows = np.flatnonzero(chosen == number)
+            for name, (low, high) in part.bounds(codes[rows], generator).items():
+                if name not in bounds:
+                    bounds[name] = (np.full(len(codes), -np.inf), np.full(len(codes), np.inf))
+                bounds[name][0][rows], bounds[name][1][rows] = low, high
+        return bounds
+
+
+def _chosen(shares: FloatArray, generator: np.random.Generator) -> IntArray:
+    """A column for each row, in proportion to its entry."""
+    reach = np.cumsum(shares, axis=1)
+    drawn = generator.random(len(shares)) * reach[:, -1]
+    # Rounding never chooses a column of share zero.
+    return np.minimum((drawn[:, None] >= reach).sum(axis=1), shares.shape[1] - 1)
 
 
 def within_bounds(numbers: FloatArray, bounds: Bounds) -> BoolArray:
@@ -83,10 +142,12 @@ def within_bounds(numbers: FloatArray, bounds: Bounds) -> BoolArray:
 
 
 def _bounds_of(
-    region: RealRegion | GridRegion, codes: IntArray, generator: np.random.Generator
+    region: RealRegion | GridRegion | RegionUnion, codes: IntArray, generator: np.random.Generator
 ) -> Bounds:
     """Bounds on the numbers of one column."""
     attribute = region.attribute
+    if isinstance(region, RegionUnion):
+        return _bounds_of_union(region, codes, generator)
     inside = codes < attribute.bins
     if isinstance(region, GridRegion) and (region.only is not None or region.never):
         value = np.full(len(codes), np.nan)
@@ -101,6 +162,19 @@ def _bounds_of(
         # Floats strictly between the ends satisfy ``<`` and ``<=`` alike.
         ends = np.nextafter(ends, [np.inf, -np.inf])
     return np.where(inside, ends[0], np.nan), np.where(inside, ends[1], np.nan)
+
+
+def _bounds_of_union(
+    region: RegionUnion, codes: IntArray, generator: np.random.Generator
+) -> Bounds:
+    """Bounds of one part of a union for each row, in proportion to its share of the bin."""
+    shares = np.stack([part.weights()[codes] for part in region.parts], axis=1)
+    chosen = _chosen(shares, generator)
+    low, high = (np.full(len(codes), np.nan) for _ in range(2))
+    for number, part in enumerate(region.parts):
+        rows = np.flatnonzero(chosen == number)
+        low[rows], high[rows] = _bounds_of(part, codes[rows], generator)
+    return low, high
 
 
 def _allowed_numbers(

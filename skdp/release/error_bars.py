@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -65,14 +65,20 @@ class ErrorBars:
 
     def half_width(self, answer: float, total: float, level: float) -> float:
         """Half width of the interval around an answer."""
-        width = self.reach
-        if self.scaled:
-            width /= float(self.factors(np.array([answer]), total)[0])
+        factor = float(self.factors(np.array([answer]), total)[0]) if self.scaled else 1.0
+        return self._widened(self.reach / factor, level)
+
+    def half_widths(self, answers: FloatArray, total: float, level: float) -> FloatArray:
+        """Half widths of the intervals around several answers."""
+        factors = self.factors(answers, total) if self.scaled else np.ones(len(answers))
+        return self._widened(self.reach / factors, level)
+
+    def _widened(self, width: Any, level: float) -> Any:
         # Errors were measured after rounding the answers to integers.
-        width += 0.5
+        width = width + 0.5
         if level > self.level:
             # The published quantile, extended with the tail of a Laplace distribution.
-            width *= math.log(1.0 - level) / math.log(1.0 - self.level)
+            width = width * (math.log(1.0 - level) / math.log(1.0 - self.level))
         return width
 
     def guarantee(self, level: float) -> str:
@@ -111,11 +117,17 @@ class ErrorBars:
 
 def interval_from_bars(bars: ErrorBars | None, answer: float, total: float, level: float) -> Error:
     """Interval around an answer, from the published quantile of the errors."""
+    bars = needed(bars)
+    half = bars.half_width(answer, total, level)
+    std = bars.half_width(answer, total, bars.level) / float(ndtri(0.5 + bars.level / 2))
+    return Error(std, half, half, bars.guarantee(level))
+
+
+def needed(bars: ErrorBars | None) -> ErrorBars:
+    """The error bars, or ValueError where a release has none."""
     if bars is None:
         raise ValueError(
             "This release has no error bars: it was made with error_share=0. Ask for the "
             "plain count, or release with a positive error_share."
         )
-    half = bars.half_width(answer, total, level)
-    std = bars.half_width(answer, total, bars.level) / float(ndtri(0.5 + bars.level / 2))
-    return Error(std, half, half, bars.guarantee(level))
+    return bars

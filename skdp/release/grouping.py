@@ -2,60 +2,182 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from .._names import free_name
 from .._types import FloatArray, IntArray
 from ..domain import Domain
+from ..domain.conditions import parts_of
+from ..domain.regions import Region
+from ..domain.values import some
+from .answers import answer_all
+from .bands import Bands
+from .labels import group_labels
 from .model import Model, Weights
-from .queries import parse
+from .queries import moments, parse, weights_of
 
-__all__ = ["Groups", "view_of"]
+__all__ = ["Groups", "group_table", "grouped_sums", "view_of"]
+
+_MAX_GROUPS = 100_000
 
 
 class Groups:
-    """All combinations of the codes of some columns.
+    """All combinations of the codes of some columns, or of bands of them.
 
     Parameters
     ----------
-    names : sequence of str
+    names : str or sequence of str
         Measured or derived columns.
     domain : Domain
+    bands : mapping of str to Bands, default={}
+        Columns that have groups other than their codes.
 
     Raises
     ------
     ValueError
-        If a column is unknown, or a total.
+        If a column is unknown or a total, none is given, one is given twice, or there are too
+        many combinations.
     """
 
-    def __init__(self, names: Sequence[str], domain: Domain) -> None:
-        for name in names:
+    def __init__(
+        self,
+        names: str | Sequence[str],
+        domain: Domain,
+        bands: Mapping[str, Bands] | None = None,
+    ) -> None:
+        self.names = [names] if isinstance(names, str) else list(names)
+        self.domain, self.bands = domain, bands or {}
+        if not self.names or len(set(self.names)) < len(self.names):
+            raise ValueError(f"by must name one or more different columns, got {names!r}.")
+        for name in self.names:
             parse({name: []}, domain)  # explains an unknown name
+        others = [name for name in self.bands if name not in self.names]
+        if others:
+            raise ValueError(f"bands names {some(others)}, but groups are by {some(self.names)}.")
         structure = domain.structure
-        bases = [structure.base_of(name) for name in names]
+        self.coded = [name for name in self.names if name not in self.bands]
+        bases = [structure.base_of(name) for name in self.coded]
         self.axes = [domain.index(base) for base in bases]
-        self.sizes = [domain[name].size for name in names]
+        self.sizes = [domain[name].size for name in self.coded]
         # Code of each column for each code of the measured column that decides it.
         self.codes: list[IntArray] = [
             np.arange(domain[name].size) if base == name else structure.codes_of(name)
-            for name, base in zip(names, bases, strict=True)
+            for name, base in zip(self.coded, bases, strict=True)
         ]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of groups of each column."""
+        return tuple(
+            len(self.bands[name].regions) if name in self.bands else self.domain[name].size
+            for name in self.names
+        )
 
     @property
     def number(self) -> int:
         """Number of combinations."""
-        return math.prod(self.sizes)
+        return math.prod(self.shape)
+
+    def labels(self) -> list[Any]:
+        """What stands for each group of each column in a table."""
+        return [
+            self.bands[name].labels if name in self.bands else group_labels(self.domain[name])
+            for name in self.names
+        ]
+
+    def banded(self, query: Any) -> Iterator[list[dict[str, Region]]]:
+        """The conjunctions of a query within each combination of bands."""
+        parts = parts_of(query, self.domain)
+        for chosen in itertools.product(*(each.regions for each in self.bands.values())):
+            yield [self._within_bands(part, chosen) for part in parts]
+
+    def _within_bands(
+        self, part: Mapping[str, Region], chosen: Sequence[Region]
+    ) -> dict[str, Region]:
+        result = dict(part)
+        for name, region in zip(self.bands, chosen, strict=True):
+            result[name] = result[name].intersect(region) if name in result else region  # type: ignore[arg-type]
+        return result
 
     def within(self, base: Weights) -> Iterator[Weights]:
-        """Weights of each combination among the records of a query, in lexicographic order."""
+        """Weights of each combination of codes among the records of a query, lexicographic."""
         for group in np.ndindex(*self.sizes):
             weights = dict(base)
             for axis, codes, code in zip(self.axes, self.codes, group, strict=True):
                 only = (codes == code).astype(np.float64)
                 weights[axis] = weights[axis] * only if axis in weights else only
             yield weights
+
+    def in_order(self, values: FloatArray) -> FloatArray:
+        """Values by bands, then by codes, as a line in the order of the columns."""
+        order = [*self.bands, *self.coded]
+        shape = dict(zip(self.names, self.shape, strict=True))
+        table = values.reshape([shape[name] for name in order])
+        return table.transpose([order.index(name) for name in self.names]).ravel()
+
+
+def grouped_sums(
+    model: Model, groups: Groups, query: Any, column: str | None = None
+) -> tuple[FloatArray, FloatArray | None]:
+    """Counts of all groups among the records of a query, and sums of a column.
+
+    With a column, only records that have a value in it count.
+
+    Raises
+    ------
+    ValueError
+        If there are too many groups.
+    """
+    if groups.number > _MAX_GROUPS:
+        raise ValueError(
+            f"Grouping by {' and '.join(groups.names)} makes {groups.number:,} groups, more than "
+            f"{_MAX_GROUPS:,}. Group by fewer columns."
+        )
+    counts, sums = [], []
+    for parts in groups.banded(query):
+        present, terms = _asked(parts, groups.domain, column)
+        counts.append(_answers(model, groups, present))
+        sums.append(_answers(model, groups, terms))
+    ordered = groups.in_order(np.concatenate(counts))
+    return ordered, None if column is None else groups.in_order(np.concatenate(sums))
+
+
+def _asked(
+    parts: Sequence[Mapping[str, Region]], domain: Domain, column: str | None
+) -> tuple[list[Weights], list[Weights]]:
+    """Weights whose answers add up to a count, and to the sum of a column."""
+    if column is None:
+        return [weights_of(part, domain) for part in parts], []
+    found = [moments(part, domain, column) for part in parts]
+    return [present for present, _ in found], [term for _, terms in found for term in terms]
+
+
+def _answers(model: Model, groups: Groups, asked: Sequence[Weights]) -> FloatArray:
+    """Sums of the answers of all groups."""
+    answers = [answer_all(model, groups.within(weights)) for weights in asked]
+    return functools.reduce(np.add, answers) if answers else np.zeros(0)
+
+
+def group_table(groups: Groups, results: Mapping[str, Any]) -> pd.DataFrame:
+    """One row for each group: its label in each column, and results in the order of groups."""
+    places = np.indices(groups.shape).reshape(len(groups.names), -1)
+    columns: dict[str, Any] = {}
+    for name, label, place in zip(groups.names, groups.labels(), places, strict=True):
+        if name in groups.bands:
+            columns[name] = label.take(place)
+            continue
+        values = [label[i] for i in place.tolist()]
+        columns[name] = pd.Series(values, dtype=object if None in label else None)
+    for title, values in results.items():
+        columns[free_name(title, groups.names)] = values
+    return pd.DataFrame(columns)
 
 
 def view_of(model: Model, groups: Groups) -> FloatArray:

@@ -7,6 +7,7 @@ its intervals cover and why.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -109,6 +110,29 @@ class _NoiseLaw:
         return noise_quantile(low[used], high[used], found, index[used], alpha)
 
 
+class _GaussianLaw(_NoiseLaw):
+    """The same noise, but a sum of it taken as Gaussian: quick, for many answers.
+
+    Where one box dominates, the quantile of its Laplace noise is larger, and is taken.
+
+    A bound on ``max(low z, high z)`` is the mean of the two weights times z and half their
+    difference times the absolute value of z, which is uncorrelated. Of a Laplace z with variance v
+    that has the mean ``sqrt(v / 2)`` and the variance ``v / 2``.
+    """
+
+    def __init__(self, law: _NoiseLaw, n_boxes: int) -> None:
+        self.epsilons = law.epsilons
+        self._variances = law.variances(n_boxes)
+
+    def quantile(self, low: FloatArray, high: FloatArray, alpha: float) -> tuple[float, str]:
+        middle, half, v = (low + high) / 2, (high - low) / 2, self._variances
+        variance = float(middle**2 @ v + half**2 @ v / 2)
+        scale = np.sqrt(v / 2)
+        gaussian = float(half @ scale) - float(ndtri(alpha)) * math.sqrt(variance)
+        one = float((np.maximum(np.abs(low), np.abs(high)) * scale).max(initial=0.0))
+        return max(gaussian, -one * math.log(2 * alpha)), "its sum taken as Gaussian"
+
+
 class Intervals:
     """How far the truth may lie from an answer.
 
@@ -143,6 +167,14 @@ class Intervals:
                 "Ask for the plain count."
             )
         return self.law
+
+    def with_gaussian_noise(self, n_boxes: int) -> Intervals:
+        """The same, with sums of the noise taken as Gaussian; ValueError if it is not known."""
+        self.variances(n_boxes)
+        quick = copy.copy(self)
+        if self.law is not None:
+            quick.law = _GaussianLaw(self.law, n_boxes)
+        return quick
 
     def check(self, n_boxes: int) -> None:
         """Raise ValueError if this does not fit the number of boxes."""

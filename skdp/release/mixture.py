@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._types import CodeArray, FloatArray, IntArray
 from ..domain import Domain
-from .error_bars import ErrorBars, interval_from_bars
+from .error_bars import ErrorBars, interval_from_bars, needed
 from .intervals import Error
 from .model import Weights
 from .rounding import round_line
@@ -69,9 +69,18 @@ class MixtureModel:
 
     def error(self, weights: Weights, level: float) -> Error:
         """Interval from the published quantile of the errors."""
-        return interval_from_bars(
-            self.error_bars, float(self.answer([weights])[0]), self.total, level
-        )
+        return self.error_of_parts([weights], level)
+
+    def error_of_parts(self, parts: Sequence[Weights], level: float) -> Error:
+        """Interval for a sum of answers, from the published quantile of the errors."""
+        answer = float(self.answer(parts).sum())
+        return interval_from_bars(self.error_bars, answer, self.total, level)
+
+    def column_errors(self, axis: int, weights: FloatArray, level: float) -> tuple[FloatArray, str]:
+        """Half widths of intervals of weighted counts of one attribute; see `Model`."""
+        bars = needed(self.error_bars)
+        half = bars.half_widths(weights @ self.view([axis]), self.total, level)
+        return half, bars.guarantee(level)
 
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None

@@ -56,6 +56,21 @@ class Model(Protocol):
         """Error of one answer at a confidence level."""
         ...
 
+    def error_of_parts(self, parts: Sequence[Weights], level: float) -> Error:
+        """Error of the sum of the answers to disjoint conjunctions.
+
+        It may be left out: then the sum of the errors of the answers stands for it.
+        """
+        ...
+
+    def column_errors(self, axis: int, weights: np.ndarray, level: float) -> tuple[np.ndarray, str]:
+        """Half widths of the intervals of many counts of one attribute, and what they cover.
+
+        ``weights`` has a row of weights in [0, 1] for each count. ValueError where there are no
+        intervals. It may be left out: then each count is asked for by itself.
+        """
+        ...
+
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
     ) -> np.ndarray:

@@ -103,8 +103,17 @@ class NetworkModel:
         raise ValueError(
             "A Bayesian network has no error bars: the noise of its tables is known, but not how "
             "far its independence assumptions are from the records. Ask for the plain count, or "
-            "release with PairViewSynthesizer, which publishes error bars."
+            "release with MarginalSynthesizer, which publishes error bars."
         )
+
+    def error_of_parts(self, parts: Sequence[Weights], level: float) -> Error:
+        """Refuse, as `error`."""
+        return self.error({}, level)
+
+    def column_errors(self, axis: int, weights: FloatArray, level: float) -> tuple[FloatArray, str]:
+        """Refuse, as `error`."""
+        self.error({}, level)
+        raise AssertionError("error refuses")
 
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None

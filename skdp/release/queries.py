@@ -1,27 +1,43 @@
-"""Queries: a dict or a string becomes one weight vector for each constrained attribute.
+"""Queries: a dict or a string becomes weights of codes, one vector for each constrained attribute.
 
-A query is a conjunction of one condition per attribute, so that its answer on a box of the domain
-is a product over the attributes. A weight is the share of a code's cell that the condition covers:
-1 or 0 for a category, a fraction for a bin that a range cuts.
+The answer to a conjunction of one condition per attribute on a box of the domain is a product over
+the attributes. A weight is the share of a code's cell that the condition covers: 1 or 0 for a
+category, a fraction for a bin that a range cuts. Any other query is a union of disjoint
+conjunctions, and its answer is the sum of theirs.
 
 Two forms are read::
 
     {"age": (30, 40), "sex": "Female", "job": ["clerk", "cook"]}
-    "30 <= age <= 40 and sex == 'Female' and job in ['clerk', 'cook']"
+    "30 <= age <= 40 and (sex == 'Female' or job in ['clerk', 'cook'])"
 
 Strings go through a tokenizer and parser of our own; nothing in them is ever executed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from ..domain import Domain
-from ..domain.conditions import Query, regions_of
-from ..domain.regions import attribute_of, everything
+from ..domain.conditions import Query, parts_of, regions_of
+from ..domain.regions import Region, attribute_of, everything
 from ..domain.rules import TotalOf
 
-__all__ = ["first_moment", "moments", "parse", "reach_of"]
+__all__ = [
+    "QueryReader",
+    "first_moment",
+    "moments",
+    "parse",
+    "parse_parts",
+    "reach_of",
+    "weights_of",
+]
+
+# Conditions and texts that a reader of many queries keeps.
+_MAX_KNOWN = 10_000
+_PLAIN = frozenset([int, float, str, bool, type(None)])
 
 
 def parse(query: Query, domain: Domain) -> dict[int, np.ndarray]:
@@ -46,12 +62,14 @@ def parse(query: Query, domain: Domain) -> dict[int, np.ndarray]:
         - None: the missing cell, if the attribute is nullable.
 
         A string is written as for ``DataFrame.query``: ``=``, ``==``, ``!=``, ``<``, ``<=``,
-        ``>``, ``>=``, ``in``, ``not in``, chains such as ``30 <= age < 40``, joined by ``and`` or
-        ``&``, parentheses around a condition, backticks around column names that are not
-        identifiers, ``None`` for the missing cell. On a continuous column ``<`` and ``<=`` are the
-        same but for special values. Several conditions on one column intersect; conditions that
-        contradict each other give weight zero everywhere. As in pandas, ``!=`` and ``not in`` keep
-        missing values and the comparisons drop them.
+        ``>``, ``>=``, ``in``, ``not in``, chains such as ``30 <= age < 40``, ``between 30 and 40``
+        (both ends included), ``is null`` and ``is not null``, joined by ``and``, ``or``, ``not``
+        or ``&``, ``|``, ``~``, with parentheses, backticks around column names that are not
+        identifiers, ``None`` for the missing cell. ``not`` binds first, then ``and``, then ``or``.
+        On a continuous column ``<`` and ``<=`` are the same but for special values. Conditions
+        that contradict each other give weight zero everywhere. As in pandas, ``!=``, ``not in``
+        and ``not`` keep missing values and the comparisons drop them. At most 1,000 conditions,
+        50 parentheses or negations inside each other, and 1,000,000 characters.
     domain : Domain
         The public schema.
 
@@ -64,7 +82,8 @@ def parse(query: Query, domain: Domain) -> dict[int, np.ndarray]:
     ------
     ValueError
         Unknown column, unknown category, reversed range, a comparison that the attribute does not
-        support, or a string that cannot be read; the message says where and what to do.
+        support, or a string that cannot be read; the message says where and what to do. Also a
+        union over several columns, which has no such weights: see `parse_parts`.
     TypeError
         If the query is neither a dict nor a string.
 
@@ -75,7 +94,95 @@ def parse(query: Query, domain: Domain) -> dict[int, np.ndarray]:
     >>> parse("10 <= pay < 50 and sex == 'F'", domain)
     {0: array([0.5, 1. , 0.5, 0. ]), 1: array([1., 0.])}
     """
-    return _by_axis(domain, domain.structure.weights_of(query, domain))
+    return weights_of(regions_of(query, domain), domain)
+
+
+def parse_parts(query: Query, domain: Domain) -> list[dict[int, np.ndarray]]:
+    """Weights of disjoint conjunctions whose union a query asks for.
+
+    Parameters
+    ----------
+    query : dict, str or None
+        As in `parse`, with ``or`` and ``not`` between conditions on any columns.
+    domain : Domain
+        The public schema.
+
+    Returns
+    -------
+    list of dict of int to ndarray of float64
+        Each as from `parse`; one or more. The answer to the query is the sum of theirs.
+
+    Raises
+    ------
+    ValueError
+        As in `parse`, or if there would be more than 1,000 conjunctions.
+    TypeError
+        As in `parse`.
+
+    Examples
+    --------
+    >>> from skdp import Categorical, Domain, Numeric
+    >>> domain = Domain({"pay": Numeric(0, 80, bins=4), "sex": Categorical(["F", "M"])})
+    >>> for weights in parse_parts("pay < 30 or sex == 'F'", domain):
+    ...     print(weights)
+    {0: array([0. , 0.5, 1. , 1. ]), 1: array([1., 0.])}
+    {0: array([1. , 0.5, 0. , 0. ])}
+    """
+    return [weights_of(regions, domain) for regions in parts_of(query, domain)]
+
+
+class QueryReader:
+    """Reads many queries; conditions that repeat are weighed once.
+
+    Parameters
+    ----------
+    domain : Domain
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self._known: dict[Any, dict[int, np.ndarray]] = {}
+        self._texts: dict[str, list[dict[int, np.ndarray]]] = {}
+
+    def parts(self, query: Query) -> list[dict[int, np.ndarray]]:
+        """As `parse_parts`."""
+        if isinstance(query, str):
+            return self._text(query)
+        if type(query) is not dict:
+            return parse_parts(query, self.domain)
+        found: dict[int, np.ndarray] = {}
+        for column, value in query.items():
+            key = _key(column, value)
+            known = None if key is None else self._known.get(key)
+            if known is None:
+                known = parse({column: value}, self.domain)
+                if key is not None and len(self._known) < _MAX_KNOWN:
+                    self._known[key] = known
+            for axis, vector in known.items():
+                found[axis] = found[axis] * vector if axis in found else vector
+        return [found if len(found) < 2 else dict(sorted(found.items()))]
+
+    def _text(self, text: str) -> list[dict[int, np.ndarray]]:
+        found = self._texts.get(text)
+        if found is None:
+            found = parse_parts(text, self.domain)
+            if len(self._texts) < _MAX_KNOWN:
+                self._texts[text] = found
+        return found
+
+
+def _key(column: Any, value: Any) -> Any:
+    """What a condition in a dict is recognised by; None for other than numbers and texts."""
+    kind = type(value)
+    if kind is tuple and len(value) == 2:
+        kinds = type(value[0]), type(value[1])
+        return (column, value, *kinds) if _PLAIN.issuperset(kinds) else None
+    return (column, value, kind) if kind in _PLAIN else None
+
+
+def weights_of(regions: Mapping[str, Region], domain: Domain) -> dict[int, np.ndarray]:
+    """Weights of a conjunction, as from `parse`."""
+    return _by_axis(domain, domain.structure.weights_of_regions(regions))
 
 
 def first_moment(
@@ -104,28 +211,37 @@ def first_moment(
     ValueError
         As in `parse`, or if ``column`` has no numbers.
     """
+    return _first_moment(regions_of(query, domain), domain, column)
+
+
+def _first_moment(
+    regions: Mapping[str, Region], domain: Domain, column: str
+) -> tuple[dict[int, np.ndarray], np.ndarray]:
     attribute = attribute_of(column, domain)
-    regions = regions_of(query, domain)
-    region = regions.pop(column, None) or everything(column, attribute)
+    region = regions.get(column) or everything(column, attribute)
     region = region.without_missing()
     structure = domain.structure
     base = structure.base_of(column)
     moment, own = (structure.lifted(column, part) for part in (region.moment(), region.weights()))
-    found = structure.weights_of_regions(regions)
+    others = {name: each for name, each in regions.items() if name != column}
+    found = structure.weights_of_regions(others)
     moment = moment * found.get(base, 1.0)
     found[base] = own * found.get(base, 1.0)
     return _by_axis(domain, found), moment
 
 
 def moments(
-    query: Query, domain: Domain, column: str
+    regions: Mapping[str, Region], domain: Domain, column: str
 ) -> tuple[dict[int, np.ndarray], list[dict[int, np.ndarray]]]:
     """Weights of the records with a value in a column, and weights whose answers add up to its sum.
 
     Parameters
     ----------
-    query, domain, column
-        As in `first_moment`; the column may also be a total, whose sum is that of its parts.
+    regions : mapping of str to Region
+        A conjunction.
+    domain : Domain
+    column : str
+        As in `first_moment`; it may also be a total, whose sum is that of its parts.
 
     Returns
     -------
@@ -135,16 +251,17 @@ def moments(
     """
     rule = domain.structure.derived.get(column) if isinstance(column, str) else None
     if not isinstance(rule, TotalOf):
-        present, moment = first_moment(query, domain, column)
+        present, moment = _first_moment(regions, domain, column)
         axis = domain.index(domain.structure.base_of(column))
         return present, [{**present, axis: moment}]
-    present = parse(query, domain)
+    present = weights_of(regions, domain)
     for part in rule.parts:
         axis, attribute = domain.index(part), domain[part]
         known = (np.arange(attribute.size) < attribute.n_values).astype(np.float64)
         present[axis] = present[axis] * known if axis in present else known
     terms = [
-        {**present, domain.index(part): first_moment(query, domain, part)[1]} for part in rule.parts
+        {**present, domain.index(part): _first_moment(regions, domain, part)[1]}
+        for part in rule.parts
     ]
     return present, terms
 

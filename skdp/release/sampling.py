@@ -20,6 +20,7 @@ from .conditions import Bounds, Condition, within_bounds
 from .known import Known
 from .lawful import Lawful, must_be_missing
 from .model import Model
+from .rounding import round_line
 
 __all__ = ["METHODS", "draw_codes", "draw_frame", "fill_columns", "fill_frame"]
 
@@ -54,18 +55,55 @@ def draw_codes(
     """
     draw_some = _drawing(model, method)
     condition = Condition(where, domain)
-    if not condition.weights:
+    if condition.nothing:
         number = as_sample_size(n_samples, model.total, len(domain))
         return draw_some(number, generator), condition
-    lawful = Lawful(domain, condition.weights, condition.query)
-    total = float(model.answer([condition.weights])[0]) if n_samples is None else 0.0
-    number = as_sample_size(n_samples, total, len(domain))
+    lawful = _lawful_parts(domain, condition)
+    answers = np.zeros(0)
+    if n_samples is None or len(lawful) > 1:
+        answers = model.answer([condition.parts[place].weights for place in lawful])
+    number = as_sample_size(n_samples, float(answers.sum()), len(domain))
+    drawn = []
+    for each, rows in zip(
+        lawful.values(), _divided(number, answers, method, generator), strict=True
+    ):
 
-    def draw(known: CodeArray) -> CodeArray:
-        return draw_some(len(known), generator, lawful.weights)
+        def draw(known: CodeArray, each: Lawful = each) -> CodeArray:
+            return draw_some(len(known), generator, each.weights)
 
-    unknown = np.full((number, len(domain)), -1, dtype=np.int32)
-    return lawful.draw(draw, unknown, generator), condition
+        unknown = np.full((rows, len(domain)), -1, dtype=np.int32)
+        drawn.append(each.draw(draw, unknown, generator))
+    if len(drawn) == 1:
+        return drawn[0], condition
+    return np.concatenate(drawn)[generator.permutation(number)], condition
+
+
+def _lawful_parts(domain: Domain, condition: Condition) -> dict[int, Lawful]:
+    """Conjunctions that the structure of the domain allows, by position; at least one."""
+    found: dict[int, Lawful] = {}
+    refused: ValueError | None = None
+    for place, part in enumerate(condition.parts):
+        try:
+            found[place] = Lawful(domain, part.weights, condition.query)
+        except ValueError as error:
+            refused = error
+    if not found and refused is not None:
+        raise refused
+    return found
+
+
+def _divided(
+    number: int, answers: FloatArray, method: str, generator: np.random.Generator
+) -> list[int]:
+    """Numbers of rows of disjoint conjunctions, in proportion to what the release estimates."""
+    if len(answers) < 2:
+        return [number]
+    shares = np.maximum(answers, 0.0)
+    if not shares.any():
+        shares = np.ones(len(answers))
+    if method == "independent":
+        return generator.multinomial(number, shares / shares.sum()).tolist()
+    return round_line(shares, number, generator).tolist()
 
 
 def _drawing(model: Model, method: Any) -> Callable[..., CodeArray]:
@@ -91,7 +129,7 @@ def draw_frame(
         _drawing(model, method)
         return _complete(model, domain, n_samples, generator, where, given)
     codes, condition = draw_codes(model, domain, n_samples, generator, where, method)
-    if not condition.weights:
+    if condition.nothing:
         return domain.decode(codes, generator)
 
     def draw(rows: int) -> CodeArray:
@@ -186,7 +224,12 @@ def _complete(
             f"where has a condition on {some(both)}, which given holds: its values are kept as "
             "they are. Select the rows of given instead, or leave the condition out."
         )
-    drawn = _draw_beside(model, known, condition.weights, condition, generator)
+    if len(condition.parts) > 1:
+        raise ValueError(
+            f"where={where!r} joins conditions on several columns by 'or', which is not supported "
+            "together with given. Draw with each of them by itself, or leave out given."
+        )
+    drawn = _draw_beside(model, known, condition.parts[0].weights, condition, generator)
     drawn.index = known.index
     for name in known.names:
         drawn[name] = known.values(name)

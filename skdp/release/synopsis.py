@@ -14,34 +14,43 @@ import warnings
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .._names import free_name
 from .._random import sampling_generator
 from .._validation import as_level
 from ..accounting import PrivacyLoss
 from ..domain import Domain
+from ..domain.conditions import with_names
 from ..mechanisms import discrete_laplace_variance
-from .answers import QueryResult, answer_all, listed, means_of, sums_and_counts
+from .answers import (
+    QueryResult,
+    answer_queries,
+    answer_with_error,
+    listed,
+    means_of,
+    sums_and_counts,
+)
+from .bands import read_bands
 from .box_model import BoxModel
 from .boxes import Boxes
+from .description import describe
 from .files import loss_from_data, loss_to_data, read_archive, write_archive
-from .grouping import Groups, view_of
-from .labels import group_labels, plot_axis
+from .grouping import Groups, group_table, grouped_sums, view_of
+from .labels import plot_axis
 from .mixture import MixtureModel
 from .model import Model
 from .network_model import NetworkModel
-from .queries import moments, parse
+from .report import report_page
 from .sampling import draw_codes, draw_frame, fill_frame
 from .tree_model import TreeModel
 
 __all__ = ["QueryResult", "Synopsis"]
 
 _MAX_VIEW_CELLS = 50_000_000
-_MAX_GROUPS = 100_000
 
 
 _FORMAT = "skdp synopsis"
@@ -220,20 +229,28 @@ class Synopsis:
         return f"<table><caption>Synopsis</caption><tbody>{rows}</tbody></table>"
 
     def count(
-        self, query: Any = None, *, return_interval: bool = False, level: float = 0.95
+        self,
+        query: Any = None,
+        *,
+        return_interval: bool = False,
+        level: float = 0.95,
+        names: Mapping[str, Any] | None = None,
     ) -> Any:
         """Estimate how many records satisfy a query.
 
         Parameters
         ----------
         query : dict, str, None, or a list of these, default=None
-            See :func:`skdp.release.parse`. None asks for all records.
+            See :func:`skdp.release.parse`; texts may have ``or`` and ``not`` anywhere. None asks
+            for all records.
         return_interval : bool, default=False
             Whether to return a `QueryResult` with the standard deviation of the noise and an
             interval.
         level : float, default=0.95
             Confidence of the interval, for a query fixed before looking at the release. If you
             pick m queries after looking, ask for ``1 - (1 - level) / m``.
+        names : mapping of str to value, default=None
+            What ``@name`` in a text stands for: a value, or a list of values after ``in``.
 
         Returns
         -------
@@ -254,29 +271,15 @@ class Synopsis:
         which. It takes from a millisecond up to half a second, growing with the number of boxes
         cut.
         """
+        queries, single = listed(with_names(query, names))
         if not return_interval:
-            queries, single = listed(query)
-            answers = answer_all(self.model, (parse(one, self.domain) for one in queries))
+            answers = answer_queries(self.model, self.domain, queries)
             return float(answers[0]) if single else answers
         level = as_level(level)
-        queries, single = listed(query)
-        results = []
-        for one in queries:
-            weights = parse(one, self.domain)
-            value = float(self.model.answer([weights])[0])
-            error = self.model.error(weights, level)
-            results.append(
-                QueryResult(
-                    value,
-                    error.std,
-                    value - error.below,
-                    value + error.above,
-                    error.guarantee,
-                )
-            )
+        results = [answer_with_error(self.model, self.domain, one, level) for one in queries]
         return results[0] if single else results
 
-    def sum(self, column: str, query: Any = None) -> Any:
+    def sum(self, column: str, query: Any = None, *, names: Mapping[str, Any] | None = None) -> Any:
         """Estimate the sum of a numeric column over the records that satisfy a query.
 
         Parameters
@@ -284,6 +287,8 @@ class Synopsis:
         column : str
             A `Numeric`, or a `Categorical` whose categories are numbers.
         query : dict, str, None, or a list of these, default=None
+        names : mapping of str to value, default=None
+            As in `count`.
 
         Returns
         -------
@@ -297,7 +302,7 @@ class Synopsis:
         ValueError
             If the column has no numbers or a query cannot be understood.
         """
-        queries, single = listed(query)
+        queries, single = listed(with_names(query, names))
         if column in self.domain and not self.domain[column].summable:
             raise ValueError(
                 f"Column {column!r} holds dates, which have no sum. Ask for its mean, or count "
@@ -306,7 +311,9 @@ class Synopsis:
         sums, _ = sums_and_counts(self.model, self.domain, column, queries)
         return float(sums[0]) if single else sums
 
-    def mean(self, column: str, query: Any = None) -> Any:
+    def mean(
+        self, column: str, query: Any = None, *, names: Mapping[str, Any] | None = None
+    ) -> Any:
         """Estimate the mean of a numeric column over the records that satisfy a query.
 
         Parameters
@@ -314,6 +321,8 @@ class Synopsis:
         column : str
             As in `sum`.
         query : dict, str, None, or a list of these, default=None
+        names : mapping of str to value, default=None
+            As in `count`.
 
         Returns
         -------
@@ -327,14 +336,21 @@ class Synopsis:
         ValueError
             As in `sum`.
         """
-        queries, single = listed(query)
+        queries, single = listed(with_names(query, names))
         sums, counts = sums_and_counts(self.model, self.domain, column, queries)
         means = means_of(self.domain, column, sums, counts)
         shown = self.domain[column].shown(means)
         return shown.tolist()[0] if single else shown
 
     def aggregate(
-        self, by: str | Sequence[str], column: str | None = None, query: Any = None
+        self,
+        by: str | Sequence[str],
+        column: str | None = None,
+        query: Any = None,
+        *,
+        bands: Mapping[str, Any] | None = None,
+        right: bool = True,
+        names: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """Estimate counts, and sums and means of a column, of every group of records.
 
@@ -346,12 +362,20 @@ class Synopsis:
             A `Numeric`, or a `Categorical` whose categories are numbers.
         query : dict, str or None, default=None
             Conditions on the records to include.
+        bands : mapping of str to array-like, default=None
+            For numeric columns of ``by`` the edges of the groups, as for ``pandas.cut``, or a
+            ``pandas.IntervalIndex``: ``{"age": [17, 29, 64, 90]}``. An infinite edge leaves an end
+            open. Values outside, and missing values, are in no group.
+        right : bool, default=True
+            Whether a band contains its right edge, as in ``pandas.cut``; else its left.
+        names : mapping of str to value, default=None
+            As in `count`.
 
         Returns
         -------
         DataFrame
-            One row for each combination of codes, with the columns ``by``, ``count`` and, if
-            ``column`` is given, ``sum`` and ``mean``: as
+            One row for each combination of codes or bands, with the columns ``by``, ``count``
+            and, if ``column`` is given, ``sum`` and ``mean``: as
             ``frame.groupby(by)[column].agg(["count", "sum", "mean"])``, groups without records
             included; dates have no sum. Bins that are wider than one integer are intervals, missing
             values None. As in `sum`, records without a value in ``column`` do not count there.
@@ -359,8 +383,8 @@ class Synopsis:
         Raises
         ------
         ValueError
-            As in `count` and `mean`, or if ``by`` is empty, repeats a column or makes too many
-            groups.
+            As in `count` and `mean`, if ``by`` is empty, repeats a column or makes too many
+            groups, or if ``bands`` names others or cannot be read.
 
         Examples
         --------
@@ -373,40 +397,134 @@ class Synopsis:
           sex  count     sum  mean
         0   F  200.0  4900.0  24.5
         1   M  100.0  2450.0  24.5
+        >>> release.aggregate("age", bands={"age": [19, 29, 59]})
+                age  count
+        0  (19, 29]  300.0
+        1  (29, 59]  900.0
         """
-        names = [by] if isinstance(by, str) else list(by)
-        if not names or len(set(names)) < len(names):
-            raise ValueError(f"by must name one or more different columns, got {by!r}.")
-        weights = parse(query, self.domain)
-        groups = Groups(names, self.domain)
-        if groups.number > _MAX_GROUPS:
-            raise ValueError(
-                f"Grouping by {' and '.join(names)} makes {groups.number:,} groups, more than "
-                f"{_MAX_GROUPS:,}. Group by fewer columns."
-            )
-        labels = [group_labels(self.domain[name]) for name in names]
-        codes = np.indices(groups.sizes).reshape(len(names), -1)
-        columns: dict[str, Any] = {
-            name: pd.Series(
-                [label[i] for i in code.tolist()], dtype=object if None in label else None
-            )
-            for name, label, code in zip(names, labels, codes, strict=True)
-        }
-        results: dict[str, Any] = {}
-        if column is None:
-            results["count"] = answer_all(self.model, groups.within(weights))
-        else:
-            present, terms = moments(query, self.domain, column)
-            results["count"] = counts = answer_all(self.model, groups.within(present))
-            parts = [answer_all(self.model, groups.within(term)) for term in terms]
-            sums = np.sum(parts, axis=0)
+        groups = Groups(by, self.domain, read_bands(bands, self.domain, right))
+        counts, sums = grouped_sums(self.model, groups, with_names(query, names), column)
+        results: dict[str, Any] = {"count": counts}
+        if column is not None and sums is not None:
             attribute = self.domain[column]
             if attribute.summable:
                 results["sum"] = sums
             results["mean"] = attribute.shown(means_of(self.domain, column, sums, counts))
-        for title, values in results.items():
-            columns[free_name(title, names)] = values
-        return pd.DataFrame(columns)
+        return group_table(groups, results)
+
+    def crosstab(
+        self,
+        index: str,
+        columns: str,
+        query: Any = None,
+        *,
+        bands: Mapping[str, Any] | None = None,
+        right: bool = True,
+        names: Mapping[str, Any] | None = None,
+    ) -> pd.DataFrame:
+        """Estimate the counts of all combinations of two columns, as ``pandas.crosstab``.
+
+        Parameters
+        ----------
+        index, columns : str
+            Columns whose codes (or bands) are the rows and the columns of the table.
+        query, bands, right, names
+            As in `aggregate`.
+
+        Returns
+        -------
+        DataFrame
+
+        Raises
+        ------
+        ValueError
+            As in `aggregate`.
+
+        Examples
+        --------
+        >>> from skdp import Categorical, Domain, Numeric, Synopsis
+        >>> from skdp.release import Boxes, BoxModel
+        >>> domain = Domain({"age": Numeric(20, 59, integer=True), "sex": Categorical(["F", "M"])})
+        >>> boxes = Boxes(lower=[[0, 0], [0, 1]], upper=[[40, 1], [40, 2]])
+        >>> release = Synopsis(domain, BoxModel(boxes, [800, 400], domain.shape))
+        >>> release.crosstab("sex", "age", bands={"age": [19, 39, 59]}).loc["F"].tolist()
+        [400.0, 400.0]
+        """
+        groups = Groups([index, columns], self.domain, read_bands(bands, self.domain, right))
+        counts, _ = grouped_sums(self.model, groups, with_names(query, names))
+        rows, across = (
+            pd.Index(labels, name=name)
+            for name, labels in zip(groups.names, groups.labels(), strict=True)
+        )
+        return pd.DataFrame(counts.reshape(groups.shape), index=rows, columns=across)
+
+    def describe(self, *, level: float = 0.95) -> pd.DataFrame:
+        """Statistics of every column with margins of error, as ``DataFrame.describe``.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence of the margins.
+
+        Returns
+        -------
+        DataFrame
+            A column for each column that can be asked for. Rows: ``count`` of values that are not
+            missing; of categories ``unique`` (how many are declared), ``top`` (the most frequent
+            one) and ``freq``; of numbers ``mean``, ``std``, ``25%``, ``50%``, ``75%`` and, as
+            ``min`` and ``max``, the declared range; dates have no ``std``. A row ``mean_margin``
+            follows ``mean``, and so on: the margin of error, half the width of the interval. NaN
+            where a statistic does not apply or the release has no error bars. ``attrs`` holds
+            ``level`` and ``guarantee``: what the margins cover.
+
+        Notes
+        -----
+        This is post-processing of the release and costs no privacy. Margins of counts are those of
+        `count`, of boxes with the sum of the noise taken as Gaussian. Those of means, standard
+        deviations and quantiles suppose that all cumulative counts are off by their margin at once,
+        and that records lie anywhere in their bins: they are wider than errors usually are.
+
+        Examples
+        --------
+        >>> from skdp import Domain, Numeric, Synopsis
+        >>> from skdp.release import Boxes, BoxModel, KnownNoise
+        >>> domain = Domain({"age": Numeric(20, 59, integer=True)})
+        >>> boxes = Boxes(lower=[[0], [20]], upper=[[20], [40]])
+        >>> release = Synopsis(domain, BoxModel(boxes, [800, 400], domain.shape, KnownNoise(0.1)))
+        >>> release.describe().loc[["count", "count_margin", "mean", "50%"]].round(1)
+                         age
+        count         1200.0
+        count_margin    39.2
+        mean            36.2
+        50%             34.0
+        """
+        return describe(self.model, self.domain, as_level(level))
+
+    def report(
+        self, path: str | PathLike[str], *, title: str = "A private release", level: float = 0.95
+    ) -> None:
+        """Write a page about the release, for people who decide: one HTML file.
+
+        It says what was released and whom it protects, explains epsilon in words, shows every
+        column as a histogram with margins of error, the pairs of columns that depend on each other
+        most, and what cannot be answered.
+
+        Parameters
+        ----------
+        path : str or path-like
+            An existing file is replaced.
+        title : str, default="A private release"
+            Title of the page.
+        level : float, default=0.95
+            Confidence of the margins.
+
+        Notes
+        -----
+        The page requests nothing from the network and runs no code. It holds what the release
+        holds, so that it is as safe to publish, and costs no privacy.
+        """
+        page = report_page(self, title, as_level(level))
+        Path(path).write_text(page, encoding="utf-8")
 
     def sample_codes(
         self,
@@ -415,12 +533,13 @@ class Synopsis:
         *,
         where: Any = None,
         method: str = "rounded",
+        names: Mapping[str, Any] | None = None,
     ) -> np.ndarray:
         """Draw synthetic records as integer codes.
 
         Parameters
         ----------
-        n_samples, random_state, where, method
+        n_samples, random_state, where, method, names
             As for `sample`.
 
         Returns
@@ -435,6 +554,7 @@ class Synopsis:
             As `sample`.
         """
         generator = sampling_generator(random_state)
+        where = with_names(where, names)
         return draw_codes(self.model, self.domain, n_samples, generator, where, method)[0]
 
     def sample(
@@ -445,6 +565,7 @@ class Synopsis:
         where: Any = None,
         given: Any = None,
         method: str = "rounded",
+        names: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """Draw synthetic records: any, only those of a kind, or those that complete given columns.
 
@@ -467,7 +588,7 @@ class Synopsis:
             the nearest in range, a missing value of a nullable column as known to be missing; a
             value that the domain cannot represent, and values that break one of its rules together,
             as unknown.
-            ``where`` must not constrain a column of ``given``.
+            ``where`` must not constrain a column of ``given``, nor join several columns by ``or``.
         method : {"rounded", "independent"}, default="rounded"
             "rounded": the expected counts, rounded to whole numbers, in random order. Counts of
             single columns and of the pairs that the release joins are off by about a row, and those
@@ -475,6 +596,8 @@ class Synopsis:
             itself, so that counts vary as those of a random sample do; choose it where rows are
             analysed as a sample, such as for standard errors. Rows beside ``given`` are always
             independent given its values.
+        names : mapping of str to value, default=None
+            What ``@name`` in ``where`` stands for.
 
         Returns
         -------
@@ -508,6 +631,7 @@ class Synopsis:
         [25, 45]
         """
         generator = sampling_generator(random_state)
+        where = with_names(where, names)
         return draw_frame(self.model, self.domain, n_samples, generator, where, given, method)
 
     def impute(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .._types import CodeArray, FloatArray, IntArray
 from ..domain import Domain
 from .draws import product_of_weights
-from .error_bars import ErrorBars, interval_from_bars
+from .error_bars import ErrorBars, interval_from_bars, needed
 from .files import TupleKeys
 from .intervals import Error
 from .model import Weights, by_attributes, warn_of_zero
@@ -39,6 +39,8 @@ _ROUNDED = 64
 
 # Two attributes are tabulated over weighted records if they have at most this many cells.
 _DENSE_CELLS = 1 << 20
+# From so many queries on the same attributes on, weighted records that agree on these are merged.
+_MANY = 8
 
 
 # Largest number of cells of released views that `to_frame` lists.
@@ -146,14 +148,29 @@ class TreeModel(TupleKeys):
         if len(axes) == 2 and self.shape[axes[0]] * self.shape[axes[1]] <= _DENSE_CELLS:
             table = self._row_table(axes)
             return np.einsum("iq,iq->q", weights[axes[0]], table @ weights[axes[1]])
-        assert self.row_weights is not None
+        codes, masses = self._row_cells(axes, merged=n >= _MANY)
         shares = np.empty(n)
         for query in range(n):
-            product = self.row_weights
-            for axis in axes:
-                product = product * weights[axis][self.rows[:, axis], query]
+            product = masses
+            for axis, column in zip(axes, codes, strict=True):
+                product = product * weights[axis][column, query]
             shares[query] = product.sum()
         return shares
+
+    def _row_cells(
+        self, axes: Sequence[int], *, merged: bool
+    ) -> tuple[list[CodeArray], FloatArray]:
+        """Codes and weights of rows; as one if ``merged``, where they agree on all of these."""
+        assert self.rows is not None and self.row_weights is not None
+        codes = [self.rows[:, axis] for axis in axes]
+        sizes = [self.shape[axis] for axis in axes]
+        if not merged or math.prod(sizes) > np.iinfo(np.int64).max:
+            return codes, self.row_weights
+        _, first, place = np.unique(
+            np.ravel_multi_index(codes, sizes), return_index=True, return_inverse=True
+        )
+        masses = np.bincount(place.ravel(), weights=self.row_weights, minlength=len(first))
+        return [column[first] for column in codes], masses.astype(np.float64, copy=False)
 
     def _row_table(self, axes: Sequence[int]) -> FloatArray:
         assert self.rows is not None
@@ -164,9 +181,18 @@ class TreeModel(TupleKeys):
 
     def error(self, weights: Weights, level: float) -> Error:
         """Interval from the published quantile of the errors."""
-        return interval_from_bars(
-            self.error_bars, float(self.answer([weights])[0]), self._total, level
-        )
+        return self.error_of_parts([weights], level)
+
+    def error_of_parts(self, parts: Sequence[Weights], level: float) -> Error:
+        """Interval for a sum of answers, from the published quantile of the errors."""
+        answer = float(self.answer(parts).sum())
+        return interval_from_bars(self.error_bars, answer, self._total, level)
+
+    def column_errors(self, axis: int, weights: FloatArray, level: float) -> tuple[FloatArray, str]:
+        """Half widths of intervals of weighted counts of one attribute; see `Model`."""
+        bars = needed(self.error_bars)
+        half = bars.half_widths(weights @ self.view([axis]), self._total, level)
+        return half, bars.guarantee(level)
 
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None

@@ -55,7 +55,14 @@ def cast_column(values: pd.Series, plan: ColumnPlan, library: str) -> Any:
         found = plan.type.but(flavour=plan.type.flavour.partition(":")[2])
         data = _to_arrow(_neutral(values, missing, plan), missing, found, plan)
         return pd.Series(pd.arrays.ArrowExtensionArray(data))
+    if library == "pandas" and _is_text(values, plan.type):
+        return values
     return _MAKERS[library](_neutral(values, missing, plan), missing, plan.type, plan)
+
+
+def _is_text(values: pd.Series, found: ColumnType) -> bool:
+    """Whether values have the type of pandas for text already, as the most frequent ones do."""
+    return found.kind == "text" and bool(values.dtype == _string_dtype(found.flavour))
 
 
 def _neutral(values: pd.Series, missing: BoolArray, plan: ColumnPlan) -> NDArray[Any]:

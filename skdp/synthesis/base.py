@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import PrivateEstimator, match_rows, take_features, warn_of_emptiness
 from .._random import sampling_generator
 from .._validation import as_sample_size
+from ..domain.conditions import with_names
 from ..exceptions import PrivacyLeakWarning
 from ..quality import compare
 from ..release.sampling import fill_columns
@@ -90,28 +91,52 @@ class Synthesizer(PrivateEstimator):
         warn_of_emptiness(self, synopsis.total, synopsis.total_std)
         return self
 
-    def count(self, query=None, *, return_interval=False, level=0.95):
+    def count(self, query=None, *, return_interval=False, level=0.95, names=None):
         """Expected number of records that satisfy a query; see :meth:`skdp.Synopsis.count`."""
         check_is_fitted(self)
-        return self.synopsis_.count(query, return_interval=return_interval, level=level)
+        return self.synopsis_.count(
+            query, return_interval=return_interval, level=level, names=names
+        )
 
-    def sum(self, column, query=None):
+    def sum(self, column, query=None, *, names=None):
         """Sum of a numeric column over a query; see :meth:`skdp.Synopsis.sum`."""
         check_is_fitted(self)
-        return self.synopsis_.sum(column, query)
+        return self.synopsis_.sum(column, query, names=names)
 
-    def mean(self, column, query=None):
+    def mean(self, column, query=None, *, names=None):
         """Mean of a numeric column over a query; see :meth:`skdp.Synopsis.mean`."""
         check_is_fitted(self)
-        return self.synopsis_.mean(column, query)
+        return self.synopsis_.mean(column, query, names=names)
 
-    def aggregate(self, by, column=None, query=None):
+    def aggregate(self, by, column=None, query=None, *, bands=None, right=True, names=None):
         """Counts, sums and means of groups; see :meth:`skdp.Synopsis.aggregate`."""
         check_is_fitted(self)
-        return self.synopsis_.aggregate(by, column, query)
+        return self.synopsis_.aggregate(by, column, query, bands=bands, right=right, names=names)
+
+    def crosstab(self, index, columns, query=None, *, bands=None, right=True, names=None):
+        """Counts of all combinations of two columns; see :meth:`skdp.Synopsis.crosstab`."""
+        check_is_fitted(self)
+        return self.synopsis_.crosstab(index, columns, query, bands=bands, right=right, names=names)
+
+    def describe(self, *, level=0.95):
+        """Statistics of every column with margins; see :meth:`skdp.Synopsis.describe`."""
+        check_is_fitted(self)
+        return self.synopsis_.describe(level=level)
+
+    def report(self, path, *, title="A private release", level=0.95):
+        """Write a page for people who decide; see :meth:`skdp.Synopsis.report`."""
+        check_is_fitted(self)
+        self.synopsis_.report(path, title=title, level=level)
 
     def sample(
-        self, n_samples=None, random_state=None, *, where=None, given=None, method="rounded"
+        self,
+        n_samples=None,
+        random_state=None,
+        *,
+        where=None,
+        given=None,
+        method="rounded",
+        names=None,
     ):
         """Draw synthetic rows from the synopsis; all of a kind, or to complete given columns.
 
@@ -133,6 +158,8 @@ class Synthesizer(PrivateEstimator):
         method : {"rounded", "independent"}, default="rounded"
             "rounded" rounds the expected counts; "independent" draws each row by itself, as a
             random sample; see :meth:`skdp.Synopsis.sample`.
+        names : mapping of str to value, default=None
+            What ``@name`` in ``where`` stands for.
 
         Returns
         -------
@@ -148,6 +175,7 @@ class Synthesizer(PrivateEstimator):
             ``method`` is another.
         """
         check_is_fitted(self)
+        where = with_names(where, names)
         if given is None:
             return self._build_table(self._sample_columns(n_samples, random_state, where, method))
         drawn = self.synopsis_.sample(

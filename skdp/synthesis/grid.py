@@ -120,7 +120,7 @@ class GridSynthesizer(Synthesizer):
             sides,
             f"rule={self.rule!r} makes a box of every cell",
             "Take a smaller rule, such as rule='extended', declare fewer columns or bins, or use "
-            "PairViewSynthesizer, which measures columns and pairs of columns.",
+            "MarginalSynthesizer, which measures single columns and sets of a few columns.",
         )
         return split_epsilon(epsilon, {"counts": 1})
 

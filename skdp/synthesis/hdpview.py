@@ -61,11 +61,11 @@ class HDPViewSynthesizer(Synthesizer):
     *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain,
     parameters, number of private cuts on a path. *Released*: blocks and noisy counts, nothing
     else. *Cost*: the tests along one path lose at most the part "converge" whatever their number
-    (a bias makes the tested error fall with depth); the private cuts of a path lose at most "cut",
-    the count of the one leaf that holds a record "counts". A record lies on one path, so the
-    parts add up to epsilon. The paper adds its noise to floats, scores cuts with half of the
-    sensitivity budget unused and bounds errors by a theorem whose proof has wrong steps; see the
-    user guide.
+    (a bias makes the tested error fall with depth); the private cuts of a path and the count of its
+    leaf lose at most "cut" and "counts" together: with ``calibration="tight"`` the count gets what
+    a path of few cuts left. A record lies on one path, so the parts add up to epsilon. The paper
+    adds its noise to floats, scores cuts with half of the sensitivity budget unused and bounds
+    errors by a theorem whose proof has wrong steps; see the user guide.
 
     References
     ----------
@@ -113,7 +113,8 @@ class HDPViewSynthesizer(Synthesizer):
     def _release(self, table, domain, loss, source):
         view = hdpview(table, loss.parts, calibration=self.calibration, random_state=source)
         boxes = Boxes(view.lower, view.upper)
-        intervals = BoundedSpread(loss.parts["counts"], view.leaf_errors())
+        epsilon = view.epsilon if len(set(view.epsilon)) > 1 else view.epsilon[0]
+        intervals = BoundedSpread(epsilon, view.leaf_errors())
         return Synopsis(
             domain,
             BoxModel(boxes, view.counts, domain.shape, intervals),

@@ -147,7 +147,7 @@ class KDTreeSynthesizer(Synthesizer):
             domain.shape,
             f"strategy={self.strategy!r} counts every cell",
             "Take strategy='hierarchical', declare fewer columns or bins, or use "
-            "PairViewSynthesizer, which measures columns and pairs of columns.",
+            "MarginalSynthesizer, which measures single columns and sets of a few columns.",
         )
         if self.strategy == "cell":
             return split_epsilon(epsilon, {"cells": 1})

@@ -6,8 +6,11 @@ and PrivSyn do under guarantees with a delta; here everything is pure epsilon-DP
 
 from __future__ import annotations
 
-from .._validation import as_integer
-from ..kernels.marginals import GROUPS, marginal_views
+import sys
+from collections.abc import Mapping
+
+from .._validation import as_integer, check_choice, is_word
+from ..kernels.marginals import GROUPS, PLANS, marginal_views
 from ..kernels.pairviews.budget import used_attributes
 from .views import ViewSynthesizer
 from .workloads import as_workload
@@ -40,8 +43,9 @@ class MarginalSynthesizer(ViewSynthesizer):
         columns of an array.
     target : str, default=None
         Column of the domain that takes ``y``, to be predicted from the others. If it has at most
-        20 codes, the single columns are measured in each class; if it has more, the first chosen
-        pairs contain it. Sets without it count half when sets are chosen.
+        20 codes, bins of the single columns are measured in each class, and one grid of the columns
+        that tell most of it; if it has more, the first chosen pairs contain it. Sets without it
+        count half when sets are chosen.
     max_order : int, default=3
         Largest number of columns in a chosen set, 1 to 4. A number above the number of columns
         allows the set of all columns. 1 chooses none: the single columns are then independent
@@ -53,6 +57,12 @@ class MarginalSynthesizer(ViewSynthesizer):
         (0, 1] by which their scores count, such as
         ``{("age", "sex"): 1, ("age", "pay"): 0.5}``. Tables of more than 2**22 cells, with at most
         128 groups of codes a column, are refused. The workload is public.
+    plan : {"adaptive", "mst", "aim"}, default="adaptive"
+        How sets are chosen and what they cost. "mst" and "aim" are the plans of two papers, for
+        comparisons: a spanning tree of pairs [3]_, whatever ``max_order`` is, and one set a round
+        with costs that grow where a set told nothing new [1]_, among the sets of ``max_order``
+        columns, or those of a workload, and the sets within them. Noise and model are the same. A
+        target is a column like the others, and ``workload`` is "all" (or a dict, for "aim").
     error_share : float, default=0.05
         Share of epsilon for error bars; 0 releases none.
     max_contributions : int, default=None
@@ -66,6 +76,8 @@ class MarginalSynthesizer(ViewSynthesizer):
     random_state : int or None, default=None
         Seed of the noise. None: the operating system's random source. An int is for experiments
         only: the release is then marked "seeded: no guarantee".
+    verbose : int, default=0
+        Print the steps of a fit to standard error, with numbers that are public or released.
 
     Attributes
     ----------
@@ -75,8 +87,9 @@ class MarginalSynthesizer(ViewSynthesizer):
     domain_ : Domain
         The domain, spelled out for every column.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "total" (the number of records), "views" (single columns, selection
-        of sets, sets; ``synopsis_.model.budget`` says how it was divided), "errors".
+        Epsilon and its parts: "total" (the number of records, with a target of each class), "views"
+        (single columns, selection of sets, sets; ``synopsis_.model.budget`` says how it was
+        divided), "errors".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
@@ -94,11 +107,12 @@ class MarginalSynthesizer(ViewSynthesizer):
     Notes
     -----
     *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain
-    and parameters. *Released*: a noisy total, noisy views (perhaps of all columns together, see
-    below), which sets of columns were selected, and one noisy quantile of the errors. *Cost*: a
-    record changes the total by one, one cell of each view of one column, one cell (or one box per
-    level) of the view of each set, every score of a set within a known range, and every error by
-    one; these are measured one after the other and their budgets add up to epsilon.
+    and parameters. *Released*: a noisy total, noisy views (with a target also of each class;
+    perhaps of all columns together, see below), which sets of columns were selected, and one noisy
+    quantile of the errors. *Cost*: a record changes the total by one, one cell of each view of one
+    column, one cell (or one box per level) of the view of each set, every score of a set within a
+    known range, and every error by one; these are measured one after the other and their budgets
+    add up to epsilon.
 
     Choosing sets of columns where a model fits worst, and measuring them, is what AIM [1]_ does;
     rows that are moved until they agree with noisy marginals are known from PrivSyn [2]_. Both have
@@ -107,12 +121,12 @@ class MarginalSynthesizer(ViewSynthesizer):
 
     The counts of all columns together are measured too where they stand out from the noise: at a
     very large epsilon, or where there are few cells for the number of records. They take half of
-    the part "views", and a record changes one of them by one. Columns then depend on each other
-    with ``max_order=1`` too.
+    the part "views", and a record changes one of them by one. With ``max_order=1`` or a workload
+    of sets they are not measured.
 
     Tables of at most two columns with more than one code are released as by
-    `PairViewSynthesizer`. Intervals of ``count`` come from the published quantile of the errors of
-    2,000 random queries on two columns; see the user guide.
+    `PairViewSynthesizer`. Intervals of ``count`` come from a published quantile of the errors of
+    random queries on one, two, three and four columns, the largest of the four; see the user guide.
 
     References
     ----------
@@ -120,6 +134,9 @@ class MarginalSynthesizer(ViewSynthesizer):
        mechanism for differentially private synthetic data. PVLDB 15(11), 2022.
     .. [2] Z. Zhang, T. Wang, N. Li, J. Honorio, M. Backes, S. He, J. Chen and Y. Zhang. PrivSyn:
        differentially private data synthesis. USENIX Security, 2021.
+    .. [3] R. McKenna, G. Miklau and D. Sheldon. Winning the NIST contest: a scalable and general
+       approach to differentially private synthetic data. Journal of Privacy and Confidentiality
+       11(3), 2021.
 
     Examples
     --------
@@ -142,7 +159,6 @@ class MarginalSynthesizer(ViewSynthesizer):
     ['age', 'sex', 'work']
     """
 
-    _mechanism = "marginals"
     _tables = "tables of several columns"
 
     def __init__(
@@ -153,22 +169,30 @@ class MarginalSynthesizer(ViewSynthesizer):
         target=None,
         max_order=3,
         workload="all",
+        plan="adaptive",
         error_share=0.05,
         max_contributions=None,
         unit=None,
         ledger=None,
         random_state=None,
+        verbose=0,
     ):
         self.epsilon = epsilon
         self.domain = domain
         self.target = target
         self.max_order = max_order
         self.workload = workload
+        self.plan = plan
         self.error_share = error_share
         self.max_contributions = max_contributions
         self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def _mechanism(self):
+        return "marginals" if self.plan == "adaptive" else f"marginals, plan {self.plan}"
 
     def _parts(self, epsilon, domain):
         self._wanted(domain)
@@ -176,7 +200,7 @@ class MarginalSynthesizer(ViewSynthesizer):
 
     def _coarse(self, shape):
         used = used_attributes(shape)
-        if len(used) <= 2:
+        if len(used) <= 2 and self.plan == "adaptive":
             return super()._coarse(shape)
         return [axis for axis in used if shape[axis] > GROUPS and self.max_order > 1]
 
@@ -187,8 +211,14 @@ class MarginalSynthesizer(ViewSynthesizer):
             parts,
             max_order=max_order,
             workload=workload,
+            plan=self.plan,
+            progress=self._progress,
             **known,
         )
+
+    def _progress(self, text):
+        if self.verbose:
+            print(f"MarginalSynthesizer: {text}", file=sys.stderr)
 
     def _wanted(self, domain):
         """The largest number of columns in a set, and the workload by positions of columns."""
@@ -199,4 +229,24 @@ class MarginalSynthesizer(ViewSynthesizer):
                 f"max_order must be at most {_MOST_COLUMNS}, got {self.max_order!r}: {meaning} "
                 "Wider tables are hardly ever above the noise; wider queries are answered anyway."
             )
-        return min(order, len(domain.shape)), as_workload(self.workload, domain, order)
+        workload = as_workload(self.workload, domain, order)
+        self._check_plan(order)
+        return min(order, len(domain.shape)), workload
+
+    def _check_plan(self, order):
+        """Refuse what the plan of a paper has no place for."""
+        check_choice(self.plan, "plan", PLANS)
+        if self.plan == "adaptive":
+            return
+        if order == 1:
+            raise ValueError(
+                f"max_order=1 allows no sets of columns, which plan={self.plan!r} measures. Give "
+                "at least 2, or plan='adaptive'."
+            )
+        sets = isinstance(self.workload, Mapping)
+        if not is_word(self.workload, "all") and not (sets and self.plan == "aim"):
+            given = "a dict" if sets else repr(self.workload)
+            raise ValueError(
+                f"workload must be 'all'{' or a dict' * (self.plan == 'aim')} with "
+                f"plan={self.plan!r}, got {given}: the plan says what is measured."
+            )

@@ -21,7 +21,7 @@ class PrivBayesSynthesizer(Synthesizer):
     Column by column it chooses privately which earlier columns tell most about it (its parents),
     and then measures one table for each column and its parents. The product of the conditional
     probabilities answers queries on any columns and yields synthetic rows. It is here for
-    comparison with published work; `PairViewSynthesizer` is the release to start with.
+    comparison with published work; `MarginalSynthesizer` is the release to start with.
 
     Parameters
     ----------

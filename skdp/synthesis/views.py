@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import warnings
+from fractions import Fraction
 
 import numpy as np
 
 from ..domain import Numeric
 from ..exceptions import DomainError
 from ..kernels.pairviews import MOST_CLASSES, Rules, coarse_attributes, pair_views_parts
+from ..kernels.pairviews.budget import used_attributes
 from ..release import Synopsis
 from .base import Synthesizer
 
 __all__ = ["ViewSynthesizer"]
+
+# The least part of a budget, for each column. A part is divided further, into a few thousandths at
+# least; noise of a rate below 2**-50 does not fit into 64-bit integers.
+_LEAST_PART = Fraction(1, 10**12)
 
 
 class ViewSynthesizer(Synthesizer):
     """A release of views that are joined into one model; subclasses say how they are measured."""
 
     _honours_zeros = True
-    # What the release calls itself, and its tables of more than one column.
-    _mechanism: str
+    # What the release calls its tables of more than one column.
     _tables: str
+
+    @property
+    def _mechanism(self) -> str:
+        """What the release calls itself."""
+        raise NotImplementedError
 
     def _together(self, domain):
         if self.target is None or domain[self.target].size > MOST_CLASSES:
@@ -35,7 +45,9 @@ class ViewSynthesizer(Synthesizer):
                 "No record that satisfies all rules of the domain was found, in a search of "
                 "limited length. Leave out rules, or give domain.without_structure()."
             )
-        return pair_views_parts(epsilon, domain.shape, self.error_share)
+        parts = pair_views_parts(epsilon, domain.shape, self.error_share)
+        _check_least(parts, len(used_attributes(domain.shape)))
+        return parts
 
     def _release(self, table, domain, loss, source):
         coarse = self._coarse(domain.shape)
@@ -69,6 +81,18 @@ class ViewSynthesizer(Synthesizer):
     def _measure(self, table, domain, parts, **known):
         """Measure the views within the parts; ``known`` are the public facts of a kernel."""
         raise NotImplementedError
+
+
+def _check_least(parts, n_columns):
+    """Refuse a part whose noise might not fit into integers, before anything is spent."""
+    least = _LEAST_PART * max(n_columns, 1)
+    name = min(parts, key=parts.get)
+    if parts[name] < least:
+        raise ValueError(
+            f"The part {name!r} of epsilon is {float(parts[name]):.3g} for one row, which is too "
+            f"little to be divided: noise would not fit into 64-bit integers. Use a larger "
+            f"epsilon; with {n_columns} columns every part needs {float(least):.3g}."
+        )
 
 
 def _widths(domain):

@@ -13,10 +13,12 @@ in both tables, so the argument follows the record down its path:
   number, because the tested errors fall by at least the bias per level;
 * *cuts*: the first ``kappa`` of a path lose ``parts["cut"] / kappa`` each; deeper ones are drawn
   from public randomness and lose nothing;
-* *counts*: final blocks are disjoint, a record lies in one of them: ``parts["counts"]``.
+* *counts*: final blocks are disjoint, a record lies in one of them: ``parts["counts"]``, and with
+  the "tight" calibration also what the cuts of this path did not use: a block after t private cuts
+  has ``(kappa - t) parts["cut"] / kappa`` more. How many cuts a path has is released before.
 
-The three add up to the budget. Exact counts are read only to be tested, scored or released under
-that noise; `HDPViewParameters` are computed from the budget and the domain alone.
+The three add up to the budget on every path. Exact counts are read only to be tested, scored or
+released under that noise; `HDPViewParameters` are computed from the budget and the domain alone.
 
 References
 ----------
@@ -54,12 +56,14 @@ class HDPViewRelease(NamedTuple):
     lower, upper : ndarray of int64, shape (m, d)
         Disjoint boxes of codes that cover the domain; ``upper`` is exclusive.
     counts : ndarray of int64, shape (m,)
-        Counts with discrete Laplace noise of epsilon ``parts["counts"]``; may be negative.
+        Counts with discrete Laplace noise; may be negative.
     depth : ndarray of int64, shape (m,)
         Number of deltas subtracted from the error of the box, at least 0.
     test_number : ndarray of int64, shape (m,)
         Number of the converge test that stopped the box, from 1 in the order of the run; 0 for a
         box of one cell, which is not tested.
+    epsilon : list of Fraction, length m
+        Of the noise of each count.
     parameters : HDPViewParameters
     """
 
@@ -68,6 +72,7 @@ class HDPViewRelease(NamedTuple):
     counts: IntArray
     depth: IntArray
     test_number: IntArray
+    epsilon: list[Fraction]
     parameters: HDPViewParameters
 
     def leaf_errors(self) -> LeafErrorBound:
@@ -123,17 +128,27 @@ def hdpview(
     parameters = hdpview_parameters(parts, table.shape, calibration=calibration)
     noise = noise_source(random_state)
     epsilon_cut = parts["cut"] / parameters.kappa if parameters.kappa else Fraction(0)
-    lower, upper, exact, depth, test_number = bisect(table, parameters, epsilon_cut, noise)
+    lower, upper, exact, depth, test_number, n_cuts = bisect(table, parameters, epsilon_cut, noise)
     # Privacy. Released: the count of every box. The boxes are disjoint: one record changes one
-    # count by 1, sensitivity 1. The boxes themselves are released before (sequential composition).
-    counts = discrete_laplace(exact, parts["counts"], random_state=noise)
-    return HDPViewRelease(lower, upper, counts, depth, test_number, parameters)
+    # count by 1, sensitivity 1. The boxes and the number of private cuts that led to each are
+    # released before (sequential composition); on the path of a record, cuts and count together
+    # cost at most kappa times `epsilon_cut` and the part "counts".
+    unused = epsilon_cut if parameters.reuse else Fraction(0)
+    budgets = [
+        parts["counts"] + (parameters.kappa - cuts) * unused for cuts in range(parameters.kappa + 1)
+    ]
+    counts = np.empty_like(exact)
+    for cuts in np.unique(n_cuts).tolist():
+        members = np.flatnonzero(n_cuts == cuts)
+        counts[members] = discrete_laplace(exact[members], budgets[cuts], random_state=noise)
+    epsilon = [budgets[cuts] for cuts in n_cuts.tolist()]
+    return HDPViewRelease(lower, upper, counts, depth, test_number, epsilon, parameters)
 
 
 def bisect(
     table: CountTable, parameters: HDPViewParameters, epsilon_cut: Fraction, noise: NoiseSource
 ) -> tuple[IntArray, ...]:
-    """Final blocks: lower, upper, exact count (private!), deltas subtracted, test number."""
+    """Final blocks: lower, upper, exact count (private!), deltas, test number, private cuts."""
     columns = [np.ascontiguousarray(column) for column in table.codes.T]
     blocks = Blocks.whole(table.shape, table.counts)
     leaves = []
@@ -165,6 +180,7 @@ def bisect(
                 blocks.total[final],
                 times,
                 test_number[final],
+                np.full(len(times), min(depth, parameters.kappa)),
             )
         )
 

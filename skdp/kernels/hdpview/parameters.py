@@ -47,6 +47,8 @@ class Calibration:
     score: str
     # Noise, bias and floor by the published formulas, not from the exact worst case.
     published: bool = False
+    # Whether counts get what the cuts of a shallow path did not use.
+    reuse: bool = False
     # Private cuts on a path, in multiples of log2(number of cells).
     beta: Fraction = Fraction(6, 5)
 
@@ -55,7 +57,14 @@ CALIBRATIONS = {
     # The constants are tuned on real tables at epsilon 0.1 and 1. None of them affects privacy,
     # which `converge_test` ensures for any constants.
     "tight": Calibration(
-        Fraction(40, 100), Fraction(35, 100), Fraction(25, 100), Fraction(4), 15, -2, "imbalance"
+        Fraction(40, 100),
+        Fraction(35, 100),
+        Fraction(25, 100),
+        Fraction(4),
+        15,
+        -2,
+        "imbalance",
+        reuse=True,
     ),
     "paper": Calibration(
         Fraction(81, 100),
@@ -99,6 +108,7 @@ class HDPViewParameters(InRecords):
     floor_steps: int
     root_level: int
     loss: float
+    reuse: bool = False
 
     @property
     def step(self) -> float:
@@ -173,7 +183,7 @@ def hdpview_parameters(
     if cells == 1:
         # Nothing is tested and nothing cut.
         return HDPViewParameters(
-            0, rule.score, Fraction(1), SENSITIVITY, theta, theta, rule.root_level, 0.0
+            0, rule.score, Fraction(1), SENSITIVITY, theta, theta, rule.root_level, 0.0, rule.reuse
         )
     test = converge_test(parts["converge"], rule)
     if (chance := split_at_floor(test)) > 0.5 and cells > _MOST_SINGLE_CELLS:
@@ -194,6 +204,7 @@ def hdpview_parameters(
         theta + test.floor,
         rule.root_level,
         test.loss,
+        rule.reuse,
     )
 
 

@@ -9,6 +9,9 @@ posterior means the population follows by proportional fitting and Gibbs steps.
 `measure`       the whole in named steps: `marginal_views`
 `plan`          how epsilon is divided, and how many views there are
 `classes`       single attributes in each class of a label
+`shrinkage`     differences between classes, without what noise could explain
+`grid`          one grid of the attributes that tell most of a label, counted in each class
+`schemes`       MST and AIM as settings of this engine
 `candidates`    scores of sets of attributes, and which are measured
 `views`         noisy tables of sets, cell by cell or by boxes
 `wide`          joint counts of all attributes, at very large epsilon
@@ -22,7 +25,8 @@ posterior means the population follows by proportional fitting and Gibbs steps.
 
 from __future__ import annotations
 
-from .measure import GROUPS, marginal_views
-from .plan import Plan, Workload, plan_views
+from .measure import marginal_views
+from .plan import GROUPS, Plan, Workload, plan_views, used_sets
+from .schemes import PLANS
 
-__all__ = ["GROUPS", "Plan", "Workload", "marginal_views", "plan_views"]
+__all__ = ["GROUPS", "PLANS", "Plan", "Workload", "marginal_views", "plan_views", "used_sets"]

@@ -14,7 +14,7 @@ from ..._types import FloatArray, IntArray
 from ...mechanisms import top_k
 from ...rows import Counts
 from ..pairviews.attributes import Attribute, equal_mass_bins
-from .plan import Workload
+from .plan import BOXES, Workload
 from .population import Population
 from .views import wide_sizes
 
@@ -26,7 +26,7 @@ Axes = tuple[int, ...]
 _BINS = {2: 8, 3: 6, 4: 4}
 # Wider sets are candidates only if there are at most so many, or they hold pairs that were chosen.
 _MOST_WIDE = 600
-# Largest table of a view of more than two attributes.
+# Largest table of a view of more than two attributes, whatever the plan allows.
 _MOST_CELLS = 200_000
 # A view's noise counts so much against its score, in expected absolute noise.
 _NOISE = 0.6
@@ -49,6 +49,10 @@ class Candidates:
         From `used_sets`.
     label : int or None
         Sets without it count half.
+    most_cells : float
+        Wider sets than pairs are candidates only if they have at most so many cells.
+    by_cells : bool, default=False
+        Whether views will have all cells, whose whole expected noise counts against the score.
     """
 
     def __init__(
@@ -59,7 +63,12 @@ class Candidates:
         max_order: int,
         workload: Workload,
         label: int | None,
+        most_cells: float,
+        *,
+        by_cells: bool = False,
     ) -> None:
+        self._most_cells = min(most_cells, _MOST_CELLS)
+        self._by_cells = by_cells
         self._table = table
         self._attributes = attributes
         self._used = list(used)
@@ -93,7 +102,7 @@ class Candidates:
             Sets that are measured already.
         n_views : int
         epsilon : Fraction
-            Cost of the choice.
+            Cost of the choice; 0 if all sets will be measured, which are then taken in order.
         view_epsilon : Fraction
             What a view will be measured with.
         source : NoiseSource
@@ -102,11 +111,14 @@ class Candidates:
         # differences of exact counts and released integers, times a public whole number of at
         # most _PARTS, less released numbers; a record changes one count by one, so that every
         # score changes by at most _PARTS, up or down: the range is 2 * _PARTS. Which sets are
-        # candidates, and their bins, follow from released values.
+        # candidates, and their bins, follow from released values. Without a budget nothing is
+        # looked at: sets are taken in a public order.
         sets = self._sets(taken)
         n_views = min(n_views, len(sets))
         if not n_views:
             return []
+        if not epsilon:
+            return sets[:n_views]
         self._count(sets)
         scores = np.array(
             [self._score(axes, population, total, view_epsilon) for axes in sets], dtype=np.int64
@@ -130,7 +142,7 @@ class Candidates:
             axes
             for axes in found
             if axes not in taken
-            and (len(axes) == 2 or math.prod(self._sizes[a] for a in axes) <= _MOST_CELLS)
+            and (len(axes) == 2 or math.prod(self._sizes[a] for a in axes) <= self._most_cells)
         ]
 
     def _count(self, sets: Sequence[Axes]) -> None:
@@ -167,8 +179,13 @@ class Candidates:
         weight = self._weight(axes)
         distance = int(np.abs(self._counts[axes] - rounded).sum())
         by_chance = np.sqrt(2 / math.pi * expected * (1 + total / population.n_rows)).sum()
-        sizes = wide_sizes([self._sizes[a] for a in axes], total * float(view_epsilon))
-        noise = _NOISE * math.prod(sizes) / float(view_epsilon)
+        sizes = [self._sizes[a] for a in axes]
+        if not self._by_cells:
+            sizes = wide_sizes(sizes, total * float(view_epsilon))
+        cells = math.prod(sizes)
+        if len(axes) == 2 and not self._by_cells:
+            cells = min(cells, BOXES)
+        noise = (1.0 if self._by_cells else _NOISE) * cells / float(view_epsilon)
         return weight * (distance - int(by_chance) - int(min(noise, 1e12)))
 
     def _weight(self, axes: Axes) -> int:

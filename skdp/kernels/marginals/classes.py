@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from ..._random import NoiseSource
 from ..._types import FloatArray, IntArray
-from ...mechanisms import discrete_laplace
-from ...release import group_sums
+from ...hierarchy import project_to_simplex
+from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...rows import Counts
-from ..pairviews.attributes import Attribute
-from ..pairviews.single import single_views
+from ..pairviews.attributes import Attribute, cut_mass, equal_mass_bins
+from .shrinkage import shrunk
 
-__all__ = ["Classes"]
+__all__ = ["Classes", "of_codes"]
+
+Axes = tuple[int, ...]
+
+_TINY = 1e-6
+# Noise scales of records in a bin, on average over the bins of an attribute, and fewest bins of
+# ordered and of other attributes.
+_RECORDS = 10.0
+_FEWEST, _FEWEST_KINDS = 3, 16
 
 
 class Classes:
-    """Released views of single attributes, class by class.
+    """Released numbers of records of each class, and bins of single attributes in each.
 
     Parameters
     ----------
@@ -31,10 +40,10 @@ class Classes:
     """
 
     def __init__(self, label: int, counts: IntArray, epsilon: Fraction) -> None:
-        self._label = label
-        self._counts = counts
-        self._epsilon = epsilon
-        self._views: list[list[FloatArray]] = []
+        self.label = label
+        self.total = int(counts.sum())
+        self._counts = counts.astype(np.float64)
+        self.variance = discrete_laplace_variance(epsilon)
 
     @classmethod
     def of(cls, table: Counts, label: int, epsilon: Fraction, source: NoiseSource) -> Classes:
@@ -43,60 +52,104 @@ class Classes:
         counts = discrete_laplace(table.dense((label,)), epsilon, random_state=source)
         return cls(label, np.asarray(counts, dtype=np.int64), epsilon)
 
-    @property
-    def total(self) -> int:
-        """Released number of all records."""
-        return int(self._counts.sum())
-
     def measure(
         self,
         table: Counts,
         epsilon: Fraction,
-        orders: Sequence[IntArray | None],
-        widths: Mapping[int, FloatArray],
+        attributes: Sequence[Attribute],
+        ordered: Sequence[bool],
+        variances: Sequence[float],
+        total: float,
         source: NoiseSource,
-    ) -> tuple[list[FloatArray], float]:
-        """Measure all attributes in each class; views and total of all records are returned."""
-        # Privacy. The single views of the records of each class, with the same epsilon; a record
-        # lies in one class, so the classes compose in parallel.
-        label = self._label
-        alone = [np.zeros(1, dtype=np.int64) if i == label else o for i, o in enumerate(orders)]
-        others = {axis: each for axis, each in widths.items() if axis != label}
-        masses = np.empty(len(self._counts))
-        for code, count in enumerate(self._counts):
-            views, total = single_views(
-                table.where(label, code),
-                epsilon,
-                int(count),
-                self._epsilon,
-                alone,
-                widths=others,
-                random_state=source,
-            )
-            masses[code] = max(total, 0.0)
-            share = masses[code] / max(total, 1.0)
-            self._views.append([share * view for view in views])
-        if not masses.sum() > 0:
-            masses[:] = 1.0 / len(masses)
-            self._views = [
-                [np.full(len(view), masses[0] / len(view)) for view in views]
-                for views in self._views
-            ]
-        together = [np.sum(each, axis=0) for each in zip(*self._views, strict=True)]
-        together[label] = masses
-        return together, float(masses.sum())
+    ) -> tuple[list[FloatArray], dict[Axes, FloatArray]]:
+        """Shares of the groups of each attribute, and of those with the label.
 
-    def pairs(self, attributes: Sequence[Attribute]) -> dict[tuple[int, int], FloatArray]:
-        """Shares of the groups of each attribute with the label."""
-        found = {}
-        for axis, each in enumerate(attributes):
-            if axis == self._label or len(each.grouped) < 2:
-                continue
-            table = np.stack(
-                [group_sums(views[axis], each.groups, len(each.grouped)) for views in self._views]
+        Parameters
+        ----------
+        table : CountTable or ProjectedCounts
+            Exact and private.
+        epsilon : Fraction
+            Cost of all attributes together.
+        attributes : sequence of Attribute
+            As released, without classes.
+        ordered : sequence of bool
+            Whether neighbouring codes of an attribute are similar.
+        variances : sequence of float
+            Of the count of a group of each attribute.
+        total : float
+            Estimated number of records, positive.
+        source : NoiseSource
+        """
+        # Privacy. Released: noisy counts of the bins of each attribute in each class. A record is
+        # in one of them: sensitivity 1. The attributes compose one after the other, with equal
+        # shares of epsilon. Bins follow from the released attributes and the released total.
+        label = self.label
+        axes = [i for i, each in enumerate(attributes) if i != label and len(each.grouped) > 1]
+        masses = [each.grouped for each in attributes]
+        if not axes:
+            return masses, {}
+        share = epsilon / len(axes)
+        bins = {i: _bins(attributes[i], ordered[i], total * float(share)) for i in axes}
+        asked = [((label, i), (None, of_codes(attributes[i], bins[i]))) for i in axes]
+        noisy = [
+            discrete_laplace(exact, share, random_state=source).astype(np.float64)
+            for exact in table.regrouped_many(asked)
+        ]
+        variance = discrete_laplace_variance(share)
+        self._improve(noisy, variance)
+        shares = self.shares
+        masses[label] = shares
+        found: dict[Axes, FloatArray] = {}
+        for axis, counts in zip(axes, noisy, strict=True):
+            inside, mass = bins[axis], masses[axis]
+            counts = np.stack(
+                [
+                    project_to_simplex(row, total * part)
+                    for row, part in zip(counts, shares, strict=True)
+                ]
             )
-            table = table / table.sum()
-            found[min(axis, self._label), max(axis, self._label)] = (
-                table if self._label < axis else table.T
-            )
-        return found
+            n_inside = np.bincount(inside)
+            # Bins by all records and by the classes: the more precise tells more.
+            known = total * np.bincount(inside, weights=mass)
+            trust = 1 / (variances[axis] * n_inside)
+            more = 1 / (variance * len(counts))
+            pooled = (trust * known + more * counts.sum(axis=0)) / (trust + more)
+            pooled = project_to_simplex(pooled, total) / total
+            mass = mass + _TINY / len(mass)
+            mass = mass * (pooled / np.bincount(inside, weights=mass))[inside]
+            masses[axis] = mass
+            expected = total * np.outer(shares, pooled)
+            told = shrunk(counts, variance, expected, ordered[axis])
+            ratio = told / np.maximum(expected, 1e-300)
+            both = np.outer(shares, mass) * ratio[:, inside]
+            both /= both.sum()
+            found[min(axis, label), max(axis, label)] = both if label < axis else both.T
+        return masses, found
+
+    def _improve(self, tables: Sequence[FloatArray], variance: float) -> None:
+        """Improve the numbers of records of the classes by sums of tables, by precision."""
+        for each in tables:
+            n_bins = each.shape[1]
+            trust, more = 1 / self.variance, 1 / (n_bins * variance)
+            self._counts = (trust * self._counts + more * each.sum(axis=1)) / (trust + more)
+            self.variance = 1 / (trust + more)
+
+    @property
+    def shares(self) -> FloatArray:
+        """Estimated shares of the classes; none is 0."""
+        counts = np.maximum(self._counts, 0.25 * math.sqrt(self.variance))
+        return counts / counts.sum()
+
+
+def of_codes(attribute: Attribute, bins: IntArray) -> IntArray:
+    """Bin of each code from those of groups."""
+    return bins if attribute.groups is None else bins[attribute.groups]
+
+
+def _bins(attribute: Attribute, ordered: bool, signal: float) -> IntArray:
+    """Bins of the groups of an attribute, so many that the counts of one tell something."""
+    n = len(attribute.grouped)
+    n_bins = max(int(signal / _RECORDS), _FEWEST if ordered else _FEWEST_KINDS)
+    if n_bins >= n:
+        return np.arange(n)
+    return equal_mass_bins(cut_mass(attribute.grouped), attribute.group_order, n_bins)

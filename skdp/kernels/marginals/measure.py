@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -21,29 +21,34 @@ from ..pairviews.errors import publish_errors
 from ..pairviews.measure import MOST_CLASSES, pair_views
 from ..pairviews.rules import Rules
 from ..pairviews.single import DIRECT, single_shares, single_views
+from ..pairviews.structured import rescaled
 from .candidates import Candidates
 from .classes import Classes
 from .evidence import Evidence
+from .grid import measure_grid
 from .lawful import Laws
 from .model import as_model
-from .plan import Plan, Workload, plan_views, used_sets
+from .plan import GROUPS, Plan, Workload, used_sets
 from .population import Population, Target
+from .schemes import aim_sets, annealed_views, planned
 from .views import measure_sets
 from .wide import joint_share, measure_joint
 
-__all__ = ["GROUPS", "marginal_views"]
+__all__ = ["marginal_views"]
 
 Widths = Mapping[int, FloatArray] | None
 
-# Largest number of codes of an attribute that views tell apart; more codes are grouped.
-GROUPS = 128
 # Sweeps of fitting: after the first views, after those of a round, and of the last population.
 _FIRST_SWEEPS, _SWEEPS, _LAST_SWEEPS = 5, 3, 5
+# Numbers of attributes of the queries whose errors are published.
+_ORDERS = (1, 2, 3, 4)
 # Rounds of proportional fitting of the weights in the end.
 _SETTLED = 6
 # Ranges of an attribute that was measured by a tree have about this share of the variance of sums
 # of cells.
 _TREE_VARIANCE = 0.05
+# Those of few of its codes have so many times more.
+_TREE_CODES = 40.0
 
 
 def marginal_views(
@@ -56,6 +61,8 @@ def marginal_views(
     widths: Widths = None,
     max_order: int = 3,
     workload: Workload = "all",
+    plan: str = "adaptive",
+    progress: Callable[[str], None] = lambda text: None,
     random_state: NoiseSource | int | None = None,
 ) -> TreeModel | MixtureModel:
     """Measure views of a table, and fit a population of rows to all of them.
@@ -70,8 +77,9 @@ def marginal_views(
         For each attribute its codes in an order in which neighbours are similar; None for
         attributes without one. By default all are in the order of their codes.
     label : int, default=None
-        The attribute to be predicted: single attributes are measured in each of its classes (or, if
-        it has more than 20 codes, the first pairs contain it), and views without it count half.
+        The attribute to be predicted: bins of single attributes are measured in each of its
+        classes, and a grid (or, if it has more than 20 codes, the first pairs contain it); views
+        without it count half.
     zeros : sequence of Zeros, default=()
         Combinations of codes that records can have, by public rules: others have no count in the
         release and are never drawn. Records that break a rule must not be in the table.
@@ -82,6 +90,11 @@ def marginal_views(
     workload : str or mapping of tuple of int to float, default="all"
         What the views should serve: "all", "ranges" (more budget for single attributes), "cells"
         (less), or sets of attributes with weights in (0, 1], the only ones to be measured.
+    plan : str, default="adaptive"
+        One of `PLANS`. With "mst" and "aim" the label is an attribute like the others, and joint
+        counts are not measured.
+    progress : callable, optional
+        Is told, as text, which step begins, in numbers that are public or released.
     random_state : None, int or NoiseSource, default=None
 
     Returns
@@ -99,7 +112,8 @@ def marginal_views(
     source = noise_source(random_state)
     if orders is None:
         orders = [np.arange(size) for size in table.shape]
-    if max_order > 1 and len(used_attributes(table.shape)) <= 2:
+    if plan == "adaptive" and max_order > 1 and len(used_attributes(table.shape)) <= 2:
+        progress("single columns and their pair")
         return pair_views(
             table,
             parts,
@@ -112,7 +126,8 @@ def marginal_views(
     rules = Rules.of(table.shape, zeros) if zeros else None
     if zeros and rules is None:
         raise ValueError("The structural zeros leave no possible record.")
-    asked = _Asked(max_order, workload, label)
+    label = label if plan == "adaptive" else None
+    asked = _Asked(max_order, workload, label, plan, progress)
     if rules is None:
         model = _measure(table, parts, orders, widths or {}, asked, None, source)
     else:
@@ -122,19 +137,22 @@ def marginal_views(
             _measure(possible, parts, rules.orders(orders), inside, asked, rules, source)
         )
     if "errors" in parts:
+        progress("errors of the model")
         ordered = [order is not None for order in orders]
         model.error_bars = publish_errors(
-            table, model, parts["errors"], ordered, random_state=source
+            table, model, parts["errors"], ordered, orders=_ORDERS, random_state=source
         )
     return model
 
 
 class _Asked(NamedTuple):
-    """What the views are for."""
+    """What the views are for, and who is told of the steps."""
 
     max_order: int
     workload: Workload
     label: int | None
+    plan: str
+    progress: Callable[[str], None]
 
 
 def _measure(
@@ -148,9 +166,10 @@ def _measure(
 ) -> TreeModel:
     """Measure a table over the codes that records can have, within "total" and "views"."""
     # Privacy. Measured one after the other, within budgets that add up to the two parts: the total
-    # (sensitivity 1), perhaps the joint counts, single attributes, then in rounds the choice of
-    # views and the views. The division depends on public facts and the released total, a round on
-    # the releases before it.
+    # or that of each class (sensitivity 1), perhaps the joint counts, single attributes, with a
+    # label bins of them in each class and a grid, then in rounds the choice of views and the
+    # views. The division depends on public facts and the released total, a round on the releases
+    # before it.
     label = asked.label if asked.label is not None and table.shape[asked.label] > 1 else None
     classes = None
     if label is not None and table.shape[label] <= MOST_CLASSES:
@@ -158,9 +177,21 @@ def _measure(
     first_total = _first_total(table, parts["total"], classes, source)
     known_by = None if classes is None else label
     workload = used_sets(asked.workload, table.shape, known_by)
+    if asked.plan == "aim":
+        groups = [min(size, GROUPS) for size in table.shape]
+        workload = aim_sets(workload, groups, asked.max_order)
     asked = asked._replace(workload=workload, label=label)
-    joint = _joint_part(parts["views"], first_total, table.shape, asked)
-    plan = plan_views(
+    joint = Fraction(0)
+    if asked.plan == "adaptive":
+        joint = joint_share(
+            parts["views"],
+            first_total,
+            table.shape,
+            max_order=asked.max_order,
+            workload=workload,
+        )
+    plan = planned(
+        asked.plan,
         parts["views"] - joint,
         first_total,
         table.shape,
@@ -169,11 +200,14 @@ def _measure(
         labelled=classes is not None,
     )
     counted = measure_joint(table, joint, first_total, source) if joint else None
+    asked.progress("single columns")
     singles = _measure_singles(table, plan, first_total, parts, orders, widths, classes, source)
     generator = sampling_generator(source)
     laws = Laws.of(rules, singles.attributes)
     population = Population.of(singles.attributes, laws, plan.n_rows, generator)
-    targets = _measure_views(table, plan, singles, asked, population, source)
+    ordered = [order is not None for order in orders]
+    targets = _measure_views(table, plan, singles, asked, population, ordered, source)
+    asked.progress("synthetic rows")
     _finish(population, targets, plan.n_last)
     budget = {"total": parts["total"], "joint": joint} | plan.budget()
     return as_model(
@@ -195,13 +229,6 @@ def _first_total(
     if classes is not None:
         return classes.total
     return int(discrete_laplace(table.n, epsilon, random_state=source))
-
-
-def _joint_part(views: Fraction, total: float, shape: tuple[int, ...], asked: _Asked) -> Fraction:
-    """Budget of the joint counts, which say more than sets of a workload ask for."""
-    if asked.max_order == 1 or isinstance(asked.workload, Mapping):
-        return Fraction(0)
-    return joint_share(views, total, shape)
 
 
 class _Singles(NamedTuple):
@@ -239,24 +266,45 @@ def _measure_singles(
     source: NoiseSource,
 ) -> _Singles:
     """Measure every attribute alone, or in each class of the label."""
-    if classes is None:
-        views, total = single_views(
-            table,
-            plan.single,
-            first_total,
-            parts["total"],
-            orders,
-            widths=widths,
-            random_state=source,
-        )
-    else:
-        views, total = classes.measure(table, plan.single, orders, widths, source)
+    alone, inside = table, list(orders)
+    if classes is not None:
+        # The label is known by the number of records of each class.
+        label = classes.label
+        alone = table.recode(label, np.zeros(table.shape[label], dtype=np.int64))
+        inside[label] = np.zeros(1, dtype=np.int64)
+    views, total = single_views(
+        alone,
+        plan.single,
+        first_total,
+        parts["total"],
+        inside,
+        widths=widths,
+        random_state=source,
+    )
+    if classes is not None:
+        views[label] = max(total, 1.0) * classes.shares
     attributes = [
         Attribute.of(view, order, GROUPS) for view, order in zip(views, orders, strict=True)
     ]
-    variances = _single_variances(table.shape, plan.single, orders, attributes)
-    evidence = Evidence([max(total, 1.0) * each.grouped for each in attributes], variances)
-    known = {} if classes is None else classes.pairs(attributes)
+    variances = _single_variances(alone.shape, plan.single, inside, attributes)
+    whole = max(total, 1.0)
+    known: dict[tuple[int, ...], FloatArray] = {}
+    if classes is not None:
+        masses, known = classes.measure(
+            table,
+            plan.classes,
+            attributes,
+            [order is not None for order in orders],
+            _code_variances(alone.shape, variances, inside),
+            whole,
+            source,
+        )
+        variances[label] = classes.variance
+        attributes = [
+            each._replace(mu=rescaled(each, mass), grouped=mass)
+            for each, mass in zip(attributes, masses, strict=True)
+        ]
+    evidence = Evidence([whole * each.grouped for each in attributes], variances)
     for axes, shares in known.items():
         evidence.estimated(axes, shares)
     return _Singles(attributes, total, evidence, list(known))
@@ -276,6 +324,7 @@ def _measure_views(
     singles: _Singles,
     asked: _Asked,
     population: Population,
+    ordered: Sequence[bool],
     source: NoiseSource,
 ) -> list[Target]:
     """Choose and measure views in rounds; the population follows them. All margins to be had."""
@@ -283,14 +332,44 @@ def _measure_views(
     used = used_attributes(table.shape)
     taken = list(singles.known)
     if plan.n_first:
+        asked.progress(f"{plan.n_first} of {plan.n_views} sets of columns")
         first = _first_pairs(table, plan, attributes, total, used, asked.label, source)
         measure_sets(
-            table, first, attributes, plan.view(len(first)), total, population, evidence, source
+            table,
+            first,
+            attributes,
+            plan.view(len(first)),
+            total,
+            population,
+            evidence,
+            source,
+            by_cells=plan.by_cells,
         )
         taken += first
     targets = evidence.targets()
     population.fit(targets, _FIRST_SWEEPS)
-    candidates = Candidates(table, attributes, used, asked.max_order, asked.workload, asked.label)
+    grids: list[Target] = []
+    if plan.grid and asked.label is not None:
+        known = {each.axes: each.table for each in targets}
+        grid = measure_grid(
+            table, asked.label, attributes, ordered, known, total, plan.grid, population, source
+        )
+        grids = [] if grid is None else [grid]
+        population.fit([*targets, *grids], _FIRST_SWEEPS)
+    candidates = Candidates(
+        table,
+        attributes,
+        used,
+        asked.max_order,
+        asked.workload,
+        asked.label,
+        plan.most_cells,
+        by_cells=plan.by_cells,
+    )
+    if plan.first_round:
+        return annealed_views(
+            table, plan, attributes, total, candidates, population, evidence, source
+        )
     for n_views in plan.rounds:
         sets = candidates.best(
             population, total, taken, n_views, plan.pick(n_views), plan.view(), source
@@ -298,12 +377,13 @@ def _measure_views(
         if not sets:
             break
         taken += sets
+        asked.progress(f"{len(sets)} of {plan.n_views} sets of columns")
         measure_sets(
             table, sets, attributes, plan.view(len(sets)), total, population, evidence, source
         )
         targets = evidence.targets()
-        population.fit(targets, _SWEEPS)
-    return targets
+        population.fit([*targets, *grids], _SWEEPS)
+    return [*targets, *grids]
 
 
 def _first_pairs(
@@ -348,3 +428,13 @@ def _single_variances(
         by_tree = size >= DIRECT and order is not None
         found.append(variance * _TREE_VARIANCE if by_tree else variance)
     return found
+
+
+def _code_variances(
+    shape: Sequence[int], variances: Sequence[float], orders: Sequence[IntArray | None]
+) -> list[float]:
+    """The same where it matters how a few codes were counted: trees say less of them."""
+    return [
+        variance * _TREE_CODES if size >= DIRECT and order is not None else variance
+        for size, variance, order in zip(shape, variances, orders, strict=True)
+    ]

@@ -46,8 +46,13 @@ def as_model(
     joint : JointCounts, default=None
         Released joint counts, which replace the population but for the records they lack.
     """
-    singles = [next(t.table for t in targets if t.axes == (i,)) for i in range(len(attributes))]
-    pairs = {(t.axes[0], t.axes[1]): t.table for t in targets if len(t.axes) == 2}
+    singles = [
+        next(t.table for t in targets if t.axes == (i,) and t.bins is None)
+        for i in range(len(attributes))
+    ]
+    pairs = {
+        (t.axes[0], t.axes[1]): t.table for t in targets if len(t.axes) == 2 and t.bins is None
+    }
     views = [_with_view(each, view) for each, view in zip(attributes, singles, strict=True)]
     rows = _in_codes(population, views, generator)
     weights = population.weights
@@ -67,6 +72,9 @@ def as_model(
         groups = {i: each.groups for i, each in enumerate(views) if each.groups is not None}
         density = TreeDensity([each.mu for each in views], edges, groups)
         extra = [PairTable(pair, table) for pair, table in pairs.items() if pair not in tree]
+        if joint is None and not extra and all(len(t.axes) <= 2 for t in targets):
+            # The tree holds all views and is exact; rows would have noise of their own.
+            return TreeModel(density, total, budget=budget)
     return TreeModel(
         density, total, extra=extra, rows=rows, row_weights=weights / weights.sum(), budget=budget
     )

@@ -5,22 +5,43 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import combinations
 from typing import NamedTuple
 
 from ..pairviews.budget import used_attributes
 
-__all__ = ["Plan", "Workload", "plan_views", "used_sets"]
+__all__ = ["BOXES", "GROUPS", "Plan", "Workload", "plan_views", "used_sets"]
 
 # "all", "ranges", "cells", or sets of attributes with weights in (0, 1].
-Workload = str | Mapping[tuple[int, ...], float]
+Workload = str | Mapping[tuple[int, ...], float | Fraction]
 
-# Share of the views for choosing them.
-_CHOICE = Fraction(8, 100)
+# Share of the views for choosing them, where attributes have few codes and where they have many.
+_CHOICE, _CHOICE_LARGE = Fraction(8, 100), Fraction(4, 100)
 # The error of k views of c cells grows with c * k / signal, what they tell more slowly than k:
 # k is the square root of this times signal / c.
 _VIEWS = 0.5
-# A table of more cells has boxes, and is about as noisy as one of this many cells.
-_CELLS = 60
+# A pair of more cells has boxes, and is about as noisy as a table of this many cells.
+BOXES = 60
+# Signal for each pair of a tree of large attributes; beyond the tree there is one more pair for so
+# much signal above that of the tree.
+_FOR_PAIR, _FOR_TREE, _FOR_MORE = 200.0, 300.0, 1250.0
+# How large attributes are grows with the logarithm of their mean number of codes, above 10: by so
+# much for a factor of ten. From 1 on all is done as for ranges.
+_LARGE = 1.5
+# Largest number of codes of an attribute that views tell apart; more codes are grouped.
+GROUPS = 128
+# With more codes of all attributes than this for each unit of signal there are no views, where
+# attributes have few codes and where they have many.
+_NOISE, _NOISE_LARGE = 0.045, 0.16
+# Cells of wider sets hold so many noise scales of records on average, where attributes are large.
+_FINE = 10.0
+# Wider sets are counted one by one if there are at most so many of an order.
+_MOST_COUNTED = 20_000
+# With a label: shares of single attributes of all records, and of the grid; single attributes in
+# classes have this much of what `_class_share` says. Less than the last is not left for views.
+_ALONE, _GRID = Fraction(1, 10), Fraction(1, 5)
+_IN_CLASSES = Fraction(7, 8)
+_LEFT = Fraction(1, 10)
 # Rounds in which views are chosen after the first.
 _ROUNDS = 3
 # Rows of a population per unit of signal, and their bounds; those of the last one, per record.
@@ -37,13 +58,22 @@ class Plan(NamedTuple):
     ----------
     single, choice, views : Fraction
         Budgets of single attributes, of the choice of views, and of the views; they add up to the
-        part "views".
+        part "views", with those of a label. All sets are measured if nothing is spent on the
+        choice.
     n_first : int
         Pairs that are chosen for a tree before there is a model.
     rounds : list of int
         How many views each later round adds.
     n_rows, n_last : int
         Rows of the population while views are chosen, and in the end.
+    most_cells : float
+        Most cells of a set of three and more attributes: more would be lost in the noise.
+    by_cells : bool
+        Whether views have equal budgets and every cell is measured by itself.
+    first_round : Fraction
+        Cost of the first of rounds whose costs depend on those before; 0 for none of these.
+    classes, grid : Fraction
+        Budgets of single attributes in each class of a label, and of the grid for it.
     """
 
     single: Fraction
@@ -53,6 +83,11 @@ class Plan(NamedTuple):
     rounds: list[int]
     n_rows: int
     n_last: int
+    most_cells: float
+    by_cells: bool = False
+    first_round: Fraction = Fraction(0)
+    classes: Fraction = Fraction(0)
+    grid: Fraction = Fraction(0)
 
     @property
     def n_views(self) -> int:
@@ -69,7 +104,13 @@ class Plan(NamedTuple):
 
     def budget(self) -> dict[str, Fraction]:
         """Budgets by their names."""
-        return {"single": self.single, "choice": self.choice, "views": self.views}
+        return {
+            "single": self.single,
+            "classes": self.classes,
+            "grid": self.grid,
+            "choice": self.choice,
+            "views": self.views,
+        }
 
 
 def used_sets(workload: Workload, shape: Sequence[int], label: int | None = None) -> Workload:
@@ -85,11 +126,11 @@ def used_sets(workload: Workload, shape: Sequence[int], label: int | None = None
     """
     if isinstance(workload, str):
         return workload
-    found: dict[tuple[int, ...], float] = {}
+    found: dict[tuple[int, ...], float | Fraction] = {}
     for axes, weight in workload.items():
         used = tuple(axis for axis in axes if shape[axis] > 1)
         if len(used) > 1 and not (len(used) == 2 and label in used):
-            found[used] = max(weight, found.get(used, 0.0))
+            found[used] = max(weight, found.get(used, 0))
     return found
 
 
@@ -114,35 +155,94 @@ def plan_views(
     workload : str or mapping, default="all"
         From `used_sets`.
     labelled : bool, default=False
-        Whether single attributes are measured in each class of a label: its pairs, in effect.
+        Whether single attributes are measured in each class of a label too: its pairs, in effect.
     """
     used = used_attributes(shape)
-    signal = max(total, 1.0) * float(views)
-    n_sets = [math.comb(len(used), order) for order in range(2, max_order + 1)]
-    if isinstance(workload, Mapping):
-        n_sets = [sum(len(axes) <= max_order for axes in workload)]
-    if len(used) < 2 or not sum(n_sets):
-        return Plan(views, Fraction(0), Fraction(0), 0, [], _FEWEST, _FEWEST_LAST)
+    sizes = [shape[axis] for axis in used]
+    records = max(total, 1.0)
+    signal = max(records * float(views), 1e-9)
+    none = Fraction(0)
+    if len(used) < 2 or not _n_sets(sizes, max_order, workload):
+        single = views * _ALONE if labelled and len(used) > 1 else views
+        rest = views - single
+        return Plan(single, none, none, 0, [], _FEWEST, _FEWEST_LAST, 0.0, classes=rest)
+    large = 0.0 if labelled else _largeness(sizes, workload)
+    n_rows, n_last = _populated(signal, total, len(shape))
+    classes = grid = none
     if labelled:
-        single = views * _class_share(signal)
+        single = views * _ALONE
+        grid = none if isinstance(workload, Mapping) else views * _GRID
+        classes = views * _IN_CLASSES * _class_share(signal)
+        if views - single - grid - classes < views * _LEFT:
+            classes = views - single - grid
+            return Plan(single, none, none, 0, [], n_rows, n_last, 0.0, classes=classes, grid=grid)
     else:
-        single = views * _single_share(signal, [shape[axis] for axis in used], workload)
-    choice = views * _CHOICE
-    left = views - single - choice
-    cells = _typical_cells([shape[axis] for axis in used])
-    wanted = math.sqrt(_VIEWS * max(total, 1.0) * float(left) / cells)
-    if wanted < 1 and not labelled:
-        return Plan(views, Fraction(0), Fraction(0), 0, [], _FEWEST, _FEWEST_LAST)
-    n_views = int(min(max(round(wanted), 1), sum(n_sets)))
-    tree = not (labelled or isinstance(workload, Mapping))
+        single = views * _single_share(signal, sizes, large)
+    choice = views * (_CHOICE + (_CHOICE_LARGE - _CHOICE) * Fraction(round(1000 * large), 1000))
+    left = views - single - classes - grid - choice
+    power = records * float(left)
+    wanted = math.sqrt(_VIEWS * power / _typical_cells(sizes))
+    if not labelled and (wanted < 1 or _noise(sizes, signal) > _most_noise(large)):
+        return Plan(views, none, none, 0, [], _FEWEST, _FEWEST_LAST, 0.0)
+    wanted = (1 - large) * wanted + large * _boxed_views(power, len(used))
+    n_views = min(max(round(wanted), 1), _n_sets(sizes, max_order, workload))
+    most_cells = math.inf if labelled else power / (_FINE**large * n_views)
+    n_sets = _n_sets(sizes, max_order, workload, most_cells)
+    all_sets = n_views >= n_sets and not labelled
+    n_views = min(n_views, n_sets)
+    if all_sets:
+        choice, left = Fraction(0), left + choice
+    n_pairs = min(n_views, _n_sets(sizes, min(max_order, 2), workload))
+    tree = not (labelled or all_sets or isinstance(workload, Mapping))
     n_first = min(n_views, len(used) - 1) if tree else 0
-    more = n_views - n_first
-    n_rounds = min(_ROUNDS, more)
-    rounds = [more // n_rounds + (r < more % n_rounds) for r in range(n_rounds)]
-    most = max(_HELD // len(shape), 10_000)
+    rounds = [n_pairs, n_views - n_pairs] if all_sets else _even_rounds(n_views - n_first)
+    rounds = [number for number in rounds if number]
+    return Plan(
+        single, choice, left, n_first, rounds, n_rows, n_last, most_cells,
+        classes=classes, grid=grid,
+    )  # fmt: skip
+
+
+def _populated(signal: float, total: float, n_attributes: int) -> tuple[int, int]:
+    """Rows of the population while views are chosen, and in the end."""
+    most = max(_HELD // n_attributes, 10_000)
     n_rows = int(min(max(_ROWS * signal, _FEWEST), _MOST, most))
     n_last = int(min(max(_LAST_ROWS * total, _FEWEST_LAST), _MOST_LAST, most))
-    return Plan(single, choice, left, n_first, rounds, n_rows, n_last)
+    return n_rows, n_last
+
+
+def _n_sets(
+    sizes: Sequence[int], max_order: int, workload: Workload, most_cells: float = math.inf
+) -> int:
+    """Number of sets that can be measured; wider ones than pairs have at most so many cells.
+
+    Where there are too many wider sets to be counted, the number of all.
+    """
+    if isinstance(workload, Mapping):
+        return sum(len(axes) <= max_order for axes in workload)
+    n_sets = 0
+    for order in range(2, max_order + 1):
+        number = math.comb(len(sizes), order)
+        if order > 2 and number <= _MOST_COUNTED:
+            grouped = (min(size, GROUPS) for size in sizes)
+            number = sum(math.prod(each) <= most_cells for each in combinations(grouped, order))
+        n_sets += number
+    return n_sets
+
+
+def _boxed_views(power: float, n_columns: int) -> float:
+    """How many pairs of large attributes: boxes are larger where there is more noise.
+
+    So the error of a view grows slowly with the number of views.
+    """
+    tree = min(power / _FOR_PAIR, n_columns - 1)
+    return tree + max((power - _FOR_TREE * (n_columns - 1)) / _FOR_MORE, 0.0)
+
+
+def _even_rounds(n_views: int) -> list[int]:
+    """Views of each round."""
+    n_rounds = min(_ROUNDS, n_views)
+    return [n_views // n_rounds + (r < n_views % n_rounds) for r in range(n_rounds)]
 
 
 def _class_share(signal: float) -> Fraction:
@@ -151,20 +251,36 @@ def _class_share(signal: float) -> Fraction:
     return Fraction(round(1000 * share), 1000)
 
 
-def _single_share(signal: float, sizes: Sequence[int], workload: Workload) -> Fraction:
+def _noise(sizes: Sequence[int], signal: float) -> float:
+    """Codes of all attributes for each unit of signal; many codes are measured by boxes."""
+    return sum(min(size, GROUPS) for size in sizes) / signal
+
+
+def _most_noise(large: float) -> float:
+    """Codes of all attributes for each unit of signal, above which single attributes get it all."""
+    return _NOISE ** (1 - large) * _NOISE_LARGE**large
+
+
+def _single_share(signal: float, sizes: Sequence[int], large: float) -> Fraction:
     """Share of single attributes: larger where there is little signal, or attributes are large."""
-    narrow = max(0.42 - 0.16 * math.log10(max(signal, 1.0) / 2700), 0.1)
-    wide = max(0.82 - 0.39 * math.log10(max(signal, 1.0) / 4200), 0.3)
-    large = min(max(math.log10(sum(sizes) / len(sizes) / 10), 0.0), 1.0)
-    if workload == "ranges":
-        large = 1.0
-    elif workload == "cells":
-        large = 0.0
+    noise = _noise(sizes, signal)
+    narrow = 0.26 + 0.16 * math.log10(noise / 0.003) + 0.15 * max(math.log10(noise / 0.01), 0.0)
+    narrow = max(narrow, 0.1)
+    wide = max(0.82 - 0.39 * math.log10(signal / 4200), 0.3)
     share = min((1 - large) * narrow + large * wide, 0.8)
     return Fraction(round(1000 * share), 1000)
 
 
+def _largeness(sizes: Sequence[int], workload: Workload) -> float:
+    """From 0 (few codes: cells count) to 1 (many codes: ranges do)."""
+    if workload == "ranges":
+        return 1.0
+    if workload == "cells":
+        return 0.0
+    return min(max(_LARGE * math.log10(sum(sizes) / len(sizes) / 10), 0.0), 1.0)
+
+
 def _typical_cells(sizes: Sequence[int]) -> float:
     """Median number of cells of a pair, no more than boxes are worth."""
-    pairs = sorted(min(sizes[a] * sizes[b], _CELLS) for a in range(len(sizes)) for b in range(a))
+    pairs = sorted(min(sizes[a] * sizes[b], BOXES) for a in range(len(sizes)) for b in range(a))
     return float(pairs[len(pairs) // 2])

@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._types import CodeArray, FloatArray, IntArray
+from ..._types import BoolArray, CodeArray, FloatArray, IntArray
 from ...release import TreeDensity, inverse_rows
 from ..pairviews.attributes import Attribute
 from .lawful import Laws
 
-__all__ = ["Population", "Target"]
+__all__ = ["Bins", "Population", "Target"]
 
 # Largest step of a factor in one round, as a logarithm, and the share of a step that is taken: the
 # steps of views that overlap add up.
@@ -37,8 +37,16 @@ _TINY = 1e-9
 _CHUNK = 1 << 20
 
 
-# Attributes, and the logarithms of a table over their codes.
-Factor = tuple[tuple[int, ...], FloatArray]
+# Bin of each code of each attribute of a table; None where a table tells the codes apart.
+Bins = tuple[IntArray, ...] | None
+
+
+class Factor(NamedTuple):
+    """Attributes, and the logarithms of a table over their codes or bins."""
+
+    axes: tuple[int, ...]
+    log: FloatArray
+    bins: Bins = None
 
 
 class Target(NamedTuple):
@@ -50,10 +58,14 @@ class Target(NamedTuple):
         Ascending.
     table : ndarray of float64
         Probabilities, one axis for each attribute.
+    bins : tuple of ndarray of int64, default=None
+        Bin of each code of each attribute, if the table is one over bins. At most one table of
+        these attributes has bins.
     """
 
     axes: tuple[int, ...]
     table: FloatArray
+    bins: Bins = None
 
 
 class Population:
@@ -74,12 +86,12 @@ class Population:
         self,
         density: TreeDensity,
         rows: CodeArray,
-        barriers: Sequence[Factor],
+        barriers: Sequence[tuple[tuple[int, ...], FloatArray]],
         generator: np.random.Generator,
     ) -> None:
         self.sizes = list(density.sizes)
         self._generator = generator
-        self._barriers = list(barriers)
+        self._barriers = [Factor(*each) for each in barriers]
         self.columns: list[CodeArray] = [
             np.ascontiguousarray(rows[:, axis])
             if axis not in density.groups
@@ -87,13 +99,15 @@ class Population:
             for axis in range(len(self.sizes))
         ]
         self.weights = np.full(len(rows), 1.0 / len(rows))
-        self._factors: dict[tuple[int, ...], FloatArray] = {}
-        for axis, mass in enumerate(density.grouped):
-            self._factors[axis,] = _log(mass)
+        self._factors: dict[tuple[int, ...], Factor] = {}
+        self._binned: dict[tuple[int, ...], Factor] = {}
+        alone = [_log(mass) for mass in density.grouped]
+        for axis, log in enumerate(alone):
+            self._factors[axis,] = Factor((axis,), log)
         for edge in density.edges:
             a, b = edge.axes
-            log = _log(edge.table) - self._factors[a,][:, None] - self._factors[b,][None, :]
-            self._factors[edge.axes] = np.maximum(log, _NEVER)
+            log = _log(edge.table) - alone[a][:, None] - alone[b][None, :]
+            self._factors[edge.axes] = Factor(edge.axes, np.maximum(log, _NEVER))
 
     @classmethod
     def of(
@@ -113,11 +127,32 @@ class Population:
         """Number of rows."""
         return len(self.weights)
 
-    def margin(self, axes: Sequence[int]) -> FloatArray:
-        """Weighted shares of the combinations of codes of some attributes."""
+    def margin(self, axes: Sequence[int], bins: Bins = None) -> FloatArray:
+        """Weighted shares of the combinations of codes, or of bins, of some attributes."""
         sizes = [self.sizes[axis] for axis in axes]
-        found = np.bincount(self._cells(axes), weights=self.weights, minlength=math.prod(sizes))
+        if bins is not None:
+            sizes = [int(each.max()) + 1 for each in bins]
+        cells = self._cells(axes, bins)
+        found = np.bincount(cells, weights=self.weights, minlength=math.prod(sizes))
         return found.astype(np.float64, copy=False).reshape(sizes)
+
+    def smooth_margin(self, axes: Sequence[int]) -> FloatArray:
+        """The margin without the noise of drawn rows, as far as it is not told from independence.
+
+        The distance from independent attributes is shrunk by its expected size if there were none.
+        """
+        found = self.margin(axes)
+        apart = self._possible(axes).astype(np.float64)
+        for place in range(len(axes)):
+            others = tuple(p for p in range(len(axes)) if p != place)
+            apart *= np.expand_dims(found.sum(axis=others), others)
+        apart /= max(apart.sum(), _TINY)
+        possible = apart > 0
+        distance = found - apart
+        chi = self.n_rows * float((distance[possible] ** 2 / apart[possible]).sum())
+        by_chance = min(float(possible.sum()) / max(chi, 1.0), 1.0)
+        smooth: FloatArray = found - by_chance * distance
+        return smooth
 
     def fit(self, targets: Sequence[Target], sweeps: int, *, rounds: int = 1) -> None:
         """Move factors and rows until the margins are those wanted."""
@@ -127,7 +162,7 @@ class Population:
 
     def scale(self, targets: Sequence[Target], rounds: int = 1) -> None:
         """Proportional fitting of the weights, and of the factors with them."""
-        cells = [self._cells(target.axes) for target in targets]
+        cells = [self._cells(target.axes, target.bins) for target in targets]
         least = _MORE_ROWS / self.n_rows
         for _ in range(rounds):
             for target, cell in zip(targets, cells, strict=True):
@@ -136,15 +171,16 @@ class Population:
                 step = np.log((wanted + least) / (found + least))
                 step = step.clip(-_STEP, _STEP) * _DAMPED
                 self.weights *= np.exp(step)[cell]
-                known = self._factors.get(target.axes)
+                known = self._factors if target.bins is None else self._binned
                 step = step.reshape(target.table.shape)
-                moved = step if known is None else known + step
-                self._factors[target.axes] = np.maximum(moved, _NEVER)
+                moved = known[target.axes].log + step if target.axes in known else step
+                log = np.maximum(moved, _NEVER)
+                known[target.axes] = Factor(target.axes, log, target.bins)
             self.weights /= self.weights.sum()
 
     def settle(self, targets: Sequence[Target], rounds: int) -> None:
         """Proportional fitting of the weights alone: the rows stay as they are."""
-        cells = [self._cells(target.axes) for target in targets]
+        cells = [self._cells(target.axes, target.bins) for target in targets]
         for _ in range(rounds):
             for target, cell in zip(targets, cells, strict=True):
                 found = np.bincount(cell, weights=self.weights, minlength=target.table.size)
@@ -160,14 +196,15 @@ class Population:
         chosen = np.minimum(np.searchsorted(reach / reach[-1], at), self.n_rows - 1)
         self.columns = [column[chosen] for column in self.columns]
         self.weights = np.full(n_rows, 1.0 / n_rows)
-        factors = _absorbed([*self._factors.items(), *self._barriers])
+        factors = _absorbed([*self._factors.values(), *self._barriers])
+        factors += self._binned.values()
         for axis in self._generator.permutation(len(self.sizes)):
             if self.sizes[axis] > 1:
-                self._draw(int(axis), [each for each in factors if axis in each[0]])
+                self._draw(int(axis), [each for each in factors if axis in each.axes])
 
     def _draw(self, axis: int, own: Sequence[Factor]) -> None:
         """Draw one column given the others, from the factors that hold it."""
-        blanket = sorted({other for axes, _ in own for other in axes if other != axis})
+        blanket = sorted({other for each in own for other in each.axes if other != axis})
         patterns = math.prod(self.sizes[other] for other in blanket)
         u = self._generator.random(self.n_rows)
         if patterns * 4 <= self.n_rows:
@@ -197,33 +234,45 @@ class Population:
     ) -> FloatArray:
         """Sum of the logarithms of factors for each code of an attribute, (n, size)."""
         total = np.zeros((n, self.sizes[axis]), dtype=np.float64)
-        for axes, log in own:
-            others = [other for other in axes if other != axis]
-            lines = np.moveaxis(log, axes.index(axis), -1).reshape(-1, self.sizes[axis])
+        for axes, log, bins in own:
+            place = axes.index(axis)
+            lines = np.moveaxis(log, place, -1).reshape(-1, log.shape[place])
+            if bins is not None:
+                lines = lines[:, bins[place]]
             lines = np.ascontiguousarray(lines, dtype=np.float64)
-            if not others:
+            if len(axes) == 1:
                 total += lines
                 continue
             cell = np.zeros(n, dtype=np.int64)
-            for other in others:
-                cell = cell * self.sizes[other] + columns[other]
+            for other, size in enumerate(log.shape):
+                if other != place:
+                    codes = columns[axes[other]]
+                    cell = cell * size + (codes if bins is None else bins[other][codes])
             total += np.take(lines, cell, axis=0)
         return total
 
-    def _cells(self, axes: Sequence[int]) -> IntArray:
+    def _possible(self, axes: Sequence[int]) -> BoolArray:
+        """Which combinations of codes no rule among these attributes forbids."""
+        allowed = np.ones([self.sizes[axis] for axis in axes], dtype=bool)
+        for held, log, _ in self._barriers:
+            if set(held) <= set(axes):
+                shape = [self.sizes[axis] if axis in held else 1 for axis in axes]
+                allowed &= (log == 0).reshape(shape)
+        return allowed
+
+    def _cells(self, axes: Sequence[int], bins: Bins = None) -> IntArray:
         cell = np.zeros(self.n_rows, dtype=np.int64)
-        for axis in axes:
-            cell *= self.sizes[axis]
-            cell += self.columns[axis]
+        for place, axis in enumerate(axes):
+            column = self.columns[axis]
+            cell *= self.sizes[axis] if bins is None else int(bins[place].max()) + 1
+            cell += column if bins is None else bins[place][column]
         return cell
 
 
-def _absorbed(
-    factors: Sequence[Factor],
-) -> list[Factor]:
+def _absorbed(factors: Sequence[Factor]) -> list[Factor]:
     """The same product with fewer factors: one within another is multiplied into it."""
     found: dict[tuple[int, ...], FloatArray] = {}
-    for axes, log in sorted(factors, key=lambda each: -len(each[0])):
+    for axes, log, _ in sorted(factors, key=lambda each: -len(each.axes)):
         wider = next((each for each in found if set(axes) <= set(each)), None)
         if wider is None:
             found[axes] = log.copy()
@@ -233,7 +282,7 @@ def _absorbed(
                 for axis, size in zip(wider, found[wider].shape, strict=True)
             ]
             found[wider] += log.reshape(shape)
-    return list(found.items())
+    return [Factor(axes, log) for axes, log in found.items()]
 
 
 def _log(mass: FloatArray) -> FloatArray:

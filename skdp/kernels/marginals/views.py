@@ -48,6 +48,8 @@ def measure_sets(
     population: Population,
     evidence: Evidence,
     source: NoiseSource,
+    *,
+    by_cells: bool = False,
 ) -> None:
     """Measure views, and add what they tell to the evidence.
 
@@ -67,16 +69,20 @@ def measure_sets(
     evidence : Evidence
         Is added to.
     source : NoiseSource
+    by_cells : bool, default=False
+        Whether the sets have equal shares and every cell is measured by itself.
     """
     # Privacy. Released: noisy counts of the cells of each set (a record lies in one of them:
     # sensitivity 1), or of the boxes of a tree, which costs its budget along every path. How a
     # set is measured follows from public sizes and the released total. The sets are measured one
     # after the other, and their shares add up to at most one.
     sizes = [math.prod(len(attributes[axis].grouped) for axis in axes) for axes in sets]
-    weights = [round(1000 * min(size, _MOST_CELLS) ** _POWER) for size in sizes]
+    weights = [1 if by_cells else round(1000 * min(size, _MOST_CELLS) ** _POWER) for size in sizes]
     shares = [epsilon * Fraction(weight, sum(weights)) for weight in weights]
     binned = [
-        _bins([attributes[axis] for axis in axes], total * float(share))
+        [None] * len(axes)
+        if by_cells
+        else _bins([attributes[axis] for axis in axes], total * float(share))
         for axes, share in zip(sets, shares, strict=True)
     ]
     asked = [
@@ -85,9 +91,10 @@ def measure_sets(
     ]
     counted = table.regrouped_many(asked)
     for axes, exact, size, share, bins in zip(sets, counted, sizes, shares, binned, strict=True):
-        model = population.margin(axes)
+        model = population.smooth_margin(axes)
         pair = [attributes[axis] for axis in axes]
-        if len(axes) == 2 and not _by_cells(pair, size, total * float(share)):
+        boxes = not by_cells and len(axes) == 2
+        if boxes and not _by_cells(pair, size, total * float(share)):
             evidence.estimated(axes, _by_boxes(exact, pair, share, total, model, source))
         else:
             noisy = discrete_laplace(exact, share, random_state=source).astype(np.float64)

@@ -6,6 +6,7 @@ So they do at a very large epsilon, and where there are few cells for the number
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from ..._random import NoiseSource
 from ..._types import CodeArray, FloatArray
 from ...mechanisms import least_threshold, sparse_counts
 from ...rows import Counts, CountTable
+from .plan import Workload
 
 __all__ = ["JointCounts", "joint_share", "measure_joint"]
 
@@ -35,7 +37,14 @@ class JointCounts(NamedTuple):
     counts: FloatArray
 
 
-def joint_share(views: Fraction, total: float, shape: tuple[int, ...]) -> Fraction:
+def joint_share(
+    views: Fraction,
+    total: float,
+    shape: tuple[int, ...],
+    *,
+    max_order: int = 3,
+    workload: Workload = "all",
+) -> Fraction:
     """Budget of the joint counts: 0 if more than a few empty cells would pass for records.
 
     Parameters
@@ -44,7 +53,13 @@ def joint_share(views: Fraction, total: float, shape: tuple[int, ...]) -> Fracti
     total : float
         The released number of records.
     shape : tuple of int
+    max_order : int, default=3
+        With 1 there are no joint counts.
+    workload : str or mapping, default="all"
+        Joint counts say more than sets that are asked for: with a mapping there are none.
     """
+    if max_order == 1 or isinstance(workload, Mapping):
+        return Fraction(0)
     share = views * _SHARE
     if not 1 <= total <= _MOST_RECORDS:
         return Fraction(0)

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..._random import sampling_generator
 from ..._types import FloatArray, IntArray
@@ -24,8 +25,10 @@ Query = dict[int, FloatArray]
 
 _ERROR_LEVEL = 0.95
 _ERROR_CONFIDENCE = 0.95
-# The class: number of queries, number of pairs of attributes, and the public seed.
-_ERROR_QUERIES, _ERROR_PAIRS = 2000, 200
+# A class on two attributes, and on any other number of them: number of queries, and number of sets
+# of attributes. The seed is public.
+_ERROR_QUERIES, _ERROR_SETS = 2000, 200
+_OTHER_QUERIES, _OTHER_SETS = 500, 12
 _ERROR_SEED = 20260101
 # Largest number of weights, of all queries together and of a batch.
 _ERROR_WEIGHTS, _BATCH_WEIGHTS = 1 << 29, 1 << 22
@@ -42,10 +45,11 @@ def publish_errors(
     epsilon: Fraction,
     ordered: Sequence[bool],
     *,
+    orders: Sequence[int] = (2,),
     simulated: tuple[CountTable, Sequence[TreeModel]] | None = None,
     random_state: Any = None,
 ) -> ErrorBars:
-    """Publish a quantile of the errors of a released model over a public class of queries.
+    """Publish a quantile of the errors of a released model over public classes of queries.
 
     Parameters
     ----------
@@ -57,29 +61,34 @@ def publish_errors(
         Cost of the quantile.
     ordered : sequence of bool
         Whether the codes of each attribute have an order, so that ranges make sense.
+    orders : sequence of int, default=(2,)
+        Numbers of attributes of the queries, a class for each; numbers above that of the attributes
+        with more than one code stand for all of these. The largest of the quantiles of the classes
+        is published.
     simulated : tuple of CountTable and sequence of TreeModel, default=None
         Records drawn from ``model``, and several releases measured from them, where there are
         two attributes or fewer: the errors of these releases come from noise alone.
     random_state : None, int or NoiseSource, default=None
     """
-    # Privacy. Released: one order statistic, with noise. The model is released already and its
-    # answers are rounded to integers, so that one record changes the error |answer - truth| of
-    # each query by at most 1 and, where errors are multiplied by released integers of at most
-    # MOST, by at most MOST. Then every order statistic changes by at most that much: as many
-    # errors as before lie below a bound moved by it. Discrete Laplace noise of that sensitivity
-    # costs epsilon. Which of the two scales is used follows from the domain and the released
-    # total. The simulation uses only the released model.
-    asked = _ask(table, model, ordered, simulated)
-    n_queries = len(asked.answers)
-    errors = np.abs(np.rint(asked.answers).astype(np.int64) - asked.exact)
+    # Privacy. Released: the largest of the order statistics of a few classes, with noise. The model
+    # is released already and its answers are rounded to integers, so that one record changes the
+    # error |answer - truth| of each query by at most 1 and, where errors are multiplied by released
+    # integers of at most MOST, by at most MOST. Then every order statistic changes by at most that
+    # much (as many errors as before lie below a bound moved by it), and so does the largest.
+    # Discrete Laplace noise of that sensitivity costs epsilon. Which of the two scales is used
+    # follows from the domain and the released total. The simulation uses only the released model.
     n_used = len(used_attributes(table.shape))
     scaled = n_used > 2 and max(model.total, 1.0) * float(epsilon) >= _SCALED_FROM
-    sensitivity = 1
-    if scaled:
-        errors *= ErrorBars.factors(asked.answers, model.total)
-        sensitivity = ErrorBars.MOST
-    rank = _rank(n_queries)
-    quantile = int(np.partition(errors, rank - 1)[rank - 1])
+    orders = sorted({min(order, max(n_used, 1)) for order in orders})
+    sensitivity = ErrorBars.MOST if scaled else 1
+    quantile, n_queries = 0, 0
+    for order in orders:
+        asked = _ask(table, model, ordered, order, simulated)
+        errors = np.abs(np.rint(asked.answers).astype(np.int64) - asked.exact)
+        if scaled:
+            errors *= ErrorBars.factors(asked.answers, model.total)
+        quantile = max(quantile, _ranked(errors))
+        n_queries += len(errors)
     noisy = int(discrete_laplace(quantile, epsilon, sensitivity, random_state=random_state))
     margin = discrete_laplace_quantile(2 * _ERROR_CONFIDENCE - 1, epsilon, sensitivity)
     reach = max(noisy + margin, 0.0)
@@ -87,9 +96,8 @@ def publish_errors(
         # The errors are small and mostly noise. The published quantile, with its own noise, often
         # cannot resolve them: then use twice the errors of noise alone, within the range that the
         # quantile allows.
-        noise = float(np.partition(asked.by_noise, rank - 1)[rank - 1])
+        noise = float(_ranked(asked.by_noise))
         reach = max(min(max(2 * noise, noisy - margin), reach), noise)
-    kind = "two attributes" if n_used > 1 else "one attribute"
     return ErrorBars(
         level=_ERROR_LEVEL,
         reach=float(reach),
@@ -97,15 +105,26 @@ def publish_errors(
         confidence=_ERROR_CONFIDENCE,
         simulated=simulated is not None,
         n_queries=n_queries,
-        text=f"all random ranges (any subset of unordered categories) on {kind}",
+        text=f"all random ranges (any subset of unordered categories) on {_in_words(orders)}",
     )
 
 
-def _rank(n_queries: int) -> int:
-    """Rank of the published error among the errors of the queries."""
+def _ranked(errors: NDArray[Any]) -> Any:
+    """The error of a rank that covers 95% of a class, of which these are a random part."""
+    n_queries = len(errors)
     # A few ranks higher, so that the whole class is covered and not only these queries.
     slack = 2.0 * math.sqrt(_ERROR_LEVEL * (1 - _ERROR_LEVEL) / n_queries)
-    return min(math.ceil((_ERROR_LEVEL + slack) * n_queries), n_queries)
+    rank = min(math.ceil((_ERROR_LEVEL + slack) * n_queries), n_queries)
+    return np.partition(errors, rank - 1)[rank - 1].item()
+
+
+def _in_words(orders: Sequence[int]) -> str:
+    """The classes, such as "one, two or three attributes"."""
+    words = [("one", "two", "three", "four")[order - 1] for order in orders]
+    last = words[-1] + (" attribute" if orders[-1] == 1 else " attributes")
+    if len(words) == 1:
+        return last
+    return f"{', '.join(words[:-1])} or {last} (in each of these cases)"
 
 
 class _Asked(NamedTuple):
@@ -120,12 +139,15 @@ def _ask(
     table: Counts,
     model: TreeModel | MixtureModel,
     ordered: Sequence[bool],
+    order: int,
     simulated: tuple[CountTable, Sequence[TreeModel]] | None,
 ) -> _Asked:
     answers, exact, by_noise = [], [], []
     n_queries = 0
-    tables = _exact_tables(table, _error_axes(table.shape, sampling_generator(_ERROR_SEED)))
-    batches = itertools.groupby(error_class(table.shape, ordered), key=operator.itemgetter(0))
+    tables = _exact_tables(table, _error_axes(table.shape, sampling_generator(_ERROR_SEED), order))
+    batches = itertools.groupby(
+        error_class(table.shape, ordered, order), key=operator.itemgetter(0)
+    )
     for (axes, same), counts in zip(batches, tables, strict=True):
         for _, queries in same:
             answers.append(model.answer(queries))
@@ -163,21 +185,22 @@ def _simulated_errors(
 
 
 def error_class(
-    shape: Sequence[int], ordered: Sequence[bool]
+    shape: Sequence[int], ordered: Sequence[bool], order: int = 2
 ) -> Iterator[tuple[tuple[int, ...], list[Query]]]:
-    """The public class of queries whose errors are published, a batch on the same axes at a time.
+    """A public class of queries whose errors are published, a batch on the same axes at a time.
 
-    Each query has two random attributes (or the only one), and on each of them a range between two
-    uniform codes. On an unordered attribute it draws a random subset of the categories, whose size
-    is uniform from 1 to the number of categories. The seed is fixed and public, and so is the
-    class.
+    Each query has as many random attributes as ``order`` says (or all that have more than one
+    code), and on each of them a range between two uniform codes. On an unordered attribute it draws
+    a random subset of the categories, whose size is uniform from 1 to the number of categories. The
+    seed is fixed and public, and so is the class.
     """
     generator = sampling_generator(_ERROR_SEED)
-    chosen = _error_axes(shape, generator)
+    chosen = _error_axes(shape, generator, order)
     # Long vectors of weights take time, so fewer queries are run, which makes the quantile less
     # sharp.
     longest = max(sum(shape[axis] for axis in axes) for axes in chosen)
-    n_queries = min(max(_ERROR_WEIGHTS // longest, _ERROR_QUERIES // 4), _ERROR_QUERIES)
+    most = _ERROR_QUERIES if order == 2 else _OTHER_QUERIES
+    n_queries = min(max(_ERROR_WEIGHTS // longest, _ERROR_QUERIES // 4), most)
     for i, axes in enumerate(chosen):
         left = n_queries // len(chosen) + (i < n_queries % len(chosen))
         batch = max(1, _BATCH_WEIGHTS // max(shape[axis] for axis in axes))
@@ -193,15 +216,24 @@ def error_class(
             )
 
 
-def _error_axes(shape: Sequence[int], generator: np.random.Generator) -> list[tuple[int, ...]]:
-    """Attributes of the queries of the class."""
+def _error_axes(
+    shape: Sequence[int], generator: np.random.Generator, order: int
+) -> list[tuple[int, ...]]:
+    """Attributes of the queries of a class."""
     used = used_attributes(shape)
-    if len(used) < 2:
+    if len(used) < min(order, 2):
         # Without any, the only query counts all records.
         return [(axis,) for axis in used] or [(0,)]
-    first, second = np.triu_indices(len(used), 1)
-    some = generator.permutation(len(first))[:_ERROR_PAIRS]
-    return [(used[first[i]], used[second[i]]) for i in some]
+    if order == 2:
+        first, second = np.triu_indices(len(used), 1)
+        some = generator.permutation(len(first))[:_ERROR_SETS]
+        return [(used[first[i]], used[second[i]]) for i in some]
+    if math.comb(len(used), order) <= _OTHER_SETS:
+        return list(itertools.combinations(used, order))
+    found: dict[tuple[int, ...], None] = {}
+    while len(found) < _OTHER_SETS:
+        found[tuple(sorted(generator.choice(used, order, replace=False).tolist()))] = None
+    return list(found)
 
 
 def random_weights(size: int, ordered: bool, generator: np.random.Generator) -> FloatArray:
@@ -247,9 +279,9 @@ def _answers(
     """Numbers of records from the counts by the attributes of the queries."""
     if not isinstance(counts, CountTable):
         stacked = [np.stack([query[axis] for query in queries]) for axis in axes]
-        found = stacked[0] @ counts.astype(np.float64)
-        if len(axes) == 2:
-            found = np.einsum("qi,qi->q", found, stacked[1])
+        found = np.tensordot(stacked[0], counts.astype(np.float64), axes=1)
+        for weights in stacked[1:]:
+            found = np.einsum("qi...,qi->q...", found, weights)
         return np.rint(found).astype(np.int64)
     answers = np.empty(len(queries), dtype=np.int64)
     for i, query in enumerate(queries):

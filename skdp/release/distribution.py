@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._arrays import running_sums
+from .._arrays import running_sums, snapped
 from .._types import FloatArray
 from ..domain import Categorical, Numeric
-from .inputs import position_of
+from ..domain.contents import Spread
 
-__all__ = ["categories_below", "share_below", "values_below"]
+__all__ = ["categories_below", "position_of", "share_below", "values_below"]
 
 
 def share_below(attribute: Numeric, counts: FloatArray, x: FloatArray) -> FloatArray:
@@ -78,3 +78,19 @@ def _place(running: FloatArray, target: FloatArray) -> tuple[np.ndarray, FloatAr
     height = running[bins + 1] - running[bins]
     inside = np.divide(target - running[bins], height, out=np.zeros_like(target), where=height > 0)
     return bins, np.clip(inside, 0.0, 1.0)
+
+
+def position_of(attribute: Numeric, values: np.ndarray, *, closed: bool) -> np.ndarray:
+    """Values as positions in bins, clipped; ``closed`` counts an integer itself as passed."""
+    if np.isnan(values).any():
+        raise ValueError("NaN cannot be an end of a range; use an infinity for an open end.")
+    if attribute.special or attribute.uneven or attribute.step or attribute.decimals is not None:
+        inside = np.clip(values, attribute.lower, attribute.upper)
+        inside = np.where(values > attribute.upper, np.inf, inside)
+        held = attribute.contents
+        if isinstance(held, Spread):
+            return held.positions(np.minimum(inside, attribute.upper))
+        return held.positions(np.where(values < attribute.lower, -np.inf, inside), closed=closed)
+    if attribute.integer:
+        values = np.floor(values) + 1 if closed else np.ceil(values)
+    return snapped(np.interp(values, attribute.edges, np.arange(attribute.n_values + 1)))

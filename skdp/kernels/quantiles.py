@@ -1,0 +1,247 @@
+"""Several quantiles of integers: which selections to make, and the selections.
+
+A quantile is selected among all integers of a public line by how far its rank is from the wanted
+one (`select_on_line`). Several are selected either independently, each with an equal part of
+epsilon ("independent"), or by splitting (AppQuant, Kaplan, Schnapp and Stemmer, ICML 2022): the
+middle one first, and then those below and those above it on the records of their own side
+("recursive"). A record is on one side only, so that epsilon is divided by the number of levels and
+not by the number of quantiles. On a short line they may also come from noisy counts ("tree", see
+`quantile_tree`). `plan_quantiles` predicts the error of all, from public facts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from .._random import NoiseSource
+from .._types import FloatArray, IntArray
+from ..mechanisms import select_on_line
+from ..mechanisms._inversion import noise_rate
+from ..mechanisms._line import MOST_INTEGERS
+from .quantile_tree import MOST_LEAVES, TreePlan
+
+__all__ = ["UNIT", "AnyPlan", "Plan", "Selection", "plan_quantiles", "select_quantiles"]
+
+# Quantiles are whole numbers of these parts.
+UNIT = 10**6
+# Each integer of the line is divided into at most this many places, so that equal values can be
+# divided between the two sides of a quantile.
+_PLACES = 2**20
+# Growth of epsilon from one level to the next that is tried: an error high up is halved further
+# down, and needs less epsilon.
+_GROWTHS = (Fraction(1), Fraction(5, 4), Fraction(3, 2), Fraction(2), Fraction(3))
+
+
+class Selection(NamedTuple):
+    """One quantile, selected on the records between two that were selected before.
+
+    Attributes
+    ----------
+    which : int
+        Which quantile.
+    below, above : int
+        The quantiles between which it lies, or -1 for an end of the line.
+    fraction : Fraction
+        Its place between them: 1/2 is the median of the records there.
+    epsilon : Fraction
+    """
+
+    which: int
+    below: int
+    above: int
+    fraction: Fraction
+    epsilon: Fraction
+
+    @property
+    def score_range(self) -> int:
+        """R of the score, see `_pieces`."""
+        p, t = self.fraction.numerator, self.fraction.denominator
+        return 2 * max(p, t - p)
+
+    def error(self, candidates: float) -> float:
+        """Error in records that is exceeded with probability 1 / ``candidates`` of the line's.
+
+        Every integer whose score is k below the best passes its coin with probability
+        exp(-rate k), so that one of S integers beyond log(S / alpha) / rate is selected with
+        probability alpha at most; the best score is 0, and t scores are one record.
+        """
+        rate = float(noise_rate(self.epsilon, self.score_range))
+        return math.log(candidates) / rate / self.fraction.denominator
+
+
+class Plan(NamedTuple):
+    """Selections in the order in which they are made.
+
+    Attributes
+    ----------
+    method : {"independent", "recursive"}
+    selections : list of Selection
+    """
+
+    method: str
+    selections: list[Selection]
+
+    def expected_errors(self) -> FloatArray:
+        """Predicted errors in records on dense values, with independent signs."""
+        found = np.zeros(len(self.selections) + 1)
+        for each in self.selections:
+            f = float(each.fraction)
+            above = f * found[each.above]
+            found[each.which] = math.hypot(
+                each.error(math.e), (1 - f) * found[each.below], above if each.above >= 0 else 0.0
+            )
+        return found[:-1]
+
+    def rank_errors(self, size: int, level: float) -> FloatArray:
+        """Errors in records that all hold together with probability ``level``, on any data."""
+        candidates = size * self.places(size) * len(self.selections) / (1 - level)
+        found = np.zeros(len(self.selections) + 1)
+        for each in self.selections:
+            f = float(each.fraction)
+            inherited = (1 - f) * found[each.below] + f * found[each.above]
+            found[each.which] = each.error(candidates) + inherited
+        if self.method == "independent":
+            # Noise may have reversed the values; the k-th smallest then has the errors of several.
+            found[:] = found.max()
+        return found[:-1]
+
+    def release(
+        self, positions: IntArray, size: int, level: float, source: NoiseSource
+    ) -> tuple[IntArray, FloatArray]:
+        """Quantiles of integers below ``size``, and errors that hold with probability ``level``."""
+        return select_quantiles(positions, size, self, source), self.rank_errors(size, level)
+
+    def places(self, size: int) -> int:
+        """Number of places into which each integer is divided."""
+        return 1 if self.method == "independent" else min(_PLACES, MOST_INTEGERS // size)
+
+
+AnyPlan: TypeAlias = Plan | TreePlan
+
+
+def plan_quantiles(
+    quantiles: Sequence[int], epsilon: Fraction, size: int | None = None
+) -> dict[str, AnyPlan]:
+    """Plans for increasing quantiles in parts of `UNIT`, the one of least predicted error first.
+
+    Parameters
+    ----------
+    quantiles : sequence of int
+        Strictly increasing, between 0 and `UNIT`.
+    epsilon : Fraction
+        Budget of one record.
+    size : int, default=None
+        Number of integers on the line, if it is known yet.
+
+    Returns
+    -------
+    dict of str to Plan or TreePlan
+
+    Raises
+    ------
+    ValueError
+        If epsilon is too small for the noise of some selection.
+    """
+    count = len(quantiles)
+    alone = [
+        Selection(i, -1, -1, Fraction(q, UNIT), epsilon / count) for i, q in enumerate(quantiles)
+    ]
+    plans: list[AnyPlan] = [Plan("independent", alone)]
+    if count > 1:
+        trees = [Plan("recursive", _split(quantiles, epsilon, growth)) for growth in _GROWTHS]
+        plans.append(min(trees, key=lambda plan: float(plan.expected_errors().mean())))
+    if size is not None and size <= MOST_LEAVES:
+        plans.append(TreePlan([each.fraction for each in alone], epsilon, size))
+    plans.sort(key=lambda plan: float(plan.expected_errors().mean()))
+    return {plan.method: plan for plan in plans}
+
+
+def _split(quantiles: Sequence[int], epsilon: Fraction, growth: Fraction) -> list[Selection]:
+    """The middle quantile, then those of each side with what is left of epsilon."""
+    ends = [*quantiles, 0]
+    found: list[Selection] = []
+    # First and last quantile of a part, the quantiles around it, and the epsilon left for it.
+    parts = [(0, len(quantiles) - 1, -1, -1, epsilon)]
+    for first, last, below, above, left in parts:
+        height = (last - first + 1).bit_length()
+        share = left / sum(growth**level for level in range(height))
+        middle = (first + last) // 2
+        low, high = (ends[below] if below >= 0 else 0), (ends[above] if above >= 0 else UNIT)
+        fraction = Fraction(ends[middle] - low, high - low)
+        found.append(Selection(middle, below, above, fraction, share))
+        rest = left - share
+        if first < middle:
+            parts.append((first, middle - 1, below, middle, rest))
+        if middle < last:
+            parts.append((middle + 1, last, middle, above, rest))
+    return found
+
+
+def select_quantiles(positions: IntArray, size: int, plan: Plan, source: NoiseSource) -> IntArray:
+    """Select the quantiles of integers.
+
+    Parameters
+    ----------
+    positions : ndarray of int64, shape (n_records,)
+        Integers of the line, 0 to size - 1.
+    size : int
+        Public length of the line, at most 2**62.
+    plan : Plan
+    source : NoiseSource
+
+    Returns
+    -------
+    ndarray of int64, shape (n_quantiles,)
+        Selected integers; in the order of the quantiles, but noise may have reversed them.
+    """
+    # Privacy. Each record has a place: its integer, refined by its own coins. Independent: one
+    # selection after the other, the epsilons add up. Recursive: a selection reads the records
+    # between two places that were released before; of those of one level every record is in one
+    # part only, so a level costs its largest epsilon, and the epsilons from the first selection to
+    # any last one sum to the whole. Whether a part is empty of places is known from what was
+    # released.
+    count = plan.places(size)
+    places = positions.astype(np.int64)
+    if count > 1:
+        places = places * count + source.record_below(count, len(places), positions)
+    places = np.sort(places)
+    end = size * count
+    found = np.zeros(len(plan.selections), dtype=np.int64)
+    for each in plan.selections:
+        low = 0 if each.below < 0 else int(found[each.below]) + 1
+        high = end if each.above < 0 else int(found[each.above]) + 1
+        if low >= high:
+            found[each.which] = min(low, end - 1)
+            continue
+        inside = places[slice(*np.searchsorted(places, [low, high]))]
+        starts, scores = _pieces(inside - low, high - low, each.fraction)
+        found[each.which] = low + select_on_line(
+            starts, scores, high - low, each.epsilon, each.score_range, random_state=source
+        )
+    return found // count
+
+
+def _pieces(places: IntArray, size: int, fraction: Fraction) -> tuple[IntArray, IntArray]:
+    """Pieces of the line 0, ..., size - 1 on which the score is constant, and their scores."""
+    # Privacy. With the quantile p / t, ``under`` records below z and ``until`` at or below it, the
+    # score of z is -max(0, t under - p n, p n - t until): how far p n / t is from the ranks that z
+    # has, in t-ths of a record. A record more below z moves the second term by t - p and the third
+    # by p - t; above z by -p and p; at z by -p and p - t. So every score moves by at most
+    # m = max(p, t - p), up or down: all moves lie in an interval of length R = 2 m.
+    p, t, n = fraction.numerator, fraction.denominator, len(places)
+    last = np.flatnonzero(np.diff(places, append=size))
+    values, until = places[last], last + 1
+    under = np.concatenate([[0], until])
+    # Before each value the integers since the value before it, and after the last one the rest.
+    starts = np.empty(2 * len(values) + 1, dtype=np.int64)
+    starts[0], starts[1::2], starts[2::2] = 0, values, values + 1
+    most = np.repeat(under, 2)[:-1]
+    most[1::2] = until
+    scores = -np.maximum(0, np.maximum(t * np.repeat(under, 2)[:-1] - p * n, p * n - t * most))
+    kept = np.diff(starts, append=size) > 0
+    return starts[kept], scores[kept]

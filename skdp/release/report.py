@@ -1,0 +1,340 @@
+"""What a page about a release says: see `Synopsis.report`."""
+
+from __future__ import annotations
+
+import html
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from .._types import FloatArray
+from ..accounting import PrivacyLoss
+from ..domain import Categorical
+from ..domain.values import some
+from .answers import rounded_to
+from .associations import Association, strongest
+from .box_model import BoxModel
+from .description import ColumnCounts
+from .labels import range_label
+from .mixture import MixtureModel
+from .network_model import NetworkModel
+from .page import bar_chart, document, element, heat_map, listed, strength_bars, with_margin
+from .tree_model import TreeModel
+
+if TYPE_CHECKING:
+    from .synopsis import Synopsis
+
+__all__ = ["report_page"]
+
+_MAX_BARS = 40
+_MAX_CATEGORIES = 20
+_PAIRS, _PICTURES = 10, 3
+
+
+def report_page(synopsis: Synopsis, title: str, level: float) -> str:
+    """The page as HTML.
+
+    Parameters
+    ----------
+    synopsis : Synopsis
+    title : str
+    level : float
+        Confidence of the margins.
+    """
+    counted = [
+        ColumnCounts(synopsis.model, synopsis.domain, name, level) for name in synopsis.domain.known
+    ]
+    described = synopsis.describe(level=level)
+    body = [
+        element("h1", html.escape(title)),
+        *_released(synopsis),
+        *_protected(synopsis.privacy_loss),
+        *_columns(synopsis, counted, described, level),
+        *_pairs(synopsis),
+        *_limits(synopsis, counted, described, level),
+        element(
+            "p",
+            "Everything on this page is computed from the release alone. Making it, reading it and "
+            "passing it on cost no further privacy.",
+            class_="soft",
+        ),
+    ]
+    return document(title, body)
+
+
+def _released(synopsis: Synopsis) -> list[str]:
+    domain = synopsis.domain
+    facts = {
+        "Made by": synopsis.mechanism or "an unknown method",
+        "Estimated records": f"{synopsis.total:,.0f}",
+        "Columns": some(list(domain.known)),
+        "It holds": _held(synopsis.model),
+    }
+    rows = "".join(
+        f"<tr><th>{name}</th><td>{html.escape(value)}</td></tr>" for name, value in facts.items()
+    )
+    warning = []
+    if domain.inferred:
+        warning = [
+            element(
+                "p",
+                "The ranges and categories of the columns were read from the data. That is not "
+                "private: the guarantee below does not hold.",
+                class_="warn",
+            )
+        ]
+    return [
+        element("h2", "What was released"),
+        element(
+            "p",
+            "A summary of a table with random noise in it. The table itself was not released, and "
+            "nobody can compute it from this.",
+        ),
+        *warning,
+        f"<table><tbody>{rows}</tbody></table>",
+    ]
+
+
+def _held(model: Any) -> str:
+    if isinstance(model, BoxModel):
+        return f"noisy counts of {len(model.boxes):,} groups of records"
+    if isinstance(model, NetworkModel):
+        return f"noisy tables of a network with {len(model.pairs):,} links between columns"
+    if isinstance(model, TreeModel | MixtureModel):
+        return f"noisy counts of each column and of {len(model.pairs):,} pairs of columns"
+    return "a model of the records"
+
+
+def _protected(loss: PrivacyLoss | None) -> list[str]:
+    heading = element("h2", "Whom it protects, and how much")
+    if loss is None:
+        text = "What the release cost is not recorded: nothing can be said about its guarantee."
+        return [heading, element("p", text, class_="warn")]
+    if loss.seeded:
+        text = (
+            "The noise comes from a seed: this is an experiment, without any guarantee. Whoever "
+            "knows or guesses the seed can subtract the noise."
+        )
+        return [heading, element("p", text, class_="warn")]
+    epsilon = float(loss.epsilon)
+    one = "record" if loss.max_contributions is None else "person"
+    factor = math.exp(min(epsilon, 700.0))
+    parts = ", ".join(f"{name} {float(part):.4g}" for name, part in loss.parts.items())
+    return [
+        heading,
+        element(
+            "p",
+            f"The release is differentially private with <b>epsilon = {epsilon:g}</b> for every "
+            f"{one}: neighbouring tables differ by this ({html.escape(loss.neighbours)}).",
+        ),
+        listed(
+            [
+                f"Whatever the release says, it could have said without any one {one} too: the "
+                f"probability changes by a factor of at most {_factor(factor)}.",
+                f"Somebody who takes the odds that a {one} is in the table as even, and knows "
+                f"everything else, can be at most {_percent(factor)} sure after reading the "
+                "release.",
+                f"This holds whatever else is known about the {one}, now or later. It does not "
+                "prevent conclusions about people in general, which would be drawn from a table "
+                f"without this {one} too.",
+                "If several releases were made of the same table, their epsilons add up.",
+            ]
+        ),
+        element("p", f"Parts of epsilon: {html.escape(parts)}.", class_="soft"),
+    ]
+
+
+def _factor(factor: float) -> str:
+    return f"{factor:,.3g}" if factor < 1e6 else "more than a million, which is no protection"
+
+
+def _percent(factor: float) -> str:
+    return f"{100 * factor / (1.0 + factor):.3g}%"
+
+
+def _columns(
+    synopsis: Synopsis, counted: list[ColumnCounts], described: pd.DataFrame, level: float
+) -> list[str]:
+    text = (
+        f"A bar is an estimated number of records. The line on it is the margin of error at "
+        f"{100 * level:g}%. Point at a bar to read it."
+    )
+    cards = [element("div", _column(each, described[each.name]), class_="card") for each in counted]
+    return [
+        element("h2", "Every column"),
+        element("p", text),
+        element("div", *cards, class_="cards"),
+    ]
+
+
+def _column(counted: ColumnCounts, statistics: pd.Series) -> str:
+    starts, stops, labels = _bars(counted)
+    weights = np.zeros((len(starts), counted.attribute.size))
+    for row, (codes, _) in enumerate(zip(starts, stops, strict=True)):
+        weights[row, codes] = 1.0
+    counts, margins = weights @ counted.counts, counted.margins(weights)
+    picture = bar_chart(
+        counts,
+        margins,
+        labels,
+        (labels[0], labels[-1]),
+        f"Number of records by {counted.name}, from {labels[0]} to {labels[-1]}",
+    )
+    return element(
+        "figure",
+        element("h3", html.escape(counted.name)),
+        picture,
+        element("figcaption", html.escape(_caption(counted, statistics))),
+        _numbers(counts, margins, labels),
+    )
+
+
+def _bars(counted: ColumnCounts) -> tuple[list[Any], list[Any], list[str]]:
+    """Codes of each bar, and its label."""
+    attribute, n = counted.attribute, counted.attribute.n_values
+    if isinstance(attribute, Categorical) and not attribute.ordered and n > _MAX_CATEGORIES:
+        order = np.argsort(-counted.known, kind="stable")
+        bars = [[code] for code in order[: _MAX_CATEGORIES - 1].tolist()]
+        names = [attribute.labels()[codes[0]] for codes in bars]
+        bars.append(order[_MAX_CATEGORIES - 1 :].tolist())
+        names.append(f"{len(bars[-1])} others")
+    else:
+        cuts = np.unique(np.linspace(0, n, min(_MAX_BARS, n) + 1).astype(int)).tolist()
+        bars = [list(range(low, high)) for low, high in zip(cuts[:-1], cuts[1:], strict=True)]
+        names = [
+            _label(attribute, low, high) for low, high in zip(cuts[:-1], cuts[1:], strict=True)
+        ]
+    if attribute.nullable:
+        bars.append([n])
+        names.append("missing")
+    return bars, bars, names
+
+
+def _label(attribute: Any, low: int, high: int) -> str:
+    """Text for the codes of a bar."""
+    if isinstance(attribute, Categorical) and high == low + 1:
+        return str(attribute.labels()[low])
+    return range_label(attribute, low, high)
+
+
+def _numbers(counts: FloatArray, margins: FloatArray, labels: list[str]) -> str:
+    """The bars as a table, for those who cannot point at one."""
+    rows = [
+        f"<tr><th>{html.escape(label)}</th><td>{with_margin(count, margin)}</td></tr>"
+        for label, count, margin in zip(labels, counts.tolist(), margins.tolist(), strict=True)
+    ]
+    return element(
+        "details", element("summary", "Numbers"), f"<table><tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
+def _caption(counted: ColumnCounts, statistics: pd.Series) -> str:
+    def told(row: str) -> str:
+        value, margin = statistics.get(row), statistics.get(f"{row}_margin")
+        if isinstance(value, pd.Timestamp):
+            return f"{value:%Y-%m-%d}"
+        if value is None or pd.isna(value):
+            return "unknown"
+        if margin is None or pd.isna(margin):
+            return f"{value:,.4g}"
+        return f"{rounded_to(value, margin)} \u00b1 {margin:,.3g}"
+
+    if isinstance(counted.attribute, Categorical):
+        return f"Most frequent: {statistics['top']} ({told('freq')} records)"
+    return f"Mean {told('mean')}; median {told('50%')}"
+
+
+def _pairs(synopsis: Synopsis) -> list[str]:
+    heading = element("h2", "Strongest pairs of columns")
+    found = strongest(synopsis.model, synopsis.domain, _PAIRS)
+    if not found:
+        return [heading, element("p", "The release joins no two columns.")]
+    names = [" and ".join(each.names) for each in found]
+    text = (
+        "How far one column tells the other, from 0 (nothing) to 1 (everything): Cram\u00e9r's V "
+        "of the released counts, noise included. Weak values may be noise alone, and an "
+        "association is no cause."
+    )
+    bars = strength_bars(
+        names,
+        [each.strength for each in found],
+        f"Strongest pairs: {some(names)}",
+    )
+    pictures = [
+        element("div", _picture(synopsis, each), class_="card") for each in found[:_PICTURES]
+    ]
+    return [
+        heading,
+        element("p", text),
+        element("div", element("div", bars, class_="card"), *pictures, class_="cards"),
+    ]
+
+
+def _picture(synopsis: Synopsis, each: Association) -> str:
+    labels = []
+    for name, starts in zip(each.names, each.starts, strict=True):
+        attribute = synopsis.domain[name]
+        stops = [*starts[1:], attribute.size]
+        labels.append(
+            [range_label(attribute, low, high) for low, high in zip(starts, stops, strict=True)]
+        )
+    table, rows, columns = each.table, labels[0], labels[1]
+    keep = [np.sort(np.argsort(-table.sum(axis=1 - axis))[:_MAX_CATEGORIES]) for axis in (0, 1)]
+    table = table[np.ix_(*keep)]
+    rows, columns = ([side[i] for i in held] for side, held in zip(labels, keep, strict=True))
+    first, second = each.names
+    return element(
+        "figure",
+        element("h3", html.escape(f"{second} for each {first}")),
+        heat_map(table, rows, columns, f"Shares of {second} for each {first}"),
+        element("figcaption", "Strong colour: a large share of the row"),
+    )
+
+
+def _limits(
+    synopsis: Synopsis, counted: list[ColumnCounts], described: pd.DataFrame, level: float
+) -> list[str]:
+    domain, model = synopsis.domain, synopsis.model
+    points = [
+        "Exact numbers. Every answer has noise, and asking again gives the same answer.",
+        "Anything about a single record or person.",
+    ]
+    margins = described.loc["count_margin"].astype(float)
+    if np.isfinite(margins).any():
+        least = _smallest(counted)
+        points.append(
+            f"Small groups. In the columns above, counts below about {least:,.0f} cannot be told "
+            "from zero."
+        )
+        points.append(f"What the margins cover: {html.escape(described.attrs['guarantee'])}")
+    else:
+        points.append(f"How far answers are off. {html.escape(described.attrs['guarantee'])}")
+    n, joined = len(domain.names), len(set(getattr(model, "pairs", ())))
+    if isinstance(model, TreeModel | MixtureModel | NetworkModel) and n > 1:
+        points.append(
+            f"Combinations that were not measured. {joined:,} of {n * (n - 1) // 2:,} pairs of "
+            "columns were measured together; what is said about other pairs, and about three or "
+            "more columns, follows from these and may miss how they depend on each other."
+        )
+    points.append(
+        "Values outside of what was declared: numbers beyond the range of a column count at its "
+        "end, and categories that were not declared have no count of their own."
+    )
+    absent = [name for name in domain.columns if name not in domain.known]
+    if absent:
+        points.append(
+            "Columns that were not measured (identifiers, or totals of others): "
+            f"{html.escape(some(absent))}."
+        )
+    return [element("h2", "What cannot be answered"), listed(points)]
+
+
+def _smallest(counted: list[ColumnCounts]) -> float:
+    """A typical margin of a count that is nearly zero."""
+    found = []
+    for each in counted:
+        code = int(np.argmin(np.abs(each.known)))
+        found.append(each.margins(np.eye(each.attribute.size)[[code]])[0])
+    return float(np.nanmedian(found))

@@ -1,0 +1,152 @@
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from test_selection import fit, law_of_permute_and_flip
+
+from skdp._random import NoiseSource, noise_source
+from skdp._validation import as_epsilon, dyadic_floor
+from skdp.mechanisms import _line, permute_and_flip, select_on_line
+
+# Pieces of several lengths, the best of them short, long, and split in two.
+LINES = [
+    ([0, 1, 6], [-3, 0, -1], 8, 1.0, 2),
+    ([0, 5, 6], [0, -4, 2], 7, 0.5, 1),
+    ([0], [7], 5, 1.0, 1),
+    ([0, 2, 3, 5], [-40, 0, -10, 0], 9, 0.1, 3),
+]
+
+
+def law(starts, scores, size, epsilon, score_range):
+    """Of permute-and-flip on all integers of the line."""
+    ratio = math.exp(-float(dyadic_floor(as_epsilon(epsilon))) / score_range)
+    every = np.repeat(scores, np.diff(starts, append=size))
+    return law_of_permute_and_flip(every.tolist(), ratio)
+
+
+def frequencies(line, size, seed):
+    source = noise_source(seed)
+    drawn = [select_on_line(*line, random_state=source) for _ in range(size)]
+    return dict(zip(*map(np.ndarray.tolist, np.unique(drawn, return_counts=True)), strict=True))
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_the_law_is_that_of_permute_and_flip_on_all_integers(line):
+    seen = frequencies(line, 6000, seed=3)
+    assert fit(seen, law(*line)) > 1e-6
+
+
+def test_a_wrong_scale_is_rejected():
+    starts, scores, size, epsilon, score_range = [0, 1, 4, 6], [50, 0, 90, 20], 8, 0.1, 3
+    seen = frequencies((starts, scores, size, epsilon, score_range), 8000, seed=2)
+    assert fit(seen, law(starts, scores, size, epsilon, score_range)) > 1e-6
+    for scale in (0.8, 1.25):
+        assert fit(seen, law(starts, scores, size, epsilon * scale, score_range)) < 1e-6
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_more_bits_and_digits_give_the_same_law(line, monkeypatch):
+    # Margins so wide that nothing is decided by floating-point numbers.
+    monkeypatch.setattr(_line, "_MARGIN", 50.0)
+    assert fit(frequencies(line, 3000, seed=4), law(*line)) > 1e-6
+
+
+class Words(NoiseSource):
+    """The given words, one after the other, and then equal ones."""
+
+    def __init__(self, *words):
+        super().__init__()
+        self.words_left = list(words)
+        self.taken = 0
+
+    def _take(self, count):
+        self.taken += count
+        return np.array(
+            [self.words_left.pop(0) if self.words_left else 12345 for _ in range(count)],
+            dtype=np.uint64,
+        )
+
+
+@pytest.mark.parametrize("word", [0, 1, 2**20, 2**63, 2**64 - 1])
+def test_equal_words_are_told_apart_by_later_ones(word):
+    for winner, later in enumerate(((5, 7), (7, 5))):
+        source = Words(word, word, *later, 0)
+        assert select_on_line([0, 4], [0, 0], 8, 1.0, 1, random_state=source) // 4 == winner
+        assert source.taken == 5
+
+
+def test_floating_point_times_are_within_the_margin_of_exact_ones():
+    widths = np.array([1, 2, 7, 10**6, 2**40, 2**61])
+    for word in (1, 2, 3, 2**11, 2**40, 2**63 - 1, 2**63, 2**64 - 2**30, 2**64 - 2):
+        for extra in (0, 1):
+            got = _line._log_first(np.full(len(widths), word, dtype=np.uint64), extra, widths)
+            for width, log_time in zip(widths.tolist(), got.tolist(), strict=True):
+                low, high = _line._log_time(word + extra, 64, width, Fraction(0))
+                exact = low if extra == 0 else _line._log_time(word, 64, width, Fraction(0))[1]
+                assert abs(Decimal(log_time) - exact) < Decimal("1e-13") * (1 + abs(exact))
+                assert low < high
+
+
+def test_a_long_line_of_one_piece_is_uniform_and_a_narrow_peak_is_found():
+    source = noise_source(5)
+    drawn = [select_on_line([0], [0], 2**62, 1.0, 1, random_state=source) for _ in range(400)]
+    assert 0.4 < np.mean(drawn) / 2**62 < 0.6 and len(set(drawn)) == 400
+    peak = [0, 2**61, 2**61 + 1], [-(2**60), 0, -(2**60)]
+    for epsilon in (1e-6, 1.0, 1e6):
+        assert select_on_line(*peak, 2**62, epsilon, 1, random_state=source) == 2**61
+
+
+def test_extreme_epsilon_and_scores():
+    source = noise_source(6)
+    assert select_on_line([0, 1], [0, 1], 2, 1e300, 1, random_state=source) == 1
+    assert select_on_line([0, 1], [-(2**61), 2**61], 2, 1e-3, 1, random_state=source) == 1
+    drawn = {select_on_line([0, 1], [0, 1], 2, 1e-9, 1, random_state=source) for _ in range(60)}
+    assert drawn == {0, 1}
+
+
+def test_loses_less_than_a_draw_for_every_integer_would_cost():
+    # One word a piece, and one for the place in it.
+    source = Words()
+    select_on_line([0, 10], [0, -1000], 10**15, 1.0, 1, random_state=source)
+    assert source.taken <= 6
+
+
+def test_agrees_with_permute_and_flip_in_distribution():
+    scores = [0, 2, 1, 2, 0]
+    size = 4000
+    one, other = (
+        np.bincount([mechanism(source) for _ in range(size)], minlength=5)
+        for source, mechanism in (
+            (noise_source(7), lambda s: permute_and_flip(scores, 1.0, 1, random_state=s)),
+            (
+                noise_source(8),
+                lambda s: select_on_line(range(5), scores, 5, 1.0, 1, random_state=s),
+            ),
+        )
+    )
+    assert (np.abs(one - other) < 6 * np.sqrt(one + other)).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"starts": [0.0, 1.0]}, TypeError, "starts must be integers"),
+        ({"starts": [0]}, ValueError, "one integer for each of the 2"),
+        ({"starts": [1, 2]}, ValueError, "must begin with 0"),
+        ({"starts": [0, 0]}, ValueError, "increase strictly"),
+        ({"starts": [0, 9]}, ValueError, "stay below size=9"),
+        ({"scores": [0.5, 1.0]}, TypeError, "scores must be integers"),
+        ({"scores": [0, 2**62]}, ValueError, "within"),
+        ({"scores": []}, ValueError, "at least one score"),
+        ({"size": 0}, ValueError, "size must be at least 1"),
+        ({"size": 2**62 + 1}, ValueError, "size must be at most"),
+        ({"epsilon": 0}, ValueError, "epsilon must be positive"),
+        ({"score_range": 0}, ValueError, "score_range must be at least 1"),
+    ],
+)
+def test_bad_arguments(change, error, message):
+    usual = {"starts": [0, 3], "scores": [0, 1], "size": 9, "epsilon": 1.0, "score_range": 1}
+    with pytest.raises(error, match=message):
+        select_on_line(**{**usual, **change})
