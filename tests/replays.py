@@ -49,6 +49,7 @@ CODES = skdp.Domain(
     {"x": skdp.Numeric(0, 600, bins=600), "y": skdp.Numeric(0, 2, bins=2), "s": LABEL}
 )
 MANY_CODES = skdp.Domain({"x": skdp.Numeric(0, 2500, bins=2500), "y": skdp.Numeric(0, 2, bins=2)})
+MAP = skdp.Domain({"x": skdp.Numeric(0, 40, bins=40), "y": skdp.Numeric(0, 40, bins=40)})
 BINARY = skdp.Domain(
     {
         "x": skdp.Numeric(0, 2, bins=2),
@@ -256,6 +257,11 @@ def synthesizers() -> list[Branch]:
             "PairViewSynthesizer, two columns",
             lambda epsilon: pair(epsilon, domain=PLANE),
             lambda: pairs_of(PLANE),
+        ),
+        Branch(
+            "PairViewSynthesizer, two columns of many codes",
+            lambda epsilon: pair(epsilon, domain=MAP, error_share=0),
+            lambda: {name: both for name, both in pairs_of(MAP).items() if name in some},
         ),
         Branch(
             "PairViewSynthesizer, label mode",
@@ -878,6 +884,7 @@ PARTS = {
     "classification.projection.ProjectedHistogramTransformer._choose, discrete_laplace": "total",
     "classification.privpfc._PrivPfC._choose, discrete_laplace": "total",
     "kernels.pairviews.box_trees.measure_tree, discrete_laplace": "views",
+    "kernels.pairviews.maps.measure_map, discrete_laplace": "views",
     "kernels.pairviews.choice.choose_extra_pairs, top_k": "views",
     "kernels.pairviews.choice.choose_pairs, selection": "views",
     "kernels.pairviews.errors.publish_errors, discrete_laplace": "errors",

@@ -20,6 +20,7 @@ from skdp.kernels.pairviews import (
     box_trees,
     choice,
     errors,
+    maps,
     measure,
     pair_views,
     pair_views_parts,
@@ -36,6 +37,7 @@ from skdp.kernels.pairviews.errors import (
     publish_errors,
     random_weights,
 )
+from skdp.kernels.pairviews.maps import map_counts, measure_map
 from skdp.kernels.pairviews.pairs import PAIR_PLAN
 from skdp.kernels.pairviews.raking import rake
 from skdp.mechanisms import discrete_laplace, noisy_max, top_k
@@ -322,6 +324,101 @@ def test_much_budget_recovers_the_table():
     assert np.abs(table - counts).max() <= 2
 
 
+# --- the only pair
+
+
+@settings(max_examples=60)
+@given(
+    shape=st.tuples(st.integers(1, 60), st.integers(2, 60)),
+    epsilon=st.sampled_from([Fraction(1, 100), Fraction(1, 3), Fraction(5), Fraction(100)]),
+    scale=st.sampled_from([0, 0.01, 3, 1000]),
+    seed=st.integers(0, 1000),
+)
+def test_every_path_of_a_map_costs_exactly_epsilon(shape, epsilon, scale, seed):
+    rng = np.random.default_rng(seed)
+    counts = (scale * rng.gamma(0.2, size=shape)).astype(np.int64)
+    noise = Recorder(discrete_laplace)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(maps, "discrete_laplace", noise)
+        measured = measure_map(counts, epsilon, float(counts.sum()), 2.0, random_state=seed)
+    assert set(path_prices(measured)) == {epsilon}
+    # Down every path, what the calls themselves spend on a box adds up to what it names.
+    spent = sum(price * len(exact) for exact, price in noise.calls)
+    assert spent == sum(measured.prices[kind] for kind in measured.price)
+    covered = np.zeros(shape, dtype=int)
+    for leaf in np.flatnonzero(measured.is_leaf):
+        sides = zip(measured.lower[leaf], measured.upper[leaf], strict=True)
+        covered[tuple(slice(low, high) for low, high in sides)] += 1
+    assert (covered == 1).all()
+    volume = np.prod(measured.upper - measured.lower, axis=1)
+    children = np.bincount(measured.parent[1:], weights=volume[1:], minlength=len(volume))
+    np.testing.assert_array_equal(children[~measured.is_leaf], volume[~measured.is_leaf])
+    table, _ = map_counts(measured, np.ones(shape, dtype=bool))
+    assert (table >= 0).all() and np.isfinite(table).all() and table.sum() > 0
+
+
+def test_the_boxes_of_a_map_follow_from_released_numbers_alone(monkeypatch):
+    """With the noise fixed so that released counts are equal, tables cannot be told apart."""
+
+    def constant(values, *args, **kwargs):
+        return 40 * (np.arange(len(values)) % 7)
+
+    monkeypatch.setattr(maps, "discrete_laplace", constant)
+    rng = np.random.default_rng(0)
+    trees = [measure_map(rng.poisson(mean, size=(50, 60)), ONE, 900.0, 2.0) for mean in (0, 4, 90)]
+    assert np.unique(trees[0].price).size > 4
+    for tree in trees[1:]:
+        for mine, first in zip(tree, trees[0], strict=True):
+            np.testing.assert_array_equal(mine, first)
+
+
+@pytest.mark.parametrize(("shape", "share"), [((12, 9), ONE), ((90, 80), Fraction(6, 7))])
+def test_a_dense_map_is_measured_cell_by_cell(shape, share):
+    counts = np.random.default_rng(0).poisson(300.0, size=shape)
+    measured = measure_map(counts, ONE, float(counts.sum()), 2.0, random_state=0)
+    volume = np.prod(measured.upper - measured.lower, axis=1)
+    assert (volume[measured.is_leaf] == 1).all()
+    assert {measured.prices[kind] for kind in measured.price[measured.is_leaf]} == {share}
+
+
+def test_an_empty_region_is_one_box_and_gets_the_whole_budget():
+    counts = np.zeros((128, 128), dtype=np.int64)
+    counts[:8, :8] = 40
+    measured = measure_map(counts, ONE, float(counts.sum()), 2.0, random_state=0)
+    volume = np.prod(measured.upper - measured.lower, axis=1)
+    leaf = measured.is_leaf
+    assert volume[leaf].max() > 256 and leaf.sum() < 400
+    table, total = map_counts(measured, np.ones(counts.shape, dtype=bool))
+    assert total == pytest.approx(counts.sum(), abs=80)
+    assert np.abs(table - counts)[:8, :8].mean() < 8 and table[40:, 40:].mean() < 0.02
+
+
+def test_independent_columns_are_recognised():
+    rng = np.random.default_rng(0)
+    mean = np.outer(0.9 ** np.arange(40), 1 / np.arange(1, 31))
+    free = rng.poisson(2000 * mean / mean.sum())
+    bound = rng.poisson(np.where((np.indices(mean.shape).sum(axis=0) % 40) < 8, 8.0, 0.1))
+    found = []
+    for counts in (free, bound):
+        epsilon = Fraction(1, 4)
+        measured = measure_map(counts, epsilon, float(counts.sum()), 10.0, random_state=1)
+        table, _ = map_counts(measured, np.ones(counts.shape, dtype=bool))
+        product = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+        found.append(np.abs(table - product).sum() / table.sum())
+    assert found[0] < 1e-9 and found[1] > 0.5
+
+
+def test_forbidden_cells_of_a_map_are_empty():
+    rng = np.random.default_rng(0)
+    allowed = np.ones((30, 20), dtype=bool)
+    allowed[:10, 5:] = False
+    counts = rng.poisson(20, size=allowed.shape) * allowed
+    for epsilon in (Fraction(1, 100), Fraction(1), Fraction(100)):
+        measured = measure_map(counts, epsilon, float(counts.sum()), 2.0, random_state=0)
+        table, _ = map_counts(measured, allowed)
+        assert (table[~allowed] == 0).all() and table.sum() > 0
+
+
 def test_leaves_are_drawn_towards_the_model_by_their_noise():
     model = np.array([[100.0, 100.0, 100.0, 100.0]])
     leaves = np.array([0, 1, 2, 3])[:, None]
@@ -605,7 +702,8 @@ def test_intervals_on_two_columns_cover_and_are_not_wide(epsilon):
         covered.append((errors <= half).mean())
         ratios.append(2 * half / np.quantile(errors, 0.95))
     assert np.mean(covered) >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 1000)
-    assert np.median(ratios) <= 4
+    # Twice the errors of noise alone are a ratio of 4 where all errors are noise.
+    assert np.median(ratios) <= 5
     assert "noise alone" in model.error_bars.guarantee(0.95)
 
 

@@ -16,6 +16,7 @@ From `fit` to the model, by file:
 `smoothing`     smooth counts of bins on a scale
 `choice`        scores of pairs, and which pairs are measured
 `pairs`         two-way marginals
+`maps`          the only pair of a table, in boxes that follow from noisy counts
 `box_trees`     trees of boxes that get smaller where the counts are large
 `boxes`         exact counts of boxes, and how a box is divided
 `rules`         structural zeros: public, prepared before anything is measured

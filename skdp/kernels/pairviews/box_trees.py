@@ -17,7 +17,16 @@ from ...hierarchy import Blue, Tree, non_negative
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from .boxes import box_counts, divide, leaf_numbers, prefix_sums
 
-__all__ = ["TreeMeasurement", "TreePlan", "measure_tree", "spread", "without_impossible"]
+__all__ = [
+    "TreeMeasurement",
+    "TreePlan",
+    "combined",
+    "joined",
+    "measure_tree",
+    "root",
+    "spread",
+    "without_impossible",
+]
 
 
 @dataclass(frozen=True)
@@ -81,6 +90,12 @@ class TreeMeasurement(NamedTuple):
         leaf[self.parent[1:]] = False
         return leaf
 
+    def total(self) -> float:
+        """The number of records by all measurements together, unbiased: it may be negative."""
+        tree = Tree.from_parents(self.parent)
+        blue = Blue(tree, self.variances[tree.order])
+        return float(blue.subtree_estimate(self.values[tree.order])[0][0])
+
     def estimates(self) -> FloatArray:
         """Consistent, non-negative counts of all nodes."""
         tree = Tree.from_parents(self.parent)
@@ -141,7 +156,7 @@ def measure_tree(
     budgets = plan.budgets(epsilon)
     sums = prefix_sums(counts)
     cumulated = [running_sums(mass) for mass in masses]
-    level = _root(counts.shape, total)
+    level = root(counts.shape, total)
     levels, n_above, prices = [level], 0, [Fraction(0)]
     # The root is always divided: its count is already released.
     wanted = np.maximum(plan.children(level.values, budgets[0]), 2.0)
@@ -166,29 +181,29 @@ def measure_tree(
             divided = (wanted >= 2.0) & (high - low > 1).any(axis=1)
             ends = ~divided
             again = discrete_laplace(exact[ends], rest, random_state=source)
-            noisy[ends], variance[ends] = _combined(
+            noisy[ends], variance[ends] = combined(
                 noisy[ends], variance[ends], again, discrete_laplace_variance(rest)
             )
             price[ends] = len(prices)
             prices.append(budget + rest)
         level = _Level(low, high, parent, noisy, variance, price)
         levels.append(level)
-    return _joined(levels, prices)
+    return joined(levels, prices)
 
 
-def _root(shape: tuple[int, ...], total: float) -> _Level:
+def root(shape: tuple[int, ...], total: float, variance: float = 0.0) -> _Level:
     """The box of all cells, whose count is released already."""
     return _Level(
         np.zeros((1, len(shape)), dtype=np.int64),
         np.array([shape], dtype=np.int64),
         np.array([-1]),
         np.array([float(total)]),
-        np.array([0.0]),
+        np.array([float(variance)]),
         np.array([0]),
     )
 
 
-def _combined(
+def combined(
     first: FloatArray, first_variance: FloatArray, second: IntArray, second_variance: float
 ) -> tuple[FloatArray, FloatArray]:
     """Two measurements of the same counts weighted by their precision, and the variance."""
@@ -196,7 +211,8 @@ def _combined(
     return (w * first + v * second) / (v + w), v * w / (v + w)
 
 
-def _joined(levels: Sequence[_Level], prices: list[Fraction]) -> TreeMeasurement:
+def joined(levels: Sequence[_Level], prices: list[Fraction]) -> TreeMeasurement:
+    """All levels, from the root down."""
     return TreeMeasurement(
         np.concatenate([level.lower for level in levels]),
         np.concatenate([level.upper for level in levels]),

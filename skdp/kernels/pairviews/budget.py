@@ -21,6 +21,9 @@ __all__ = [
 # Largest number of codes of an attribute in a pair table; more codes are grouped. A single pair can
 # have a larger table.
 _GROUPS, _GROUPS_OF_TWO = 512, 2048
+# Share of single views beside the only pair: they order and group codes, and show single codes that
+# stand out.
+_BESIDE = Fraction(3, 100)
 # If the number of records times epsilon is below this, pairs are too noisy to be useful.
 _LEAST_SIGNAL = 2000.0
 
@@ -56,7 +59,7 @@ def pair_views_parts(
             "is kept for the error bars; 0.05 is usual, and 0 releases none."
         )
     rest = epsilon * (1 - share)
-    total = rest * (Fraction(2, 100) if len(used_attributes(shape)) > 2 else Fraction(5, 100))
+    total = rest * (Fraction(2, 100) if len(used_attributes(shape)) > 1 else Fraction(5, 100))
     parts = {"total": total, "views": rest - total, "errors": epsilon * share}
     return {name: part for name, part in parts.items() if part}
 
@@ -142,7 +145,7 @@ def view_shares(
     if n_columns < 2:
         return ViewShares(views, zero, zero, zero, 0, 0, 0)
     if n_columns == 2:
-        single = views * Fraction(10, 95)
+        single = views * _BESIDE
         return ViewShares(single, zero, views - single, zero, 1, 0, 0)
     # Shares of everything except the errors; the total has taken 2% of it.
     everything = views / Fraction(98, 100)

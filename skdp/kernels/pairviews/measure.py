@@ -10,14 +10,14 @@ import numpy as np
 from ..._random import NoiseSource, noise_source, sampling_generator
 from ..._types import FloatArray, IntArray
 from ...domain import Zeros
-from ...mechanisms import discrete_laplace
+from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...release import MixtureModel, PairTable, TreeDensity, TreeModel
 from ...rows import Counts, CountTable
 from .attributes import Attribute
 from .budget import ViewShares, group_limit, used_attributes, view_shares
 from .choice import BinnedPairs, choose_extra_pairs, choose_pairs, pair_scores
 from .errors import publish_errors
-from .pairs import margins_of, measure_pairs
+from .pairs import margins_of, measure_only_pair, measure_pairs
 from .raking import SAMPLED_ROWS, rake
 from .rules import Rules, within_class
 from .simulation import draw_records
@@ -232,8 +232,14 @@ def measure_table(
     binned = BinnedPairs.of(table, attributes) if shares.choice else None
     masks, rest = masks_of(rules, attributes) if rules is not None else ({}, [])
     pairs = _pairs_of_tree(used, binned, attributes, whole, shares, label, source, ruled, masks)
-    edges = measure_pairs(table, pairs, attributes, shares.pairs, whole, source, masks)
-    edges += unmeasured([pair for pair in ruled if pair not in pairs], attributes, masks)
+    if len(used) == 2:
+        known = float(first_total), discrete_laplace_variance(parts["total"])
+        allowed = masks.get(pairs[0])
+        edge, total = measure_only_pair(table, pairs[0], attributes, shares, known, source, allowed)
+        edges = [edge]
+    else:
+        edges = measure_pairs(table, pairs, attributes, shares.pairs, whole, source, masks)
+        edges += unmeasured([pair for pair in ruled if pair not in pairs], attributes, masks)
     tree = _join(attributes, edges, masks, alone=len(used) == 2)
     if not rest and (binned is None or not shares.n_extra):
         return TreeModel(tree, total, budget=budget)

@@ -1,7 +1,8 @@
-"""Two-way marginals: each selected pair measured by a tree of boxes."""
+"""Two-way marginals: each selected pair, or the only one, measured by boxes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
@@ -9,14 +10,17 @@ import numpy as np
 
 from ..._random import NoiseSource
 from ..._types import BoolArray, FloatArray, IntArray
+from ...mechanisms import discrete_laplace_variance
 from ...release import PairTable, couple, group_sums
 from ...rows import Counts
 from .attributes import Attribute, cut_mass
 from .box_trees import TreePlan, measure_tree, spread, without_impossible
-from .budget import used_attributes
+from .budget import ViewShares
+from .maps import cutting_mass, map_counts, measure_map
+from .single import single_shares
 from .structured import fitted
 
-__all__ = ["PAIR_PLAN", "margins_of", "measure_pairs"]
+__all__ = ["PAIR_PLAN", "margins_of", "measure_only_pair", "measure_pairs"]
 
 PAIR_PLAN = TreePlan(levels=5, ratio=Fraction(3, 2), cap=16)
 # Weight of the smoothing term mixed into the model that spreads a leaf over its cells.
@@ -51,9 +55,6 @@ def measure_pairs(
     masks : mapping of tuple of two int to ndarray of bool, default=None
         Cells of pairs that records can have, for those under public rules.
     """
-    # A pair view that is the only one is better than the views of its attributes, which are then
-    # derived from it.
-    fit_margins = len(used_attributes(table.shape)) > 2
     share = epsilon / max(len(pairs), 1)
     tables = table.regrouped_many(
         [((a, b), (attributes[a].groups, attributes[b].groups)) for a, b in pairs]
@@ -61,9 +62,7 @@ def measure_pairs(
     found = []
     for axes, exact in zip(pairs, tables, strict=True):
         allowed = None if masks is None else masks.get(axes)
-        found.append(
-            _measure_pair(exact, axes, attributes, share, total, fit_margins, source, allowed)
-        )
+        found.append(_measure_pair(exact, axes, attributes, share, total, source, allowed))
     return found
 
 
@@ -73,14 +72,12 @@ def _measure_pair(
     attributes: Sequence[Attribute],
     epsilon: Fraction,
     total: float,
-    fit_margins: bool,
     source: NoiseSource,
     allowed: BoolArray | None,
 ) -> PairTable:
     """Measure a joint view, given its exact counts over groups.
 
-    With ``fit_margins`` its margins become those of the single views.
-    Cells that are not ``allowed`` are empty.
+    Its margins become those of the single views. Cells that are not ``allowed`` are empty.
     """
     a, b = (attributes[axis] for axis in axes)
     exact = exact[np.ix_(a.group_order, b.group_order)]
@@ -94,14 +91,67 @@ def _measure_pair(
         flat = flat * inside / (flat * inside).sum()
         measured = without_impossible(measured, inside)
     model = (1 - _SMOOTH) * product + _SMOOTH * flat
-    counts = spread(measured, model, trust=_TRUST if fit_margins else 0.0)
+    counts = spread(measured, model, trust=_TRUST)
     joint = np.empty_like(counts)
     joint[np.ix_(a.group_order, b.group_order)] = counts / counts.sum()
-    if allowed is not None:
-        joint = fitted(joint, allowed, a.grouped, b.grouped) if fit_margins else joint * allowed
-    elif fit_margins:
+    if allowed is None:
         joint = couple(joint, a.grouped, b.grouped)
+    else:
+        joint = fitted(joint, allowed, a.grouped, b.grouped)
     return PairTable(axes, joint)
+
+
+def measure_only_pair(
+    table: Counts,
+    axes: tuple[int, int],
+    attributes: Sequence[Attribute],
+    shares: ViewShares,
+    total: tuple[float, float],
+    source: NoiseSource,
+    allowed: BoolArray | None,
+) -> tuple[PairTable, float]:
+    """Measure the joint view of the only two attributes that have more than one code.
+
+    It is better than the views of its attributes, which are then derived from it.
+
+    Parameters
+    ----------
+    table : CountTable or ProjectedCounts
+        Exact and private.
+    axes : tuple of two int
+    attributes : sequence of Attribute
+    shares : ViewShares
+        Its budget for pairs is spent; that of the single views says how noisy these are.
+    total : tuple of two float
+        The released number of records, and the variance of its noise.
+    source : NoiseSource
+    allowed : ndarray of bool or None
+        Cells that records can have; None for all.
+
+    Returns
+    -------
+    pair : PairTable
+    total : float
+        A better estimate of the number of records, which may be negative.
+    """
+    a, b = (attributes[axis] for axis in axes)
+    at = np.ix_(a.group_order, b.group_order)
+    exact = next(iter(table.regrouped_many([(axes, (a.groups, b.groups))])))[at]
+    inside = np.ones(exact.shape, dtype=bool) if allowed is None else allowed[at]
+    budgets = [shares.single * each for each in single_shares(table.shape)]
+    views = [
+        (
+            max(total[0], 1.0) * each.grouped[each.group_order],
+            math.sqrt(discrete_laplace_variance(budgets[axis])),
+        )
+        for axis, each in zip(axes, (a, b), strict=True)
+    ]
+    masses = [cutting_mass(*view) for view in views]
+    measured = measure_map(exact, shares.pairs, *total, masses, random_state=source)
+    counts, better = map_counts(measured, inside, views)
+    joint = np.empty_like(counts)
+    joint[at] = counts / counts.sum()
+    return PairTable(axes, joint), better
 
 
 def margins_of(
