@@ -31,6 +31,7 @@ svg text { fill: var(--soft); font: 11px system-ui, sans-serif; }
 .bar { fill: var(--bar); } .band { stroke: var(--band); stroke-width: 1.5; opacity: .7; }
 .axis { stroke: var(--line); }
 table { border-collapse: collapse; width: 100%; } th { text-align: left; font-weight: 600; }
+th:first-child { overflow-wrap: normal; min-width: 6.5rem; }
 th, td { padding: .25rem .75rem .25rem 0; vertical-align: top;
   border-bottom: 1px solid var(--line); }
 """

@@ -239,7 +239,7 @@ def _caption(counted: ColumnCounts, statistics: pd.Series) -> str:
             return "unknown"
         if margin is None or pd.isna(margin):
             return f"{value:,.4g}"
-        return f"{rounded_to(value, margin)} \u00b1 {margin:,.3g}"
+        return f"{rounded_to(value, margin)} \u00b1 {rounded_to(margin, margin)}"
 
     if isinstance(counted.attribute, Categorical):
         return f"Most frequent: {statistics['top']} ({told('freq')} records)"
