@@ -164,7 +164,8 @@ def test_a_plan_of_many_codes_says_which_are_ranges(tmp_path, capsys):
     ("more", "message"),
     [
         ([], "4 single columns, and sets of columns: how many depends on --rows N"),
-        (["--rows", 20_000], "sets of two and more columns are measured"),
+        (["--rows", 500], "sets of two and more columns are measured"),
+        (["--rows", 20_000], "10 sets of two and more columns"),
         (["--rows", 20_000, "--target", "income"], "3 single columns, in each of 2 classes"),
         (["--rows", 20_000, "--epsilon", 1000], "all columns together, cell by cell"),
         (["--rows", 20_000], "single columns, with 20,000 records spread evenly"),

@@ -472,7 +472,7 @@ def test_smooth_margins_respect_rules():
 
 
 def test_views_that_form_a_tree_are_released_without_rows():
-    model = release(rows(900), 1.0, max_order=2, error_share=0).synopsis_.model
+    model = release(rows(900), 1.0, plan="mst", error_share=0).synopsis_.model
     assert len(model.pairs) == len(model.density.edges) > 0 and model.rows is None
     view = release(rows(4000), 5.0, max_order=2, error_share=0).synopsis_.model
     assert len(view.pairs) == 6 and view.rows is not None

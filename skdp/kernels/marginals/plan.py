@@ -16,10 +16,14 @@ __all__ = ["BOXES", "GROUPS", "Plan", "Workload", "plan_views", "used_sets"]
 Workload = str | Mapping[tuple[int, ...], float | Fraction]
 
 # Share of the views for choosing them, where attributes have few codes and where they have many.
-_CHOICE, _CHOICE_LARGE = Fraction(8, 100), Fraction(4, 100)
+_CHOICE, _CHOICE_LARGE = Fraction(10, 100), Fraction(4, 100)
 # The error of k views of c cells grows with c * k / signal, what they tell more slowly than k:
-# k is the square root of this times signal / c.
-_VIEWS = 0.5
+# k is the square root of this times signal over a power of c.
+_VIEWS, _POWER = 2.0, 1.2
+# With a label, whose pairs are known already, of this times signal / c.
+_VIEWS_LABEL = 0.5
+# Single attributes of few codes are sharpened by the views, and get this much less.
+_NARROW = 0.65
 # A pair of more cells has boxes, and is about as noisy as a table of this many cells.
 BOXES = 60
 # Signal for each pair of a tree of large attributes; beyond the tree there is one more pair for so
@@ -181,7 +185,8 @@ def plan_views(
     choice = views * (_CHOICE + (_CHOICE_LARGE - _CHOICE) * Fraction(round(1000 * large), 1000))
     left = views - single - classes - grid - choice
     power = records * float(left)
-    wanted = math.sqrt(_VIEWS * power / _typical_cells(sizes))
+    cells = _typical_cells(sizes)
+    wanted = math.sqrt(power * (_VIEWS_LABEL / cells if labelled else _VIEWS / cells**_POWER))
     if not labelled and (wanted < 1 or _noise(sizes, signal) > _most_noise(large)):
         return Plan(views, none, none, 0, [], _FEWEST, _FEWEST_LAST, 0.0)
     wanted = (1 - large) * wanted + large * _boxed_views(power, len(used))
@@ -265,7 +270,7 @@ def _single_share(signal: float, sizes: Sequence[int], large: float) -> Fraction
     """Share of single attributes: larger where there is little signal, or attributes are large."""
     noise = _noise(sizes, signal)
     narrow = 0.26 + 0.16 * math.log10(noise / 0.003) + 0.15 * max(math.log10(noise / 0.01), 0.0)
-    narrow = max(narrow, 0.1)
+    narrow = max(_NARROW * narrow, 0.07)
     wide = max(0.82 - 0.39 * math.log10(signal / 4200), 0.3)
     share = min((1 - large) * narrow + large * wide, 0.8)
     return Fraction(round(1000 * share), 1000)
