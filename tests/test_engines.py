@@ -672,7 +672,9 @@ def test_projections_count_what_the_whole_table_does(make, monkeypatch):
 def test_a_table_that_may_not_fit_is_announced_before_the_charge():
     ledger = skdp.PrivacyLedger(9)
     view = skdp.PrivTreeSynthesizer(domain=WIDE, ledger=ledger)
-    with pytest.warns(UserWarning, match=r"48 bytes each.*hundred million take 5 GB.*MarginalSynthesizer"):
+    with pytest.warns(
+        UserWarning, match=r"48 bytes each.*hundred million take 5 GB.*MarginalSynthesizer"
+    ):
         view.fit(polars_lazy(wide()))
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
