@@ -81,7 +81,8 @@ def test_a_file_that_is_no_workload_is_not_quoted(tmp_path, text):
     (tmp_path / "sets.json").write_text(text)
     with pytest.raises(DomainError, match="is no workload: a list of objects") as raised:
         read_workload(str(tmp_path / "sets.json"))
-    assert "Canary" not in str(raised.value) and "77" not in str(raised.value)
+    shown = str(raised.value).replace(str(tmp_path), "")
+    assert "Canary" not in shown and "77" not in shown
 
 
 @pytest.mark.parametrize(
