@@ -64,7 +64,7 @@ test-oldest: .venv-oldest/complete
 	.venv-oldest/bin/python -m pytest -n $(JOBS)
 
 audit: .venv/complete
-	.venv/bin/python -W ignore::UserWarning -m skdp audit --replay --out build/audit
+	.venv/bin/python -m skdp audit --replay --out build/audit
 	.venv/bin/python -W ignore::UserWarning -m skdp audit --quick --out build/audit
 
 mutants: .venv/complete
