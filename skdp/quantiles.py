@@ -215,7 +215,7 @@ def private_quantiles(
     line = _as_line(bounds, step)
     check_choice(method, "method", ("auto", "independent", "recursive", "tree"))
     share = as_level(level)
-    names, most = _as_persons(persons, max_contributions, len(column))
+    people, most = _as_persons(persons, max_contributions, len(column))
     exact = as_epsilon(epsilon)
     parts = {"range": _RANGE_SHARE if bounds is None else 0, "quantiles": 1}
     parts["quantiles"] -= parts["range"]
@@ -237,8 +237,9 @@ def private_quantiles(
     # range, at its part, and quantiles on it, at theirs. Everything else follows from these and
     # public parameters.
     positions = line.read(column)
-    if names is not None and most is not None:
-        positions = _few_of_each(positions, names, most, source)
+    if people is not None and most is not None:
+        persons_of = people.identities().astype(np.int64)
+        positions = _few_of_each(positions, persons_of, most, source)
     positions = positions[positions >= line.first]
     if search is not None:
         line = _find_range(positions, line, search)
@@ -278,8 +279,8 @@ def _as_parts(quantiles: Any) -> list[int]:
     return sorted(parts)
 
 
-def _as_persons(persons: Any, most: Any, n_rows: int) -> tuple[IntArray | None, int | None]:
-    """A number for the person of each row, and how many of its values are kept."""
+def _as_persons(persons: Any, most: Any, n_rows: int) -> tuple[Column | None, int | None]:
+    """The column of persons, and how many of the values of each are kept."""
     if persons is None and most is None:
         return None, None
     if persons is None or most is None:
@@ -293,7 +294,7 @@ def _as_persons(persons: Any, most: Any, n_rows: int) -> tuple[IntArray | None, 
         raise ValueError(
             f"values has {n_rows} rows and persons {len(column)}: give one person for each row."
         )
-    return column.identities().astype(np.int64), bound
+    return column, bound
 
 
 def _plans(

@@ -216,7 +216,8 @@ def select_quantiles(positions: IntArray, size: int, plan: Plan, source: NoiseSo
         low = 0 if each.below < 0 else int(found[each.below]) + 1
         high = end if each.above < 0 else int(found[each.above]) + 1
         if low >= high:
-            found[each.which] = min(low, end - 1)
+            # Nothing is left between the two, and nothing in the parts that this one would make.
+            found[each.which] = high - 1
             continue
         inside = places[slice(*np.searchsorted(places, [low, high]))]
         starts, scores = _pieces(inside - low, high - low, each.fraction)
