@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from scipy.special import ndtri
 
 from .._types import FloatArray, IntArray
 from .intervals import Error
+from .model import Model, Weights
 
-__all__ = ["ErrorBars"]
+__all__ = ["ErrorBars", "WithErrorBars"]
 
 
 @dataclass(frozen=True)
@@ -65,21 +67,17 @@ class ErrorBars:
 
     def half_width(self, answer: float, total: float, level: float) -> float:
         """Half width of the interval around an answer."""
-        factor = float(self.factors(np.array([answer]), total)[0]) if self.scaled else 1.0
-        return self._widened(self.reach / factor, level)
+        return float(self.half_widths(np.array([answer]), total, level)[0])
 
     def half_widths(self, answers: FloatArray, total: float, level: float) -> FloatArray:
         """Half widths of the intervals around several answers."""
         factors = self.factors(answers, total) if self.scaled else np.ones(len(answers))
-        return self._widened(self.reach / factors, level)
-
-    def _widened(self, width: Any, level: float) -> Any:
         # Errors were measured after rounding the answers to integers.
-        width = width + 0.5
+        widths: FloatArray = self.reach / factors + 0.5
         if level > self.level:
             # The published quantile, extended with the tail of a Laplace distribution.
-            width = width * (math.log(1.0 - level) / math.log(1.0 - self.level))
-        return width
+            widths = widths * (math.log(1.0 - level) / math.log(1.0 - self.level))
+        return widths
 
     def guarantee(self, level: float) -> str:
         """What an interval covers, in words."""
@@ -115,15 +113,37 @@ class ErrorBars:
         )
 
 
-def interval_from_bars(bars: ErrorBars | None, answer: float, total: float, level: float) -> Error:
-    """Interval around an answer, from the published quantile of the errors."""
-    bars = needed(bars)
-    half = bars.half_width(answer, total, level)
-    std = bars.half_width(answer, total, bars.level) / float(ndtri(0.5 + bars.level / 2))
-    return Error(std, half, half, bars.guarantee(level))
+class _Released(Model, Protocol):
+    """A model beside which errors were published, if any."""
+
+    error_bars: ErrorBars | None
 
 
-def needed(bars: ErrorBars | None) -> ErrorBars:
+class WithErrorBars:
+    """Intervals of a model from what was published about its errors."""
+
+    def error(self: _Released, weights: Weights, level: float) -> Error:
+        """Interval from the published quantile of the errors."""
+        return self.error_of_parts([weights], level)
+
+    def error_of_parts(self: _Released, parts: Sequence[Weights], level: float) -> Error:
+        """Interval for a sum of answers, from the published quantile of the errors."""
+        bars = _needed(self.error_bars)
+        answer = float(self.answer(parts).sum())
+        half = bars.half_width(answer, self.total, level)
+        std = bars.half_width(answer, self.total, bars.level) / float(ndtri(0.5 + bars.level / 2))
+        return Error(std, half, half, bars.guarantee(level))
+
+    def column_errors(
+        self: _Released, axis: int, weights: FloatArray, level: float
+    ) -> tuple[FloatArray, str]:
+        """Half widths of intervals of weighted counts of one attribute; see `Model`."""
+        bars = _needed(self.error_bars)
+        half = bars.half_widths(weights @ self.view([axis]), self.total, level)
+        return half, bars.guarantee(level)
+
+
+def _needed(bars: ErrorBars | None) -> ErrorBars:
     """The error bars, or ValueError where a release has none."""
     if bars is None:
         raise ValueError(

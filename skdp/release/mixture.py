@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from .._types import CodeArray, FloatArray, IntArray
 from ..domain import Domain
-from .error_bars import ErrorBars, interval_from_bars, needed
-from .intervals import Error
+from .error_bars import ErrorBars, WithErrorBars
 from .model import Weights
 from .rounding import round_line
 from .tree_model import TreeModel
@@ -20,7 +19,7 @@ from .tree_model import TreeModel
 __all__ = ["MixtureModel"]
 
 
-class MixtureModel:
+class MixtureModel(WithErrorBars):
     """Sum of models of disjoint parts of the records, one for each code of the label.
 
     Parameters
@@ -66,21 +65,6 @@ class MixtureModel:
         for model in self.models:
             answers += model.answer(queries)
         return answers
-
-    def error(self, weights: Weights, level: float) -> Error:
-        """Interval from the published quantile of the errors."""
-        return self.error_of_parts([weights], level)
-
-    def error_of_parts(self, parts: Sequence[Weights], level: float) -> Error:
-        """Interval for a sum of answers, from the published quantile of the errors."""
-        answer = float(self.answer(parts).sum())
-        return interval_from_bars(self.error_bars, answer, self.total, level)
-
-    def column_errors(self, axis: int, weights: FloatArray, level: float) -> tuple[FloatArray, str]:
-        """Half widths of intervals of weighted counts of one attribute; see `Model`."""
-        bars = needed(self.error_bars)
-        half = bars.half_widths(weights @ self.view([axis]), self.total, level)
-        return half, bars.guarantee(level)
 
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None

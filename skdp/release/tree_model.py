@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from .._types import CodeArray, FloatArray, IntArray
 from ..domain import Domain
 from .draws import product_of_weights
-from .error_bars import ErrorBars, interval_from_bars, needed
+from .error_bars import ErrorBars, WithErrorBars
 from .files import TupleKeys
-from .intervals import Error
 from .model import Weights, by_attributes, warn_of_zero
 from .pivotal import count_records, similar_first
 from .row_given import ENOUGH, GivenRows, effective_number
@@ -51,7 +50,7 @@ _MAX_LISTED = 5_000_000
 _ROUNDING = 1e-6
 
 
-class TreeModel(TupleKeys):
+class TreeModel(WithErrorBars, TupleKeys):
     """The released views as a model of the records; see `Model`.
 
     Parameters
@@ -178,21 +177,6 @@ class TreeModel(TupleKeys):
         cell = np.ravel_multi_index([self.rows[:, axis] for axis in axes], sizes)
         sums = np.bincount(cell, weights=self.row_weights, minlength=math.prod(sizes))
         return sums.reshape(sizes).astype(np.float64, copy=False)
-
-    def error(self, weights: Weights, level: float) -> Error:
-        """Interval from the published quantile of the errors."""
-        return self.error_of_parts([weights], level)
-
-    def error_of_parts(self, parts: Sequence[Weights], level: float) -> Error:
-        """Interval for a sum of answers, from the published quantile of the errors."""
-        answer = float(self.answer(parts).sum())
-        return interval_from_bars(self.error_bars, answer, self._total, level)
-
-    def column_errors(self, axis: int, weights: FloatArray, level: float) -> tuple[FloatArray, str]:
-        """Half widths of intervals of weighted counts of one attribute; see `Model`."""
-        bars = needed(self.error_bars)
-        half = bars.half_widths(weights @ self.view([axis]), self._total, level)
-        return half, bars.guarantee(level)
 
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None

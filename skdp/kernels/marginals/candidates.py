@@ -18,7 +18,7 @@ from .plan import BOXES, Workload
 from .population import Population
 from .views import wide_sizes
 
-__all__ = ["Candidates"]
+__all__ = ["MOST_CELLS", "Candidates"]
 
 Axes = tuple[int, ...]
 
@@ -27,7 +27,7 @@ _BINS = {2: 8, 3: 6, 4: 4}
 # Wider sets are candidates only if there are at most so many, or they hold pairs that were chosen.
 _MOST_WIDE = 600
 # Largest table of a view of more than two attributes, whatever the plan allows.
-_MOST_CELLS = 200_000
+MOST_CELLS = 200_000
 # A view's noise counts so much against its score, in expected absolute noise.
 _NOISE = 0.6
 # Weights of a workload are multiples of 1 / _PARTS; scores are sums of so many units for a record.
@@ -67,7 +67,7 @@ class Candidates:
         *,
         by_cells: bool = False,
     ) -> None:
-        self._most_cells = min(most_cells, _MOST_CELLS)
+        self._most_cells = min(most_cells, MOST_CELLS)
         self._by_cells = by_cells
         self._table = table
         self._attributes = attributes

@@ -20,7 +20,7 @@ from ..._types import FloatArray
 from ...rows import Counts
 from ..pairviews.attributes import Attribute
 from ..pairviews.budget import used_attributes
-from .candidates import Candidates
+from .candidates import MOST_CELLS, Candidates
 from .evidence import Evidence
 from .plan import Plan, Workload, plan_views
 from .population import Population, Target
@@ -36,8 +36,6 @@ PLANS = ("adaptive", "mst", "aim")
 _ROUNDS, _CHOICE = 16, Fraction(1, 4)
 # Wider sets are candidates of AIM only if its workload holds no more sets than this.
 _MOST_SETS = 2000
-# Largest table of a view of AIM.
-_MOST_CELLS = 200_000
 # Sweeps of fitting after a round.
 _SWEEPS = 3
 
@@ -116,7 +114,7 @@ def aim_sets(workload: Workload, sizes: Sequence[int], max_order: int) -> dict[A
         for axes in asked
         for order in range(2, len(axes) + 1)
         for part in combinations(axes, order)
-        if math.prod(sizes[axis] for axis in part) <= _MOST_CELLS
+        if math.prod(sizes[axis] for axis in part) <= MOST_CELLS
     }
     found = {axes: float(weights[list(axes)].sum()) for axes in sorted(sets)}
     most = max(found.values(), default=1.0)
