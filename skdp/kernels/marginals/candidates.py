@@ -78,7 +78,7 @@ class Candidates:
         self._label = label
         self._counts: dict[Axes, IntArray] = {}
         self._bins: dict[int, list[IntArray]] = {}
-        self._codes: dict[int, list[IntArray]] = {}
+        self._codes: dict[int, list[IntArray | None]] = {}
 
     def best(
         self,
@@ -151,11 +151,11 @@ class Candidates:
         for axes, counts in zip(new, self._table.regrouped_many(asked), strict=True):
             self._counts[axes] = counts
 
-    def _coded(self, order: int) -> list[IntArray]:
+    def _coded(self, order: int) -> list[IntArray | None]:
         """Bin of each code of each attribute."""
         if order not in self._codes:
             self._codes[order] = [
-                bins if each.groups is None else bins[each.groups]
+                each.of_codes(bins)
                 for each, bins in zip(self._attributes, self._binning(order), strict=True)
             ]
         return self._codes[order]

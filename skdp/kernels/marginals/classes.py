@@ -16,7 +16,7 @@ from ...rows import Counts
 from ..pairviews.attributes import Attribute, cut_mass, equal_mass_bins
 from .shrinkage import shrunk
 
-__all__ = ["Classes", "of_codes"]
+__all__ = ["Classes"]
 
 Axes = tuple[int, ...]
 
@@ -90,7 +90,7 @@ class Classes:
             return masses, {}
         share = epsilon / len(axes)
         bins = {i: _bins(attributes[i], ordered[i], total * float(share)) for i in axes}
-        asked = [((label, i), (None, of_codes(attributes[i], bins[i]))) for i in axes]
+        asked = [((label, i), (None, attributes[i].of_codes(bins[i]))) for i in axes]
         noisy = [
             discrete_laplace(exact, share, random_state=source).astype(np.float64)
             for exact in table.regrouped_many(asked)
@@ -139,11 +139,6 @@ class Classes:
         """Estimated shares of the classes; none is 0."""
         counts = np.maximum(self._counts, 0.25 * math.sqrt(self.variance))
         return counts / counts.sum()
-
-
-def of_codes(attribute: Attribute, bins: IntArray) -> IntArray:
-    """Bin of each code from those of groups."""
-    return bins if attribute.groups is None else bins[attribute.groups]
 
 
 def _bins(attribute: Attribute, ordered: bool, signal: float) -> IntArray:

@@ -19,7 +19,6 @@ from ..._types import FloatArray, IntArray
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...rows import Counts
 from ..pairviews.attributes import Attribute, cut_mass, equal_mass_bins
-from .classes import of_codes
 from .population import Population, Target
 from .posterior import posterior_mean
 
@@ -95,7 +94,7 @@ def measure_grid(
     bins[label] = np.arange(table.shape[label])
     axes = tuple(sorted(bins))
     inside = tuple(bins[axis] for axis in axes)
-    exact = table.regrouped(axes, [of_codes(attributes[axis], bins[axis]) for axis in axes])
+    exact = table.regrouped(axes, [attributes[axis].of_codes(bins[axis]) for axis in axes])
     noisy = discrete_laplace(exact, epsilon, random_state=source).astype(np.float64)
     model = np.maximum(population.margin(axes, inside), _TINY) * total
     by_class = np.moveaxis(model, axes.index(label), -1)

@@ -86,7 +86,7 @@ def measure_sets(
         for axes, share in zip(sets, shares, strict=True)
     ]
     asked = [
-        (axes, [_coded(attributes[axis], each) for axis, each in zip(axes, bins, strict=True)])
+        (axes, [attributes[axis].of_codes(each) for axis, each in zip(axes, bins, strict=True)])
         for axes, bins in zip(sets, binned, strict=True)
     ]
     counted = table.regrouped_many(asked)
@@ -129,13 +129,6 @@ def wide_sizes(sizes: Sequence[int], signal: float) -> list[int]:
         largest = found.index(max(found))
         found[largest] = max(_FEWEST, min(found[largest] - 1, math.floor(0.9 * found[largest])))
     return found
-
-
-def _coded(attribute: Attribute, bins: IntArray | None) -> IntArray | None:
-    """Bin of each code, or its group."""
-    if bins is None or attribute.groups is None:
-        return attribute.groups if bins is None else bins
-    return bins[attribute.groups]
 
 
 def _refined(

@@ -62,6 +62,12 @@ class Attribute(NamedTuple):
         _, first = np.unique(groups[order], return_index=True)
         return cls(mu, order, groups, grouped, groups[order][np.sort(first)])
 
+    def of_codes(self, bins: IntArray | None) -> IntArray | None:
+        """Bin of each code from those of the groups; without bins, the groups themselves."""
+        if bins is None or self.groups is None:
+            return self.groups if bins is None else bins
+        return bins[self.groups]
+
 
 def equal_mass_bins(mass: FloatArray, order: IntArray, n_bins: int) -> IntArray:
     """Bin of each code: consecutive in the order, about equal in mass, without gaps."""
