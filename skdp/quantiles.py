@@ -28,7 +28,7 @@ from .accounting import PrivacyLoss, charge
 from .exceptions import DomainError
 from .kernels.quantiles import UNIT, AnyPlan, plan_quantiles
 from .mechanisms import SparseVector
-from .rows import Column, as_column
+from .rows import Column, as_column, few_of_each
 
 __all__ = ["QuantileResult", "private_quantiles"]
 
@@ -440,10 +440,7 @@ def _few_of_each(
     """At most ``most`` values of each person, chosen by coins."""
     known = np.flatnonzero((persons >= 0) & (positions > -_FARTHEST))
     coins = source.record_words(len(known), positions[known], persons[known])
-    order = known[np.lexsort((coins, persons[known]))]
-    ordered = persons[order]
-    place = np.arange(len(order)) - np.searchsorted(ordered, ordered)
-    return positions[order[place < most]]
+    return positions[known[few_of_each(persons[known], coins, most)]]
 
 
 def _find_range(positions: IntArray, line: _Line, search: SparseVector) -> _Line:

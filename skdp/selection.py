@@ -20,7 +20,7 @@ from .accounting import PrivacyLoss, charge
 from .domain import Categorical, Numeric
 from .exceptions import DomainError
 from .mechanisms import discrete_laplace, discrete_laplace_variance, top_k
-from .rows import as_column, as_frame, object_array
+from .rows import as_column, as_frame, few_of_each, object_array
 
 __all__ = ["DPTopKSelector", "most_frequent_items"]
 
@@ -474,7 +474,5 @@ def _bounded_counts(
     owners, codes = np.divmod(pairs, n_items)
     # In random order within each person; the first ones count.
     coins = source.record_words(len(owners), codes, owners)
-    order = np.lexsort((coins, owners))
-    starts = np.searchsorted(owners, owners)
-    counted = codes[order][np.arange(len(owners)) - starts < bound]
+    counted = codes[few_of_each(owners, coins, bound)]
     return np.bincount(counted, minlength=n_items).astype(np.int64)

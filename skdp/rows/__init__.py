@@ -39,7 +39,7 @@ from typing import Any
 from ..domain.reading import provide_reader
 from ..domain.values import is_missing
 from .coded import CodedRows, LabelledSums
-from .coding import MOST_AT_ONCE, Contributions, code_rows, count_rows
+from .coding import MOST_AT_ONCE, Contributions, code_rows, count_rows, few_of_each
 from .columns import Column, object_array
 from .completing import complete_table, fill_table
 from .counts import CountTable
@@ -76,6 +76,7 @@ __all__ = [
     "complete_table",
     "fill_table",
     "count_rows",
+    "few_of_each",
     "floor_positive",
     "is_missing",
     "is_parquet_file",

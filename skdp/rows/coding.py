@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._random import NoiseSource
-from .._types import CodeArray
+from .._types import CodeArray, IntArray
 from ..domain import Domain
 from .coded import CodedRows
 from .counts import CountTable
@@ -16,7 +17,7 @@ from .frames import Frame
 from .lazy import LazyRows
 from .projected import Counts, EngineTables, ProjectedCounts
 
-__all__ = ["Contributions", "MOST_AT_ONCE", "code_rows", "count_rows"]
+__all__ = ["Contributions", "MOST_AT_ONCE", "code_rows", "count_rows", "few_of_each"]
 
 # An engine returns the whole table for domains of at most this many cells, all of which may be
 # occupied: one gigabyte.
@@ -81,10 +82,15 @@ def code_rows(
     owners = rows.column(bound.unit).identities()
     known = np.flatnonzero((codes >= 0).all(axis=1) & (owners >= 0))
     coins = bound.source.record_words(len(known), codes[known], owners[known])
-    order = known[np.lexsort((coins, owners[known]))]
+    return codes[np.sort(known[few_of_each(owners[known], coins, bound.most)])]
+
+
+def few_of_each(owners: IntArray, coins: NDArray[np.uint64], most: int) -> IntArray:
+    """Positions of at most ``most`` rows of each owner, those with the least coins; by owner."""
+    order = np.lexsort((coins, owners))
     ordered = owners[order]
     place = np.arange(len(order)) - np.searchsorted(ordered, ordered)
-    return codes[np.sort(order[place < bound.most])]
+    return order[place < most]
 
 
 def count_rows(
