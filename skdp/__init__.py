@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         private_cross_val_score,
         private_mse,
     )
+    from .models import PrivateAdditiveClassifier, PrivateAdditiveRegressor
     from .preprocessing import PrivateQuantileClipper, PrivateStandardScaler
     from .quantiles import QuantileResult, private_quantiles
     from .release import QueryResult, Synopsis
@@ -92,6 +93,8 @@ __all__ = [
     "PrivacyLedger",
     "PrivacyLoss",
     "PrivTreeSynthesizer",
+    "PrivateAdditiveClassifier",
+    "PrivateAdditiveRegressor",
     "PrivateClassifier",
     "ProjectedHistogramTransformer",
     "PrivateGridSearchCV",
@@ -181,6 +184,10 @@ _HOMES = {
         "private_confusion_matrix",
         "private_cross_val_score",
         "private_mse",
+    ),
+    "models": (
+        "PrivateAdditiveClassifier",
+        "PrivateAdditiveRegressor",
     ),
     "preprocessing": (
         "PrivateQuantileClipper",

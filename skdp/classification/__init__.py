@@ -3,7 +3,6 @@
 ==============  ===================================================================================
 ``grid``        `Grid`: the groups of codes of the predictors that are used
 ``base``        what all such releases do: ``fit``, ``sample``, ``transform``, ``prepare``
-``labels``      the declared labels, and rows without the label's column
 ``privpfc``     `PrivPfCTransformer`, `PrivPfCClassifier`: one grid among many candidates
 ``diffgen``     `DiffGenTransformer` (DiffGen): top-down specialisation of taxonomies
 ``projection``  `ProjectedHistogramTransformer` (PPH): a histogram over few predictors

@@ -10,9 +10,11 @@ from .._arrays import exclusive_cumsum
 from .._base import (
     PrivateEstimator,
     declare_label,
+    label_classes,
     match_rows,
     require_y,
     warn_of_emptiness,
+    without_label,
     without_unit,
 )
 from .._random import sampling_generator
@@ -25,7 +27,6 @@ from ..release.rounding import round_line, round_table, shuffled_line
 from ..release.sampling import METHODS
 from ..rows import Frame, Layout, as_frame, count_rows, labels_like, read_rows
 from .grid import Grid, one_hot
-from .labels import label_classes, without_label
 
 __all__ = ["GridRelease", "GridTransformer"]
 

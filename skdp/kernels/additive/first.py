@@ -1,0 +1,154 @@
+"""The first round: a noisy histogram of each column and the label, and each column by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..._types import FloatArray, IntArray
+from ...mechanisms import discrete_laplace, discrete_laplace_variance
+from .draft import Draft
+from .effects import Prior
+from .links import UNIT, Identity, Logit
+from .records import Records
+
+__all__ = ["first_round"]
+
+# Steps of Newton's method for one column; shapes stay within this of the mean.
+_STEPS, _MOST = 6, 4.0
+
+
+def first_round(
+    records: Records,
+    link: Logit | Identity,
+    priors: Sequence[Prior],
+    epsilon: Fraction,
+    total: float,
+    random_state: Any,
+) -> Draft:
+    """A model in which each column stands alone, from one histogram of each with the label.
+
+    Parameters
+    ----------
+    records : Records
+    link : Logit or Identity
+    priors : sequence of Prior
+    epsilon : Fraction
+    total : float
+        Released number of records.
+    random_state : NoiseSource
+    """
+    if isinstance(link, Logit):
+        return _of_classes(records, link, priors, epsilon, total, random_state)
+    return _of_numbers(records, link, priors, epsilon, total, random_state)
+
+
+def _of_classes(
+    records: Records,
+    link: Logit,
+    priors: Sequence[Prior],
+    epsilon: Fraction,
+    total: float,
+    random_state: Any,
+) -> Draft:
+    # Privacy. Released: for each of d columns the counts of groups and classes. A record is in one
+    # cell of each: sensitivity d. Everything after that is post-processing.
+    n_classes, n_columns = link.n_classes, len(records.n_groups)
+    exact = [
+        records.sums(column, (records.labels == label).astype(np.int64))
+        for column in range(n_columns)
+        for label in range(n_classes)
+    ]
+    noisy = _noisy(exact, epsilon, n_columns, random_state)
+    variance = discrete_laplace_variance(epsilon, n_columns)
+    tables = [
+        np.stack(noisy[column * n_classes : (column + 1) * n_classes], axis=1)
+        for column in range(n_columns)
+    ]
+    shares = _class_shares(tables, total)
+    intercept = np.log(shares)
+    intercept = intercept[1:] - intercept[0] if link.n_outputs == 1 else intercept
+    draft = Draft.empty(intercept, records.n_groups)
+    for column, (table, prior) in enumerate(zip(tables, priors, strict=True)):
+        sizes = np.maximum(table.sum(axis=1), 0.0)
+        draft.sizes[column] = sizes
+        for _ in range(_STEPS):
+            scores = intercept + draft.shapes[column]
+            expected = link.probabilities(scores)[:, -link.n_outputs :]
+            seen = table[:, -link.n_outputs :] - expected * table.sum(axis=1, keepdims=True)
+            curvature = sizes[:, None] * link.curvature(scores)
+            noise = variance * ((1 - expected) ** 2 + (n_classes - 1) * expected**2)
+            for output in range(link.n_outputs):
+                h = curvature[:, output]
+                before = draft.shapes[column][:, output]
+                # The records themselves vary as much as the curvature says.
+                update = prior.update(
+                    seen[:, output] + h * before, h, noise[:, output] + np.maximum(h, 1e-9)
+                )
+                draft.replace(
+                    column, output, np.clip(update.mean, -_MOST, _MOST), update, noise[:, output]
+                )
+        draft.centre(column)
+    return draft
+
+
+def _of_numbers(
+    records: Records,
+    link: Identity,
+    priors: Sequence[Prior],
+    epsilon: Fraction,
+    total: float,
+    random_state: Any,
+) -> Draft:
+    # Privacy. Released: for each of d columns the number of records of each group (sensitivity d)
+    # with a quarter of epsilon, and the sums of outcomes, each at most UNIT, with the rest.
+    n_columns = len(records.n_groups)
+    counting, summing = epsilon / 4, epsilon * 3 / 4
+    ones = np.ones(len(records.counts), dtype=np.int64)
+    outcomes = link.outcomes[records.labels]
+    counts = [records.sums(column, ones) for column in range(n_columns)]
+    sizes = [np.maximum(size, 0) for size in _noisy(counts, counting, n_columns, random_state)]
+    exact = [records.sums(column, outcomes) for column in range(n_columns)]
+    reach = n_columns * UNIT
+    sums = [part / UNIT for part in _noisy(exact, summing, reach, random_state)]
+    variance = discrete_laplace_variance(summing, reach) / UNIT**2
+    weights = 1.0 / np.array(records.n_groups)
+    mean = sum(w * s.sum() for w, s in zip(weights, sums, strict=True)) / weights.sum()
+    intercept = np.clip([mean / max(total, 1.0)], -1.0, 1.0)
+    draft = Draft.empty(intercept, records.n_groups)
+    for column, (size, seen, prior) in enumerate(zip(sizes, sums, priors, strict=True)):
+        draft.sizes[column] = size
+        spread = np.maximum(size * _SPREAD, 1e-9)
+        update = prior.update(
+            seen - intercept[0] * size, size, variance + spread, (1.0, 0.1, 0.01, 0.001)
+        )
+        draft.replace(column, 0, np.clip(update.mean, -1.0, 1.0), update, np.full(len(size), variance))
+        draft.centre(column)
+    return draft
+
+
+# Variance of an outcome within a group, as a share of the squared half range: a guess that only
+# decides how much is shrunk.
+_SPREAD = 0.1
+
+
+def _noisy(
+    exact: list[IntArray], epsilon: Fraction, sensitivity: int, random_state: Any
+) -> list[FloatArray]:
+    """Noisy integers, one draw for all."""
+    ends = np.cumsum([len(part) for part in exact])[:-1]
+    noisy = discrete_laplace(
+        np.concatenate(exact), epsilon, sensitivity, random_state=random_state
+    ).astype(np.float64)
+    return np.split(noisy, ends)
+
+
+def _class_shares(tables: list[FloatArray], total: float) -> FloatArray:
+    """Shares of the classes: what the columns say, weighted by precision; none is nearly 0."""
+    weights = np.array([1.0 / len(table) for table in tables])
+    sums = np.stack([table.sum(axis=0) for table in tables])
+    counts = np.maximum((weights / weights.sum()) @ sums, max(1.0, 1e-4 * total))
+    return counts / counts.sum()

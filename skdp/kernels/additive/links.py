@@ -1,0 +1,150 @@
+"""What a record tells about the scores of the model, in integers.
+
+A record's residual must not depend on the other rows of a call, not by one bit. Therefore scores
+are whole multiples of 1/1024, exponentials come from a public table, and shares are divisions of
+integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from ..._types import FloatArray, IntArray
+
+__all__ = ["UNIT", "Identity", "Link", "Logit", "fixed"]
+
+# Scores, residuals and shares are in units of 1/1024.
+UNIT = 1024
+# exp(-i / UNIT) in units of 2**-24, down to exp(-16).
+_EXPONENTIALS = np.floor(np.exp(-np.arange(16 * UNIT) / UNIT) * 2**24).astype(np.int64)
+
+
+def fixed(values: FloatArray) -> IntArray:
+    """Released scores as whole multiples of 1/1024."""
+    return np.rint(np.clip(values, -(2.0**20), 2.0**20) * UNIT).astype(np.int64)
+
+
+class Link(Protocol):
+    """How scores and outcomes belong together.
+
+    Attributes
+    ----------
+    n_outputs : int
+        Scores of a record.
+    reach : int
+        Largest sum of the absolute residuals of a record.
+    """
+
+    @property
+    def n_outputs(self) -> int: ...
+
+    @property
+    def reach(self) -> int: ...
+
+    def residuals(self, scores: IntArray, labels: IntArray) -> IntArray:
+        """Outcome minus expectation in units, (n, n_outputs); at most `reach` units a row."""
+        ...
+
+    def spreads(self, scores: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Weights p and differences of scores whose squares make the curvature.
+
+        Yields
+        ------
+        weight : ndarray of shape (n,)
+            In units.
+        direction : ndarray of shape (n, n_outputs)
+            The curvature of the loss of a record in its scores is the sum over what is yielded of
+            weight times the outer product of direction.
+        """
+        ...
+
+    def curvature(self, scores: FloatArray) -> FloatArray:
+        """Second derivative of the loss in each score, (n, n_outputs)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Logit:
+    """Classes: shares are the normalised exponentials of scores.
+
+    Of two classes only the second has a score; the other's is 0.
+
+    Attributes
+    ----------
+    n_classes : int
+    """
+
+    n_classes: int
+
+    @property
+    def n_outputs(self) -> int:  # noqa: D102
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    @property
+    def reach(self) -> int:  # noqa: D102
+        return 1 if self.n_classes == 2 else 2
+
+    def shares(self, scores: IntArray) -> IntArray:
+        """Shares of the classes in units, rounded down, (n, n_classes)."""
+        drop = self._all(scores)
+        drop = np.minimum(drop.max(axis=1, keepdims=True) - drop, len(_EXPONENTIALS) - 1)
+        parts = _EXPONENTIALS[drop]
+        return parts * UNIT // parts.sum(axis=1, keepdims=True)
+
+    def residuals(self, scores: IntArray, labels: IntArray) -> IntArray:  # noqa: D102
+        result = -self.shares(scores)
+        result[np.arange(len(labels)), labels] += UNIT
+        return result[:, 1:] if self.n_outputs == 1 else result
+
+    def spreads(self, scores: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:  # noqa: D102
+        shares = self.shares(scores)
+        if self.n_outputs == 1:
+            share = shares[:, 1]
+            yield share * (UNIT - share) // UNIT, np.ones((len(scores), 1))
+            return
+        for label in range(self.n_classes):
+            direction = -shares / UNIT
+            direction[:, label] += 1.0
+            yield shares[:, label], direction
+
+    def probabilities(self, scores: FloatArray) -> FloatArray:
+        """Shares of the classes, (n, n_classes)."""
+        full = self._all(scores)
+        parts = np.exp(full - full.max(axis=1, keepdims=True))
+        return parts / parts.sum(axis=1, keepdims=True)
+
+    def curvature(self, scores: FloatArray) -> FloatArray:  # noqa: D102
+        shares = self.probabilities(scores)
+        shares = shares[:, 1:] if self.n_outputs == 1 else shares
+        return shares * (1.0 - shares)
+
+    def _all(self, scores):
+        return np.insert(scores, 0, 0, axis=1) if self.n_outputs == 1 else scores
+
+
+@dataclass(frozen=True, eq=False)
+class Identity:
+    """A number: the score is its expectation, both as shares of a public range.
+
+    Attributes
+    ----------
+    outcomes : ndarray of shape (n_codes,), int64
+        Outcome of each code of the target in units, in -UNIT..UNIT.
+    """
+
+    outcomes: IntArray
+    n_outputs: ClassVar[int] = 1
+    reach: ClassVar[int] = 1
+
+    def residuals(self, scores: IntArray, labels: IntArray) -> IntArray:  # noqa: D102
+        return np.clip(self.outcomes[labels][:, None] - scores, -UNIT, UNIT)
+
+    def spreads(self, scores: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:  # noqa: D102
+        yield np.full(len(scores), UNIT), np.ones((len(scores), 1))
+
+    def curvature(self, scores: FloatArray) -> FloatArray:  # noqa: D102
+        return np.ones_like(scores)

@@ -1,0 +1,49 @@
+"""The distinct records of a fit: their groups and labels, read block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._types import IntArray
+
+__all__ = ["Records"]
+
+_BLOCK = 2**15
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Distinct records with their exact numbers: private.
+
+    Attributes
+    ----------
+    groups : ndarray of shape (m, n_columns)
+        Group of each column.
+    labels : ndarray of shape (m,)
+        Code of the label.
+    counts : ndarray of shape (m,), int64
+    n_groups : tuple of int
+        Number of groups of each column: public.
+    """
+
+    groups: IntArray
+    labels: IntArray
+    counts: IntArray
+    n_groups: tuple[int, ...]
+
+    def blocks(self) -> Iterator[Records]:
+        """The records, some at a time."""
+        for start in range(0, len(self.counts), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            yield Records(self.groups[part], self.labels[part], self.counts[part], self.n_groups)
+
+    def sums(self, column: int, values: IntArray) -> IntArray:
+        """Sum of integers over the records of each group of a column, (n_groups,)."""
+        # Sums of integers below 2**53 are exact in floating point.
+        found = np.bincount(
+            self.groups[:, column], weights=values * self.counts, minlength=self.n_groups[column]
+        )
+        return found.astype(np.int64)

@@ -1,0 +1,619 @@
+"""Additive models: an intercept and a function of each column."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._base import (
+    PrivateEstimator,
+    declare_label,
+    label_classes,
+    match_rows,
+    require_y,
+    warn_of_emptiness,
+    without_label,
+    without_unit,
+)
+from .._validation import as_integer, check_choice
+from ..domain import Numeric
+from ..exceptions import DomainError
+from ..kernels.additive import (
+    UNIT,
+    Identity,
+    Logit,
+    Records,
+    additive_parts,
+    fit_additive,
+)
+from ..mechanisms import discrete_laplace_variance
+from ..plotting import plot_shapes
+from ..rows import Frame, Layout, as_frame, count_rows, read_rows
+from .grouping import group_values
+from .shapes import ShapeFunction
+
+__all__ = ["PrivateAdditiveClassifier", "PrivateAdditiveRegressor"]
+
+# Bins of a target that is declared by its range alone.
+_TARGET_BINS = 256
+
+
+class _Additive(PrivateEstimator):
+    """Fitting, reading and editing; subclasses define the label and the predictions."""
+
+    def fit(self, X, y=None):
+        """Charge epsilon, then release an additive model.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+            One row per person: NumPy array; pandas, Polars or PyArrow table; or a lazy frame of
+            Polars, DuckDB, Dask or PySpark, whose distinct coded rows are counted in its engine.
+            Columns are matched to the domain by name, those of an array by position.
+        y : array-like of shape (n_rows,), default=None
+            The labels. None if ``X`` has the column ``target``; a lazy frame must have it.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DomainError, TypeError, ValueError
+            If the schema or a parameter is invalid; nothing is spent. Values never raise: numbers
+            out of range are clipped, an unknown category becomes `other` where declared, and a
+            record that the domain cannot represent, or whose label is missing or not declared, is
+            skipped.
+        BudgetExceededError
+            If the ledger cannot pay; no value has been read.
+        EngineError
+            If the engine of a lazy frame fails while it counts; the charge stands.
+        """
+        max_groups = as_integer(self.max_groups, "max_groups", 2)
+        read = read_rows(X)
+        rows, domain, target = self._match(read, y)
+        names = [name for name in domain.names if name != target]
+        if not names:
+            raise DomainError(
+                f"The domain has no column except the label {target!r}. Declare at least one "
+                "predictor."
+            )
+        link, label_of = self._link(domain, target)
+        layout = Layout.of(X, rows, domain)
+        parts = additive_parts(self._record_epsilon())
+        self._warn_of_size(rows, domain)
+        loss, source = self._spend(parts)
+
+        table = count_rows(
+            rows,
+            domain.select([*names, target]),
+            self._contributions(loss, source, rows, domain),
+        )
+        groupings = [group_values(domain[name], max_groups) for name in names]
+        model, total = fit_additive(
+            _records(table, groupings, label_of),
+            link,
+            [grouping.chain for grouping in groupings],
+            loss.of_record.parts,
+            source,
+        )
+        if y is None and isinstance(rows, Frame):
+            # The label is a column of X; the features are the others.
+            X = without_label(X, read, domain, target)
+        self._remember_columns(X, rows, target)
+        self._layout = layout
+        self._link_, self._model, self._groupings = link, model, groupings
+        self.domain_ = domain
+        self.target_ = target
+        self.privacy_loss_ = loss
+        self._finish(domain, target)
+        std = np.sqrt(discrete_laplace_variance(loss.of_record.parts["total"]))
+        warn_of_emptiness(self, total, std)
+        return self
+
+    def _match(self, read, y):
+        """Match rows and labels to the columns of the domain; checks the schema only."""
+        unit = self._unit()
+        domain, target = declare_label(
+            self.domain, without_unit(read, unit), self.target, self._declared_label()
+        )
+        if target is None:
+            raise DomainError(
+                "No column is declared as the label: name a column of the domain in target=, or "
+                f"give {self._shorthand}."
+            )
+        if self._declared_label() is not None:
+            require_y(self, y, f": {self._shorthand} declares a label that X has no column for")
+        rows, domain = match_rows(read, y, domain, target, lazy=True, unit=unit, of=self)
+        return rows, domain, target
+
+    @property
+    def intercept_(self):
+        """Score of a record whose columns add nothing."""
+        check_is_fitted(self)
+        scale, shift = self._units()
+        return self._plain(self._model.intercept[None] * scale + shift)[0]
+
+    @property
+    def shape_functions_(self):
+        """What each column adds: a dict of `ShapeFunction` by column."""
+        check_is_fitted(self)
+        scale, _ = self._units()
+        return {
+            name: ShapeFunction(
+                list(grouping.labels),
+                self._plain(self._model.shapes[column] * scale),
+                self._plain(np.sqrt(self._model.variances[column]) * scale),
+                self._model.sizes[column].copy(),
+                grouping.edges,
+                grouping.chain,
+            )
+            for column, (name, grouping) in enumerate(
+                zip(self._columns(), self._groupings, strict=True)
+            )
+        }
+
+    @property
+    def feature_importances_(self):
+        """Mean absolute contribution of each column over the released groups, (n_columns,)."""
+        check_is_fitted(self)
+        scale, _ = self._units()
+        found = []
+        for shape, sizes in zip(self._model.shapes, self._model.sizes, strict=True):
+            weights = sizes / sizes.sum() if sizes.sum() > 0 else np.full(len(sizes), 1 / len(sizes))
+            found.append(weights @ np.abs(shape * scale).mean(axis=1))
+        return np.array(found)
+
+    def explain(self, X):
+        """What each column adds to the score of each row; post-processing.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns), or (n_rows, n_columns, n_classes) with more than two
+            In the order of the columns of ``shape_functions_``. With ``intercept_`` they sum to
+            the score. A value that the domain cannot represent adds 0.
+        """
+        groups = self._groups(X)
+        scale, _ = self._units()
+        parts = [self._model.contribution(groups, column) for column in range(groups.shape[1])]
+        return self._plain(np.stack(parts, axis=1) * scale)
+
+    def set_shape(self, column, scores):
+        """Replace the function of a column; free, and the next ``fit`` forgets it.
+
+        Parameters
+        ----------
+        column : str
+        scores : array-like like ``shape_functions_[column].scores``
+            New scores of the groups, in the same units.
+
+        Returns
+        -------
+        self
+        """
+        position = self._position(column)
+        shape = self._model.shapes[position]
+        scores = np.asarray(scores, dtype=np.float64)
+        if scores.size != shape.size or len(scores) != len(shape):
+            raise ValueError(
+                f"Column {column!r} needs scores of shape {self._plain(shape).shape}, one for each "
+                f"group, got {scores.shape}."
+            )
+        if not np.isfinite(scores).all():
+            raise ValueError(f"scores of column {column!r} must be finite.")
+        scale, _ = self._units()
+        self._model = self._model.with_shape(position, scores.reshape(shape.shape) / scale)
+        return self
+
+    def make_monotone(self, column, direction="increasing"):
+        """Replace the function of an ordered column by the nearest monotone one; free.
+
+        Parameters
+        ----------
+        column : str
+        direction : {"increasing", "decreasing"}, default="increasing"
+            Of the score (with more than two classes, of each class) along the order of the values.
+            Special and missing values keep their scores.
+
+        Returns
+        -------
+        self
+        """
+        check_choice(direction, "direction", ("increasing", "decreasing"))
+        position = self._position(column)
+        chain = self._groupings[position].chain
+        if chain is None:
+            raise ValueError(
+                f"Column {column!r} has no order; declare its categories with ordered=True."
+            )
+        shape = self._model.shapes[position].copy()
+        # Groups of few records follow their neighbours.
+        weights = np.maximum(self._model.sizes[position][chain], 1.0)
+        for output in range(shape.shape[1]):
+            shape[chain, output] = isotonic_regression(
+                shape[chain, output], weights=weights, increasing=direction == "increasing"
+            ).x
+        self._model = self._model.with_shape(position, shape)
+        return self
+
+    def plot(self, columns=None, *, level=0.95):
+        """Draw the functions of some columns, with bands of the privacy noise.
+
+        Parameters
+        ----------
+        columns : list of str, default=None
+            None: the six with the largest ``feature_importances_``.
+        level : float, default=0.95
+            Of the bands, which take the noise as normal.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        shapes = self.shape_functions_
+        if columns is None:
+            order = np.argsort(-self.feature_importances_, kind="stable")[:6]
+            columns = [self._columns()[position] for position in order]
+        for column in columns:
+            self._position(column)
+        return plot_shapes(
+            {name: shapes[name] for name in columns}, self._score_text(), level=level
+        )
+
+    def _columns(self):
+        return [name for name in self.domain_.names if name != self.target_]
+
+    def _position(self, column):
+        check_is_fitted(self)
+        names = self._columns()
+        if column not in names:
+            raise DomainError(f"The model has no column {column!r}; it has {names}.")
+        return names.index(column)
+
+    def _plain(self, values):
+        """Without the axis of outputs, where there is one output only."""
+        return values[..., 0] if values.shape[-1] == 1 else values
+
+    def _units(self):
+        """Factor and shift from scores of the model to those that users see."""
+        return 1.0, 0.0
+
+    def _groups(self, X):
+        """Group of each row in each column; -1 if the domain has no code."""
+        check_is_fitted(self)
+        rows = as_frame(X)
+        if self.target_ in rows.named:
+            X = without_label(X, rows, self.domain_, self.target_)
+            rows = rows.select([name for name in rows.names if name != self.target_])
+        validate_data(self, X, reset=False, skip_check_array=True)
+        names = self._columns()
+        if rows.n_unnamed:
+            rows = rows.with_names(self.domain_.names_for(rows.n_unnamed, [self.target_]) or names)
+        absent = [name for name in names if name not in rows.names]
+        if absent:
+            raise DomainError(f"The rows lack the columns {absent} of the model.")
+        codes = self.domain_.without_structure().select(names).encode(rows.select(names))
+        return np.stack(
+            [
+                np.append(grouping.groups, -1)[codes[:, column]]
+                for column, grouping in enumerate(self._groupings)
+            ],
+            axis=1,
+        )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # On the few rows of a small table the noise dominates.
+        for kind in (tags.classifier_tags, tags.regressor_tags):
+            if kind is not None:
+                kind.poor_score = True
+        return tags
+
+
+class PrivateAdditiveClassifier(ClassifierMixin, _Additive):
+    """Generalised additive model of class probabilities: glass-box, exact noise, pure epsilon.
+
+    The score of a class is an intercept plus a function of each column, which can be read, drawn,
+    edited and made monotone after the fit. It is learnt from few noisy sums: one histogram of each
+    column and the label; the weights of the columns, so that columns that say the same do not
+    count twice; and, where records times epsilon pay for it, rounds of sums of residuals.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget spent by one call of ``fit``.
+    domain : Domain, attribute, or list of attributes
+        Public range or categories of every column, required. One attribute stands for all
+        columns of an array.
+    target : str, default=None
+        Column of the domain that is the label and takes ``y``.
+    classes : array-like of shape (n_classes,), default=None
+        The public list of labels, where the domain has no column for the label. Giving both this
+        and ``target`` is an error.
+    max_groups : int, default=32
+        Ordered columns are merged into at most so many equal parts.
+    max_contributions : int, default=None
+        Keep at most this many rows of each person, chosen secretly; epsilon then protects the
+        person. Needs ``unit``. None: epsilon protects one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that identifies the person a row belongs to. Rows
+        without a value in it are skipped.
+    ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged before any value is read.
+    random_state : int or None, default=None
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
+
+    Attributes
+    ----------
+    shape_functions_ : dict of str to ShapeFunction
+        What each column adds to the score: with two classes the logit of the second, with more
+        one score for each class.
+    intercept_ : float or ndarray of shape (n_classes,)
+    feature_importances_ : ndarray of shape (n_columns,)
+        Mean absolute contribution of each column.
+    classes_ : ndarray of shape (n_classes,)
+        The declared labels, sorted. They never come from ``y``.
+    domain_ : Domain
+        The domain, spelled out for every column, the label included.
+    target_ : str
+        The label's column in ``domain_``.
+    privacy_loss_ : PrivacyLoss
+        Epsilon and its parts: "total" (number of records), "model".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Only where the rows had column names.
+
+    Notes
+    -----
+    *Neighbours* add or remove one record. *Public*: domain, parameters. *Released*: the noisy
+    number of records; for each of d columns the counts of groups and classes (sensitivity d); the
+    gradient and curvature of the loss in the weights of the columns (each record's part is bounded
+    in integers); sums of residuals by group of each column (sensitivity d, with more than two
+    classes 2 d). *Cost*: sequential composition; how the part "model" is divided follows from the
+    released number of records. Reading, editing and predicting are post-processing.
+
+    References
+    ----------
+    Y. Lou, R. Caruana and J. Gehrke, "Intelligible models for classification and regression",
+    KDD 2012; H. Nori, R. Caruana, Z. Bu, J. Shen and J. Kulkarni, "Accuracy, interpretability, and
+    differential privacy via explainable boosting", ICML 2021 (with delta and many rounds).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import Numeric, PrivateAdditiveClassifier
+    >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
+    >>> y = np.repeat(["low", "high"], 5_000)
+    >>> model = PrivateAdditiveClassifier(domain=Numeric(0, 1, bins=4), classes=["low", "high"])
+    >>> model.fit(X, y).predict([[0.8, 0.7]]).tolist()
+    ['high']
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        domain=None,
+        target=None,
+        classes=None,
+        max_groups=32,
+        max_contributions=None,
+        unit=None,
+        ledger=None,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
+        self.classes = classes
+        self.max_groups = max_groups
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
+        self.random_state = random_state
+
+    _shorthand = "the list of classes="
+
+    def _declared_label(self):
+        return self.classes
+
+    def _link(self, domain, target):
+        classes, class_of = label_classes(domain, target)
+        # A missing label belongs to no class.
+        return Logit(max(len(classes), 2)), np.append(class_of, -1)[: domain[target].size]
+
+    def _finish(self, domain, target):
+        self.classes_ = label_classes(domain, target)[0]
+
+    def _score_text(self):
+        if len(self.classes_) > 2:
+            return "score of each class"
+        return f"adds to the logit of {self.classes_[-1]}"
+
+    def decision_function(self, X):
+        """Scores of the classes, or with two classes the logit of the second.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+        """
+        return self._plain(self._model.scores(self._groups(X)))
+
+    def predict_proba(self, X):
+        """Probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Columns as in ``classes_``.
+        """
+        shares = self._link_.probabilities(self._model.scores(self._groups(X)))
+        return shares if len(self.classes_) > 1 else np.ones((len(shares), 1))
+
+    def predict(self, X):
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+
+class PrivateAdditiveRegressor(RegressorMixin, _Additive):
+    """Additive model of a number: glass-box, exact noise, pure epsilon.
+
+    Like `PrivateAdditiveClassifier`; the functions add to the expected value of the target.
+
+    Parameters
+    ----------
+    epsilon, domain, target, max_groups, max_contributions, unit, ledger, random_state
+        As for `PrivateAdditiveClassifier`. The column ``target`` is a `Numeric`.
+    target_range : (low, high), default=None
+        The public range of the target, where the domain has no column for it. It is divided into
+        256 bins. Giving both this and ``target`` is an error.
+
+    Attributes
+    ----------
+    shape_functions_ : dict of str to ShapeFunction
+        What each column adds to the prediction, in units of the target.
+    intercept_ : float
+    feature_importances_ : ndarray of shape (n_columns,)
+        Mean absolute contribution of each column.
+    domain_ : Domain
+    target_ : str
+    privacy_loss_ : PrivacyLoss
+        Epsilon and its parts: "total" (number of records), "model".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Only where the rows had column names.
+
+    Notes
+    -----
+    As for `PrivateAdditiveClassifier`; instead of counts of classes, the counts of groups and the
+    sums of targets, as shares of half the declared range, are released. Targets are clipped to the
+    range, and stand in the middle of their bin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import Numeric, PrivateAdditiveRegressor
+    >>> X = np.linspace(0, 1, 20_000)[:, None]
+    >>> y = 10 * X[:, 0]
+    >>> model = PrivateAdditiveRegressor(2.0, domain=Numeric(0, 1), target_range=(0, 10)).fit(X, y)
+    >>> bool(abs(model.predict([[0.5]])[0] - 5) < 0.5)
+    True
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        domain=None,
+        target=None,
+        target_range=None,
+        max_groups=32,
+        max_contributions=None,
+        unit=None,
+        ledger=None,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
+        self.target_range = target_range
+        self.max_groups = max_groups
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
+        self.random_state = random_state
+
+    _shorthand = "its public range in target_range="
+
+    def _declared_label(self):
+        if self.target_range is None:
+            return None
+        try:
+            low, high = self.target_range
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"target_range must be a pair (low, high), got {self.target_range!r}."
+            ) from None
+        return Numeric(low, high, bins=_TARGET_BINS)
+
+    def _link(self, domain, target):
+        attribute = domain[target]
+        if not isinstance(attribute, Numeric) or not attribute.summable:
+            raise DomainError(
+                f"The target {target!r} is declared as a {type(attribute).__name__}; a regressor "
+                "needs a Numeric."
+            )
+        values = attribute.means
+        middle, half = _middle_and_half(attribute)
+        outcomes = np.clip(np.rint((values - middle) / half * UNIT), -UNIT, UNIT).astype(np.int64)
+        # A missing target is skipped.
+        labels = np.append(np.arange(attribute.n_values), -1)[: attribute.size]
+        return Identity(outcomes), labels
+
+    def _finish(self, domain, target):
+        """Nothing more is released."""
+
+    def _units(self):
+        middle, half = _middle_and_half(self.domain_[self.target_])
+        return half, middle
+
+    def _score_text(self):
+        return f"adds to {self.target_}"
+
+    def predict(self, X):
+        """Expected target of each row, within the declared range.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        half, middle = self._units()
+        scores = self._model.scores(self._groups(X))[:, 0]
+        return middle + half * np.clip(scores, -1.0, 1.0)
+
+
+def _middle_and_half(attribute):
+    """Middle and half width of the values of a target; special values may lie outside the range."""
+    values = np.append(attribute.means, [attribute.lower, attribute.upper])
+    low, high = values.min(), values.max()
+    return (low + high) / 2, (high - low) / 2
+
+
+def _records(table, groupings, label_of):
+    """Distinct records by groups and label; those whose label belongs to no class are left out."""
+    labels = label_of[table.codes[:, -1]]
+    kept = labels >= 0
+    groups = np.stack(
+        [grouping.groups[table.codes[kept, column]] for column, grouping in enumerate(groupings)],
+        axis=1,
+    )
+    sizes = tuple(len(grouping.labels) for grouping in groupings)
+    return Records(groups, labels[kept], table.counts[kept], sizes)
