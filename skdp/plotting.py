@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from ._validation import as_level
 
 __all__ = [
     "PlotAxis",
@@ -15,6 +18,7 @@ __all__ = [
     "plot_intervals",
     "plot_lattice",
     "plot_network",
+    "plot_shapes",
     "plot_validity",
     "plot_view",
 ]
@@ -241,6 +245,71 @@ def plot_distances(matrix: np.ndarray, names: Sequence[str], *, title: str, ax: 
     ax.set_title(title)
     ax.figure.colorbar(image, ax=ax, label="distance (0 equal, 1 disjoint)")
     return ax
+
+
+def plot_shapes(shapes: Mapping[str, Any], score: str, *, level: float) -> Any:
+    """Draw functions of columns, a panel each, with bands of noise.
+
+    Parameters
+    ----------
+    shapes : mapping of str to ShapeFunction
+        By column.
+    score : str
+        What the scores are.
+    level : float
+        Of the bands.
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is missing.
+    """
+    n_columns = min(len(shapes), 3) or 1
+    n_rows = -(-len(shapes) // n_columns) or 1
+    first = axes_or_new(None, (3.6 * n_columns, 2.8 * n_rows))
+    figure = first.figure
+    first.remove()
+    grid = figure.subplots(n_rows, n_columns, squeeze=False, sharey=True)
+    reach = NormalDist().inv_cdf((1 + as_level(level)) / 2)
+    for ax, (name, shape) in zip(grid.flat, shapes.items(), strict=False):
+        _shape_panel(ax, shape, reach)
+        ax.axhline(0.0, color="grey", linewidth=0.8)
+        ax.set_xlabel(name)
+    for ax in list(grid.flat)[len(shapes) :]:
+        ax.remove()
+    for ax in grid[:, 0]:
+        ax.set_ylabel(score)
+    figure.tight_layout()
+    return figure
+
+
+def _shape_panel(ax: Any, shape: Any, reach: float) -> None:
+    """Steps over a number; dots with whiskers over categories and single values."""
+    scores, errors = np.atleast_2d(shape.scores.T), np.atleast_2d(shape.std_errors.T)
+    n_steps = 0 if shape.edges is None else len(shape.edges) - 1
+    for output, (score, error) in enumerate(zip(scores, errors, strict=True)):
+        colour = _COLOUR if len(scores) == 1 else f"C{output}"
+        if n_steps:
+            low, high = (score + sign * reach * error for sign in (-1, 1))
+            ax.stairs(
+                high[:n_steps], shape.edges, baseline=low[:n_steps], fill=True, color=colour,
+                alpha=0.25, linewidth=0,
+            )  # fmt: skip
+            ax.stairs(score[:n_steps], shape.edges, baseline=None, color=colour)
+        else:
+            # Categories with the highest scores first.
+            order = np.argsort(-scores.sum(axis=0), kind="stable")[:_MAX_LABELS]
+            ax.errorbar(
+                np.arange(len(order)), score[order], reach * error[order], fmt="o", color=colour,
+                markersize=4,
+            )  # fmt: skip
+            ax.set_xticks(np.arange(len(order)))
+            names = [_short(shape.labels[group], 12) for group in order]
+            ax.set_xticklabels(names, rotation=90, fontsize=7)
 
 
 def _with_missing(axis: PlotAxis) -> np.ndarray:

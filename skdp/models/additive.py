@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import (
@@ -237,8 +237,8 @@ class _Additive(PrivateEstimator):
         weights = np.maximum(self._model.sizes[position][chain], 1.0)
         for output in range(shape.shape[1]):
             shape[chain, output] = isotonic_regression(
-                shape[chain, output], weights=weights, increasing=direction == "increasing"
-            ).x
+                shape[chain, output], sample_weight=weights, increasing=direction == "increasing"
+            )
         self._model = self._model.with_shape(position, shape)
         return self
 
@@ -567,7 +567,7 @@ class PrivateAdditiveRegressor(RegressorMixin, _Additive):
                 f"The target {target!r} is declared as a {type(attribute).__name__}; a regressor "
                 "needs a Numeric."
             )
-        values = attribute.means
+        values = attribute.means()
         middle, half = _middle_and_half(attribute)
         outcomes = np.clip(np.rint((values - middle) / half * UNIT), -UNIT, UNIT).astype(np.int64)
         # A missing target is skipped.
@@ -602,7 +602,7 @@ class PrivateAdditiveRegressor(RegressorMixin, _Additive):
 
 def _middle_and_half(attribute):
     """Middle and half width of the values of a target; special values may lie outside the range."""
-    values = np.append(attribute.means, [attribute.lower, attribute.upper])
+    values = np.append(attribute.means(), [attribute.lower, attribute.upper])
     low, high = values.min(), values.max()
     return (low + high) / 2, (high - low) / 2
 

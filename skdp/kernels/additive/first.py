@@ -18,7 +18,7 @@ from .records import Records
 __all__ = ["first_round"]
 
 # Steps of Newton's method for one column; shapes stay within this of the mean.
-_STEPS, _MOST = 6, 4.0
+_STEPS, _MOST = 8, 4.0
 
 
 def first_round(

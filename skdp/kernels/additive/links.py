@@ -63,7 +63,7 @@ class Link(Protocol):
         ...
 
     def curvature(self, scores: FloatArray) -> FloatArray:
-        """Second derivative of the loss in each score, (n, n_outputs)."""
+        """Bound of the second derivative of the loss in each score, (n, n_outputs)."""
         ...
 
 
@@ -119,8 +119,9 @@ class Logit:
 
     def curvature(self, scores: FloatArray) -> FloatArray:  # noqa: D102
         shares = self.probabilities(scores)
-        shares = shares[:, 1:] if self.n_outputs == 1 else shares
-        return shares * (1.0 - shares)
+        # The full matrix diag(p) - p p' is at most diag(p), so that steps in all scores at once
+        # cannot overshoot.
+        return shares[:, 1:] * shares[:, :1] if self.n_outputs == 1 else shares
 
     def _all(self, scores):
         return np.insert(scores, 0, 0, axis=1) if self.n_outputs == 1 else scores
