@@ -265,6 +265,31 @@ CASES = [
         expected_failures=EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED,
     ),
     Case(
+        skdp.PrivateAdditiveClassifier,
+        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
+        array_params=GRID_ARRAYS,
+        branches={
+            "several classes": {"target": "work"},
+            "few groups": {"max_groups": 2},
+        },
+        expected_failures=EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED,
+    ),
+    Case(
+        skdp.PrivateAdditiveRegressor,
+        params={"epsilon": 1.0, "domain": DOMAIN, "target": "age"},
+        array_params={
+            "epsilon": 50,
+            "domain": skdp.Numeric(-10, 10, bins=4),
+            "target": None,
+            "target_range": (-500, 500),
+        },
+        expected_failures=EMPTY_IS_LEGAL
+        | {
+            "check_supervised_y_no_nan": "a missing target skips its record: an error would "
+            "depend on a private value"
+        },
+    ),
+    Case(
         skdp.DiffGenTransformer,
         params={"epsilon": 1.0, "domain": DOMAIN, "target": "income", "n_specializations": 3},
         array_params=GRID_ARRAYS,

@@ -532,6 +532,35 @@ def grids() -> list[Branch]:
     return found
 
 
+def additive() -> list[Branch]:
+    found = [
+        Branch(
+            f"PrivateAdditiveClassifier, {name}",
+            lambda epsilon, d=domain: skdp.PrivateAdditiveClassifier(epsilon, domain=d, target="s"),
+            lambda d=domain: apart(pairs_of(d), "s"),
+            # With the last, sums of residuals pay.
+            epsilons=(0.05, 1.0, 1000.0),
+        )
+        for name, domain in {"two classes": SPACE, "many classes": CLASSES}.items()
+    ]
+    found += [
+        Branch(
+            "PrivateAdditiveRegressor",
+            lambda epsilon: skdp.PrivateAdditiveRegressor(epsilon, domain=SPACE, target="x"),
+            lambda: apart(pairs_of(SPACE), "x"),
+        ),
+        Branch(
+            "PrivateAdditiveClassifier, persons",
+            lambda epsilon: skdp.PrivateAdditiveClassifier(
+                epsilon, domain=PLANE, target="s", max_contributions=3, unit="who"
+            ),
+            lambda: persons_of(PLANE),
+            runs=1,
+        ),
+    ]
+    return found
+
+
 def cubes() -> list[Branch]:
     variants: dict[str, dict[str, Any]] = {
         "defaults": {},
@@ -891,6 +920,10 @@ PARTS = {
     "kernels.pairviews.measure.measure_table, discrete_laplace": "total",
     "kernels.pairviews.single.single_views, discrete_laplace": "views",
     "model_selection._search.PrivateGridSearchCV._choose, selection": "choice",
+    "kernels.additive.first._noisy, discrete_laplace": "model",
+    "kernels.additive.fitting._residual_sums, discrete_laplace": "model",
+    "kernels.additive.fitting.fit_additive, discrete_laplace": "total",
+    "kernels.additive.scaling.newton_step, discrete_laplace": "model",
     "kernels.diffgen.diffgen, selection": "grid",
     "kernels.hdpview.bisection.bisect, threshold": "converge",
     "kernels.hdpview.cuts.choose_cuts, selection": "cut + counts",
@@ -929,6 +962,7 @@ LOOSE = {
     "DPKMeans, sample-aggregate": 0.5,
     "DPKMeans, genetic": 0.5,
     "PrivPfC": 0.5,
+    "PrivateAdditive": 0.7,
     "DiffGenTransformer, persons": 0.5,
     "ProjectedHistogramTransformer": 0.5,
     "PrivateQuantileClipper": 0.8,
@@ -945,6 +979,7 @@ BRANCHES = [
     *histograms(),
     *clusterings(),
     *grids(),
+    *additive(),
     *cubes(),
     *scalers(),
     *composed(),

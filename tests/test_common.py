@@ -54,8 +54,9 @@ def case(request):
 
 def fit(estimator, rows=ROWS):
     rows = case_of(estimator).rows(rows)
-    if "target" in estimator.get_params() and estimator.get_params()["target"]:
-        return estimator.fit(rows.drop(columns="income"), rows["income"])
+    target = estimator.get_params().get("target")
+    if target:
+        return estimator.fit(rows.drop(columns=target), rows[target])
     return estimator.fit(rows)
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ..domain import Categorical
+from .._types import IntArray
+from ..domain import Categorical, Domain
 from ..exceptions import DomainError
-from ..rows import select_columns
+from ..rows import Frame, select_columns
 
 __all__ = ["label_classes", "without_label"]
 
 
-def label_classes(domain, target):
+def label_classes(domain: Domain, target: str) -> tuple[Any, IntArray]:
     """Declared labels, sorted, and the position among them of each code."""
     attribute = domain[target]
     if isinstance(attribute, Categorical):
@@ -29,7 +32,7 @@ def label_classes(domain, target):
     )
 
 
-def without_label(X, rows, domain, target):
+def without_label(X: Any, rows: Frame, domain: Domain, target: str) -> Any:
     """The table ``X``, of which ``rows`` was read, without the column of the label."""
     if rows.n_unnamed:
         names = domain.names_for(rows.n_unnamed) or domain.names

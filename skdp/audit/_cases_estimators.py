@@ -27,6 +27,7 @@ from ..model_selection import (
     private_confusion_matrix,
     private_mse,
 )
+from ..models import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from ..preprocessing import PrivateQuantileClipper, PrivateStandardScaler
 from ..selection import DPTopKSelector
 from ..synthesis import (
@@ -237,6 +238,32 @@ def _() -> AuditCase:
 @audited("ProjectedHistogramTransformer")
 def _() -> AuditCase:
     return _grid_case(ProjectedHistogramTransformer, n_attributes=1)
+
+
+def _additive_features(model: Any) -> Any:
+    """All functions of a model."""
+    scores = [shape.scores.ravel() for shape in model.shape_functions_.values()]
+    return "", np.concatenate([np.atleast_1d(model.intercept_), *scores])
+
+
+@audited("PrivateAdditiveClassifier")
+def _() -> AuditCase:
+    return AuditCase(
+        PrivateAdditiveClassifier(1.0, domain=_PLANE, target="s"),
+        _PLANE_ROWS,
+        _PLANE_ROWS.iloc[:-1],
+        options={"features": _additive_features},
+    )
+
+
+@audited("PrivateAdditiveRegressor")
+def _() -> AuditCase:
+    return AuditCase(
+        PrivateAdditiveRegressor(1.0, domain=_SPACE.select(["x", "z"]), target="x"),
+        _PLANE_ROWS.assign(z=[0, 1, 0, 1])[["x", "z"]],
+        _PLANE_ROWS.assign(z=[0, 1, 0, 1])[["x", "z"]].iloc[:-1],
+        options={"features": _additive_features},
+    )
 
 
 @audited("DPTopKSelector")

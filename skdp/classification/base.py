@@ -100,7 +100,7 @@ class GridRelease(PrivateEstimator):
         )
         histogram = self._post_process(noisy, n_records, noise)
 
-        if y is None and isinstance(rows, Frame):
+        if y is None and isinstance(read, Frame):
             # The label is a column of X; the features are the others.
             X = without_label(X, read, domain, target)
         self._remember_columns(X, rows, target)

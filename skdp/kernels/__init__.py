@@ -10,6 +10,7 @@
 ``cuboids``        data cubes: All, Base, BMax, PMost, consistency
 ``privbayes``      PrivBayes
 ``privpfc``        PrivPfC
+``additive``       additive models: a function of each column
 ``diffgen``        DiffGen
 ``projection``     PPH: projected histograms
 ``kmeans``         DPLloyd, UGkM, EUGkM, Hybrid, GkM, PGkM

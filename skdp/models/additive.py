@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.isotonic import isotonic_regression
@@ -29,7 +31,6 @@ from ..kernels.additive import (
     fit_additive,
 )
 from ..mechanisms import discrete_laplace_variance
-from ..plotting import plot_shapes
 from ..rows import Frame, Layout, as_frame, count_rows, read_rows
 from .grouping import group_values
 from .shapes import ShapeFunction
@@ -99,16 +100,15 @@ class _Additive(PrivateEstimator):
             loss.of_record.parts,
             source,
         )
-        if y is None and isinstance(rows, Frame):
+        if y is None and isinstance(read, Frame):
             # The label is a column of X; the features are the others.
             X = without_label(X, read, domain, target)
         self._remember_columns(X, rows, target)
         self._layout = layout
-        self._link_, self._model, self._groupings = link, model, groupings
         self.domain_ = domain
         self.target_ = target
         self.privacy_loss_ = loss
-        self._finish(domain, target)
+        self._publish(model, dict(zip(names, groupings, strict=True)))
         std = np.sqrt(discrete_laplace_variance(loss.of_record.parts["total"]))
         warn_of_emptiness(self, total, std)
         return self
@@ -129,42 +129,32 @@ class _Additive(PrivateEstimator):
         rows, domain = match_rows(read, y, domain, target, lazy=True, unit=unit, of=self)
         return rows, domain, target
 
-    @property
-    def intercept_(self):
-        """Score of a record whose columns add nothing."""
-        check_is_fitted(self)
+    def _publish(self, model, groupings):
+        """Set the released attributes, in the units that users see."""
         scale, shift = self._units()
-        return self._plain(self._model.intercept[None] * scale + shift)[0]
+        self.intercept_ = _plain(model.intercept[None] * scale + shift)[0]
+        shapes = zip(model.shapes, model.variances, model.sizes, strict=True)
+        self._keep(
+            {
+                name: ShapeFunction(
+                    grouping.groups,
+                    tuple(grouping.labels),
+                    _plain(shape * scale),
+                    _plain(np.sqrt(variance) * scale),
+                    sizes,
+                    grouping.edges,
+                    None if grouping.chain is None else tuple(grouping.chain),
+                )
+                for (name, grouping), (shape, variance, sizes) in zip(
+                    groupings.items(), shapes, strict=True
+                )
+            }
+        )
 
-    @property
-    def shape_functions_(self):
-        """What each column adds: a dict of `ShapeFunction` by column."""
-        check_is_fitted(self)
-        scale, _ = self._units()
-        return {
-            name: ShapeFunction(
-                list(grouping.labels),
-                self._plain(self._model.shapes[column] * scale),
-                self._plain(np.sqrt(self._model.variances[column]) * scale),
-                self._model.sizes[column].copy(),
-                grouping.edges,
-                grouping.chain,
-            )
-            for column, (name, grouping) in enumerate(
-                zip(self._columns(), self._groupings, strict=True)
-            )
-        }
-
-    @property
-    def feature_importances_(self):
-        """Mean absolute contribution of each column over the released groups, (n_columns,)."""
-        check_is_fitted(self)
-        scale, _ = self._units()
-        found = []
-        for shape, sizes in zip(self._model.shapes, self._model.sizes, strict=True):
-            weights = sizes / sizes.sum() if sizes.sum() > 0 else np.full(len(sizes), 1 / len(sizes))
-            found.append(weights @ np.abs(shape * scale).mean(axis=1))
-        return np.array(found)
+    def _keep(self, shapes):
+        """Set the functions and what follows from them."""
+        self.shape_functions_ = shapes
+        self.feature_importances_ = np.array([shape.importance for shape in shapes.values()])
 
     def explain(self, X):
         """What each column adds to the score of each row; post-processing.
@@ -179,10 +169,9 @@ class _Additive(PrivateEstimator):
             In the order of the columns of ``shape_functions_``. With ``intercept_`` they sum to
             the score. A value that the domain cannot represent adds 0.
         """
-        groups = self._groups(X)
-        scale, _ = self._units()
-        parts = [self._model.contribution(groups, column) for column in range(groups.shape[1])]
-        return self._plain(np.stack(parts, axis=1) * scale)
+        codes = self._codes(X)
+        shapes = self.shape_functions_.values()
+        return np.stack([shape.at(codes[:, i]) for i, shape in enumerate(shapes)], axis=1)
 
     def set_shape(self, column, scores):
         """Replace the function of a column; free, and the next ``fit`` forgets it.
@@ -197,18 +186,17 @@ class _Additive(PrivateEstimator):
         -------
         self
         """
-        position = self._position(column)
-        shape = self._model.shapes[position]
-        scores = np.asarray(scores, dtype=np.float64)
-        if scores.size != shape.size or len(scores) != len(shape):
+        shape = self._shape(column)
+        scores = np.array(scores, dtype=np.float64)
+        if scores.shape != shape.scores.shape:
             raise ValueError(
-                f"Column {column!r} needs scores of shape {self._plain(shape).shape}, one for each "
+                f"Column {column!r} needs scores of shape {shape.scores.shape}, one for each "
                 f"group, got {scores.shape}."
             )
         if not np.isfinite(scores).all():
             raise ValueError(f"scores of column {column!r} must be finite.")
-        scale, _ = self._units()
-        self._model = self._model.with_shape(position, scores.reshape(shape.shape) / scale)
+        # A new dict: copies of the estimator keep theirs.
+        self._keep({**self.shape_functions_, column: replace(shape, scores=scores)})
         return self
 
     def make_monotone(self, column, direction="increasing"):
@@ -226,21 +214,20 @@ class _Additive(PrivateEstimator):
         self
         """
         check_choice(direction, "direction", ("increasing", "decreasing"))
-        position = self._position(column)
-        chain = self._groupings[position].chain
-        if chain is None:
+        shape = self._shape(column)
+        if shape.chain is None:
             raise ValueError(
                 f"Column {column!r} has no order; declare its categories with ordered=True."
             )
-        shape = self._model.shapes[position].copy()
+        chain = list(shape.chain)
         # Groups of few records follow their neighbours.
-        weights = np.maximum(self._model.sizes[position][chain], 1.0)
-        for output in range(shape.shape[1]):
-            shape[chain, output] = isotonic_regression(
-                shape[chain, output], sample_weight=weights, increasing=direction == "increasing"
+        weights = np.maximum(shape.sizes[chain], 1.0)
+        scores = shape.scores.reshape(len(shape.sizes), -1).copy()
+        for output in range(scores.shape[1]):
+            scores[chain, output] = isotonic_regression(
+                scores[chain, output], sample_weight=weights, increasing=direction == "increasing"
             )
-        self._model = self._model.with_shape(position, shape)
-        return self
+        return self.set_shape(column, scores.reshape(shape.scores.shape))
 
     def plot(self, columns=None, *, level=0.95):
         """Draw the functions of some columns, with bands of the privacy noise.
@@ -256,64 +243,51 @@ class _Additive(PrivateEstimator):
         -------
         matplotlib.figure.Figure
         """
-        shapes = self.shape_functions_
+        from ..plotting import plot_shapes
+
+        check_is_fitted(self)
         if columns is None:
             order = np.argsort(-self.feature_importances_, kind="stable")[:6]
-            columns = [self._columns()[position] for position in order]
-        for column in columns:
-            self._position(column)
-        return plot_shapes(
-            {name: shapes[name] for name in columns}, self._score_text(), level=level
-        )
+            columns = [list(self.shape_functions_)[position] for position in order]
+        shapes = {name: self._shape(name) for name in columns}
+        return plot_shapes(shapes, self._score_text(), level=level)
 
-    def _columns(self):
-        return [name for name in self.domain_.names if name != self.target_]
-
-    def _position(self, column):
+    def _shape(self, column):
         check_is_fitted(self)
-        names = self._columns()
-        if column not in names:
-            raise DomainError(f"The model has no column {column!r}; it has {names}.")
-        return names.index(column)
+        if column not in self.shape_functions_:
+            raise DomainError(
+                f"The model has no column {column!r}; it has {list(self.shape_functions_)}."
+            )
+        return self.shape_functions_[column]
 
-    def _plain(self, values):
-        """Without the axis of outputs, where there is one output only."""
-        return values[..., 0] if values.shape[-1] == 1 else values
+    def _scores(self, X):
+        """Sum of the intercept and the functions of all columns."""
+        codes = self._codes(X)
+        result = np.tile(self.intercept_, (len(codes), 1))
+        result = result[:, 0] if np.ndim(self.intercept_) == 0 else result
+        for column, shape in enumerate(self.shape_functions_.values()):
+            result = result + shape.at(codes[:, column])
+        return result
 
     def _units(self):
         """Factor and shift from scores of the model to those that users see."""
         return 1.0, 0.0
 
-    def _groups(self, X):
-        """Group of each row in each column; -1 if the domain has no code."""
+    def _codes(self, X):
+        """Code of each row in each column; -1 if the domain has none."""
         check_is_fitted(self)
         rows = as_frame(X)
         if self.target_ in rows.named:
             X = without_label(X, rows, self.domain_, self.target_)
             rows = rows.select([name for name in rows.names if name != self.target_])
         validate_data(self, X, reset=False, skip_check_array=True)
-        names = self._columns()
+        names = list(self.shape_functions_)
         if rows.n_unnamed:
             rows = rows.with_names(self.domain_.names_for(rows.n_unnamed, [self.target_]) or names)
         absent = [name for name in names if name not in rows.names]
         if absent:
             raise DomainError(f"The rows lack the columns {absent} of the model.")
-        codes = self.domain_.without_structure().select(names).encode(rows.select(names))
-        return np.stack(
-            [
-                np.append(grouping.groups, -1)[codes[:, column]]
-                for column, grouping in enumerate(self._groupings)
-            ],
-            axis=1,
-        )
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # On the few rows of a small table the noise dominates.
-        for kind in (tags.classifier_tags, tags.regressor_tags):
-            if kind is not None:
-                kind.poor_score = True
-        return tags
+        return self.domain_.without_structure().select(names).encode(rows.select(names))
 
 
 class PrivateAdditiveClassifier(ClassifierMixin, _Additive):
@@ -429,26 +403,14 @@ class PrivateAdditiveClassifier(ClassifierMixin, _Additive):
         # A missing label belongs to no class.
         return Logit(max(len(classes), 2)), np.append(class_of, -1)[: domain[target].size]
 
-    def _finish(self, domain, target):
-        self.classes_ = label_classes(domain, target)[0]
+    def _publish(self, model, groupings):
+        self.classes_ = label_classes(self.domain_, self.target_)[0]
+        super()._publish(model, groupings)
 
     def _score_text(self):
         if len(self.classes_) > 2:
             return "score of each class"
         return f"adds to the logit of {self.classes_[-1]}"
-
-    def decision_function(self, X):
-        """Scores of the classes, or with two classes the logit of the second.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-        """
-        return self._plain(self._model.scores(self._groups(X)))
 
     def predict_proba(self, X):
         """Probability of each class.
@@ -462,8 +424,12 @@ class PrivateAdditiveClassifier(ClassifierMixin, _Additive):
         ndarray of shape (n_rows, n_classes)
             Columns as in ``classes_``.
         """
-        shares = self._link_.probabilities(self._model.scores(self._groups(X)))
-        return shares if len(self.classes_) > 1 else np.ones((len(shares), 1))
+        scores = self._scores(X)
+        link = Logit(max(len(self.classes_), 2))
+        shares = link.probabilities(scores.reshape(len(scores), -1))
+        return (
+            shares[:, : len(self.classes_)] if len(self.classes_) > 1 else np.ones((len(scores), 1))
+        )
 
     def predict(self, X):
         """Most probable class of each row.
@@ -477,6 +443,12 @@ class PrivateAdditiveClassifier(ClassifierMixin, _Additive):
         ndarray of shape (n_rows,)
         """
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # On the few rows of a small table the noise dominates.
+        tags.classifier_tags.poor_score = True
+        return tags
 
 
 class PrivateAdditiveRegressor(RegressorMixin, _Additive):
@@ -574,9 +546,6 @@ class PrivateAdditiveRegressor(RegressorMixin, _Additive):
         labels = np.append(np.arange(attribute.n_values), -1)[: attribute.size]
         return Identity(outcomes), labels
 
-    def _finish(self, domain, target):
-        """Nothing more is released."""
-
     def _units(self):
         middle, half = _middle_and_half(self.domain_[self.target_])
         return half, middle
@@ -595,9 +564,20 @@ class PrivateAdditiveRegressor(RegressorMixin, _Additive):
         -------
         ndarray of shape (n_rows,)
         """
+        scores = self._scores(X)
         half, middle = self._units()
-        scores = self._model.scores(self._groups(X))[:, 0]
-        return middle + half * np.clip(scores, -1.0, 1.0)
+        return np.clip(scores, middle - half, middle + half)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # On the few rows of a small table the noise dominates.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+def _plain(values):
+    """Without the axis of outputs, where there is one output only."""
+    return values[..., 0] if values.shape[-1] == 1 else values
 
 
 def _middle_and_half(attribute):

@@ -52,7 +52,9 @@ def group_values(attribute: Attribute, max_groups: int) -> Grouping:
         level = attribute.levels()[-1]
         return Grouping(level.groups, level.labels, None, None)
     level = _finest(attribute, max_groups)
-    chain = dict.fromkeys(level.groups[np.asarray(attribute.order())[: attribute.n_values]].tolist())
+    chain = dict.fromkeys(
+        level.groups[np.asarray(attribute.order())[: attribute.n_values]].tolist()
+    )
     return Grouping(level.groups, level.labels, list(chain), None)
 
 

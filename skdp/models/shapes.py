@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from .._types import FloatArray
+from .._types import CodeArray, FloatArray, IntArray
 
 __all__ = ["ShapeFunction"]
 
@@ -18,7 +18,9 @@ class ShapeFunction:
 
     Attributes
     ----------
-    labels : list of str
+    groups : ndarray of shape (n_codes,)
+        Group of each code of the column.
+    labels : tuple of str
         One for each group.
     scores : ndarray of shape (n_groups,), or (n_groups, n_classes) with more than two classes
         In logits for classifiers, in units of the target for regressors. The mean over the
@@ -30,16 +32,37 @@ class ShapeFunction:
         Released number of records of each group.
     edges : ndarray or None
         Borders of the groups of a number; special and missing values are the groups after them.
-    chain : list of int or None
+    chain : tuple of int or None
         The groups in their order; None for categories without one.
     """
 
-    labels: list[str]
+    groups: IntArray
+    labels: tuple[str, ...]
     scores: FloatArray
     std_errors: FloatArray
     sizes: FloatArray
     edges: FloatArray | None
-    chain: list[int] | None
+    chain: tuple[int, ...] | None
+
+    def at(self, codes: CodeArray) -> FloatArray:
+        """Scores of records by their codes; a negative code adds 0.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n,)
+        """
+        known = self.scores[np.append(self.groups, 0)[codes]]
+        missing = codes < 0
+        known[missing] = 0.0
+        return known
+
+    @property
+    def importance(self) -> float:
+        """Mean absolute score over the released records."""
+        total = self.sizes.sum()
+        n = len(self.sizes)
+        weights = self.sizes / total if total > 0 else np.full(n, 1.0 / n)
+        return float(weights @ np.abs(self.scores).reshape(n, -1).mean(axis=1))
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each group.
@@ -50,7 +73,7 @@ class ShapeFunction:
             Columns "group", "score" and "std_error" (with more than two classes "score_0" and so
             on), and "records".
         """
-        columns: dict[str, object] = {"group": self.labels}
+        columns: dict[str, object] = {"group": list(self.labels)}
         if self.scores.ndim == 1:
             columns |= {"score": self.scores, "std_error": self.std_errors}
         else:

@@ -1,4 +1,16 @@
-"""Additive models: one function of each column, learnt from noisy sums over its groups."""
+"""Additive models: one function of each column, learnt from noisy sums over its groups.
+
+===========  ====================================================================================
+``fitting``  `fit_additive`: the plan of the budget, and the steps one after the other
+``first``    the first round: histograms of each column and the label
+``scaling``  weights of known functions: a Newton step on noisy moments
+``effects``  functions of a column from noisy sums: priors and posteriors
+``draft``    the model while it is fitted, with the covariance of its noise
+``model``    `AdditiveModel`: what is released
+``links``    classes and numbers: what a record tells about scores, in integers
+``records``  distinct records by groups and label
+===========  ====================================================================================
+"""
 
 from .fitting import additive_parts, fit_additive
 from .links import UNIT, Identity, Link, Logit

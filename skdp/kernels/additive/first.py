@@ -125,7 +125,9 @@ def _of_numbers(
         update = prior.update(
             seen - intercept[0] * size, size, variance + spread, (1.0, 0.1, 0.01, 0.001)
         )
-        draft.replace(column, 0, np.clip(update.mean, -1.0, 1.0), update, np.full(len(size), variance))
+        draft.replace(
+            column, 0, np.clip(update.mean, -1.0, 1.0), update, np.full(len(size), variance)
+        )
         draft.centre(column)
     return draft
 

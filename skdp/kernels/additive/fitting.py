@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from ..._types import FloatArray, IntArray
+from ..._types import FloatArray
 from ..._validation import split_epsilon
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from .draft import Draft
@@ -64,7 +64,7 @@ def fit_additive(
     records: Records,
     link: Logit | Identity,
     chains: Sequence[Sequence[int] | None],
-    parts: dict[str, Fraction],
+    parts: Mapping[str, Fraction],
     random_state: Any,
 ) -> tuple[AdditiveModel, float]:
     """Fit an additive model to records.
@@ -75,7 +75,7 @@ def fit_additive(
     link : Logit or Identity
     chains : sequence of sequence of int, or None
         For each column the order of its groups, if they have one; see `Prior`.
-    parts : dict of str to Fraction
+    parts : mapping of str to Fraction
         See `additive_parts`.
     random_state : NoiseSource
 
@@ -170,7 +170,7 @@ def _round(
         records,
         link,
         model.exact_scores,
-        lambda groups: sum(t[groups[:, j]] for j, t in enumerate(tables))[:, None, :],
+        lambda groups: np.sum([t[groups[:, j]] for j, t in enumerate(tables)], axis=0)[:, None],
         np.zeros(1),
         _STEP,
         _SPREAD,

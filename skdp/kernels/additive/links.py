@@ -8,8 +8,7 @@ integers.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -39,11 +38,8 @@ class Link(Protocol):
         Largest sum of the absolute residuals of a record.
     """
 
-    @property
-    def n_outputs(self) -> int: ...
-
-    @property
-    def reach(self) -> int: ...
+    n_outputs: int
+    reach: int
 
     def residuals(self, scores: IntArray, labels: IntArray) -> IntArray:
         """Outcome minus expectation in units, (n, n_outputs); at most `reach` units a row."""
@@ -67,26 +63,20 @@ class Link(Protocol):
         ...
 
 
-@dataclass(frozen=True)
 class Logit:
     """Classes: shares are the normalised exponentials of scores.
 
     Of two classes only the second has a score; the other's is 0.
 
-    Attributes
+    Parameters
     ----------
     n_classes : int
     """
 
-    n_classes: int
-
-    @property
-    def n_outputs(self) -> int:  # noqa: D102
-        return 1 if self.n_classes == 2 else self.n_classes
-
-    @property
-    def reach(self) -> int:  # noqa: D102
-        return 1 if self.n_classes == 2 else 2
+    def __init__(self, n_classes: int) -> None:
+        self.n_classes = n_classes
+        self.n_outputs = 1 if n_classes == 2 else n_classes
+        self.reach = 1 if n_classes == 2 else 2
 
     def shares(self, scores: IntArray) -> IntArray:
         """Shares of the classes in units, rounded down, (n, n_classes)."""
@@ -123,23 +113,23 @@ class Logit:
         # cannot overshoot.
         return shares[:, 1:] * shares[:, :1] if self.n_outputs == 1 else shares
 
-    def _all(self, scores):
+    def _all(self, scores: Any) -> Any:
         return np.insert(scores, 0, 0, axis=1) if self.n_outputs == 1 else scores
 
 
-@dataclass(frozen=True, eq=False)
 class Identity:
     """A number: the score is its expectation, both as shares of a public range.
 
-    Attributes
+    Parameters
     ----------
     outcomes : ndarray of shape (n_codes,), int64
         Outcome of each code of the target in units, in -UNIT..UNIT.
     """
 
-    outcomes: IntArray
-    n_outputs: ClassVar[int] = 1
-    reach: ClassVar[int] = 1
+    def __init__(self, outcomes: IntArray) -> None:
+        self.outcomes = outcomes
+        self.n_outputs = 1
+        self.reach = 1
 
     def residuals(self, scores: IntArray, labels: IntArray) -> IntArray:  # noqa: D102
         return np.clip(self.outcomes[labels][:, None] - scores, -UNIT, UNIT)

@@ -84,7 +84,7 @@ def newton_step(
     # products are its part of the curvature to squared L1 norms that sum to `most`**2: the absolute
     # entries of a triangle of t t' sum to at most |t|_1**2. Both are composed sequentially.
     most = _REACH * _GRAIN // 2 if link.n_outputs == 1 else _REACH * _GRAIN
-    gradient, hessian = _moments(records, link, scores, functions, most)
+    gradient, hessian = _moments(records, link, scores, functions, len(start), most)
     rate, other = epsilon * _GRADIENT, epsilon * (1 - _GRADIENT)
     reach = _REACH * _GRAIN
     g = discrete_laplace(gradient, rate, reach, random_state=random_state) / _GRAIN
@@ -140,24 +140,25 @@ def _moments(
     link: Link,
     scores: Callable[[IntArray], IntArray],
     functions: Callable[[IntArray], IntArray],
+    n_functions: int,
     most: int,
 ) -> tuple[IntArray, IntArray]:
     """Exact sums over the records of bounded integer gradients and curvatures."""
-    gradient: Any = 0
-    hessian: Any = 0
+    n_moments = link.n_outputs + n_functions
+    gradient, hessian = np.zeros(n_moments), np.zeros((n_moments, n_moments))
     for block in records.blocks():
         scored, values = scores(block.groups), functions(block.groups)
         weight = _weights(values)
         g = _gradients(link.residuals(scored, block.labels), values, weight)
         # Sums of integers below 2**53 are exact in floating point, in any order.
         counts = block.counts.astype(np.float64)
-        gradient = gradient + counts @ _within(g, _REACH * _GRAIN).astype(np.float64)
+        gradient += counts @ _within(g, _REACH * _GRAIN).astype(np.float64)
         parts = [
             _curved(share, direction, values, weight) for share, direction in link.spreads(scored)
         ]
         for part in _all_within(parts, most):
-            hessian = hessian + (part * counts[:, None]).T @ part
-    return np.asarray(gradient).astype(np.int64), np.asarray(hessian).astype(np.int64)
+            hessian += (part * counts[:, None]).T @ part
+    return gradient.astype(np.int64), hessian.astype(np.int64)
 
 
 def _weights(values: IntArray) -> IntArray:
