@@ -283,7 +283,6 @@ def plot_shapes(shapes: Mapping[str, Any], score: str, *, level: float) -> Any:
         ax.remove()
     for ax in grid[:, 0]:
         ax.set_ylabel(score)
-    figure.tight_layout()
     return figure
 
 

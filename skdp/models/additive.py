@@ -442,7 +442,8 @@ class PrivateAdditiveClassifier(ClassifierMixin, _Additive):
         -------
         ndarray of shape (n_rows,)
         """
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        shares = self.predict_proba(X)
+        return self.classes_[np.argmax(shares, axis=1)]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

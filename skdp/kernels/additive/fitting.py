@@ -19,19 +19,19 @@ from .first import first_round
 from .links import UNIT, Identity, Link, Logit, fixed
 from .model import AdditiveModel
 from .records import Records
-from .scaling import newton_step
+from .scaling import Spread, newton_step
 
 __all__ = ["additive_parts", "fit_additive"]
 
 # Scales of the prior that are tried for functions of residuals.
 _SCALES = tuple(np.geomspace(1e-5, 0.3, 12).tolist())
 # Below this signal (records times epsilon, for each group) residuals are lost in noise.
-_LEAST_SIGNAL = 40.0
+_LEAST_SIGNAL = 60.0
 _MOST_ROUNDS = 8
 # Step towards the function that residuals of one column ask for, before the line search.
 _STEP = 0.5
-# Standard deviations of weights about where they are expected: of all together, and of each.
-_SPREAD = (0.3, 0.15)
+# What weights of columns, and steps along residuals, are expected to be.
+_OF_COLUMNS, _OF_STEPS = Spread(0.3, 0.3, 0.15), Spread(0.1, 0.3, 0.15)
 
 
 def additive_parts(epsilon: Fraction) -> dict[str, Fraction]:
@@ -124,7 +124,7 @@ def _weigh(
             lambda groups: np.stack([t[groups[:, j]] for j, t in enumerate(tables)], axis=1),
             factors,
             centre,
-            _SPREAD,
+            _OF_COLUMNS,
             epsilon,
             random_state,
         )
@@ -173,7 +173,7 @@ def _round(
         lambda groups: np.sum([t[groups[:, j]] for j, t in enumerate(tables)], axis=0)[:, None],
         np.zeros(1),
         _STEP,
-        _SPREAD,
+        _OF_STEPS,
         search,
         random_state,
     )

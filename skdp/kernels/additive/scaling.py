@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from .links import UNIT, Link
 from .records import Records
 
-__all__ = ["Weights", "newton_step"]
+__all__ = ["Spread", "Weights", "newton_step"]
 
 # Moments are in units of 1/256, and so is the weight of a record.
 _GRAIN = 256
@@ -26,6 +26,21 @@ _GRAIN = 256
 _REACH = 5
 # Share of the gradient.
 _GRADIENT = Fraction(3, 5)
+
+
+class Spread(NamedTuple):
+    """Standard deviations of what a Newton step looks for, before it is taken.
+
+    Attributes
+    ----------
+    intercept : float
+    common, own : float
+        Of all weights together about the centre, and of each by itself.
+    """
+
+    intercept: float
+    common: float
+    own: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +71,7 @@ def newton_step(
     functions: Callable[[IntArray], IntArray],
     start: FloatArray,
     centre: float,
-    spread: tuple[float, float],
+    spread: Spread,
     epsilon: Fraction,
     random_state: Any,
 ) -> Weights:
@@ -74,8 +89,7 @@ def newton_step(
         The weights that the functions have in ``scores``.
     centre : float
         Where the weights are expected.
-    spread : (common, own)
-        Standard deviations about it: of all weights together, and of each by itself.
+    spread : Spread
     epsilon : Fraction
     random_state : NoiseSource
     """
@@ -105,14 +119,13 @@ def _posterior(
     n_outputs: int,
     start: FloatArray,
     centre: float,
-    spread: tuple[float, float],
+    spread: Spread,
 ) -> Weights:
     """Weights given noisy moments, and a normal prior about the centre."""
     n = len(g)
-    common, own = spread
     prior = np.zeros((n, n))
-    prior[:n_outputs, :n_outputs] = np.eye(n_outputs)
-    prior[n_outputs:, n_outputs:] = common**2 + own**2 * np.eye(n - n_outputs)
+    prior[:n_outputs, :n_outputs] = spread.intercept**2 * np.eye(n_outputs)
+    prior[n_outputs:, n_outputs:] = spread.common**2 + spread.own**2 * np.eye(n - n_outputs)
     pull = np.linalg.inv(prior)
     away = np.concatenate([np.zeros(n_outputs), centre - start])
     # The records vary as much as the curvature says, the released gradient by the noise too.

@@ -1,0 +1,341 @@
+"""Additive models: bounded integers per record, priors and posteriors, the estimators."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import skdp
+from skdp._random import noise_source
+from skdp.exceptions import DomainError
+from skdp.kernels.additive import (
+    UNIT,
+    Identity,
+    Logit,
+    Records,
+    additive_parts,
+    first,
+    fit_additive,
+    fitting,
+    scaling,
+)
+from skdp.kernels.additive.effects import Prior
+from skdp.kernels.additive.scaling import _GRAIN, _REACH, _moments
+from skdp.models.grouping import group_values
+
+# ------------------------------------------------------------------------------ links and records
+
+
+def some_scores(n_outputs, n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(-40 * UNIT, 40 * UNIT, size=(n, n_outputs))
+    return np.concatenate([scores, np.zeros((1, n_outputs), dtype=np.int64), scores // 50])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+def test_residuals_of_classes_are_bounded_integers_near_the_exact_ones(n_classes):
+    link = Logit(n_classes)
+    scores = some_scores(link.n_outputs)
+    labels = np.arange(len(scores)) % n_classes
+    residuals = link.residuals(scores, labels)
+    assert residuals.dtype == np.int64
+    assert np.abs(residuals).sum(axis=1).max() <= link.reach * UNIT
+    exact = np.eye(n_classes)[labels] - link.probabilities(scores / UNIT)
+    np.testing.assert_allclose(
+        residuals / UNIT, exact[:, -link.n_outputs :], atol=1.1 / UNIT + 1e-4
+    )
+
+
+def test_a_record_has_the_same_residual_in_any_company():
+    link = Logit(4)
+    scores = some_scores(4)
+    labels = np.arange(len(scores)) % 4
+    together = link.residuals(scores, labels)
+    alone = [link.residuals(scores[i : i + 1], labels[i : i + 1])[0] for i in range(len(scores))]
+    assert np.array_equal(together, alone)
+
+
+@pytest.mark.parametrize("link", [Logit(2), Logit(3), Identity(np.array([-UNIT, 0, 700]))])
+@pytest.mark.parametrize("size", [0.1, 3.0, 200.0])
+def test_no_record_moves_the_moments_by_more_than_is_paid_for(link, size):
+    rng = np.random.default_rng(3)
+    n, n_functions = 300, 5
+    tables = rng.normal(0, size * UNIT, (n, n_functions, link.n_outputs)).astype(np.int64)
+    scores = some_scores(link.n_outputs)[:n]
+    most = _REACH * _GRAIN // (2 if link.n_outputs == 1 else 1)
+    if isinstance(link, Identity):
+        most = _REACH * _GRAIN // 2
+    for label in range(3 if link.n_outputs != 1 or isinstance(link, Identity) else 2):
+        for i in range(0, n, 10):
+            one = Records(np.array([[i]]), np.array([label]), np.array([1]), (n,))
+            gradient, hessian = _moments(
+                one, link, lambda g: scores[g[:, 0]], lambda g: tables[g[:, 0]], n_functions, most
+            )
+            assert np.abs(gradient).sum() <= _REACH * _GRAIN
+            assert np.abs(np.triu(hessian)).sum() <= most**2
+            assert np.array_equal(hessian, hessian.T)
+
+
+def test_moments_are_those_of_the_loss_where_nothing_is_cut():
+    rng = np.random.default_rng(5)
+    link, n = Logit(2), 200
+    tables = rng.normal(0, 0.3 * UNIT, (n, 3, 1)).astype(np.int64)
+    scores = rng.normal(0, UNIT, (n, 1)).astype(np.int64)
+    labels = rng.integers(0, 2, n)
+    records = Records(np.arange(n)[:, None], labels, np.ones(n, dtype=np.int64), (n,))
+    gradient, hessian = _moments(
+        records, link, lambda g: scores[g[:, 0]], lambda g: tables[g[:, 0]], 3, _REACH * _GRAIN // 2
+    )
+    features = np.concatenate([np.ones((n, 1)), tables[:, :, 0] / UNIT], axis=1)
+    share = 1 / (1 + np.exp(-scores[:, 0] / UNIT))
+    np.testing.assert_allclose(gradient / _GRAIN, features.T @ (labels - share), atol=n / _GRAIN)
+    exact = (features * (share * (1 - share))[:, None]).T @ features
+    np.testing.assert_allclose(hessian / _GRAIN**2, exact, atol=n * 2 / _GRAIN)
+
+
+# ------------------------------------------------------------------------------------- one column
+
+
+def test_the_posterior_follows_precise_sums_and_forgets_noisy_ones():
+    truth = np.sin(np.arange(20) / 3)
+    curvature = np.full(20, 100.0)
+    for prior in (Prior(20, range(20)), Prior(20, None)):
+        near = prior.update(curvature * truth, curvature, np.full(20, 1e-6))
+        np.testing.assert_allclose(near.mean, truth, atol=1e-3)
+        far = prior.update(curvature * truth, curvature, np.full(20, 1e12))
+        np.testing.assert_allclose(far.mean, 0, atol=1e-3)
+
+
+def test_neighbours_help_where_there_is_an_order():
+    rng = np.random.default_rng(0)
+    truth = np.sin(np.arange(32) / 6)
+    seen = truth + rng.normal(0, 0.7, 32)
+    errors = [
+        np.square(prior.update(seen, np.ones(32), np.full(32, 0.49)).mean - truth).mean()
+        for prior in (Prior(32, range(32)), Prior(32, None))
+    ]
+    assert errors[0] < 0.8 * errors[1]
+
+
+def test_the_most_likely_scale_shrinks_what_is_noise():
+    rng = np.random.default_rng(1)
+    noise = rng.normal(0, 10, 30)
+    scales = (1e-5, 1e-2, 1.0)
+    shrunk = Prior(30, None).update(noise, np.full(30, 5.0), np.full(30, 100.0), scales)
+    assert np.abs(shrunk.mean).max() < 0.01
+
+
+def test_groups_of_columns():
+    number = group_values(skdp.Numeric(0, 100, bins=64, special=[-1], nullable=True), 8)
+    assert len(number.labels) == 8 + 2 and number.chain == list(range(8))
+    np.testing.assert_allclose(number.edges, np.linspace(0, 100, 9))
+    free = group_values(skdp.Categorical(list("abc")), 2)
+    assert free.chain is None and len(free.labels) == 3
+    ordered = group_values(skdp.Categorical(list(range(40)), ordered=True), 10)
+    assert len(ordered.labels) <= 10
+    order = [ordered.chain.index(group) for group in ordered.groups]
+    assert order == sorted(order)
+
+
+# ---------------------------------------------------------------------------------- the estimators
+
+DOMAIN = skdp.Domain(
+    {
+        "age": skdp.Numeric(0, 100, bins=20),
+        "city": skdp.Categorical(["a", "b", "c"]),
+        "noise": skdp.Numeric(0, 1, bins=4, nullable=True),
+        "ill": skdp.Categorical(["no", "yes"]),
+    }
+)
+
+
+def people(n=20_000, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame(
+        {
+            "age": rng.uniform(0, 100, n),
+            "city": rng.choice(["a", "b", "c"], n),
+            "noise": rng.uniform(0, 1, n),
+        }
+    )
+    score = (rows["age"] - 60) / 15 + rows["city"].map({"a": 1.0, "b": 0.0, "c": -1.0})
+    rows["ill"] = np.where(rng.random(n) < 1 / (1 + np.exp(-score)), "yes", "no")
+    return rows, score
+
+
+def fitted(epsilon=1.0, **params):
+    rows, _ = people()
+    model = skdp.PrivateAdditiveClassifier(
+        epsilon, domain=DOMAIN, target="ill", random_state=0, **params
+    )
+    return model.fit(rows.drop(columns="ill"), rows["ill"])
+
+
+def test_probabilities_are_calibrated_and_near_the_truth():
+    rows, score = people(seed=1)
+    truth = 1 / (1 + np.exp(-score))
+    shown = fitted().predict_proba(rows.drop(columns="ill"))[:, 1]
+    assert np.abs(shown - truth).mean() < 0.03
+    for low in np.arange(0, 1, 0.2):
+        inside = (shown >= low) & (shown < low + 0.2)
+        assert abs(shown[inside].mean() - truth[inside].mean()) < 0.04
+
+
+def test_more_epsilon_is_better():
+    rows, score = people(seed=1)
+    truth = 1 / (1 + np.exp(-score))
+    errors = [
+        np.abs(fitted(e).predict_proba(rows.drop(columns="ill"))[:, 1] - truth).mean()
+        for e in (0.005, 0.1, 1.0, 10.0)
+    ]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 0.025
+
+
+def test_contributions_sum_to_the_score():
+    model = fitted()
+    rows = people(500)[0].drop(columns="ill")
+    parts = model.explain(rows)
+    assert parts.shape == (500, 3)
+    share = model.predict_proba(rows)[:, 1]
+    np.testing.assert_allclose(parts.sum(axis=1) + model.intercept_, np.log(share / (1 - share)))
+    unknown = rows.assign(city="atlantis")
+    assert (model.explain(unknown)[:, 1] == 0).all()
+
+
+def test_standard_errors_are_those_of_the_noise():
+    # 60 releases of the same records: the spread of scores against what is stated. The ratio of
+    # root mean squares over 20 groups has a standard deviation of about 0.06.
+    rows, _ = people(3_000)
+    shapes = [
+        skdp.PrivateAdditiveClassifier(0.5, domain=DOMAIN, target="ill", random_state=seed)
+        .fit(rows)
+        .shape_functions_["age"]
+        for seed in range(60)
+    ]
+    spread = np.std([shape.scores for shape in shapes], axis=0, ddof=1)
+    stated = np.sqrt(np.mean([np.square(shape.std_errors) for shape in shapes], axis=0))
+    ratio = np.sqrt(np.mean(spread**2) / np.mean(stated**2))
+    assert 0.6 < ratio < 1.4
+
+
+def test_functions_can_be_edited_and_made_monotone():
+    model = fitted()
+    before = model.shape_functions_["age"].scores.copy()
+    model.make_monotone("age")
+    assert (np.diff(model.shape_functions_["age"].scores) >= 0).all()
+    model.make_monotone("age", "decreasing")
+    assert (np.diff(model.shape_functions_["age"].scores) <= 0).all()
+    model.set_shape("age", before)
+    assert np.array_equal(model.shape_functions_["age"].scores, before)
+    model.set_shape("city", np.zeros(3))
+    assert model.feature_importances_[1] == 0
+    with pytest.raises(ValueError, match="has no order"):
+        model.make_monotone("city")
+    with pytest.raises(ValueError, match="one for each group"):
+        model.set_shape("age", [1.0, 2.0])
+    with pytest.raises(ValueError, match="must be finite"):
+        model.set_shape("city", [np.nan, 0, 0])
+    with pytest.raises(DomainError, match="no column 'shoe'"):
+        model.set_shape("shoe", [0.0])
+    with pytest.raises(ValueError, match="direction"):
+        model.make_monotone("age", "up")
+
+
+def test_several_classes():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 3))
+    scores = np.stack([X[:, 0], X[:, 1], -X[:, 0] - X[:, 1]], axis=1)
+    y = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
+    best = (scores.argmax(axis=1) == y).mean()
+    for epsilon in (0.1, 1, 10):
+        model = skdp.PrivateAdditiveClassifier(
+            epsilon, domain=skdp.Numeric(-4, 4), classes=[0, 1, 2], random_state=0
+        ).fit(X, y)
+        assert model.score(X, y) > best - 0.03
+    assert model.shape_functions_["x0"].scores.shape[1] == 3
+    assert model.explain(X[:5]).shape == (5, 3, 3)
+    assert list(model.shape_functions_["x0"].to_frame())[:3] == ["group", "score_0", "std_error_0"]
+    shares = model.predict_proba(X[:5])
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+
+
+def test_a_regressor_learns_sums_of_functions():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (20_000, 3))
+    y = 3 * np.sin(6 * X[:, 0]) + 2 * X[:, 1] + rng.normal(0, 0.3, 20_000)
+    model = skdp.PrivateAdditiveRegressor(
+        1, domain=skdp.Numeric(0, 1), target_range=(-5, 7), random_state=0
+    ).fit(X, y)
+    assert model.score(X, y) > 0.93
+    assert model.feature_importances_.argmax() == 0
+    assert model.predict(X).min() >= -5
+    with pytest.raises(DomainError, match="needs a Numeric"):
+        skdp.PrivateAdditiveRegressor(domain=DOMAIN, target="ill").fit(people(10)[0])
+    with pytest.raises(ValueError, match="pair"):
+        skdp.PrivateAdditiveRegressor(domain=skdp.Numeric(0, 1), target_range=3).fit(X, y)
+
+
+def test_hostile_tables():
+    one = skdp.Domain({"x": skdp.Numeric(0, 1, bins=2), "y": skdp.Categorical(["a"])})
+    rows = pd.DataFrame({"x": [0.5] * 50, "y": "a"})
+    model = skdp.PrivateAdditiveClassifier(1, domain=one, target="y", random_state=0).fit(rows)
+    assert set(model.predict(rows)) == {"a"}
+    assert model.predict_proba(rows).shape == (50, 1)
+    # Separable data, and a label that is a copy of a column.
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (5_000, 2))
+    y = (X[:, 0] > 0.5).astype(int)
+    for epsilon in (0.001, 1, 1000):
+        model = skdp.PrivateAdditiveClassifier(
+            epsilon, domain=skdp.Numeric(0, 1), classes=[0, 1], random_state=0
+        ).fit(X, y)
+        assert np.isfinite(model.predict_proba(X)).all()
+    assert model.score(X, y) > 0.98
+    wide = rng.integers(0, 2, (300, 200)).astype(float)
+    model = skdp.PrivateAdditiveClassifier(
+        1, domain=skdp.Numeric(0, 1, bins=2), classes=[0, 1], random_state=0
+    ).fit(wide, wide[:, 0])
+    assert np.isfinite(model.predict_proba(wide)).all()
+    with pytest.raises(ValueError, match="max_groups"):
+        skdp.PrivateAdditiveClassifier(domain=DOMAIN, target="ill", max_groups=1).fit(people(10)[0])
+    with pytest.raises(DomainError, match="no column except the label"):
+        skdp.PrivateAdditiveClassifier(domain=DOMAIN.select(["ill"]), target="ill").fit(
+            people(10)[0][["ill"]]
+        )
+
+
+def test_parts_and_plan_sum_to_epsilon():
+    parts = additive_parts(Fraction(1, 3))
+    assert sum(parts.values()) == Fraction(1, 3)
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 4, (5_000, 2))
+    records = Records(groups, groups[:, 0] // 2, np.ones(5_000, dtype=np.int64), (4, 4))
+    original = first.discrete_laplace
+    for epsilon in (Fraction(1, 100), Fraction(1), Fraction(100)):
+        spent = []
+        source = noise_source(0)
+
+        def watch(*args, spent=spent, **kwargs):
+            spent.append(args[1])
+            return original(*args, **kwargs)
+
+        with pytest.MonkeyPatch.context() as patch:
+            for module in (first, fitting, scaling):
+                patch.setattr(module, "discrete_laplace", watch)
+            fit_additive(records, Logit(2), [range(4), None], additive_parts(epsilon), source)
+        assert sum(spent) == epsilon
+
+
+def test_pictures_are_drawn():
+    pytest.importorskip("matplotlib")
+    model = fitted()
+    figure = model.plot()
+    assert len(figure.axes) == 3
+    figure = model.plot(["city"], level=0.8)
+    assert figure.axes[0].get_xlabel() == "city"
+    with pytest.raises(DomainError, match="no column"):
+        model.plot(["shoe"])
