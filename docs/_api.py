@@ -27,6 +27,7 @@ SECTIONS = {
     "The released object": (
         "What a synthesizer publishes, and how to query it. All its methods are free."
     ),
+    "Models": "Models fitted to the records with noise in every sum; they can be read and edited.",
     "Training on a release": (
         "Any scikit-learn estimator, trained on a release instead of on the records."
     ),
@@ -48,6 +49,7 @@ MODULES = {
     "skdp.exceptions": "Errors and warnings",
     "skdp.inspection": "What a pipeline reads and spends",
     "skdp.release": "Parts of the released object",
+    "skdp.models": "Models and their functions",
 }
 
 # Methods that scikit-learn adds to every estimator; its own documentation explains them.

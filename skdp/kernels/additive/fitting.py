@@ -51,7 +51,7 @@ class _Plan:
     def of(cls, epsilon: Fraction, total: float, n_groups: int) -> _Plan:
         signal = max(total, 1.0) * float(epsilon) / n_groups
         if signal < _LEAST_SIGNAL:
-            return cls(epsilon * Fraction(17, 20), (epsilon * Fraction(3, 20),), ())
+            return cls(epsilon * Fraction(17, 20), (epsilon * Fraction(3, 40),) * 2, ())
         n_rounds = round(2.0 ** (math.log10(signal) - 2.0))
         n_rounds = min(max(n_rounds, 1), _MOST_ROUNDS)
         first = Fraction(2, 5) if n_rounds == 1 else Fraction(3, 10)
@@ -86,7 +86,7 @@ def fit_additive(
         Released number of records.
     """
     # Privacy. Released: the number of records (sensitivity 1), then by sequential composition the
-    # histograms of the first round, the moments of two or so Newton steps, and sums of residuals.
+    # histograms of the first round, the moments of two Newton steps, and sums of residuals.
     # How many there are and what each may spend follows from the released number and public facts,
     # and sums to the part "model". Each step uses nothing but what was released before it.
     exact = int(records.counts.sum())

@@ -21,6 +21,10 @@ UNIT = 1024
 # exp(-i / UNIT) in units of 2**-24, down to exp(-16).
 _EXPONENTIALS = np.floor(np.exp(-np.arange(16 * UNIT) / UNIT) * 2**24).astype(np.int64)
 
+# Curvature of a record of two classes is taken as at least a tenth: where scores are too large, true
+# curvatures vanish and steps of Newton's method would leave all bounds.
+_LEAST_CURVATURE = UNIT // 10
+
 
 def fixed(values: FloatArray) -> IntArray:
     """Released scores as whole multiples of 1/1024."""
@@ -94,7 +98,8 @@ class Logit:
         shares = self.shares(scores)
         if self.n_outputs == 1:
             share = shares[:, 1]
-            yield share * (UNIT - share) // UNIT, np.ones((len(scores), 1))
+            curvature = np.maximum(share * (UNIT - share) // UNIT, _LEAST_CURVATURE)
+            yield curvature, np.ones((len(scores), 1))
             return
         for label in range(self.n_classes):
             direction = -shares / UNIT

@@ -25,7 +25,7 @@ _GRAIN = 256
 # Largest sum of a record's absolute scores that counts in full; records beyond it count less.
 _REACH = 5
 # Share of the gradient.
-_GRADIENT = Fraction(3, 5)
+_GRADIENT = Fraction(4, 5)
 
 
 class Spread(NamedTuple):
