@@ -21,8 +21,8 @@ UNIT = 1024
 # exp(-i / UNIT) in units of 2**-24, down to exp(-16).
 _EXPONENTIALS = np.floor(np.exp(-np.arange(16 * UNIT) / UNIT) * 2**24).astype(np.int64)
 
-# Curvature of a record of two classes is taken as at least a tenth: where scores are too large, true
-# curvatures vanish and steps of Newton's method would leave all bounds.
+# Curvature of a record of two classes is taken as at least a tenth: where scores are too large,
+# true curvatures vanish and steps of Newton's method would leave all bounds.
 _LEAST_CURVATURE = UNIT // 10
 
 
