@@ -48,7 +48,6 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ===================  ===============================================================================
 """
 
-from .answers import QueryResult
 from .box_model import BoxModel
 from .boxes import Boxes
 from .coupling import couple, group_sums
@@ -68,6 +67,7 @@ from .model import Model
 from .network_density import Conditional, NetworkDensity
 from .network_model import NetworkModel
 from .queries import first_moment, parse, parse_parts
+from .result import QueryResult
 from .synopsis import Synopsis
 from .tree_density import PairTable, TreeDensity, inverse, inverse_rows
 from .tree_model import TreeModel

@@ -22,11 +22,13 @@ from .intervals import (
     AnySpread,
     Cut,
     Error,
+    Errors,
     Intervals,
     intervals_from_arrays,
     intervals_from_keywords,
 )
 from .labels import range_label
+from .layers import are_shares
 from .model import Weights, by_attributes, warn_of_zero
 from .noise import range_extreme
 from .pivotal import count_records
@@ -206,7 +208,9 @@ class BoxModel:
             text += self.intervals.covers
         else:
             text += ", the only error: the query cuts through no box."
-        if any(((v > 0) & (v < 1)).any() for weights in parts for v in weights.values()):
+        if are_shares(parts) and any(
+            ((v > 0) & (v < 1)).any() for weights in parts for v in weights.values()
+        ):
             text += " Bins covered in part are taken as covered in proportion."
         return Error(std, below, above, text)
 
@@ -218,7 +222,21 @@ class BoxModel:
         intervals = self.intervals.with_gaussian_noise(len(self.boxes))
         cuts = [self._cut([{axis: row}]) for row in weights]
         half = np.array([max(intervals.reach(cut, 1.0 - level)[:2]) for cut in cuts])
-        return half, (
+        return half, self._quick_guarantee(intervals, level)
+
+    def errors_of(self, questions: Sequence[Sequence[Weights]], level: float) -> Errors:
+        """Errors of many sums of answers; see `Model`. The noise is taken as in `column_errors`."""
+        intervals = self.intervals.with_gaussian_noise(len(self.boxes))
+        variances = self.noise_variances()
+        found = np.zeros((len(questions), 3))
+        for place, parts in enumerate(questions):
+            cut = self._cut(parts)
+            std = math.sqrt(float(cut.mean**2 @ variances))
+            found[place] = (std, *intervals.reach(cut, 1.0 - level)[:2])
+        return Errors(*found.T, self._quick_guarantee(intervals, level))
+
+    def _quick_guarantee(self, intervals: Intervals, level: float) -> str:
+        return (
             f"For a count fixed before looking at the release, with probability about "
             f"{100 * level:g}%: the interval covers the noise (its sum taken as Gaussian)"
             f"{intervals.covers}"
@@ -228,7 +246,7 @@ class BoxModel:
         """How a union of disjoint conjunctions cuts the boxes.
 
         The sums of the least and of the largest weights bound the weights of the union. A box
-        whose mean is 0 or 1 has no other weights than this.
+        whose mean is 0 or 1 has no other weights than this, where weights are shares.
         """
         mean, low, high = (np.zeros(len(self.boxes)) for _ in range(3))
         for weights in parts:
@@ -236,7 +254,7 @@ class BoxModel:
             least, most = self._weight_range(weights)
             low += least
             high += most
-        if len(parts) > 1:
+        if len(parts) > 1 and are_shares(parts):
             mean = np.clip(mean, 0.0, 1.0)
             mean[mean < _WHOLE], mean[mean > 1.0 - _WHOLE] = 0.0, 1.0
             high = np.where(mean == 0.0, 0.0, np.minimum(high, 1.0))
@@ -267,12 +285,15 @@ class BoxModel:
         return self.intervals.variances(len(self.boxes))
 
     def _weight_range(self, weights: Weights) -> tuple[np.ndarray, np.ndarray]:
-        """Smallest and largest weight of a cell in every box (weights must not be negative)."""
+        """Smallest and largest weight of a cell in every box."""
         low, high = np.ones(len(self.boxes)), np.ones(len(self.boxes))
         for axis, vector in weights.items():
             starts, stops, inverse = self._axis_intervals(axis)
-            low *= range_extreme(vector, starts, stops, np.minimum)[inverse]
-            high *= range_extreme(vector, starts, stops, np.maximum)[inverse]
+            least = range_extreme(vector, starts, stops, np.minimum)[inverse]
+            most = range_extreme(vector, starts, stops, np.maximum)[inverse]
+            # Of factors of any sign, an extreme product is one of extreme factors.
+            products = [low * least, low * most, high * least, high * most]
+            low, high = np.minimum.reduce(products), np.maximum.reduce(products)
         return low, high
 
     def sample_codes(

@@ -12,6 +12,7 @@ from scipy.special import ndtri
 
 from .._types import FloatArray, IntArray
 from .intervals import Error
+from .layers import are_shares, layers_of, layers_of_vector
 from .model import Model, Weights
 
 __all__ = ["ErrorBars", "WithErrorBars"]
@@ -129,9 +130,16 @@ class WithErrorBars:
     def error_of_parts(self: _Released, parts: Sequence[Weights], level: float) -> Error:
         """Interval for a sum of answers, from the published quantile of the errors."""
         bars = _needed(self.error_bars)
-        answer = float(self.answer(parts).sum())
-        half = bars.half_width(answer, self.total, level)
-        std = bars.half_width(answer, self.total, bars.level) / float(ndtri(0.5 + bars.level / 2))
+        if are_shares(parts):
+            steps, answers = np.ones(1), self.answer(parts).sum(keepdims=True)
+        else:
+            steps, layers = layers_of(parts)
+            answers = self.answer(layers)
+        half, known = (
+            float(steps @ bars.half_widths(answers, self.total, each))
+            for each in (level, bars.level)
+        )
+        std = known / float(ndtri(0.5 + bars.level / 2))
         return Error(std, half, half, bars.guarantee(level))
 
     def column_errors(
@@ -139,8 +147,10 @@ class WithErrorBars:
     ) -> tuple[FloatArray, str]:
         """Half widths of intervals of weighted counts of one attribute; see `Model`."""
         bars = _needed(self.error_bars)
-        half = bars.half_widths(weights @ self.view([axis]), self.total, level)
-        return half, bars.guarantee(level)
+        view = self.view([axis])
+        layers = [layers_of_vector(row) for row in weights]
+        half = [steps @ bars.half_widths(sets @ view, self.total, level) for steps, sets in layers]
+        return np.array(half), bars.guarantee(level)
 
 
 def _needed(bars: ErrorBars | None) -> ErrorBars:

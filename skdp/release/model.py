@@ -11,7 +11,7 @@ import pandas as pd
 
 from .._random import caller_level
 from ..domain import Domain
-from .intervals import Error
+from .intervals import Error, Errors
 
 __all__ = ["Model", "Weights", "by_attributes", "warn_of_zero"]
 
@@ -57,16 +57,23 @@ class Model(Protocol):
         ...
 
     def error_of_parts(self, parts: Sequence[Weights], level: float) -> Error:
-        """Error of the sum of the answers to disjoint conjunctions.
+        """Error of a sum of answers: to disjoint conjunctions, or under any real weights.
 
         It may be left out: then the sum of the errors of the answers stands for it.
+        """
+        ...
+
+    def errors_of(self, questions: Sequence[Sequence[Weights]], level: float) -> Errors:
+        """Errors of many sums of answers, perhaps by a quicker way.
+
+        It may be left out: then each sum is asked for by itself.
         """
         ...
 
     def column_errors(self, axis: int, weights: np.ndarray, level: float) -> tuple[np.ndarray, str]:
         """Half widths of the intervals of many counts of one attribute, and what they cover.
 
-        ``weights`` has a row of weights in [0, 1] for each count. ValueError where there are no
+        ``weights`` has a row of real weights for each count. ValueError where there are no
         intervals. It may be left out: then each count is asked for by itself.
         """
         ...
