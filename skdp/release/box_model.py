@@ -40,6 +40,8 @@ __all__ = ["BoxModel"]
 _CHUNK = 1 << 18
 # Rounded rows keep the counts of the sides of boxes on at most this many axes.
 _ROUNDED = 64
+# Vectors of weights that are kept while many questions are asked.
+_SEEN = 2000
 # Shares of a box this near to 0 or 1 are rounding errors.
 _WHOLE = 1e-12
 # Attributes of earlier versions, and where to find them now.
@@ -229,8 +231,11 @@ class BoxModel:
         intervals = self.intervals.with_gaussian_noise(len(self.boxes))
         variances = self.noise_variances()
         found = np.zeros((len(questions), 3))
+        seen: dict[Any, Any] = {}
         for place, parts in enumerate(questions):
-            cut = self._cut(parts)
+            if len(seen) > _SEEN:
+                seen.clear()
+            cut = self._cut(parts, seen)
             std = math.sqrt(float(cut.mean**2 @ variances))
             found[place] = (std, *intervals.reach(cut, 1.0 - level)[:2])
         return Errors(*found.T, self._quick_guarantee(intervals, level))
@@ -242,16 +247,26 @@ class BoxModel:
             f"{intervals.covers}"
         )
 
-    def _cut(self, parts: Sequence[Weights]) -> Cut:
-        """How a union of disjoint conjunctions cuts the boxes.
+    def _cut(self, parts: Sequence[Weights], seen: dict[Any, Any] | None = None) -> Cut:
+        """How a union of disjoint conjunctions cuts the boxes; ``seen`` is for many of them.
 
         The sums of the least and of the largest weights bound the weights of the union. A box
         whose mean is 0 or 1 has no other weights than this, where weights are shares.
         """
+        seen = {} if seen is None else seen
         mean, low, high = (np.zeros(len(self.boxes)) for _ in range(3))
         for weights in parts:
-            mean += self._covered([weights], sorted(weights))[:, 0]
-            least, most = self._weight_range(weights)
+            share, least, most = (np.ones(len(self.boxes)) for _ in range(3))
+            for axis in sorted(weights):
+                factor, small, large = self._factor(axis, weights[axis], seen)
+                share *= factor
+                if weights[axis].min() >= 0 and least.min() >= 0:
+                    least, most = least * small, most * large
+                else:
+                    # Of factors of any sign, an extreme product is one of extreme factors.
+                    products = [least * small, least * large, most * small, most * large]
+                    least, most = np.minimum.reduce(products), np.maximum.reduce(products)
+            mean += share
             low += least
             high += most
         if len(parts) > 1 and are_shares(parts):
@@ -284,17 +299,21 @@ class BoxModel:
         """Variance of the noise in each box; ValueError where it is not known."""
         return self.intervals.variances(len(self.boxes))
 
-    def _weight_range(self, weights: Weights) -> tuple[np.ndarray, np.ndarray]:
-        """Smallest and largest weight of a cell in every box."""
-        low, high = np.ones(len(self.boxes)), np.ones(len(self.boxes))
-        for axis, vector in weights.items():
-            starts, stops, inverse = self._axis_intervals(axis)
-            least = range_extreme(vector, starts, stops, np.minimum)[inverse]
-            most = range_extreme(vector, starts, stops, np.maximum)[inverse]
-            # Of factors of any sign, an extreme product is one of extreme factors.
-            products = [low * least, low * most, high * least, high * most]
-            low, high = np.minimum.reduce(products), np.maximum.reduce(products)
-        return low, high
+    def _factor(
+        self, axis: int, vector: np.ndarray, seen: dict[Any, Any]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean, smallest and largest weight of one axis in every box; ``seen`` holds known ones."""
+        starts, stops, place = self._axis_intervals(axis)
+        key = axis, vector.tobytes()
+        if key not in seen:
+            mean = self._covered_intervals([{axis: vector}], axis)[:, 0]
+            low, high = (
+                range_extreme(vector, starts, stops, extreme)
+                for extreme in (np.minimum, np.maximum)
+            )
+            seen[key] = mean, low, high
+        mean, low, high = (each[place] for each in seen[key])
+        return mean, low, high
 
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None

@@ -26,11 +26,14 @@ class Confidence:
         Whether it covers sampling too: the records are a random sample of a population.
     size : float, default=inf
         Number of records of the population.
+    quick : bool, default=False
+        Whether the law of a sum of noise is approximated even for one question.
     """
 
     level: float
     population: bool = False
     size: float = math.inf
+    quick: bool = False
 
     @classmethod
     def asked(

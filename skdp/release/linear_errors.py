@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .confidence import Confidence
 from .intervals import Error, Errors
 from .model import Model, Weights
 
 __all__ = ["error_of", "errors_of"]
+
 
 def error_of(model: Model, parts: Sequence[Weights], level: float) -> Error:
     """Error of a sum of answers."""
@@ -30,12 +32,15 @@ def error_of(model: Model, parts: Sequence[Weights], level: float) -> Error:
     )
 
 
-def errors_of(model: Model, questions: Sequence[Sequence[Weights]], level: float) -> Errors:
+def errors_of(
+    model: Model, questions: Sequence[Sequence[Weights]], confidence: Confidence
+) -> Errors:
     """Errors of sums of answers; weights may be any real numbers.
 
-    One question has its exact law. More are asked together, which is quicker.
+    A question by itself has its exact law, unless ``confidence.quick``. Several are asked together.
     """
-    if len(questions) > 1 and hasattr(model, "errors_of"):
+    level = confidence.level
+    if (len(questions) > 1 or confidence.quick) and hasattr(model, "errors_of"):
         errors: Errors = model.errors_of(questions, level)
         return errors
     each = [error_of(model, parts, level) for parts in questions]

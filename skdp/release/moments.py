@@ -4,8 +4,8 @@ All are made of means of products of centred numbers. With m' the estimated mean
 the mean of (x - m')^2 is the variance plus (m' - m)^2, and so on: intervals of these means, widened
 by products of the errors of means, hold without supposing that errors are small. The interval of a
 correlation r is that of its influence function z_x z_y - r (z_x^2 + z_y^2) / 2 for numbers z of
-mean 0 and variance 1, with a bound on what this leaves out: where variances are off by a share d and
-the influence by h, it is at most (h d + 2 d^2) / (1 - d).
+mean 0 and variance 1, with a bound on what this leaves out: where variances are off by a share d
+and the influence by h, it is at most (h d + 2 d^2) / (1 - d).
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ class _Among:
         confidence: Confidence,
     ) -> Estimates:
         """Intervals of means, from the weights of what is left when they are taken off."""
-        errors = errors_of(self.model, [*centred, self.present], confidence.level)
+        errors = errors_of(self.model, [*centred, self.present], confidence)
         own, of_count = (
             Errors(*(part[places] for part in errors[:3]), errors.guarantee)  # type: ignore[index]
             for places in (slice(-1), slice(-1, None))

@@ -2,9 +2,9 @@
 
 The q-quantile is the first value x up to which at least a share q of the records lies. A value
 stays in the interval if the sum of (1 if at most x, else 0) - q over the records may be zero or
-more, and that up to the value before zero or less (R. S. Woodruff, "Confidence intervals for medians
-and other position measures", Journal of the American Statistical Association 47, 1952; here without
-a ratio).
+more, and that up to the value before zero or less (R. S. Woodruff, "Confidence intervals for
+medians and other position measures", Journal of the American Statistical Association 47, 1952;
+here without a ratio).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from .result import QueryResult
 
 __all__ = ["as_shares", "quantiles"]
 
-# Places whose errors are computed; between them they are interpolated.
-_PLACES = 24
+# Places whose errors are computed; between them they are interpolated by the share below.
+_PLACES = 9
 _BINS = " Numbers may lie anywhere in their bins."
 
 
@@ -75,7 +75,7 @@ def quantiles(
         )
     ranked = _Ranked(model, domain, column, query, attribute)
     if confidence is None:
-        return [ranked.value(share) for share in shares]
+        return [ranked.shown(ranked.value(share)) for share in shares]
     return [ranked.result(share, confidence) for share in shares]
 
 
@@ -116,7 +116,7 @@ class _Ranked:
         """The quantile with its interval."""
         value = self.value(share)
         balance = np.cumsum(self.counts[self.order]) - share * self.counts.sum()
-        errors = self._errors(share, confidence.level)
+        errors = self._errors(share, confidence)
         variance = np.array(max(self.counts.sum(), 0.0) * share * (1.0 - share))
         sampling = confidence.sampling_std(variance, self.model.total)
         noise = self._ends(balance, errors.below, errors.above)
@@ -145,14 +145,16 @@ class _Ranked:
             self.shown(spread) - zero,
         )
 
-    def _errors(self, share: float, level: float) -> Errors:
+    def _errors(self, share: float, confidence: Confidence) -> Errors:
         """Errors of the balance after each code."""
         n = len(self.order)
-        places = np.unique(np.linspace(0, n - 1, min(_PLACES, n)).astype(int))
+        below = np.cumsum(np.maximum(self.counts, 0.0)[self.order])
+        wanted = np.linspace(0.0, below[-1], _PLACES)
+        places = np.unique(np.minimum(np.searchsorted(below, wanted), n - 1))
         rank = np.empty(n, dtype=np.int64)
         rank[self.order] = np.arange(n)
-        found = errors_of(self.model, [self._balance(rank <= k, share) for k in places], level)
-        each = (np.interp(np.arange(n), places, part) for part in found[:3])
+        found = errors_of(self.model, [self._balance(rank <= k, share) for k in places], confidence)
+        each = (np.interp(below, below[places], part) for part in found[:3])
         return Errors(*each, found.guarantee)
 
     def _balance(self, below: BoolArray, share: float) -> list[Weights]:

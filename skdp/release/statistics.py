@@ -39,7 +39,7 @@ def counts_with_error(
     """
     total = max(model.total, 1.0)
     share = np.clip(value / total, 0.0, 1.0)
-    errors = errors_of(model, questions, confidence.level)
+    errors = errors_of(model, questions, confidence)
     variance = total * share * (1.0 - share)
     return linear(value, errors, variance, (0.0, np.inf), confidence, model.total)
 
@@ -49,7 +49,7 @@ def sums_with_error(
 ) -> Estimates:
     """Intervals of sums of a column over the records of each case."""
     total = max(model.total, 1.0)
-    errors = errors_of(model, [_first(case) for case in cases], confidence.level)
+    errors = errors_of(model, [_first(case) for case in cases], confidence)
     variance = _seconds(model, cases, confidence) - value**2 / total
     reach = _reach(model, cases)
     low, high = _bounds(cases)
@@ -82,9 +82,9 @@ def means_with_error(
         [term for each in case for term in _less(each, 0.0 if np.isnan(mean) else mean, domain)]
         for case, mean in zip(cases, value.tolist(), strict=True)
     ]
-    errors = errors_of(model, centred, confidence.level)
+    errors = errors_of(model, centred, confidence)
     present = [[each.weights for each in case] for case in cases]
-    count_errors = errors_of(model, present, confidence.level)
+    count_errors = errors_of(model, present, confidence)
     divisor = np.where(count > 0, count, np.nan)
     variance = (_seconds(model, cases, confidence) / divisor - value**2) / divisor
     reach = np.nan_to_num(_reach(model, cases) / divisor)
@@ -106,14 +106,14 @@ def proportion(
     share = float(np.clip(of_both / count, 0.0, 1.0)) if count > 0 else np.nan
     if confidence is None:
         return share
-    level, at = confidence.level, 0.0 if np.isnan(share) else share
+    at = 0.0 if np.isnan(share) else share
     less = [scaled(part, -at, domain) for part in bottom]
     if len(top) == len(bottom) == 1:
         differing = _one_axis_less(top[0], bottom[0], at)
     else:
         differing = None
-    errors = errors_of(model, [[*top, *less] if differing is None else [differing]], level)
-    count_errors = errors_of(model, [bottom], level)
+    errors = errors_of(model, [[*top, *less] if differing is None else [differing]], confidence)
+    count_errors = errors_of(model, [bottom], confidence)
     variance = np.array([share * (1.0 - share) / max(count, 1.0)])
     return ratios(
         np.array([share]),
