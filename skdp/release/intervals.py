@@ -8,6 +8,7 @@ its intervals cover and why.
 from __future__ import annotations
 
 import copy
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -103,9 +104,12 @@ class _NoiseLaw:
 
     def distinct(self, n_boxes: int) -> tuple[list[Fraction], IntArray]:
         """Distinct epsilons of the noise, and which of them each box has."""
+        found, index = self._distinct
+        return found, np.zeros(n_boxes, dtype=np.int64) if len(self.epsilons) == 1 else index
+
+    @functools.cached_property
+    def _distinct(self) -> tuple[list[Fraction], IntArray]:
         found = list(dict.fromkeys(self.epsilons))
-        if len(self.epsilons) == 1:
-            return found, np.zeros(n_boxes, dtype=np.int64)
         position = {epsilon: i for i, epsilon in enumerate(found)}
         return found, np.array([position[epsilon] for epsilon in self.epsilons], dtype=np.int64)
 
