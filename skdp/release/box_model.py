@@ -236,9 +236,10 @@ class BoxModel:
             if len(seen) > _SEEN:
                 seen.clear()
             cut = self._cut(parts, seen)
-            std = math.sqrt(float(cut.mean**2 @ variances))
-            found[place] = (std, *intervals.reach(cut, 1.0 - level)[:2])
-        return Errors(*found.T, self._quick_guarantee(intervals, level))
+            found[place, 0] = math.sqrt(float(cut.mean**2 @ variances))
+            found[place, 1:] = intervals.reach(cut, 1.0 - level)[:2]
+        std, below, above = found.T
+        return Errors(std, below, above, self._quick_guarantee(intervals, level))
 
     def _quick_guarantee(self, intervals: Intervals, level: float) -> str:
         return (

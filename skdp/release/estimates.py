@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._types import FloatArray
+from .._types import FloatArray, IntArray
 from .confidence import Confidence
 from .intervals import Errors
 from .result import QueryResult
@@ -39,6 +39,17 @@ class Estimates(NamedTuple):
     def std_error(self) -> FloatArray:
         """Standard deviation of noise and sampling together."""
         return np.hypot(self.std, self.sampling_std)
+
+    def at(self, places: IntArray) -> Estimates:
+        """Some of the estimates, in another order."""
+        return Estimates(
+            self.value[places],
+            self.std[places],
+            self.sampling_std[places],
+            self.lower[places],
+            self.upper[places],
+            self.guarantee,
+        )
 
     def columns(self, shown: Callable[[FloatArray], Any] | None = None) -> dict[str, Any]:
         """Columns of a table; ``shown`` makes what users see of numbers."""
@@ -146,6 +157,12 @@ def ratios(
 
 def joined(each: Sequence[Estimates]) -> Estimates:
     """Several estimates as one."""
-    arrays = (np.concatenate(part) for part in zip(*(one[:5] for one in each), strict=True))
-    texts = dict.fromkeys(one.guarantee for one in each)
-    return Estimates(*arrays, max(texts, key=len, default=""))
+    texts = {one.guarantee for one in each}
+    return Estimates(
+        np.concatenate([one.value for one in each]),
+        np.concatenate([one.std for one in each]),
+        np.concatenate([one.sampling_std for one in each]),
+        np.concatenate([one.lower for one in each]),
+        np.concatenate([one.upper for one in each]),
+        max(sorted(texts), key=len, default=""),
+    )

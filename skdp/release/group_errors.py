@@ -63,8 +63,7 @@ def group_intervals(
             found.append(sums_with_error(model, some, value, confidence))
         else:
             found.append(means_with_error(model, groups.domain, some, value, count, confidence))
-    ordered = joined(found)
-    return Estimates(*(each[places] for each in ordered[:5]), ordered.guarantee)
+    return joined(found).at(places)
 
 
 def _cases(groups: Groups, query: Any, column: str | None) -> Iterator[list[Selected]]:

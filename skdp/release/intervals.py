@@ -57,6 +57,10 @@ class Errors(NamedTuple):
     above: FloatArray
     guarantee: str
 
+    def part(self, places: slice) -> Errors:
+        """Some of the errors."""
+        return Errors(self.std[places], self.below[places], self.above[places], self.guarantee)
+
 
 class Cut(NamedTuple):
     """How a query cuts the boxes.

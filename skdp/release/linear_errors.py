@@ -37,12 +37,14 @@ def errors_of(
 ) -> Errors:
     """Errors of sums of answers; weights may be any real numbers.
 
-    A question by itself has its exact law, unless ``confidence.quick``. Several are asked together.
+    A question by itself has its exact law, unless ``confidence.quick``. Several are asked together
+    of a model that has a method for this, ``errors_of(questions, level)``.
     """
     level = confidence.level
-    if (len(questions) > 1 or confidence.quick) and hasattr(model, "errors_of"):
-        errors: Errors = model.errors_of(questions, level)
+    many = getattr(model, "errors_of", None)
+    if many is not None and (len(questions) > 1 or confidence.quick):
+        errors: Errors = many(questions, level)
         return errors
     each = [error_of(model, parts, level) for parts in questions]
-    found = np.array([error[:3] for error in each], dtype=np.float64).reshape(-1, 3)
-    return Errors(*found.T, each[0].guarantee if each else "")
+    std, below, above = np.array([error[:3] for error in each]).reshape(-1, 3).T
+    return Errors(std, below, above, each[0].guarantee if each else "")

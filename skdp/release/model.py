@@ -11,7 +11,7 @@ import pandas as pd
 
 from .._random import caller_level
 from ..domain import Domain
-from .intervals import Error, Errors
+from .intervals import Error
 
 __all__ = ["Model", "Weights", "by_attributes", "warn_of_zero"]
 
@@ -60,13 +60,6 @@ class Model(Protocol):
         """Error of a sum of answers: to disjoint conjunctions, or under any real weights.
 
         It may be left out: then the sum of the errors of the answers stands for it.
-        """
-        ...
-
-    def errors_of(self, questions: Sequence[Sequence[Weights]], level: float) -> Errors:
-        """Errors of many sums of answers, perhaps by a quicker way.
-
-        It may be left out: then each sum is asked for by itself.
         """
         ...
 

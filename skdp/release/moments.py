@@ -21,7 +21,6 @@ from .answers import answer_sums
 from .column_values import Numbers, Selected, scaled
 from .confidence import Confidence
 from .estimates import Estimates, ratios
-from .intervals import Errors
 from .linear_errors import errors_of
 from .model import Model, Weights
 
@@ -230,10 +229,7 @@ class _Among:
     ) -> Estimates:
         """Intervals of means, from the weights of what is left when they are taken off."""
         errors = errors_of(self.model, [*centred, self.present], confidence)
-        own, of_count = (
-            Errors(*(part[places] for part in errors[:3]), errors.guarantee)  # type: ignore[index]
-            for places in (slice(-1), slice(-1, None))
-        )
+        own, of_count = errors.part(slice(-1)), errors.part(slice(-1, None))
         value, n = np.array(values), len(values)
         limit = np.array(most)
         return ratios(

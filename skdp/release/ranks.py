@@ -154,8 +154,10 @@ class _Ranked:
         rank = np.empty(n, dtype=np.int64)
         rank[self.order] = np.arange(n)
         found = errors_of(self.model, [self._balance(rank <= k, share) for k in places], confidence)
-        each = (np.interp(below, below[places], part) for part in found[:3])
-        return Errors(*each, found.guarantee)
+        std, less, more = (
+            np.interp(below, below[places], part) for part in (found.std, found.below, found.above)
+        )
+        return Errors(std, less, more, found.guarantee)
 
     def _balance(self, below: BoolArray, share: float) -> list[Weights]:
         """Weights of (1 if below, else 0) less a share."""
