@@ -269,5 +269,5 @@ def _last(found: Estimates, value: float, more: float, limit: float) -> Estimate
 
 def _anything(guarantee: str) -> Estimates:
     """Nothing is known of a correlation."""
-    nan, one = np.full(1, np.nan), np.ones(1)
-    return Estimates(nan, nan, nan, -one, one, guarantee.strip())
+    one = np.ones(1)
+    return Estimates(np.full(1, np.nan), one, 0.0 * one, -one, one, guarantee.strip())
