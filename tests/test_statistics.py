@@ -315,8 +315,8 @@ def test_constant_columns():
     assert exact.std("n", return_interval=True).upper == 0
     found = gaussian(counts, 4.0).std("n", return_interval=True)
     assert 0 <= found.lower <= 0.5 and 0 < found.upper < 4.5
-    one = Domain({"n": Numeric(3, 3, integer=True), "s": Categorical(["a"])})
-    found = gaussian(np.array([[10]]), 4.0, one)
+    one = Domain({"n": Categorical([3], ordered=True), "s": Categorical(["a", "b"])})
+    found = gaussian(np.array([[10, 9]]), 4.0, one)
     assert found.mean("n", return_interval=True).upper == 3
     assert found.quantile("n", return_interval=True).lower == 3
 

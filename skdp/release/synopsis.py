@@ -772,16 +772,15 @@ class Synopsis:
             missing; of categories ``unique`` (how many are declared), ``top`` (the most frequent
             one) and ``freq``; of numbers ``mean``, ``std``, ``25%``, ``50%``, ``75%`` and, as
             ``min`` and ``max``, the declared range; dates have no ``std``. A row ``mean_margin``
-            follows ``mean``, and so on: the margin of error, half the width of the interval. NaN
+            follows ``mean``, and so on: the margin of error, as far as the interval reaches. NaN
             where a statistic does not apply or the release has no error bars. ``attrs`` holds
             ``level`` and ``guarantee``: what the margins cover.
 
         Notes
         -----
-        This is post-processing of the release and costs no privacy. Margins of counts are those of
-        `count`, of boxes with the sum of the noise taken as Gaussian. Those of means, standard
-        deviations and quantiles suppose that all cumulative counts are off by their margin at once,
-        and that records lie anywhere in their bins: they are wider than errors usually are.
+        This is post-processing of the release and costs no privacy. Margins are those of `count`,
+        `mean`, `std` and `quantile`, of boxes with the sum of the noise taken as Gaussian. Those of
+        means and quantiles allow records anywhere in their bins.
 
         Examples
         --------
