@@ -243,6 +243,10 @@ def test_group_by_is_aggregate(view, capsys, tmp_path):
     pd.testing.assert_frame_equal(shown, table, check_dtype=False)
     assert run("group-by", view, "age", "--out", tmp_path / "ages.csv") == 0
     assert pd.read_csv(tmp_path / "ages.csv")["age"].iloc[0] == "[17.0, 26.125)"
+    assert run("group-by", view, "sex", "--intervals", "--level", 0.9) == 0
+    shown = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    table = skdp.Synopsis.load(view).aggregate("sex", return_interval=True, level=0.9)
+    pd.testing.assert_frame_equal(shown, table, check_dtype=False)
     for wrong, message in (
         (["height"], "height"),
         (["sex", "sex"], "different columns"),
@@ -260,6 +264,11 @@ def test_names_and_bands_in_a_shell(view, capsys):
                'sexes=["Female"]') == 0  # fmt: skip
     shown = float(capsys.readouterr().out.split()[0])
     assert shown == pytest.approx(release.count("age > 60 or sex == 'Female'"), rel=1e-5)
+    assert run("query", view, "sex == 'Male'", "--mean", "age", "--level", 0.8) == 0
+    value, low, high = capsys.readouterr().out.split()[:3]
+    mean = release.mean("age", "sex == 'Male'", return_interval=True, level=0.8)
+    shown = [float(value), float(low.strip("[,")), float(high.strip("]"))]
+    assert shown == pytest.approx([mean.value, mean.lower, mean.upper], rel=1e-5)
     bands = ["--bands", "age=-inf,30,60"]
     assert run("group-by", view, "sex", "age", *bands, "--left", "--where", "sex == @s", "--set",
                "s=Male") == 0  # fmt: skip

@@ -90,7 +90,8 @@ def test_margins_of_exact_counts_are_zero_and_grow_with_the_noise():
     noisy = [
         one_box_each(domain, counts, GaussianNoise(np.full(10, v))).describe()["n"] for v in (1, 9)
     ]
-    assert noisy[1]["mean_margin"] == pytest.approx(3 * noisy[0]["mean_margin"])
+    # A little more: the number of records is less sure too.
+    assert noisy[1]["mean_margin"] == pytest.approx(3 * noisy[0]["mean_margin"], rel=0.05)
     assert noisy[0]["count_margin"] == pytest.approx(1.96 * np.sqrt(10), rel=1e-3)
     wide = one_box_each(domain, counts, KnownNoise(1.0))
     margin = [wide.describe(level=level).loc["mean_margin", "n"] for level in (0.5, 0.95)]
@@ -98,20 +99,24 @@ def test_margins_of_exact_counts_are_zero_and_grow_with_the_noise():
 
 
 def test_margins_cover_the_error_of_means_and_quantiles():
-    """Noise of 300 releases at 90 percent; the margins are wider than that."""
+    """Noise of 300 releases at 90 percent: fewer than 253 hits have a probability of 0.1%."""
     domain = Domain({"n": Numeric(0, 19, integer=True)})
     truth = np.random.default_rng(2).integers(20, 200, 20)
     values = np.repeat(np.arange(20), truth)
     expected = {"mean": values.mean(), "std": values.std(), "50%": np.median(values)}
     generator = np.random.default_rng(3)
-    covered = dict.fromkeys(expected, 0)
+    covered, halved = dict.fromkeys(expected, 0), dict.fromkeys(expected, 0)
     for _ in range(300):
         noisy = truth + np.round(generator.normal(0, 10, 20))
         found = one_box_each(domain, noisy, GaussianNoise(np.full(20, 100.0)))
         table = found.describe(level=0.9)["n"]
         for row, value in expected.items():
-            covered[row] += abs(table[row] - value) <= table[f"{row}_margin"] + 1e-9
-    assert min(covered.values()) >= 270
+            off = abs(table[row] - value)
+            covered[row] += off <= table[f"{row}_margin"] + 1e-9
+            halved[row] += off <= table[f"{row}_margin"] / 2
+    assert min(covered.values()) >= 253
+    # Half the scale is refused.
+    assert max(halved["mean"], halved["std"]) < 253
 
 
 def test_margins_cover_uneven_boxes_as_far_as_intervals_do():

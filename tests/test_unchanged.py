@@ -142,7 +142,10 @@ def fingerprint(value, digest):
             fingerprint(part, digest)
     elif isinstance(value, skdp.PrivacyLoss):
         digest.update(str(value).encode())
-    elif isinstance(value, skdp.QueryResult | skdp.QuantileResult):
+    elif isinstance(value, skdp.QueryResult):
+        held = [value.value, value.std, value.lower, value.upper, value.guarantee]
+        fingerprint(held, digest)
+    elif isinstance(value, skdp.QuantileResult):
         fingerprint(list(vars(value).values()), digest)
     elif hasattr(value, "save"):
         _file(value, digest)
@@ -190,7 +193,7 @@ def answers(fitted, rows):
         asked += [drawn, synopsis.total, synopsis.view(names)]
         asked += [synopsis.count(halves), synopsis.aggregate(names[0])]
         try:
-            asked += synopsis.count([None, halves], return_interval=True)
+            asked += [_interval(synopsis, query) for query in (None, halves)]
         except ValueError:  # nothing is known of the noise, or it was not paid for
             asked.append("no intervals")
         asked += [synopsis.sum(name) for name in halves]
@@ -212,6 +215,16 @@ def answers(fitted, rows):
     if hasattr(fitted, "transform"):
         asked.append(fitted.transform(rows))
     return asked
+
+
+def _interval(synopsis, query):
+    """The interval of a count, before it is cut off at what is possible."""
+    weights = skdp.release.parse(query, synopsis.domain)
+    error = synopsis.model.error(weights, 0.95)
+    value = synopsis.count(query)
+    return skdp.QueryResult(
+        value, error.std, value - error.below, value + error.above, error.guarantee
+    )
 
 
 def seeded(estimator):

@@ -262,8 +262,13 @@ def _query(commands: Commands) -> None:
     query = _command(commands, "query", _run_query, "count records in a release")
     _view(query)
     query.add_argument("query", nargs="+", help="such as \"age >= 30 and sex == 'Female'\"")
+    query.add_argument("--mean", metavar="COLUMN", help="the mean of this column, not the count")
     _set(query)
-    query.add_argument(
+    _level(query)
+
+
+def _level(command: ArgumentParser) -> None:
+    command.add_argument(
         "--level", type=float, default=0.95, help="confidence of the intervals (default: 0.95)"
     )
 
@@ -298,6 +303,12 @@ def _group_by(commands: Commands) -> None:
         help="group a numeric column by bands, such as age=17,29,64,90: above 17 up to 29, and so "
         "on; may be repeated",
     )
+    group_by.add_argument(
+        "--intervals",
+        action="store_true",
+        help="add std_error, lower and upper: of the mean if there is one, else of the count",
+    )
+    _level(group_by)
     group_by.add_argument(
         "--left", action="store_true", help="bands contain their left edge instead of the right"
     )

@@ -50,16 +50,26 @@ def _noise_of_total(synopsis: Synopsis) -> str:
 
 
 def query(options: Namespace) -> int:
-    """Count records, with intervals."""
+    """Count records, or take the mean of a column, with intervals."""
     synopsis = Synopsis.load(options.view)
     guarantee = ""
     names = _names(options.set)
     for text in options.query:
-        answer = synopsis.count(text, return_interval=True, level=options.level, names=names)
-        print(f"{answer.value:.6g}  [{answer.lower:.6g}, {answer.upper:.6g}]  {text}")
+        how: dict[str, Any] = {"return_interval": True, "level": options.level, "names": names}
+        if options.mean is None:
+            answer = synopsis.count(text, **how)
+        else:
+            answer = synopsis.mean(options.mean, text, **how)
+        value, lower, upper = map(_shown, (answer.value, answer.lower, answer.upper))
+        print(f"{value}  [{lower}, {upper}]  {text}")
         guarantee = answer.guarantee
     print(f"intervals: {guarantee}")
     return 0
+
+
+def _shown(value: Any) -> str:
+    """A number or a date."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _names(given: list[str]) -> dict[str, Any]:
@@ -101,6 +111,8 @@ def group_by(options: Namespace) -> int:
             options.where,
             bands=_bands(options.bands),
             right=not options.left,
+            return_interval=options.intervals,
+            level=options.level,
             names=_names(options.set),
         )
         # Intervals and other labels as text.

@@ -4,7 +4,18 @@ Everything here is post-processing. The package can reach neither rows nor exact
 
 ===================  ===============================================================================
 ``synopsis``         `Synopsis`: queries, synthetic rows, files
-``answers``          an answer with its error bar; many answers at once
+``result``           an answer with its error bar
+``confidence``       what an interval is meant to cover: noise, sampling
+``answers``          many answers at once
+``with_errors``      statistics of queries with intervals, as a synopsis gives them
+``group_errors``     intervals of the counts, sums and means of many groups
+``statistics``       counts, sums, means and shares with intervals
+``moments``          standard deviations, covariances, correlations with intervals
+``ranks``            quantiles with intervals
+``estimates``        intervals of linear answers and of ratios
+``column_values``    the numbers of columns as weights of codes
+``linear_errors``    errors of sums of answers under real weights
+``layers``           real weights as sums of sets of records
 ``sampling``         synthetic rows: all, those under a condition, those given some columns
 ``rounding``         whole counts near expected ones, for lines and tables
 ``strata``           values dealt evenly to the rows of strata
@@ -48,7 +59,6 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ===================  ===============================================================================
 """
 
-from .answers import QueryResult
 from .box_model import BoxModel
 from .boxes import Boxes
 from .coupling import couple, group_sums
@@ -68,6 +78,7 @@ from .model import Model
 from .network_density import Conditional, NetworkDensity
 from .network_model import NetworkModel
 from .queries import first_moment, parse, parse_parts
+from .result import QueryResult
 from .synopsis import Synopsis
 from .tree_density import PairTable, TreeDensity, inverse, inverse_rows
 from .tree_model import TreeModel

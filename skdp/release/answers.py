@@ -1,13 +1,8 @@
-"""Answers: the result of a query with its error bar, and many queries answered in parts."""
+"""Answers to many queries, asked for in parts."""
 
 from __future__ import annotations
 
-import functools
-import html
-import math
-import operator
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,76 +11,21 @@ from .._arrays import exclusive_cumsum
 from ..domain import Domain
 from ..domain.conditions import parts_of
 from ..domain.rules import TotalOf
-from .intervals import Error
 from .model import Model, Weights
-from .queries import QueryReader, moments, parse_parts, reach_of
+from .queries import QueryReader, moments, reach_of
+from .result import QueryResult
 
 __all__ = [
     "QueryResult",
     "answer_all",
     "answer_queries",
-    "answer_with_error",
+    "answer_sums",
     "listed",
     "means_of",
     "sums_and_counts",
 ]
 
 _HELD_WEIGHTS = 1 << 23
-
-
-@dataclass(frozen=True, repr=False)
-class QueryResult:
-    """An answer with its error bar; ``float(result)`` is the value.
-
-    Attributes
-    ----------
-    value : float
-        The answer; never clamped, so a count may be negative.
-    std : float
-        Standard deviation of the noise in it; an upper bound where several measurements were
-        combined.
-    lower, upper : float
-        Ends of the interval.
-    guarantee : str
-        What the interval covers, in words.
-    """
-
-    value: float
-    std: float
-    lower: float
-    upper: float
-    guarantee: str
-
-    def __float__(self) -> float:
-        return self.value
-
-    def __repr__(self) -> str:
-        value, lower, upper = self._shown()
-        return f"QueryResult({value}, interval {lower} to {upper})"
-
-    def _repr_html_(self) -> str:
-        value, lower, upper = self._shown()
-        return (
-            f"<b>{value}</b> <span>({lower} to {upper})</span>"
-            f"<details><summary>what the interval covers</summary>"
-            f"{html.escape(self.guarantee)}</details>"
-        )
-
-    def _shown(self) -> tuple[str, str, str]:
-        """The three numbers, in digits that the error does not make meaningless."""
-        reach = max(self.upper - self.value, self.value - self.lower)
-        value, lower, upper = (
-            rounded_to(each, reach) for each in (self.value, self.lower, self.upper)
-        )
-        return value, lower, upper
-
-
-def rounded_to(number: float, error: float) -> str:
-    """A number as text, without the digits below the first three of its error."""
-    if not (math.isfinite(number) and math.isfinite(error) and error > 0):
-        return f"{number:,.6g}"
-    decimals = 2 - math.floor(math.log10(error))
-    return f"{round(number, decimals) + 0.0:,.{min(max(decimals, 0), 15)}f}"
 
 
 def listed(query: Any) -> tuple[list[Any], bool]:
@@ -112,44 +52,23 @@ def answer_all(model: Model, queries: Iterable[Weights]) -> np.ndarray:
 
 def answer_queries(model: Model, domain: Domain, queries: Sequence[Any]) -> np.ndarray:
     """Counts of queries, each the sum over its conjunctions."""
-    numbers: list[int] = []
     reader = QueryReader(domain)
+    return answer_sums(model, (reader.parts(one) for one in queries))
+
+
+def answer_sums(model: Model, questions: Iterable[Sequence[Weights]]) -> np.ndarray:
+    """Sums of answers, one for each question; weights may be any real numbers."""
+    numbers: list[int] = []
 
     def asked() -> Iterator[Weights]:
-        for one in queries:
-            parts = reader.parts(one)
-            numbers.append(len(parts))
-            yield from parts
+        for question in questions:
+            numbers.append(len(question))
+            yield from question
 
     answers = answer_all(model, asked())
     if len(answers) == len(numbers):
         return answers
     return np.add.reduceat(answers, exclusive_cumsum(np.array(numbers)))
-
-
-def answer_with_error(model: Model, domain: Domain, query: Any, level: float) -> QueryResult:
-    """The count of a query with an interval."""
-    parts = parse_parts(query, domain)
-    value = functools.reduce(operator.add, model.answer(parts).tolist())
-    error = model.error(parts[0], level) if len(parts) == 1 else _error_of(model, parts, level)
-    return QueryResult(value, error.std, value - error.below, value + error.above, error.guarantee)
-
-
-def _error_of(model: Model, parts: Sequence[Weights], level: float) -> Error:
-    """Error of a sum of answers to disjoint conjunctions."""
-    if hasattr(model, "error_of_parts"):
-        error: Error = model.error_of_parts(parts, level)
-        return error
-    # A model of somebody else: all intervals hold at once with the level that was asked for.
-    each = [model.error(part, 1.0 - (1.0 - level) / len(parts)) for part in parts]
-    std, below, above = np.sum([error[:3] for error in each], axis=0).tolist()
-    return Error(
-        std,
-        below,
-        above,
-        f"The answer is a sum of {len(parts)} answers to disjoint conjunctions, and its interval "
-        f"the sum of theirs. Each of them: {each[0].guarantee}",
-    )
 
 
 def sums_and_counts(

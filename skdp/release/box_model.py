@@ -22,11 +22,13 @@ from .intervals import (
     AnySpread,
     Cut,
     Error,
+    Errors,
     Intervals,
     intervals_from_arrays,
     intervals_from_keywords,
 )
 from .labels import range_label
+from .layers import are_shares
 from .model import Weights, by_attributes, warn_of_zero
 from .noise import range_extreme
 from .pivotal import count_records
@@ -38,6 +40,8 @@ __all__ = ["BoxModel"]
 _CHUNK = 1 << 18
 # Rounded rows keep the counts of the sides of boxes on at most this many axes.
 _ROUNDED = 64
+# Vectors of weights that are kept while many questions are asked.
+_SEEN = 2000
 # Shares of a box this near to 0 or 1 are rounding errors.
 _WHOLE = 1e-12
 # Attributes of earlier versions, and where to find them now.
@@ -206,7 +210,9 @@ class BoxModel:
             text += self.intervals.covers
         else:
             text += ", the only error: the query cuts through no box."
-        if any(((v > 0) & (v < 1)).any() for weights in parts for v in weights.values()):
+        if are_shares(parts) and any(
+            ((v > 0) & (v < 1)).any() for weights in parts for v in weights.values()
+        ):
             text += " Bins covered in part are taken as covered in proportion."
         return Error(std, below, above, text)
 
@@ -218,25 +224,53 @@ class BoxModel:
         intervals = self.intervals.with_gaussian_noise(len(self.boxes))
         cuts = [self._cut([{axis: row}]) for row in weights]
         half = np.array([max(intervals.reach(cut, 1.0 - level)[:2]) for cut in cuts])
-        return half, (
+        return half, self._quick_guarantee(intervals, level)
+
+    def errors_of(self, questions: Sequence[Sequence[Weights]], level: float) -> Errors:
+        """Errors of many sums of answers; see `Model`. The noise is taken as in `column_errors`."""
+        intervals = self.intervals.with_gaussian_noise(len(self.boxes))
+        variances = self.noise_variances()
+        found = np.zeros((len(questions), 3))
+        seen: dict[Any, Any] = {}
+        for place, parts in enumerate(questions):
+            if len(seen) > _SEEN:
+                seen.clear()
+            cut = self._cut(parts, seen)
+            found[place, 0] = math.sqrt(float(cut.mean**2 @ variances))
+            found[place, 1:] = intervals.reach(cut, 1.0 - level)[:2]
+        std, below, above = found.T
+        return Errors(std, below, above, self._quick_guarantee(intervals, level))
+
+    def _quick_guarantee(self, intervals: Intervals, level: float) -> str:
+        return (
             f"For a count fixed before looking at the release, with probability about "
             f"{100 * level:g}%: the interval covers the noise (its sum taken as Gaussian)"
             f"{intervals.covers}"
         )
 
-    def _cut(self, parts: Sequence[Weights]) -> Cut:
-        """How a union of disjoint conjunctions cuts the boxes.
+    def _cut(self, parts: Sequence[Weights], seen: dict[Any, Any] | None = None) -> Cut:
+        """How a union of disjoint conjunctions cuts the boxes; ``seen`` is for many of them.
 
         The sums of the least and of the largest weights bound the weights of the union. A box
-        whose mean is 0 or 1 has no other weights than this.
+        whose mean is 0 or 1 has no other weights than this, where weights are shares.
         """
+        seen = {} if seen is None else seen
         mean, low, high = (np.zeros(len(self.boxes)) for _ in range(3))
         for weights in parts:
-            mean += self._covered([weights], sorted(weights))[:, 0]
-            least, most = self._weight_range(weights)
+            share, least, most = (np.ones(len(self.boxes)) for _ in range(3))
+            for axis in sorted(weights):
+                factor, small, large = self._factor(axis, weights[axis], seen)
+                share *= factor
+                if weights[axis].min() >= 0 and least.min() >= 0:
+                    least, most = least * small, most * large
+                else:
+                    # Of factors of any sign, an extreme product is one of extreme factors.
+                    products = [least * small, least * large, most * small, most * large]
+                    least, most = np.minimum.reduce(products), np.maximum.reduce(products)
+            mean += share
             low += least
             high += most
-        if len(parts) > 1:
+        if len(parts) > 1 and are_shares(parts):
             mean = np.clip(mean, 0.0, 1.0)
             mean[mean < _WHOLE], mean[mean > 1.0 - _WHOLE] = 0.0, 1.0
             high = np.where(mean == 0.0, 0.0, np.minimum(high, 1.0))
@@ -266,14 +300,21 @@ class BoxModel:
         """Variance of the noise in each box; ValueError where it is not known."""
         return self.intervals.variances(len(self.boxes))
 
-    def _weight_range(self, weights: Weights) -> tuple[np.ndarray, np.ndarray]:
-        """Smallest and largest weight of a cell in every box (weights must not be negative)."""
-        low, high = np.ones(len(self.boxes)), np.ones(len(self.boxes))
-        for axis, vector in weights.items():
-            starts, stops, inverse = self._axis_intervals(axis)
-            low *= range_extreme(vector, starts, stops, np.minimum)[inverse]
-            high *= range_extreme(vector, starts, stops, np.maximum)[inverse]
-        return low, high
+    def _factor(
+        self, axis: int, vector: np.ndarray, seen: dict[Any, Any]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean, smallest and largest weight of one axis in every box; ``seen`` holds known ones."""
+        starts, stops, place = self._axis_intervals(axis)
+        key = axis, vector.tobytes()
+        if key not in seen:
+            mean = self._covered_intervals([{axis: vector}], axis)[:, 0]
+            low, high = (
+                range_extreme(vector, starts, stops, extreme)
+                for extreme in (np.minimum, np.maximum)
+            )
+            seen[key] = mean, low, high
+        mean, low, high = (each[place] for each in seen[key])
+        return mean, low, high
 
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None

@@ -9,18 +9,21 @@ import pandas as pd
 
 from .._types import FloatArray
 from ..domain import Categorical, Domain, Numeric
-from ..domain.contents import Points
-from ..domain.regions import everything
-from .distribution import values_below
+from .answers import means_of, sums_and_counts
+from .column_values import selected
+from .confidence import Confidence
+from .estimates import Estimates
 from .grouping import Groups, view_of
 from .model import Model
+from .moments import standard_deviation
+from .ranks import quantiles
+from .result import QueryResult
+from .with_errors import mean_results
 
 __all__ = ["ColumnCounts", "describe"]
 
 _QUANTILES = {"25%": 0.25, "50%": 0.5, "75%": 0.75}
 _ROWS = ["count", "unique", "top", "freq", "mean", "std", "min", *_QUANTILES, "max"]
-# Cumulative counts of a column whose margins are computed; between them they are interpolated.
-_CUTS = 32
 
 
 class ColumnCounts:
@@ -48,6 +51,11 @@ class ColumnCounts:
         self.attribute: Any = domain[name]
         self.counts = np.asarray(view_of(model, Groups([name], domain)), dtype=np.float64)
         self.guarantee = ""
+
+    @property
+    def has_margins(self) -> bool:
+        """Whether the release has intervals."""
+        return not np.isnan(self.margins(np.ones((1, self.attribute.size)))).any()
 
     @property
     def known(self) -> FloatArray:
@@ -98,9 +106,8 @@ def describe(model: Model, domain: Domain, level: float) -> pd.DataFrame:
 
 
 _FOLLOWS = (
-    " Margins of means, standard deviations and quantiles follow from those of cumulative counts, "
-    "as if all of these were off by their margin at once, and cover any spread of the records "
-    "inside bins."
+    " Margins of means and quantiles cover any spread of the records inside bins, those of "
+    "standard deviations any spread about the means of the bins."
 )
 
 
@@ -122,89 +129,39 @@ def _of_categories(counted: ColumnCounts) -> dict[str, Any]:
 
 
 def _of_numbers(counted: ColumnCounts) -> dict[str, Any]:
-    """Mean, standard deviation and quantiles of the positive counts.
-
-    A sum of f(x) over the records is made of counts of tails: each step of f from one value to the
-    next, times the records beyond it. An error of these counts moves the sum by no more than the
-    sum of steps times margins. Where a record lies in its bin moves it too.
-    """
+    """Mean, standard deviation and quantiles."""
     attribute: Numeric = counted.attribute
     shown = _shown(attribute)
     result: dict[str, Any] = {"min": shown(attribute.lower), "max": shown(attribute.upper)}
-    positive = np.maximum(counted.known, 0.0)
-    total = positive.sum()
-    if total <= 0:
+    if counted.known.sum() <= 0:
         return result
-    values, spread, half = _values(counted.name, attribute)
-    mean = float(values @ positive / total)
-    variance = float(((values - mean) ** 2 + spread) @ positive / total)
-    order = np.argsort(values, kind="stable")
-    steps, tails = _tail_margins(counted, order, values, mean)
-    off = tails / total
-    # No statistic is off by more than the declared range.
-    most = float(attribute.upper) - float(attribute.lower)
-    margin = min(float(steps @ off + half @ positive / total), most)
-    result |= {"mean": shown(mean), "mean_margin": _width(shown, mean, margin)}
+    confidence = Confidence(counted.level, quick=True) if counted.has_margins else None
+    model, domain, name = counted.model, counted.domain, counted.name
+    ranked = quantiles(model, domain, name, None, list(_QUANTILES.values()), confidence)
+    for row, found in zip(_QUANTILES, ranked, strict=True):
+        result |= _with_margin(row, found)
+    result |= _with_margin("mean", _mean(counted, confidence))
     if attribute.summable:
-        moved = np.abs(np.diff((values[order] - mean) ** 2)) @ off + variance * off.max(initial=0.0)
-        moved += half * (2.0 * np.abs(values - mean) + half) @ positive / total
-        std = float(np.sqrt(variance))
-        result |= {"std": std, "std_margin": min(moved / (2.0 * std), most) if std > 0 else moved}
-    running = np.cumsum(positive[order])[:-1] / total
-    for row, q in _QUANTILES.items():
-        reach = float(np.interp(q, running, off)) if len(off) else 0.0
-        # Without margins the reach is NaN, and so is the margin.
-        shares = np.clip([q - np.nan_to_num(reach), q, q + np.nan_to_num(reach)], 0.0, 1.0)
-        low, middle, high = values_below(attribute, positive, shares).tolist()
-        margin = max(middle - _ends(attribute, low)[0], _ends(attribute, high)[1] - middle)
-        margin += 0.0 * reach
-        result |= {row: shown(middle), f"{row}_margin": _width(shown, middle, margin)}
+        case = selected(None, domain, [name])
+        std = standard_deviation(model, domain, case, confidence)
+        result |= _with_margin("std", std.results()[0] if isinstance(std, Estimates) else std)
     return result
 
 
-def _tail_margins(
-    counted: ColumnCounts, order: Any, values: FloatArray, mean: float
-) -> tuple[FloatArray, FloatArray]:
-    """Steps between the values, and the margin of the number of records beyond each.
-
-    Beyond means below for steps below the mean, else above.
-    """
-    steps = np.diff(values[order])
-    if not len(steps):
-        return steps, steps
-    places = np.unique(np.linspace(0, len(steps) - 1, min(_CUTS, len(steps))).astype(int))
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    below = rank[None, :] <= places[:, None]
-    below[values[order][places] >= mean] ^= True
-    weights = np.zeros((len(places), counted.attribute.size))
-    weights[:, : len(values)] = below
-    return steps, np.interp(np.arange(len(steps)), places, counted.margins(weights))
+def _mean(counted: ColumnCounts, confidence: Confidence | None) -> Any:
+    model, domain, name = counted.model, counted.domain, counted.name
+    if confidence is not None:
+        return mean_results(model, domain, name, [None], confidence)[0]
+    means = means_of(domain, name, *sums_and_counts(model, domain, name, [None]))
+    return _shown(counted.attribute)(means[0])
 
 
-def _values(name: str, attribute: Numeric) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Mean of the numbers of each code, their variance inside the bin, and its reach."""
-    values = everything(name, attribute).without_missing().moment()[: attribute.n_values]
-    spread = np.zeros(len(values))
-    width = np.diff(np.asarray(attribute.edges, dtype=np.float64))
-    held = attribute.contents
-    step = held.grid.step() if isinstance(held, Points) else 0.0
-    bins = attribute.bins
-    spread[:bins] = np.maximum(width**2 - step**2, 0.0) / 12.0
-    low, high = held.span(np.arange(bins))
-    half = np.zeros(len(values))
-    half[:bins] = np.maximum(high - values[:bins], values[:bins] - low)
-    return values, spread, half
-
-
-def _ends(attribute: Numeric, number: float) -> tuple[float, float]:
-    """Smallest and largest number of the bin of a number; a special value is alone."""
-    if number in attribute.special:
-        return number, number
-    held = attribute.contents
-    code = held.bins.encode(np.array([number], dtype=np.float64)).astype(np.int64)
-    low, high = held.span(code)
-    return float(low[0]), float(high[0])
+def _with_margin(row: str, found: Any) -> dict[str, Any]:
+    """A statistic and its margin: how far the further end of the interval is."""
+    if not isinstance(found, QueryResult):
+        return {row: found, f"{row}_margin": np.nan}
+    margin = max(found.upper - found.value, found.value - found.lower)
+    return {row: found.value, f"{row}_margin": margin}
 
 
 def _shown(attribute: Numeric) -> Any:
@@ -212,10 +169,3 @@ def _shown(attribute: Numeric) -> Any:
     if attribute.summable:
         return float
     return lambda number: attribute.shown(np.array([number]))[0]
-
-
-def _width(shown: Any, middle: float, margin: float) -> Any:
-    """A margin in the units of the column."""
-    if np.isnan(margin):
-        return np.nan
-    return shown(middle + margin) - shown(middle)

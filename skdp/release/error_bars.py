@@ -12,9 +12,10 @@ from scipy.special import ndtri
 
 from .._types import FloatArray, IntArray
 from .intervals import Error
+from .layers import are_shares, layers_of, layers_of_vector
 from .model import Model, Weights
 
-__all__ = ["ErrorBars", "WithErrorBars"]
+__all__ = ["ErrorBars", "KnownErrors", "WithErrorBars"]
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,31 @@ class ErrorBars:
             widths = widths * (math.log(1.0 - level) / math.log(1.0 - self.level))
         return widths
 
+    def error(self, model: Model, parts: Sequence[Weights], level: float) -> Error:
+        """Interval for a sum of the answers of a model; real weights are taken by layers."""
+        if are_shares(parts):
+            steps, answers = np.ones(1), model.answer(parts).sum(keepdims=True)
+        else:
+            steps, layers = layers_of(parts)
+            answers = model.answer(layers)
+        half, known = (
+            float(steps @ self.half_widths(answers, model.total, each))
+            for each in (level, self.level)
+        )
+        std = known / float(ndtri(0.5 + self.level / 2))
+        return Error(std, half, half, self.guarantee(level))
+
+    def column_errors(
+        self, model: Model, axis: int, weights: FloatArray, level: float
+    ) -> tuple[FloatArray, str]:
+        """Half widths of intervals of weighted counts of one attribute, and what they cover."""
+        view = model.view([axis])
+        half = [
+            steps @ self.half_widths(sets @ view, model.total, level)
+            for steps, sets in map(layers_of_vector, weights)
+        ]
+        return np.array(half), self.guarantee(level)
+
     def guarantee(self, level: float) -> str:
         """What an interval covers, in words."""
         if self.simulated:
@@ -113,37 +139,45 @@ class ErrorBars:
         )
 
 
+class KnownErrors(Protocol):
+    """What makes intervals for the answers of a model: `ErrorBars` or `ErrorClasses`."""
+
+    def error(self, model: Model, parts: Sequence[Weights], level: float) -> Error:
+        """Interval for a sum of answers."""
+        ...
+
+    def column_errors(
+        self, model: Model, axis: int, weights: FloatArray, level: float
+    ) -> tuple[FloatArray, str]:
+        """Half widths of intervals of weighted counts of one attribute, and what they cover."""
+        ...
+
+
 class _Released(Model, Protocol):
     """A model beside which errors were published, if any."""
 
-    error_bars: ErrorBars | None
+    error_bars: KnownErrors | None
 
 
 class WithErrorBars:
-    """Intervals of a model from what was published about its errors."""
+    """Intervals of a model from what is known about its errors."""
 
     def error(self: _Released, weights: Weights, level: float) -> Error:
-        """Interval from the published quantile of the errors."""
-        return self.error_of_parts([weights], level)
+        """Interval of one answer."""
+        return _needed(self.error_bars).error(self, [weights], level)
 
     def error_of_parts(self: _Released, parts: Sequence[Weights], level: float) -> Error:
-        """Interval for a sum of answers, from the published quantile of the errors."""
-        bars = _needed(self.error_bars)
-        answer = float(self.answer(parts).sum())
-        half = bars.half_width(answer, self.total, level)
-        std = bars.half_width(answer, self.total, bars.level) / float(ndtri(0.5 + bars.level / 2))
-        return Error(std, half, half, bars.guarantee(level))
+        """Interval for a sum of answers."""
+        return _needed(self.error_bars).error(self, parts, level)
 
     def column_errors(
         self: _Released, axis: int, weights: FloatArray, level: float
     ) -> tuple[FloatArray, str]:
         """Half widths of intervals of weighted counts of one attribute; see `Model`."""
-        bars = _needed(self.error_bars)
-        half = bars.half_widths(weights @ self.view([axis]), self.total, level)
-        return half, bars.guarantee(level)
+        return _needed(self.error_bars).column_errors(self, axis, weights, level)
 
 
-def _needed(bars: ErrorBars | None) -> ErrorBars:
+def _needed(bars: KnownErrors | None) -> KnownErrors:
     """The error bars, or ValueError where a release has none."""
     if bars is None:
         raise ValueError(

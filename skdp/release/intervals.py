@@ -8,6 +8,7 @@ its intervals cover and why.
 from __future__ import annotations
 
 import copy
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ __all__ = [
     "BoundedSpread",
     "Cut",
     "Error",
+    "Errors",
     "GaussianNoise",
     "Intervals",
     "KnownNoise",
@@ -45,6 +47,19 @@ class Error(NamedTuple):
     below: float
     above: float
     guarantee: str
+
+
+class Errors(NamedTuple):
+    """Errors of many answers, as `Error`: an array of each."""
+
+    std: FloatArray
+    below: FloatArray
+    above: FloatArray
+    guarantee: str
+
+    def part(self, places: slice) -> Errors:
+        """Some of the errors."""
+        return Errors(self.std[places], self.below[places], self.above[places], self.guarantee)
 
 
 class Cut(NamedTuple):
@@ -93,9 +108,12 @@ class _NoiseLaw:
 
     def distinct(self, n_boxes: int) -> tuple[list[Fraction], IntArray]:
         """Distinct epsilons of the noise, and which of them each box has."""
+        found, index = self._distinct
+        return found, np.zeros(n_boxes, dtype=np.int64) if len(self.epsilons) == 1 else index
+
+    @functools.cached_property
+    def _distinct(self) -> tuple[list[Fraction], IntArray]:
         found = list(dict.fromkeys(self.epsilons))
-        if len(self.epsilons) == 1:
-            return found, np.zeros(n_boxes, dtype=np.int64)
         position = {epsilon: i for i, epsilon in enumerate(found)}
         return found, np.array([position[epsilon] for epsilon in self.epsilons], dtype=np.int64)
 
@@ -106,7 +124,7 @@ class _NoiseLaw:
     def quantile(self, low: FloatArray, high: FloatArray, alpha: float) -> tuple[float, str]:
         """Bound that ``sum max(low_i z_i, high_i z_i)`` exceeds with probability <= ``alpha``."""
         found, index = self.distinct(len(high))
-        used = np.flatnonzero(high)
+        used = np.flatnonzero((low != 0) | (high != 0))
         return noise_quantile(low[used], high[used], found, index[used], alpha)
 
 
@@ -316,17 +334,18 @@ class BoundedSpread(Intervals):
 
     Box i holds S_i records, released as c_i = S_i + z_i with known noise z_i, and X_i of them
     meet the query (a weighted number, if bins are covered in part). With w_i the mean weight
-    of its cells, X_i differs from w_i S_i by at most half the aggregation error times the
-    spread of the weights in the box, together h_i. So X_i lies between the convex
-    ``g(S_i) = max(0, w_i S_i - h_i)`` with slopes in [0, w_i] and the concave
-    ``f(S_i) = min(S_i, w_i S_i + h_i)`` with slopes in [w_i, 1], and
+    of its cells, a_i the smallest and b_i the largest, X_i differs from w_i S_i by at most half the
+    aggregation error times b_i - a_i, together h_i. So X_i lies between the convex
+    ``g(S_i) = max(a_i S_i, w_i S_i - h_i)`` with slopes in [a_i, w_i] and the concave
+    ``f(S_i) = min(b_i S_i, w_i S_i + h_i)`` with slopes in [w_i, b_i], and
 
-        ``f(S_i) <= f(c_i) + max(-w_i z_i, -z_i)``,  ``g(S_i) >= g(c_i) - max(0, w_i z_i)``.
+        ``f(S_i) <= f(c_i) + max(-w_i z_i, -b_i z_i)``,
+        ``g(S_i) >= g(c_i) - max(a_i z_i, w_i z_i)``.
 
     Summed over the boxes that the query cuts (a box covered entirely has X_i = S_i), the
     released counts give the ends and the last terms a noise of known distribution. The bounds on
     the aggregation errors, which hold for all boxes together, get half of ``1 - level`` and each
-    side a quarter. The minimum with S_i matters: most boxes of a wide table are empty.
+    side a quarter. The minimum with b_i S_i matters: most boxes of a wide table are empty.
 
     Parameters
     ----------
@@ -358,10 +377,10 @@ class BoundedSpread(Intervals):
         misfit = (cut.high - cut.low) * self.leaf_errors.bounds(alpha / 2) / 2
         counts = np.where(inside, cut.counts, 0.0)
         expected = cut.mean * counts
-        noise_above, law = self.noise.quantile(cut.mean, np.where(inside, 1.0, cut.mean), alpha / 4)
-        noise_below, _ = self.noise.quantile(np.where(inside, 0.0, cut.mean), cut.mean, alpha / 4)
-        least = np.maximum(0.0, expected - misfit)
-        most = np.minimum(counts, expected + misfit)
+        noise_above, law = self.noise.quantile(cut.mean, cut.high, alpha / 4)
+        noise_below, _ = self.noise.quantile(cut.low, cut.mean, alpha / 4)
+        least = np.maximum(cut.low * counts, expected - misfit)
+        most = np.minimum(cut.high * counts, expected + misfit)
         # With unlucky noise the answer itself could fall outside; the interval is then extended to
         # it.
         below = max(0.0, noise_below + float((expected - least)[inside].sum()))

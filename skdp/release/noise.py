@@ -42,27 +42,31 @@ def noise_quantile(
     """Bound that a sum of asymmetric noises exceeds with probability at most ``alpha``, and why.
 
     The sum is ``sum max(low_i z_i, high_i z_i)`` with z_i discrete Laplace of the epsilon that
-    ``index`` says, 0 <= low_i <= high_i; equal slopes give a weighted sum. The smaller of two
-    bounds is taken. Chernoff: ``min_t (sum K_i(t) + log(1 / alpha)) / t`` with the exact cumulant
-    functions K_i. Monte Carlo: an order statistic of B draws of the public noise,
+    ``index`` says, low_i <= high_i of any sign; equal slopes give a weighted sum. The smaller of
+    two bounds is taken. Chernoff: ``min_t (sum K_i(t) + log(1 / alpha)) / t`` with the exact
+    cumulant functions K_i. Monte Carlo: an order statistic of B draws of the public noise,
     ``4.8 sqrt(B alpha)`` ranks above the plain quantile, so that it is too small with probability
     1e-6 at most; its seed is fixed, so that equal queries get equal intervals.
     """
     if not len(high):
         return 0.0, "none in this answer"
-    if len(high) == 1 and low[0] == high[0]:
+    # The noise is symmetric: a straight slope and its negative are the same.
+    straight = low == high
+    low, high = (np.where(straight, np.abs(each), each) for each in (low, high))
+    if len(high) == 1 and straight[0]:
         steps = discrete_laplace_quantile(1 - 2 * alpha, epsilons[int(index[0])])
         return float(high[0]) * steps, "its exact law"
     # Boxes with the same slopes, as those covered entirely, are treated together. Slopes are
     # compared after scaling and rounding at the twelfth digit, the steeper one up and the
     # other down: that can only widen the interval. Equal slopes stay equal.
-    scale = float(high.max())
+    scale = float(np.maximum(np.abs(low), np.abs(high)).max())
     steep = np.ceil(high / scale * 1e12 - 1e-3) / 1e12
-    flat = np.where(low == high, steep, np.floor(low / scale * 1e12) / 1e12)
+    flat = np.where(straight, steep, np.floor(low / scale * 1e12) / 1e12)
     kinds, number = np.unique(np.stack([flat, steep, index], axis=1), axis=0, return_counts=True)
     a, b = kinds[:, 0], kinds[:, 1]
     e = np.array([float(dyadic_floor(epsilon)) for epsilon in epsilons])[kinds[:, 2].astype(int)]
-    a, b, e, number = (part[b > 0] for part in (a, b, e, number))
+    felt = (a != 0) | (b != 0)
+    a, b, e, number = (part[felt] for part in (a, b, e, number))
     bound = scale * _chernoff(a, b, e, number, alpha)
     simulated = scale * _simulated_quantile(a, b, e, number, alpha)
     if simulated < bound:
@@ -74,7 +78,7 @@ def _chernoff(
     a: np.ndarray, b: np.ndarray, e: np.ndarray, number: np.ndarray, alpha: float
 ) -> float:
     """Chernoff bound on the upper quantile; ``number`` of each kind, any t gives a valid one."""
-    largest = float((e / b).min())
+    largest = float((e / np.maximum(np.abs(a), np.abs(b))).min())
     base = float(number @ np.log(np.tanh(e / 2)))
 
     def bound(u: float) -> float:

@@ -13,7 +13,6 @@ from .._types import FloatArray
 from ..accounting import PrivacyLoss
 from ..domain import Categorical
 from ..domain.values import some
-from .answers import rounded_to
 from .associations import Association, strongest
 from .box_model import BoxModel
 from .description import ColumnCounts
@@ -21,6 +20,7 @@ from .labels import range_label
 from .mixture import MixtureModel
 from .network_model import NetworkModel
 from .page import bar_chart, document, element, heat_map, listed, strength_bars, with_margin
+from .result import rounded_to
 from .tree_model import TreeModel
 
 if TYPE_CHECKING:

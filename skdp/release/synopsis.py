@@ -21,32 +21,33 @@ import numpy as np
 import pandas as pd
 
 from .._random import sampling_generator
-from .._validation import as_level
+from .._types import FloatArray
+from .._validation import as_level, check_choice
 from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..domain.conditions import with_names
 from ..mechanisms import discrete_laplace_variance
-from .answers import (
-    QueryResult,
-    answer_queries,
-    answer_with_error,
-    listed,
-    means_of,
-    sums_and_counts,
-)
+from .answers import answer_queries, listed, means_of, sums_and_counts
 from .bands import read_bands
 from .box_model import BoxModel
 from .boxes import Boxes
+from .confidence import Confidence
 from .description import describe
 from .files import loss_from_data, loss_to_data, read_archive, write_archive
+from .group_errors import group_intervals
 from .grouping import Groups, group_table, grouped_sums, view_of
 from .labels import plot_axis
 from .mixture import MixtureModel
 from .model import Model
+from .moments import correlation, covariance, standard_deviation
 from .network_model import NetworkModel
+from .ranks import as_shares, quantiles
 from .report import report_page
+from .result import QueryResult
 from .sampling import draw_codes, draw_frame, fill_frame
+from .statistics import proportion
 from .tree_model import TreeModel
+from .with_errors import column_statistic, count_results, mean_results, sum_results
 
 __all__ = ["QueryResult", "Synopsis"]
 
@@ -234,6 +235,8 @@ class Synopsis:
         *,
         return_interval: bool = False,
         level: float = 0.95,
+        interval: str = "noise",
+        population_size: float | None = None,
         names: Mapping[str, Any] | None = None,
     ) -> Any:
         """Estimate how many records satisfy a query.
@@ -249,14 +252,21 @@ class Synopsis:
         level : float, default=0.95
             Confidence of the interval, for a query fixed before looking at the release. If you
             pick m queries after looking, ask for ``1 - (1 - level) / m``.
+        interval : {"noise", "population"}, default="noise"
+            What the interval covers: the statistic of the records in the table, or of the
+            population that they are a simple random sample of. For a count or a sum that is what
+            samples of as many records have on average.
+        population_size : float, default=None
+            Number of records of the population, with ``interval="population"``; None means that it
+            is far larger than the table.
         names : mapping of str to value, default=None
             What ``@name`` in a text stands for: a value, or a list of values after ``in``.
 
         Returns
         -------
         float, ndarray of float64, QueryResult or list of QueryResult
-            One for a query, an array or list for a list of queries. Nothing is clamped: a count
-            may be negative.
+            One for a query, an array or list for a list of queries. Values are not clamped: a count
+            may be negative. Intervals hold no negative counts.
 
         Raises
         ------
@@ -272,14 +282,24 @@ class Synopsis:
         cut.
         """
         queries, single = listed(with_names(query, names))
-        if not return_interval:
+        confidence = Confidence.asked(return_interval, level, interval, population_size)
+        if confidence is None:
             answers = answer_queries(self.model, self.domain, queries)
             return float(answers[0]) if single else answers
-        level = as_level(level)
-        results = [answer_with_error(self.model, self.domain, one, level) for one in queries]
+        results = count_results(self.model, self.domain, queries, confidence)
         return results[0] if single else results
 
-    def sum(self, column: str, query: Any = None, *, names: Mapping[str, Any] | None = None) -> Any:
+    def sum(
+        self,
+        column: str,
+        query: Any = None,
+        *,
+        return_interval: bool = False,
+        level: float = 0.95,
+        interval: str = "noise",
+        population_size: float | None = None,
+        names: Mapping[str, Any] | None = None,
+    ) -> Any:
         """Estimate the sum of a numeric column over the records that satisfy a query.
 
         Parameters
@@ -287,20 +307,20 @@ class Synopsis:
         column : str
             A `Numeric`, or a `Categorical` whose categories are numbers.
         query : dict, str, None, or a list of these, default=None
-        names : mapping of str to value, default=None
+        return_interval, level, interval, population_size, names
             As in `count`.
 
         Returns
         -------
-        float, or ndarray of float64 for a list
+        float, ndarray of float64, QueryResult or list of QueryResult
             Every record counts with the middle of its bin (of the part that the query covers, if
             it constrains ``column``), or the mean of the bin's integers. Missing values add
-            nothing.
+            nothing. An interval covers numbers anywhere in their bins.
 
         Raises
         ------
         ValueError
-            If the column has no numbers or a query cannot be understood.
+            If the column has no numbers, a query cannot be understood, or as in `count`.
         """
         queries, single = listed(with_names(query, names))
         if column in self.domain and not self.domain[column].summable:
@@ -308,11 +328,23 @@ class Synopsis:
                 f"Column {column!r} holds dates, which have no sum. Ask for its mean, or count "
                 "the records of a range."
             )
-        sums, _ = sums_and_counts(self.model, self.domain, column, queries)
-        return float(sums[0]) if single else sums
+        confidence = Confidence.asked(return_interval, level, interval, population_size)
+        if confidence is None:
+            sums, _ = sums_and_counts(self.model, self.domain, column, queries)
+            return float(sums[0]) if single else sums
+        results = sum_results(self.model, self.domain, column, queries, confidence)
+        return results[0] if single else results
 
     def mean(
-        self, column: str, query: Any = None, *, names: Mapping[str, Any] | None = None
+        self,
+        column: str,
+        query: Any = None,
+        *,
+        return_interval: bool = False,
+        level: float = 0.95,
+        interval: str = "noise",
+        population_size: float | None = None,
+        names: Mapping[str, Any] | None = None,
     ) -> Any:
         """Estimate the mean of a numeric column over the records that satisfy a query.
 
@@ -321,15 +353,16 @@ class Synopsis:
         column : str
             As in `sum`.
         query : dict, str, None, or a list of these, default=None
-        names : mapping of str to value, default=None
+        return_interval, level, interval, population_size, names
             As in `count`.
 
         Returns
         -------
-        float, or ndarray of float64 for a list
+        float, ndarray of float64, QueryResult or list of QueryResult
             `sum` divided by the number of records whose value is not missing, clipped to the range
             of the column; nan where that number is not positive. Of dates a Timestamp, or a
-            DatetimeIndex for a list; a mean of months is a day of a month.
+            DatetimeIndex for a list; a mean of months is a day of a month. An interval covers
+            numbers anywhere in their bins, and is the whole range where nothing is known.
 
         Raises
         ------
@@ -337,10 +370,231 @@ class Synopsis:
             As in `sum`.
         """
         queries, single = listed(with_names(query, names))
+        confidence = Confidence.asked(return_interval, level, interval, population_size)
+        if confidence is not None:
+            results = mean_results(self.model, self.domain, column, queries, confidence)
+            return results[0] if single else results
         sums, counts = sums_and_counts(self.model, self.domain, column, queries)
         means = means_of(self.domain, column, sums, counts)
         shown = self.domain[column].shown(means)
         return shown.tolist()[0] if single else shown
+
+    def std(
+        self,
+        column: str,
+        query: Any = None,
+        *,
+        return_interval: bool = False,
+        level: float = 0.95,
+        interval: str = "noise",
+        population_size: float | None = None,
+        names: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Estimate the standard deviation of a numeric column, as ``numpy.std``.
+
+        Parameters
+        ----------
+        column : str
+            As in `sum`; neither dates nor a total.
+        query : dict, str, None, or a list of these, default=None
+        return_interval, level, interval, population_size, names
+            As in `count`.
+
+        Returns
+        -------
+        float or QueryResult, or a list of these
+            Numbers count as spread evenly inside their bins; nan where the number of records is not
+            positive. The interval allows any spread inside bins about their means.
+
+        Raises
+        ------
+        ValueError
+            As in `sum`.
+        """
+        return self._of_columns(
+            standard_deviation,
+            [column],
+            query,
+            names,
+            Confidence.asked(return_interval, level, interval, population_size),
+        )
+
+    def covariance(
+        self,
+        first: str,
+        second: str,
+        query: Any = None,
+        *,
+        return_interval: bool = False,
+        level: float = 0.95,
+        interval: str = "noise",
+        population_size: float | None = None,
+        names: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Estimate the covariance of two numeric columns, divided by the number of records.
+
+        Parameters
+        ----------
+        first, second : str
+            Different columns as for `std`.
+        query : dict, str, None, or a list of these, default=None
+        return_interval, level, interval, population_size, names
+            As in `count`.
+
+        Returns
+        -------
+        float or QueryResult, or a list of these
+            Over the records with a value in both columns; nan where their number is not positive.
+            Inside bins, numbers are taken as spread evenly and independently of other columns.
+
+        Raises
+        ------
+        ValueError
+            As in `sum`, or if the columns are equal.
+        """
+        return self._of_columns(
+            covariance,
+            [first, second],
+            query,
+            names,
+            Confidence.asked(return_interval, level, interval, population_size),
+        )
+
+    def correlation(
+        self,
+        first: str,
+        second: str,
+        query: Any = None,
+        *,
+        return_interval: bool = False,
+        level: float = 0.95,
+        interval: str = "noise",
+        population_size: float | None = None,
+        names: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Estimate Pearson's correlation of two numeric columns.
+
+        Parameters
+        ----------
+        first, second : str
+            Different columns as for `std`.
+        query : dict, str, None, or a list of these, default=None
+        return_interval, level, interval, population_size, names
+            As in `count`.
+
+        Returns
+        -------
+        float or QueryResult, or a list of these
+            As for `covariance`; nan, with the interval from -1 to 1, where a column has no spread.
+
+        Raises
+        ------
+        ValueError
+            As in `covariance`.
+        """
+        return self._of_columns(
+            correlation,
+            [first, second],
+            query,
+            names,
+            Confidence.asked(return_interval, level, interval, population_size),
+        )
+
+    def _of_columns(
+        self,
+        statistic: Any,
+        columns: Sequence[str],
+        query: Any,
+        names: Mapping[str, Any] | None,
+        confidence: Confidence | None,
+    ) -> Any:
+        queries, single = listed(with_names(query, names))
+        found = column_statistic(statistic, self.model, self.domain, columns, queries, confidence)
+        return found[0] if single else found
+
+    def quantile(
+        self,
+        column: str,
+        q: Any = 0.5,
+        query: Any = None,
+        *,
+        return_interval: bool = False,
+        level: float = 0.95,
+        interval: str = "noise",
+        population_size: float | None = None,
+        names: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Estimate quantiles of a column over the records that satisfy a query.
+
+        Parameters
+        ----------
+        column : str
+            A `Numeric`, a date, or an ordered `Categorical`.
+        q : float or sequence of float, default=0.5
+            Shares of the records, between 0 and 1.
+        query : dict, str or None, default=None
+        return_interval, level, interval, population_size, names
+            As in `count`.
+
+        Returns
+        -------
+        float or QueryResult, or a list of these for a list of shares
+            Of the records with a value. Of dates Timestamps, of categories a category. nan (of
+            categories None) if no count is positive.
+
+        Raises
+        ------
+        ValueError
+            If ``q`` lies outside of (0, 1), the categories have no order, or as in `count`.
+        """
+        shares, single = as_shares(q)
+        confidence = Confidence.asked(return_interval, level, interval, population_size)
+        query = with_names(query, names)
+        found = quantiles(self.model, self.domain, column, query, shares, confidence)
+        return found[0] if single else found
+
+    def proportion(
+        self,
+        query: Any,
+        among: Any = None,
+        *,
+        return_interval: bool = False,
+        level: float = 0.95,
+        interval: str = "noise",
+        population_size: float | None = None,
+        names: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Estimate the share of the records of one query among those of another.
+
+        Parameters
+        ----------
+        query : dict, str or None
+            As in `count`.
+        among : dict, str or None, default=None
+            None: among all records.
+        return_interval, level, interval, population_size, names
+            As in `count`.
+
+        Returns
+        -------
+        float or QueryResult
+            Between 0 and 1; nan where the number of records of ``among`` is not positive. The
+            interval is then all of [0, 1].
+
+        Raises
+        ------
+        ValueError
+            As in `count`.
+        """
+        confidence = Confidence.asked(return_interval, level, interval, population_size)
+        found = proportion(
+            self.model,
+            self.domain,
+            with_names(query, names),
+            with_names(among, names),
+            confidence,
+        )
+        return found if isinstance(found, float) else found.results()[0]
 
     def aggregate(
         self,
@@ -350,6 +604,11 @@ class Synopsis:
         *,
         bands: Mapping[str, Any] | None = None,
         right: bool = True,
+        return_interval: bool = False,
+        interval_of: str | None = None,
+        level: float = 0.95,
+        interval: str = "noise",
+        population_size: float | None = None,
         names: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """Estimate counts, and sums and means of a column, of every group of records.
@@ -368,7 +627,12 @@ class Synopsis:
             open. Values outside, and missing values, are in no group.
         right : bool, default=True
             Whether a band contains its right edge, as in ``pandas.cut``; else its left.
-        names : mapping of str to value, default=None
+        return_interval : bool, default=False
+            Whether to add the columns ``std_error``, ``lower`` and ``upper``: the standard
+            deviation of the error and the ends of an interval.
+        interval_of : {"count", "sum", "mean"}, default=None
+            What these columns are of. None: of the mean if ``column`` is given, else of the count.
+        level, interval, population_size, names
             As in `count`.
 
         Returns
@@ -379,6 +643,7 @@ class Synopsis:
             ``frame.groupby(by)[column].agg(["count", "sum", "mean"])``, groups without records
             included; dates have no sum. Bins that are wider than one integer are intervals, missing
             values None. As in `sum`, records without a value in ``column`` do not count there.
+            With intervals, ``attrs`` holds ``level`` and ``guarantee``.
 
         Raises
         ------
@@ -403,14 +668,28 @@ class Synopsis:
         1  (29, 59]  900.0
         """
         groups = Groups(by, self.domain, read_bands(bands, self.domain, right))
-        counts, sums = grouped_sums(self.model, groups, with_names(query, names), column)
+        confidence = Confidence.asked(return_interval, level, interval, population_size)
+        check_choice(interval_of, "interval_of", (None, "count", "sum", "mean"))
+        query = with_names(query, names)
+        counts, sums = grouped_sums(self.model, groups, query, column)
         results: dict[str, Any] = {"count": counts}
         if column is not None and sums is not None:
             attribute = self.domain[column]
             if attribute.summable:
                 results["sum"] = sums
-            results["mean"] = attribute.shown(means_of(self.domain, column, sums, counts))
-        return group_table(groups, results)
+            means = means_of(self.domain, column, sums, counts)
+            results["mean"] = attribute.shown(means)
+        if confidence is None:
+            return group_table(groups, results)
+        of = interval_of or ("count" if column is None else "mean")
+        if of not in results:
+            raise ValueError(f"interval_of={of!r} needs a column that has a {of}.")
+        values = means if of == "mean" else results[of]
+        found = group_intervals(self.model, groups, query, column, of, values, counts, confidence)
+        shown = attribute.shown if of == "mean" else None
+        table = group_table(groups, results | found.columns(shown))
+        table.attrs = {"level": confidence.level, "guarantee": found.guarantee}
+        return table
 
     def crosstab(
         self,
@@ -420,6 +699,10 @@ class Synopsis:
         *,
         bands: Mapping[str, Any] | None = None,
         right: bool = True,
+        return_interval: bool = False,
+        level: float = 0.95,
+        interval: str = "noise",
+        population_size: float | None = None,
         names: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """Estimate the counts of all combinations of two columns, as ``pandas.crosstab``.
@@ -428,12 +711,14 @@ class Synopsis:
         ----------
         index, columns : str
             Columns whose codes (or bands) are the rows and the columns of the table.
-        query, bands, right, names
+        query, bands, right, return_interval, level, interval, population_size, names
             As in `aggregate`.
 
         Returns
         -------
         DataFrame
+            With intervals, four tables beside each other: ``count``, ``std_error``, ``lower`` and
+            ``upper`` are the first level of the columns, so that ``table["lower"]`` is one of them.
 
         Raises
         ------
@@ -451,12 +736,26 @@ class Synopsis:
         [400.0, 400.0]
         """
         groups = Groups([index, columns], self.domain, read_bands(bands, self.domain, right))
-        counts, _ = grouped_sums(self.model, groups, with_names(query, names))
+        confidence = Confidence.asked(return_interval, level, interval, population_size)
+        query = with_names(query, names)
+        counts, _ = grouped_sums(self.model, groups, query)
         rows, across = (
             pd.Index(labels, name=name)
             for name, labels in zip(groups.names, groups.labels(), strict=True)
         )
-        return pd.DataFrame(counts.reshape(groups.shape), index=rows, columns=across)
+
+        def table(values: FloatArray) -> pd.DataFrame:
+            return pd.DataFrame(values.reshape(groups.shape), index=rows, columns=across)
+
+        if confidence is None:
+            return table(counts)
+        found = group_intervals(
+            self.model, groups, query, None, "count", counts, counts, confidence
+        )
+        held = {"count": counts} | found.columns()
+        result = pd.concat({title: table(values) for title, values in held.items()}, axis=1)
+        result.attrs = {"level": confidence.level, "guarantee": found.guarantee}
+        return result
 
     def describe(self, *, level: float = 0.95) -> pd.DataFrame:
         """Statistics of every column with margins of error, as ``DataFrame.describe``.
@@ -473,16 +772,15 @@ class Synopsis:
             missing; of categories ``unique`` (how many are declared), ``top`` (the most frequent
             one) and ``freq``; of numbers ``mean``, ``std``, ``25%``, ``50%``, ``75%`` and, as
             ``min`` and ``max``, the declared range; dates have no ``std``. A row ``mean_margin``
-            follows ``mean``, and so on: the margin of error, half the width of the interval. NaN
+            follows ``mean``, and so on: the margin of error, as far as the interval reaches. NaN
             where a statistic does not apply or the release has no error bars. ``attrs`` holds
             ``level`` and ``guarantee``: what the margins cover.
 
         Notes
         -----
-        This is post-processing of the release and costs no privacy. Margins of counts are those of
-        `count`, of boxes with the sum of the noise taken as Gaussian. Those of means, standard
-        deviations and quantiles suppose that all cumulative counts are off by their margin at once,
-        and that records lie anywhere in their bins: they are wider than errors usually are.
+        This is post-processing of the release and costs no privacy. Margins are those of `count`,
+        `mean`, `std` and `quantile`, of boxes with the sum of the noise taken as Gaussian. Those of
+        means and quantiles allow records anywhere in their bins.
 
         Examples
         --------

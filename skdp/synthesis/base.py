@@ -91,32 +91,55 @@ class Synthesizer(PrivateEstimator):
         warn_of_emptiness(self, synopsis.total, synopsis.total_std)
         return self
 
-    def count(self, query=None, *, return_interval=False, level=0.95, names=None):
+    def count(self, query=None, **how):
         """Expected number of records that satisfy a query; see :meth:`skdp.Synopsis.count`."""
         check_is_fitted(self)
-        return self.synopsis_.count(
-            query, return_interval=return_interval, level=level, names=names
-        )
+        return self.synopsis_.count(query, **how)
 
-    def sum(self, column, query=None, *, names=None):
+    def sum(self, column, query=None, **how):
         """Sum of a numeric column over a query; see :meth:`skdp.Synopsis.sum`."""
         check_is_fitted(self)
-        return self.synopsis_.sum(column, query, names=names)
+        return self.synopsis_.sum(column, query, **how)
 
-    def mean(self, column, query=None, *, names=None):
+    def mean(self, column, query=None, **how):
         """Mean of a numeric column over a query; see :meth:`skdp.Synopsis.mean`."""
         check_is_fitted(self)
-        return self.synopsis_.mean(column, query, names=names)
+        return self.synopsis_.mean(column, query, **how)
 
-    def aggregate(self, by, column=None, query=None, *, bands=None, right=True, names=None):
+    def std(self, column, query=None, **how):
+        """Standard deviation of a column over a query; see :meth:`skdp.Synopsis.std`."""
+        check_is_fitted(self)
+        return self.synopsis_.std(column, query, **how)
+
+    def quantile(self, column, q=0.5, query=None, **how):
+        """Quantiles of a column over a query; see :meth:`skdp.Synopsis.quantile`."""
+        check_is_fitted(self)
+        return self.synopsis_.quantile(column, q, query, **how)
+
+    def proportion(self, query, among=None, **how):
+        """Share of a query among another's records; see :meth:`skdp.Synopsis.proportion`."""
+        check_is_fitted(self)
+        return self.synopsis_.proportion(query, among, **how)
+
+    def covariance(self, first, second, query=None, **how):
+        """Covariance of two columns over a query; see :meth:`skdp.Synopsis.covariance`."""
+        check_is_fitted(self)
+        return self.synopsis_.covariance(first, second, query, **how)
+
+    def correlation(self, first, second, query=None, **how):
+        """Correlation of two columns over a query; see :meth:`skdp.Synopsis.correlation`."""
+        check_is_fitted(self)
+        return self.synopsis_.correlation(first, second, query, **how)
+
+    def aggregate(self, by, column=None, query=None, **how):
         """Counts, sums and means of groups; see :meth:`skdp.Synopsis.aggregate`."""
         check_is_fitted(self)
-        return self.synopsis_.aggregate(by, column, query, bands=bands, right=right, names=names)
+        return self.synopsis_.aggregate(by, column, query, **how)
 
-    def crosstab(self, index, columns, query=None, *, bands=None, right=True, names=None):
+    def crosstab(self, index, columns, query=None, **how):
         """Counts of all combinations of two columns; see :meth:`skdp.Synopsis.crosstab`."""
         check_is_fitted(self)
-        return self.synopsis_.crosstab(index, columns, query, bands=bands, right=right, names=names)
+        return self.synopsis_.crosstab(index, columns, query, **how)
 
     def describe(self, *, level=0.95):
         """Statistics of every column with margins; see :meth:`skdp.Synopsis.describe`."""

@@ -1,0 +1,200 @@
+"""Quantiles of a column with intervals, by inverting those of the numbers of records below.
+
+The q-quantile is the first value x up to which at least a share q of the records lies. A value
+stays in the interval if the sum of (1 if at most x, else 0) - q over the records may be zero or
+more, and that up to the value before zero or less (R. S. Woodruff, "Confidence intervals for
+medians and other position measures", Journal of the American Statistical Association 47, 1952;
+here without a ratio).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._types import BoolArray, FloatArray, IntArray
+from .._validation import as_number
+from ..domain import Categorical, Domain, Numeric
+from ..domain.conditions import parts_of
+from ..domain.regions import Region, attribute_of, everything
+from .confidence import Confidence
+from .distribution import categories_below, values_below
+from .grouping import Groups, grouped_sums, view_of
+from .intervals import Errors
+from .linear_errors import errors_of
+from .model import Model, Weights
+from .queries import weights_of
+from .result import QueryResult
+
+__all__ = ["as_shares", "quantiles"]
+
+# Places whose errors are computed; between them they are interpolated by the share below.
+_PLACES = 9
+_BINS = " Numbers may lie anywhere in their bins."
+
+
+def as_shares(q: Any) -> tuple[list[float], bool]:
+    """Shares as a list, and whether there was only one without a list.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If one is no number or lies outside of (0, 1).
+    """
+    single = np.ndim(q) == 0
+    shares = [as_number(each, "q") for each in ([q] if single else list(q))]
+    for share in shares:
+        if not 0.0 < share < 1.0:
+            raise ValueError(f"q must lie between 0 and 1, for example 0.5, got {share!r}.")
+    return shares, single
+
+
+def quantiles(
+    model: Model,
+    domain: Domain,
+    column: str,
+    query: Any,
+    shares: Sequence[float],
+    confidence: Confidence | None,
+) -> list[Any]:
+    """Quantiles, or results with intervals of them.
+
+    Raises
+    ------
+    ValueError
+        If the categories of the column have no order.
+    """
+    attribute = attribute_of(column, domain)
+    if isinstance(attribute, Categorical) and not attribute.ordered:
+        raise ValueError(
+            f"The categories of column {column!r} have no order, so it has no quantiles. Count its "
+            "categories, or declare Categorical(..., ordered=True)."
+        )
+    ranked = _Ranked(model, domain, column, query, attribute)
+    if confidence is None:
+        return [ranked.shown(ranked.value(share)) for share in shares]
+    return [ranked.result(share, confidence) for share in shares]
+
+
+class _Ranked:
+    """The codes of a column in the order of their values, and the records of a query with each."""
+
+    def __init__(
+        self, model: Model, domain: Domain, column: str, query: Any, attribute: Any
+    ) -> None:
+        self.model, self.domain, self.column, self.attribute = model, domain, column, attribute
+        groups = Groups([column], domain)
+        counts = view_of(model, groups) if query is None else grouped_sums(model, groups, query)[0]
+        self.counts = np.asarray(counts, dtype=np.float64)[: attribute.n_values]
+        self.parts = [self._present(part) for part in parts_of(query, domain)]
+        self.order = _by_value(attribute)
+
+    def _present(self, regions: Mapping[str, Region]) -> Weights:
+        """Weights of the records of a conjunction that have a value."""
+        region = regions.get(self.column) or everything(self.column, self.attribute)
+        return weights_of({**regions, self.column: region.without_missing()}, self.domain)
+
+    def value(self, share: float) -> Any:
+        """The quantile; NaN (of categories None) if the release has no such records."""
+        positive = np.maximum(self.counts, 0.0)
+        if not positive.any():
+            return None if isinstance(self.attribute, Categorical) else math.nan
+        if isinstance(self.attribute, Categorical):
+            return categories_below(self.attribute, positive, np.array([share]))[0]
+        return float(values_below(self.attribute, positive, np.array([share]))[0])
+
+    def shown(self, value: Any) -> Any:
+        """A value as users see it."""
+        if isinstance(self.attribute, Categorical):
+            return value
+        return self.attribute.shown(np.array([value])).tolist()[0]
+
+    def result(self, share: float, confidence: Confidence) -> QueryResult:
+        """The quantile with its interval."""
+        value = self.value(share)
+        balance = np.cumsum(self.counts[self.order]) - share * self.counts.sum()
+        errors = self._errors(share, confidence)
+        variance = np.array(max(self.counts.sum(), 0.0) * share * (1.0 - share))
+        sampling = confidence.sampling_std(variance, self.model.total)
+        noise = self._ends(balance, errors.below, errors.above)
+        ends = self._ends(
+            balance,
+            confidence.with_sampling(errors.below, sampling),
+            confidence.with_sampling(errors.above, sampling),
+        )
+        text = errors.guarantee + confidence.text
+        if isinstance(self.attribute, Categorical):
+            low, high = (self.attribute.categories[code] for code in ends)
+            return QueryResult(value, math.nan, low, high, text, math.nan)
+        low, high = self._numbers(value, ends)
+        inner = self._numbers(value, noise)
+        text += _BINS * bool(self.attribute.bins < self.attribute.upper - self.attribute.lower)
+        twice = 2.0 * confidence.quantile
+        std = (inner[1] - inner[0]) / twice
+        spread = math.sqrt(max((high - low) ** 2 - (inner[1] - inner[0]) ** 2, 0.0)) / twice
+        zero = self.shown(0.0)
+        return QueryResult(
+            self.shown(value),
+            self.shown(std) - zero,
+            self.shown(low),
+            self.shown(high),
+            text,
+            self.shown(spread) - zero,
+        )
+
+    def _errors(self, share: float, confidence: Confidence) -> Errors:
+        """Errors of the balance after each code."""
+        n = len(self.order)
+        below = np.cumsum(np.maximum(self.counts, 0.0)[self.order])
+        wanted = np.linspace(0.0, below[-1], _PLACES)
+        places = np.unique(np.minimum(np.searchsorted(below, wanted), n - 1))
+        rank = np.empty(n, dtype=np.int64)
+        rank[self.order] = np.arange(n)
+        found = errors_of(self.model, [self._balance(rank <= k, share) for k in places], confidence)
+        std, less, more = (
+            np.interp(below, below[places], part) for part in (found.std, found.below, found.above)
+        )
+        return Errors(std, less, more, found.guarantee)
+
+    def _balance(self, below: BoolArray, share: float) -> list[Weights]:
+        """Weights of (1 if below, else 0) less a share."""
+        vector = np.zeros(self.attribute.size)
+        vector[: len(below)] = below - share
+        structure = self.domain.structure
+        axis = self.domain.index(structure.base_of(self.column))
+        lifted = structure.lifted(self.column, vector)
+        return [{**part, axis: part[axis] * lifted} for part in self.parts]
+
+    def _ends(self, balance: FloatArray, below: FloatArray, above: FloatArray) -> tuple[int, int]:
+        """First and last code that the quantile may have."""
+        possible = balance + above >= 0
+        possible[1:] &= (balance - below)[:-1] <= 0
+        held = np.flatnonzero(possible)
+        if not len(held):
+            held = np.arange(len(balance))
+        return int(self.order[held[0]]), int(self.order[held[-1]])
+
+    def _numbers(self, value: float, codes: tuple[int, int]) -> tuple[float, float]:
+        """The interval from the smallest number of one code to the largest of another."""
+        low, high = _span(self.attribute, codes[0])[0], _span(self.attribute, codes[1])[1]
+        return (low, high) if math.isnan(value) else (min(low, value), max(high, value))
+
+
+def _by_value(attribute: Any) -> IntArray:
+    """Codes of the values in ascending order; special values lie among the bins."""
+    if isinstance(attribute, Categorical):
+        return np.arange(attribute.n_values)
+    starts = [_span(attribute, code)[0] for code in range(attribute.n_values)]
+    return np.argsort(starts, kind="stable")
+
+
+def _span(attribute: Numeric, code: int) -> tuple[float, float]:
+    """Smallest and largest number of a code."""
+    if code >= attribute.bins:
+        value = float(attribute.special[code - attribute.bins])
+        return value, value
+    low, high = attribute.contents.span(np.array([code]))
+    return float(low[0]), float(high[0])

@@ -1,0 +1,92 @@
+"""Statistics of queries as a synopsis gives them: numbers, or results with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..domain import Domain
+from ..domain.values import some
+from .answers import answer_queries, means_of, sums_and_counts
+from .column_values import selected, summands
+from .confidence import Confidence
+from .estimates import Estimates
+from .model import Model
+from .queries import parse_parts
+from .result import QueryResult
+from .statistics import counts_with_error, means_with_error, sums_with_error
+
+__all__ = ["column_statistic", "count_results", "mean_results", "sum_results"]
+
+
+def count_results(
+    model: Model, domain: Domain, queries: Sequence[Any], confidence: Confidence
+) -> list[QueryResult]:
+    """Counts with intervals."""
+    values = answer_queries(model, domain, queries)
+    return [
+        counts_with_error(model, [parse_parts(query, domain)], value, confidence).results()[0]
+        for query, value in zip(queries, values.reshape(-1, 1), strict=True)
+    ]
+
+
+def sum_results(
+    model: Model, domain: Domain, column: str, queries: Sequence[Any], confidence: Confidence
+) -> list[QueryResult]:
+    """Sums with intervals."""
+    values, _ = sums_and_counts(model, domain, column, queries)
+    cases = [selected(query, domain, summands(column, domain)) for query in queries]
+    return [
+        sums_with_error(model, [case], value, confidence).results()[0]
+        for case, value in zip(cases, values.reshape(-1, 1), strict=True)
+    ]
+
+
+def mean_results(
+    model: Model, domain: Domain, column: str, queries: Sequence[Any], confidence: Confidence
+) -> list[QueryResult]:
+    """Means with intervals, as users see them."""
+    sums, counts = sums_and_counts(model, domain, column, queries)
+    values = means_of(domain, column, sums, counts)
+    attribute = domain[column]
+    shown = None if attribute.summable else attribute.shown
+    cases = [selected(query, domain, summands(column, domain)) for query in queries]
+    return [
+        means_with_error(model, domain, [case], value, count, confidence).results(shown)[0]
+        for case, value, count in zip(
+            cases, values.reshape(-1, 1), counts.reshape(-1, 1), strict=True
+        )
+    ]
+
+
+def column_statistic(
+    statistic: Callable[..., float | Estimates],
+    model: Model,
+    domain: Domain,
+    columns: Sequence[str],
+    queries: Sequence[Any],
+    confidence: Confidence | None,
+) -> list[Any]:
+    """A statistic of the numbers of one or two columns, for each query.
+
+    Raises
+    ------
+    ValueError
+        If a column holds dates or is a total, or the columns are not different.
+    """
+    if len(set(columns)) < len(columns):
+        raise ValueError(f"The columns must be different, got {columns[0]!r} twice.")
+    for column in columns:
+        if len(summands(column, domain)) > 1:
+            raise ValueError(
+                f"Column {column!r} is the total of {some(summands(column, domain))}: only its sum "
+                "and mean are known. Ask for its parts."
+            )
+        if column in domain and not domain[column].summable:
+            raise ValueError(
+                f"Column {column!r} holds dates. Ask for its mean, its quantiles, or counts of "
+                "ranges."
+            )
+    cases = [selected(query, domain, columns) for query in queries]
+    found = [statistic(model, domain, case, confidence) for case in cases]
+    return [each.results()[0] if isinstance(each, Estimates) else each for each in found]

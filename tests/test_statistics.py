@@ -1,0 +1,536 @@
+"""Statistics of a release with intervals: values, coverage, limits, bad input."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import skdp
+from skdp import Categorical, Date, Domain, Numeric, QueryResult, Synopsis, derived, total_of
+from skdp.mechanisms import discrete_laplace
+from skdp.release import (
+    AnySpread,
+    BoundedSpread,
+    Boxes,
+    BoxModel,
+    ErrorBars,
+    GaussianNoise,
+    KnownNoise,
+    LeafErrorBound,
+    NetworkModel,
+    TreeDensity,
+    TreeModel,
+)
+from skdp.release.layers import layers_of, layers_of_vector
+
+DOMAIN = Domain(
+    {
+        "n": Numeric(0, 9, integer=True),
+        "m": Numeric(0, 3, integer=True, nullable=True),
+        "s": Categorical(["F", "M"]),
+    }
+)
+GENERATOR = np.random.default_rng(5)
+TABLE = GENERATOR.integers(0, 40, DOMAIN.shape)
+# The two numbers depend on each other.
+TABLE[:5, :2] += 30
+CELLS = np.indices(DOMAIN.shape).reshape(3, -1).T
+ROWS = pd.DataFrame(
+    {
+        "n": CELLS[:, 0].astype(float),
+        "m": np.where(CELLS[:, 1] < 4, CELLS[:, 1], np.nan),
+        "s": np.array(["F", "M"])[CELLS[:, 2]],
+    }
+).loc[np.repeat(np.arange(len(CELLS)), TABLE.ravel())]
+
+
+def cells(counts, law, domain=DOMAIN):
+    """One box for each cell."""
+    lower = np.indices(domain.shape).reshape(len(domain.shape), -1).T
+    return Synopsis(domain, BoxModel(Boxes(lower, lower + 1), np.ravel(counts), domain.shape, law))
+
+
+def gaussian(counts, variance, domain=DOMAIN):
+    return cells(counts, GaussianNoise(np.full(np.size(counts), float(variance))), domain)
+
+
+def noisy(rng, std, table=TABLE):
+    return np.round(table + rng.normal(0, std, table.shape))
+
+
+EXACT = gaussian(TABLE, 0.0)
+WOMEN = ROWS[ROWS["s"] == "F"]
+BOTH = ROWS.dropna()
+# A question to a release, and what it is in a table.
+STATISTICS = {
+    "count": (lambda r, **how: r.count("n > 3", **how), (ROWS["n"] > 3).sum()),
+    "or": (
+        lambda r, **how: r.count("n > 7 or s == 'F'", **how),
+        len(ROWS.query("n > 7 or s == 'F'")),
+    ),
+    "sum": (lambda r, **how: r.sum("n", "s == 'F'", **how), WOMEN["n"].sum()),
+    "mean": (lambda r, **how: r.mean("n", "s == 'F'", **how), WOMEN["n"].mean()),
+    "missing": (lambda r, **how: r.mean("m", **how), ROWS["m"].mean()),
+    "either": (
+        lambda r, **how: r.mean("n", "s == 'F' or m == 2", **how),
+        ROWS.query("s == 'F' or m == 2")["n"].mean(),
+    ),
+    "std": (lambda r, **how: r.std("n", **how), ROWS["n"].std(ddof=0)),
+    "share": (lambda r, **how: r.proportion("n < 3", "s == 'F'", **how), (WOMEN["n"] < 3).mean()),
+    "shares": (
+        lambda r, **how: r.proportion("n < 3 or m == 1", "m < 3", **how),
+        ROWS.query("m < 3").eval("n < 3 or m == 1").mean(),
+    ),
+    "covariance": (
+        lambda r, **how: r.covariance("n", "m", **how),
+        BOTH[["n", "m"]].cov(ddof=0).iloc[0, 1],
+    ),
+    "correlation": (
+        lambda r, **how: r.correlation("n", "m", **how),
+        BOTH[["n", "m"]].corr().iloc[0, 1],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_statistics_of_exact_counts_are_those_of_the_table(name):
+    asked, truth = STATISTICS[name]
+    assert asked(EXACT) == pytest.approx(truth)
+    result = asked(EXACT, return_interval=True)
+    assert isinstance(result, QueryResult)
+    assert float(result) == asked(EXACT)
+    assert (result.std, result.lower, result.upper) == pytest.approx((0, truth, truth), abs=1e-9)
+    assert result.sampling_std == 0
+    assert result.guarantee
+
+
+@pytest.mark.parametrize("q", [0.1, 0.25, 0.5, 0.75, 0.9])
+def test_quantiles_of_exact_counts(q):
+    truth = ROWS["n"].quantile(q, interpolation="lower")
+    assert EXACT.quantile("n", q) == truth
+    result = EXACT.quantile("n", q, return_interval=True)
+    assert result.value == result.lower == result.upper == truth
+    women = EXACT.quantile("n", [q, 0.5], "s == 'F'")
+    assert women == [WOMEN["n"].quantile(each, interpolation="lower") for each in (q, 0.5)]
+
+
+def test_intervals_cover_as_often_as_they_say_and_half_of_them_do_not():
+    """Of 200 releases, 80% intervals fail to cover 141 with a probability below 0.1% each."""
+    rng = np.random.default_rng(11)
+    covered, halved = (dict.fromkeys([*STATISTICS, "median"], 0) for _ in range(2))
+    for _ in range(200):
+        release = gaussian(noisy(rng, 12.0), 144.0 + 1 / 12)
+        for name, (asked, truth) in STATISTICS.items():
+            found = asked(release, return_interval=True, level=0.8)
+            covered[name] += found.lower <= truth <= found.upper
+            low, high = ((found.value + end) / 2 for end in (found.lower, found.upper))
+            halved[name] += low <= truth <= high
+        found = release.quantile("n", 0.5, return_interval=True, level=0.8)
+        covered["median"] += found.lower <= ROWS["n"].median() <= found.upper
+    assert min(covered.values()) >= 141, covered
+    # Linear questions are not wider than they must be, and half of a width is refused.
+    linear = ["count", "or", "sum", "mean", "missing", "share", "std"]
+    assert max(covered[name] for name in linear) <= 180, covered
+    assert max(halved[name] for name in linear) < 141, halved
+    assert halved["covariance"] < 170 and halved["correlation"] < 170
+
+
+def test_means_have_the_exact_law_of_laplace_noise():
+    rng = np.random.default_rng(12)
+    hits = 0
+    for _ in range(60):
+        counts = discrete_laplace(TABLE.ravel(), 0.2, random_state=int(rng.integers(1 << 30)))
+        found = cells(counts, KnownNoise(0.2)).mean(
+            "n", "s == 'F'", return_interval=True, level=0.8
+        )
+        hits += found.lower <= WOMEN["n"].mean() <= found.upper
+    # Below 36 of 60 with probability 1e-4.
+    assert 36 <= hits <= 58
+
+
+def test_releases_of_marginals_cover():
+    rng = np.random.default_rng(3)
+    n = 3000
+    table = pd.DataFrame({"a": rng.binomial(11, 0.4, n), "s": rng.choice(["x", "y", "z"], n)})
+    table["b"] = np.clip(table["a"] // 2 + rng.integers(0, 3, n), 0, 7)
+    domain = Domain(
+        {
+            "a": Numeric(0, 11, integer=True),
+            "s": Categorical(["x", "y", "z"]),
+            "b": Numeric(0, 7, integer=True),
+        }
+    )
+    asked = {
+        "mean": lambda r, **how: r.mean("a", "s == 'x'", **how),
+        "sum": lambda r, **how: r.sum("b", **how),
+        "std": lambda r, **how: r.std("a", **how),
+        "share": lambda r, **how: r.proportion("a > 5", "s != 'z'", **how),
+        "correlation": lambda r, **how: r.correlation("a", "b", **how),
+        "quantile": lambda r, **how: r.quantile("a", 0.8, **how),
+    }
+    exact = skdp.MarginalSynthesizer(1e6, domain=domain, random_state=0)
+    lower = np.indices(domain.shape).reshape(3, -1).T
+    codes = domain.encode(table)
+    counts = np.bincount(np.ravel_multi_index(codes.T, domain.shape), minlength=len(lower))
+    truth = gaussian(counts, 0.0, domain)
+    hits = 0
+    for seed in range(6):
+        release = exact.set_params(epsilon=1.0, random_state=seed).fit(table).synopsis_
+        for statistic in asked.values():
+            found = statistic(release, return_interval=True)
+            hits += found.lower <= statistic(truth) <= found.upper
+    # 36 intervals at 95%: fewer than 29 with a probability of 0.1%.
+    assert hits >= 29
+
+
+def test_sampling_of_a_population_is_covered_beside_the_noise():
+    """A sample of 700 of 1400: fewer than 141 of 200 intervals with a probability of 0.1%."""
+    rng = np.random.default_rng(13)
+    people = rng.binomial(9, 0.4, 1400)
+    domain = Domain({"n": Numeric(0, 9, integer=True)})
+    asked = {
+        "mean": (lambda r, **how: r.mean("n", **how), people.mean()),
+        "std": (lambda r, **how: r.std("n", **how), people.std()),
+        "share": (lambda r, **how: r.proportion("n > 4", **how), (people > 4).mean()),
+        "count": (lambda r, **how: r.count("n > 4", **how), (people > 4).sum() / 2),
+    }
+    covered, alone = (dict.fromkeys(asked, 0) for _ in range(2))
+    for _ in range(200):
+        counts = np.bincount(rng.permutation(people)[:700], minlength=10)
+        release = gaussian(noisy(rng, 3.0, counts), 9.0, domain)
+        for name, (question, truth) in asked.items():
+            found = question(
+                release,
+                return_interval=True,
+                level=0.8,
+                interval="population",
+                population_size=1400,
+            )
+            plain = question(release, return_interval=True, level=0.8)
+            assert found.sampling_std > 0 and plain.sampling_std == 0
+            assert found.std == plain.std
+            covered[name] += found.lower <= truth <= found.upper
+            alone[name] += plain.lower <= truth <= plain.upper
+    assert min(covered.values()) >= 141 and max(covered.values()) <= 182, covered
+    # The noise alone does not cover what the population is.
+    assert max(alone[name] for name in ("mean", "share", "count")) < 141, alone
+
+
+def test_a_census_has_no_sampling_error_and_a_large_population_the_most():
+    how = {"return_interval": True, "interval": "population"}
+    sizes = (len(ROWS), 2 * len(ROWS), None)
+    found = [EXACT.mean("n", population_size=size, **how).sampling_std for size in sizes]
+    assert found[0] == 0
+    assert found[1] == pytest.approx(found[2] / np.sqrt(2))
+    assert found[2] == pytest.approx(ROWS["n"].std(ddof=0) / np.sqrt(len(ROWS)))
+    r = EXACT.correlation("n", "m", **how)
+    # That of normal variables is (1 - r^2) / sqrt(n).
+    assert r.sampling_std == pytest.approx((1 - r.value**2) / np.sqrt(len(BOTH)), rel=0.5)
+    assert EXACT.quantile("n", 0.5, **how).upper >= EXACT.quantile("n", 0.5)
+    assert "random sample" in r.guarantee
+    assert EXACT.sum("n", **how).sampling_std == pytest.approx(
+        ROWS["n"].std(ddof=0) * np.sqrt(len(ROWS))
+    )
+
+
+def test_groups_have_the_intervals_of_their_queries():
+    rng = np.random.default_rng(14)
+    release = gaussian(noisy(rng, 3.0), 9.0)
+    table = release.aggregate(["m", "s"], "n", return_interval=True)
+    assert {"std_error", "lower", "upper"} <= set(table.columns)
+    assert table.attrs["level"] == 0.95 and table.attrs["guarantee"]
+    for row in table.itertuples():
+        query = {"m": [row.m], "s": row.s} if row.m is not None else {"m": [None], "s": row.s}
+        one = release.mean("n", query, return_interval=True)
+        assert (row.std_error, row.lower, row.upper) == pytest.approx(
+            (one.std, one.lower, one.upper)
+        )
+    counts = release.aggregate("s", query="n < 4", bands=None, return_interval=True, level=0.8)
+    one = release.count("n < 4 and s == 'M'", return_interval=True, level=0.8)
+    assert counts.loc[1, ["lower", "upper"]].tolist() == pytest.approx([one.lower, one.upper])
+    sums = release.aggregate(
+        ["n", "s"],
+        "m",
+        "n < 8 or m == 1",
+        bands={"n": [-1, 4, 9]},
+        return_interval=True,
+        interval_of="sum",
+    )
+    one = release.sum("m", "(n < 8 or m == 1) and n > 4 and s == 'F'", return_interval=True)
+    held = sums[sums["s"] == "F"].iloc[1]
+    assert [held["sum"], held["lower"], held["upper"]] == pytest.approx(
+        [one.value, one.lower, one.upper]
+    )
+
+
+def test_a_crosstab_has_four_tables():
+    release = gaussian(TABLE, 4.0)
+    table = release.crosstab("s", "m", return_interval=True)
+    assert [*table.columns.get_level_values(0).unique()] == ["count", "std_error", "lower", "upper"]
+    assert np.array_equal(table["count"], release.crosstab("s", "m"))
+    one = release.count("s == 'F' and m == 2", return_interval=True)
+    assert table["lower"].loc["F", 2] == pytest.approx(one.lower)
+    wide = release.crosstab("s", "m", return_interval=True, interval="population")
+    assert (wide["std_error"] > table["std_error"]).all(axis=None)
+
+
+# --- limits of what is possible
+
+
+def test_empty_groups_have_intervals_and_the_guarantee_says_that_nothing_is_known():
+    counts = np.zeros(DOMAIN.shape)
+    for release in (
+        gaussian(counts, 100.0),
+        gaussian(counts - 5, 100.0),
+        gaussian(counts + 1, 1e6),
+    ):
+        mean = release.mean("n", "s == 'F'", return_interval=True)
+        assert (mean.lower, mean.upper) == (0, 9)
+        assert mean.std == 4.5
+        assert "says nothing" in mean.guarantee
+        share = release.proportion("n > 3", "s == 'F'", return_interval=True)
+        assert (share.lower, share.upper) == (0, 1)
+        std = release.std("n", return_interval=True)
+        assert std.lower == 0 and std.upper == 4.5
+        assert release.correlation("n", "m", return_interval=True).upper == 1
+        found = release.covariance("n", "m", return_interval=True)
+        assert -found.lower == found.upper == 4.5 * 1.5
+        assert release.count("s == 'F'", return_interval=True).lower == 0
+        middle = release.quantile("n", 0.5, return_interval=True)
+        assert 0 <= middle.lower <= middle.upper <= 9
+        table = release.aggregate("s", "n", return_interval=True)
+        assert table[["std_error", "lower", "upper"]].notna().all(axis=None)
+        assert repr(mean) and repr(std) and mean._repr_html_()
+
+
+def test_constant_columns():
+    counts = np.zeros(DOMAIN.shape)
+    counts[4] = 100
+    exact = gaussian(counts, 0.0)
+    assert exact.std("n") == 0
+    assert np.isnan(exact.correlation("n", "m"))
+    found = exact.correlation("n", "m", return_interval=True)
+    assert (found.lower, found.upper) == (-1, 1) and "may all be equal" in found.guarantee
+    assert exact.std("n", return_interval=True).upper == 0
+    found = gaussian(counts, 4.0).std("n", return_interval=True)
+    assert 0 <= found.lower <= 0.5 and 0 < found.upper < 4.5
+    one = Domain({"n": Categorical([3], ordered=True), "s": Categorical(["a", "b"])})
+    found = gaussian(np.array([[10, 9]]), 4.0, one)
+    assert found.mean("n", return_interval=True).upper == 3
+    assert found.quantile("n", return_interval=True).lower == 3
+
+
+def test_intervals_stay_within_what_is_possible():
+    rng = np.random.default_rng(15)
+    for std in (3.0, 30.0, 300.0):
+        release = gaussian(noisy(rng, std), std**2)
+        for name, (asked, _) in STATISTICS.items():
+            found = asked(release, return_interval=True)
+            assert found.lower <= found.upper and np.isfinite([found.lower, found.upper]).all(), (
+                name
+            )
+            if name in ("count", "or", "sum", "std", "share", "shares"):
+                assert found.lower >= 0
+            if name in ("share", "shares", "correlation"):
+                assert found.upper <= 1
+            if name == "correlation":
+                assert found.lower >= -1
+            if name in ("mean", "either"):
+                assert 0 <= found.lower and found.upper <= 9
+
+
+def test_numbers_may_lie_anywhere_in_their_bins():
+    domain = Domain({"x": Numeric(0, 100, bins=4), "s": Categorical(["a", "b"])})
+    release = gaussian(np.full((4, 2), 50.0), 0.0, domain)
+    mean = release.mean("x", return_interval=True)
+    assert (mean.lower, mean.upper) == pytest.approx((37.5, 62.5))
+    assert "anywhere in their bins" in mean.guarantee
+    total = release.sum("x", return_interval=True)
+    assert (total.lower, total.upper) == pytest.approx((400 * 37.5, 400 * 62.5))
+    middle = release.quantile("x", 0.6, return_interval=True)
+    assert (middle.lower, middle.upper) == pytest.approx((50, 75))
+    std = release.std("x", return_interval=True)
+    assert std.value == pytest.approx(100 / np.sqrt(12))
+    # All numbers in the middle of their bins, or at their ends.
+    assert std.lower == pytest.approx(np.std([12.5, 37.5, 62.5, 87.5]))
+    assert std.upper == pytest.approx(np.std([0, 25, 25, 50, 50, 75, 75, 100]))
+
+
+# --- columns of other kinds
+
+
+def test_dates_categories_totals_and_derived_columns():
+    domain = Domain(
+        {
+            "day": Date("2024-01-01", "2024-01-10"),
+            "size": Categorical(["S", "M", "L"], ordered=True, nullable=True),
+            "a": Numeric(0, 2, integer=True),
+            "b": Numeric(0, 1, integer=True),
+            "total": Numeric(0, 3, integer=True),
+            "big": Categorical([0, 1]),
+        },
+        structure=[total_of("total", ["a", "b"]), derived("big", "a", {0: 0, 1: 0, 2: 1})],
+    )
+    counts = np.random.default_rng(0).integers(0, 9, domain.shape)
+    release = gaussian(counts, 1.0, domain)
+    day = release.mean("day", return_interval=True)
+    assert day.lower < day.value < day.upper and isinstance(day.value, pd.Timestamp)
+    assert isinstance(day.std, pd.Timedelta) and "2024-01-" in repr(day)
+    middle = release.quantile("day", return_interval=True)
+    assert middle.lower <= middle.value <= middle.upper
+    assert release.quantile("day") == middle.value
+    size = release.quantile("size", [0.01, 0.99], return_interval=True)
+    assert [each.value for each in size] == release.quantile("size", [0.01, 0.99]) == ["S", "L"]
+    assert "S" in repr(size[0]) and np.isnan(size[0].std)
+    total = release.mean("total", return_interval=True)
+    parts = release.mean("a") + release.mean("b")
+    assert total.value == pytest.approx(parts) and total.lower < parts < total.upper
+    assert release.sum("total", return_interval=True).value == pytest.approx(
+        release.sum("a") + release.sum("b")
+    )
+    how = {"return_interval": True, "interval": "population"}
+    held = np.indices(domain.shape).reshape(4, -1)[2:].sum(axis=0)
+    spread = np.sqrt(np.cov(held, fweights=counts.ravel(), ddof=0))
+    found = release.mean("total", **how).sampling_std
+    assert found == pytest.approx(spread / np.sqrt(counts.sum()), rel=1e-6)
+    assert release.mean("big") == pytest.approx(release.proportion("a == 2"))
+    assert release.correlation("big", "b", return_interval=True).value == pytest.approx(
+        release.correlation("big", "b")
+    )
+    grouped = release.aggregate("big", "day", return_interval=True)
+    assert (grouped["lower"] < grouped["upper"]).all()
+    assert isinstance(grouped["std_error"].iloc[0], pd.Timedelta)
+    for wrong, message in (
+        (lambda: release.std("total"), "is the total of"),
+        (lambda: release.std("day"), "holds dates"),
+        (lambda: release.correlation("a", "a"), "must be different"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            wrong()
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (lambda r: r.quantile("s"), "have no order"),
+        (lambda r: r.mean("s"), "not numbers"),
+        (lambda r: r.std("s", return_interval=True), "not numbers"),
+        (lambda r: r.correlation("n", "s"), "not numbers"),
+        (lambda r: r.quantile("n", 0.0), "between 0 and 1"),
+        (lambda r: r.quantile("n", [0.5, 1.0]), "between 0 and 1"),
+        (lambda r: r.quantile("n", -1), "between 0 and 1"),
+        (lambda r: r.mean("n", return_interval=True, level=0), "between 0 and 1"),
+        (lambda r: r.aggregate("s", return_interval=True, level=1), "between 0 and 1"),
+        (lambda r: r.std("n", return_interval=True, level=1.0), "between 0 and 1"),
+        (lambda r: r.count("n > 1", return_interval=True, interval="sample"), "interval"),
+        (lambda r: r.mean("n", interval="population"), "return_interval=True"),
+        (lambda r: r.mean("n", return_interval=True, population_size=9), "population_size"),
+        (
+            lambda r: r.mean("n", return_interval=True, interval="population", population_size=0),
+            "positive",
+        ),
+        (lambda r: r.aggregate("s", return_interval=True, interval_of="mean"), "needs a column"),
+        (lambda r: r.aggregate("s", return_interval=True, interval_of="std"), "interval_of"),
+        (lambda r: r.mean("x"), "no column 'x'"),
+        (lambda r: r.std("x"), "no column 'x'"),
+        (lambda r: r.quantile("x"), "no column 'x'"),
+    ],
+)
+def test_wrong_questions_are_refused(asked, message):
+    with pytest.raises(ValueError, match=message):
+        asked(EXACT)
+
+
+def test_a_release_without_known_noise_has_values_and_no_intervals():
+    release = cells(TABLE, None)
+    for asked, truth in STATISTICS.values():
+        assert asked(release) == pytest.approx(truth)
+        with pytest.raises(ValueError, match="no intervals"):
+            asked(release, return_interval=True)
+
+
+def test_estimators_answer_as_their_releases():
+    table = ROWS.sample(200, random_state=0)
+    fitted = skdp.HDPViewSynthesizer(1.0, domain=DOMAIN, random_state=0).fit(table)
+    for asked, _ in STATISTICS.values():
+        one, two = (asked(each, return_interval=True) for each in (fitted, fitted.synopsis_))
+        assert repr(one) == repr(two)
+    assert fitted.quantile("n", 0.3) == fitted.synopsis_.quantile("n", 0.3)
+
+
+# --- real weights
+
+
+@pytest.mark.parametrize("law", [KnownNoise(1.0), AnySpread(1.0)])
+def test_boxes_take_weights_of_any_sign(law):
+    """Signed weights mirror: the error of -w above is that of w below."""
+    boxes = Boxes([[0], [3], [5]], [[3], [5], [9]])
+    model = BoxModel(boxes, [30, 20, 50], (9,), law)
+    weights = np.linspace(-2.0, 3.0, 9)
+    one, two = (model.error({0: sign * weights}, 0.9) for sign in (1, -1))
+    assert (one.below, one.above) == pytest.approx((two.above, two.below), rel=0.03)
+    assert one.std == two.std
+    twice = model.error_of_parts([{0: weights}, {0: weights}], 0.9)
+    assert twice.above == pytest.approx(2 * one.above, rel=0.03)
+    many = model.errors_of([[{0: weights}], [{0: np.ones(9)}]], 0.9)
+    assert many.above[0] == pytest.approx(one.above, rel=0.2)
+    assert many.std[0] == pytest.approx(one.std)
+
+
+def test_bounds_on_uneven_boxes_hold_for_weights_of_any_sign():
+    """All spreads of the records of two boxes whose errors are within the bounds."""
+    boxes = Boxes([[0], [3]], [[3], [5]])
+    bound = LeafErrorBound(4.0, 0.0, 1e-9, np.zeros(2, int), np.ones(2, int))
+    weights = np.array([-2.0, 0.5, 1.0, -1.0, 3.0])
+    for spread in itertools.product(range(5), repeat=5):
+        held = np.array(spread)
+        means = np.repeat([held[:3].mean(), held[3:].mean()], [3, 2])
+        if np.abs(held - means)[:3].sum() > 4 or np.abs(held - means)[3:].sum() > 4:
+            continue
+        counts = [int(held[:3].sum()), int(held[3:].sum())]
+        model = BoxModel(boxes, counts, (5,), BoundedSpread(50.0, bound))
+        error = model.error({0: weights}, 0.9) if held.sum() % 7 == 0 else None
+        if error is not None:
+            value = float(model.answer([{0: weights}])[0])
+            assert value - error.below - 1e-9 <= weights @ held <= value + error.above + 1e-9
+
+
+def test_layers_add_up_to_the_weights():
+    vector = np.array([-3.0, 0.0, 0.25, 4.0, 1.0])
+    steps, sets = layers_of_vector(vector, 400)
+    signs = np.where((sets @ vector) > 0, 1.0, -1.0)
+    assert (steps * signs) @ sets == pytest.approx(vector, abs=0.01)
+    assert steps.sum() == pytest.approx(7.0)
+    share = np.array([0.0, 0.5, 1.0])
+    steps, sets = layers_of_vector(share)
+    assert steps.tolist() == [1] and np.array_equal(sets[0], share)
+    steps, sets = layers_of([{0: vector, 1: share}, {1: -share}])
+    assert steps.sum() == pytest.approx(7.0 + 1.0)
+    assert all(((each >= 0) & (each <= 1)).all() for part in sets for each in part.values())
+
+
+def test_published_errors_of_ranges_bound_weighted_sums():
+    bars = ErrorBars(0.95, 10.0, False, 0.99, 100, "ranges")
+    mu = np.full(10, 0.1)
+    model = TreeModel(TreeDensity([mu, mu], []), 1000.0, error_bars=bars)
+    domain = Domain({"x": Numeric(0, 9, integer=True), "y": Numeric(0, 9, integer=True)})
+    release = Synopsis(domain, model)
+    count = release.count("x > 4", return_interval=True)
+    mean = release.mean("x", return_interval=True)
+    # The range of the column times the error of a count, over the count less its error.
+    assert mean.upper - mean.value == pytest.approx(9 * 10.5 / (1000 - 10.5))
+    assert count.upper - count.value == pytest.approx(10.5)
+    half, _ = model.column_errors(0, np.array([np.arange(10) - 4.5, np.ones(10)]), 0.95)
+    assert half.tolist() == pytest.approx([9 * 10.5, 10.5])
+
+
+def test_networks_have_statistics_without_intervals():
+    table = ROWS.dropna()
+    domain = Domain({name: DOMAIN[name] for name in ("n", "s")})
+    fitted = skdp.PrivBayesSynthesizer(50.0, domain=domain, random_state=0).fit(table[["n", "s"]])
+    assert isinstance(fitted.synopsis_.model, NetworkModel)
+    assert fitted.mean("n") == pytest.approx(table["n"].mean(), abs=0.5)
+    assert fitted.std("n") == pytest.approx(table["n"].std(), abs=0.5)
+    with pytest.raises(ValueError, match="no error bars"):
+        fitted.mean("n", return_interval=True)
