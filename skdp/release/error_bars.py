@@ -14,7 +14,7 @@ from .._types import FloatArray, IntArray
 from .intervals import Error
 from .model import Model, Weights
 
-__all__ = ["ErrorBars", "WithErrorBars"]
+__all__ = ["ErrorBars", "KnownErrors", "WithErrorBars"]
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,20 @@ class ErrorBars:
             widths = widths * (math.log(1.0 - level) / math.log(1.0 - self.level))
         return widths
 
+    def error(self, model: Model, parts: Sequence[Weights], level: float) -> Error:
+        """Interval for a sum of the answers of a model."""
+        answer = float(model.answer(parts).sum())
+        half = self.half_width(answer, model.total, level)
+        std = self.half_width(answer, model.total, self.level) / float(ndtri(0.5 + self.level / 2))
+        return Error(std, half, half, self.guarantee(level))
+
+    def column_errors(
+        self, model: Model, axis: int, weights: FloatArray, level: float
+    ) -> tuple[FloatArray, str]:
+        """Half widths of intervals of weighted counts of one attribute, and what they cover."""
+        half = self.half_widths(weights @ model.view([axis]), model.total, level)
+        return half, self.guarantee(level)
+
     def guarantee(self, level: float) -> str:
         """What an interval covers, in words."""
         if self.simulated:
@@ -113,37 +127,45 @@ class ErrorBars:
         )
 
 
+class KnownErrors(Protocol):
+    """What makes intervals for the answers of a model: `ErrorBars` or `ErrorClasses`."""
+
+    def error(self, model: Model, parts: Sequence[Weights], level: float) -> Error:
+        """Interval for a sum of answers."""
+        ...
+
+    def column_errors(
+        self, model: Model, axis: int, weights: FloatArray, level: float
+    ) -> tuple[FloatArray, str]:
+        """Half widths of intervals of weighted counts of one attribute, and what they cover."""
+        ...
+
+
 class _Released(Model, Protocol):
     """A model beside which errors were published, if any."""
 
-    error_bars: ErrorBars | None
+    error_bars: KnownErrors | None
 
 
 class WithErrorBars:
-    """Intervals of a model from what was published about its errors."""
+    """Intervals of a model from what is known about its errors."""
 
     def error(self: _Released, weights: Weights, level: float) -> Error:
-        """Interval from the published quantile of the errors."""
-        return self.error_of_parts([weights], level)
+        """Interval of one answer."""
+        return _needed(self.error_bars).error(self, [weights], level)
 
     def error_of_parts(self: _Released, parts: Sequence[Weights], level: float) -> Error:
-        """Interval for a sum of answers, from the published quantile of the errors."""
-        bars = _needed(self.error_bars)
-        answer = float(self.answer(parts).sum())
-        half = bars.half_width(answer, self.total, level)
-        std = bars.half_width(answer, self.total, bars.level) / float(ndtri(0.5 + bars.level / 2))
-        return Error(std, half, half, bars.guarantee(level))
+        """Interval for a sum of answers."""
+        return _needed(self.error_bars).error(self, parts, level)
 
     def column_errors(
         self: _Released, axis: int, weights: FloatArray, level: float
     ) -> tuple[FloatArray, str]:
         """Half widths of intervals of weighted counts of one attribute; see `Model`."""
-        bars = _needed(self.error_bars)
-        half = bars.half_widths(weights @ self.view([axis]), self.total, level)
-        return half, bars.guarantee(level)
+        return _needed(self.error_bars).column_errors(self, axis, weights, level)
 
 
-def _needed(bars: ErrorBars | None) -> ErrorBars:
+def _needed(bars: KnownErrors | None) -> KnownErrors:
     """The error bars, or ValueError where a release has none."""
     if bars is None:
         raise ValueError(

@@ -5,26 +5,39 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._random import sampling_generator
+from ..._random import NoiseSource, noise_source, sampling_generator
 from ..._types import FloatArray, IntArray
 from ...mechanisms import discrete_laplace, discrete_laplace_quantile
-from ...release import ErrorBars, MixtureModel, TreeModel
+from ...release import ErrorBars, MixtureModel, TreeModel, typical_ratio
 from ...rows import Counts, CountTable
 from .budget import used_attributes
 
-__all__ = ["error_class", "exact_answers", "publish_errors", "random_weights"]
+__all__ = [
+    "error_class",
+    "exact_answers",
+    "publish_classes",
+    "publish_errors",
+    "random_weights",
+    "tail_weights",
+]
 
 Query = dict[int, FloatArray]
+# Weights of an attribute, by its number.
+Draw = Callable[[int, np.random.Generator], FloatArray]
 
 _ERROR_LEVEL = 0.95
 _ERROR_CONFIDENCE = 0.95
+# Of each of several quantiles: they share what one would cost.
+_CLASS_CONFIDENCE = 0.9
+# Ranges at the ends of two attributes hold at least and at most these shares of the records.
+_TAIL = 0.02, 0.2
 # A class on two attributes, and on any other number of them: number of queries, and number of sets
 # of attributes. The seed is public.
 _ERROR_QUERIES, _ERROR_SETS = 2000, 200
@@ -78,15 +91,13 @@ def publish_errors(
     # Discrete Laplace noise of that sensitivity costs epsilon. Which of the two scales is used
     # follows from the domain and the released total. The simulation uses only the released model.
     n_used = len(used_attributes(table.shape))
-    scaled = n_used > 2 and max(model.total, 1.0) * float(epsilon) >= _SCALED_FROM
+    scaled = n_used > 2 and _affords_scale(model, epsilon)
     orders = sorted({min(order, max(n_used, 1)) for order in orders})
     sensitivity = ErrorBars.MOST if scaled else 1
     quantile, n_queries = 0, 0
     for order in orders:
         asked = _ask(table, model, ordered, order, simulated)
-        errors = np.abs(np.rint(asked.answers).astype(np.int64) - asked.exact)
-        if scaled:
-            errors *= ErrorBars.factors(asked.answers, model.total)
+        errors = _integer_errors(asked, model, scaled)
         quantile = max(quantile, _ranked(errors))
         n_queries += len(errors)
     noisy = int(discrete_laplace(quantile, epsilon, sensitivity, random_state=random_state))
@@ -107,6 +118,114 @@ def publish_errors(
         n_queries=n_queries,
         text=f"all random ranges (any subset of unordered categories) on {_in_words(orders)}",
     )
+
+
+def publish_classes(
+    table: Counts,
+    model: TreeModel,
+    epsilon: Fraction,
+    ordered: Sequence[bool],
+    *,
+    random_state: Any = None,
+) -> dict[str, tuple[ErrorBars, float]]:
+    """Publish a quantile of the errors of a model of three or more attributes for each class.
+
+    Parameters
+    ----------
+    table : CountTable or ProjectedCounts
+        Exact and private.
+    model : TreeModel
+        Released.
+    epsilon : Fraction
+        Cost of all quantiles together.
+    ordered : sequence of bool
+        Whether the codes of each attribute have an order, so that ranges make sense.
+    random_state : None, int or NoiseSource, default=None
+
+    Returns
+    -------
+    dict of str to (ErrorBars, float)
+        A quantile, and the half width for the largest spread of weights in multiples of it. "two": random ranges of two attributes; "tail": ranges at the ends of two attributes;
+        "wide": random ranges of three and four.
+    """
+    # Privacy. Released: three order statistics of errors, each with noise, one after the other,
+    # for a third of epsilon each. For each the argument is that of `publish_errors`: the questions
+    # come from public coins and the released model, before a record is read, and one record moves
+    # each error, times a released integer of at most MOST or 1, by at most that integer.
+    source = noise_source(random_state)
+    share = epsilon / 3
+    n_used = len(used_attributes(table.shape))
+    scaled = _affords_scale(model, share)
+    masses = [np.maximum(mu, 0.0) / max(mu.sum(), 1e-300) for mu in model.density.marginals]
+
+    def tail(axis: int, generator: np.random.Generator) -> FloatArray:
+        return tail_weights(masses[axis], ordered[axis], generator)
+
+    wide = [3, 4][: n_used - 2]
+    ranges = "all random ranges (any subset of unordered categories)"
+    return {
+        "two": _publish_class(
+            table, model, share, ordered, [2], scaled, f"{ranges} on two attributes", source
+        ),
+        "tail": _publish_class(
+            table,
+            model,
+            share,
+            ordered,
+            [2],
+            False,
+            "random ranges at the ends of two attributes (some of the unordered categories) that "
+            f"hold up to {_TAIL[1]:g} of the records each",
+            source,
+            tail,
+        ),
+        "wide": _publish_class(
+            table, model, share, ordered, wide, scaled, f"{ranges} on {_in_words(wide)}", source
+        ),
+    }
+
+
+def _publish_class(
+    table: Counts,
+    model: TreeModel,
+    epsilon: Fraction,
+    ordered: Sequence[bool],
+    orders: Sequence[int],
+    scaled: bool,
+    text: str,
+    source: NoiseSource,
+    draw: Draw | None = None,
+) -> tuple[ErrorBars, float]:
+    """The quantile of one class, and what is typical of its questions; see `ErrorClasses`."""
+    quantile, answers = 0, []
+    for order in orders:
+        asked = _ask(table, model, ordered, order, None, draw)
+        quantile = max(quantile, _ranked(_integer_errors(asked, model, scaled)))
+        answers.append(asked.answers)
+    told = np.concatenate(answers)
+    sensitivity = ErrorBars.MOST if scaled else 1
+    noisy = int(discrete_laplace(quantile, epsilon, sensitivity, random_state=source))
+    margin = discrete_laplace_quantile(2 * _CLASS_CONFIDENCE - 1, epsilon, sensitivity)
+    bars = ErrorBars(
+        level=_ERROR_LEVEL,
+        reach=float(max(noisy + margin, 0)),
+        scaled=scaled,
+        confidence=_CLASS_CONFIDENCE,
+        n_queries=len(told),
+        text=text,
+    )
+    return bars, typical_ratio(told, model.total, _ERROR_LEVEL)
+
+
+def _affords_scale(model: TreeModel | MixtureModel, epsilon: Fraction) -> bool:
+    """Whether a quantile of scaled errors, whose noise is larger, is worth its price."""
+    return bool(max(model.total, 1.0) * float(epsilon) >= _SCALED_FROM)
+
+
+def _integer_errors(asked: _Asked, model: TreeModel | MixtureModel, scaled: bool) -> IntArray:
+    """Absolute errors of answers rounded to integers, perhaps times released integers."""
+    errors: IntArray = np.abs(np.rint(asked.answers).astype(np.int64) - asked.exact)
+    return errors * ErrorBars.factors(asked.answers, model.total) if scaled else errors
 
 
 def _ranked(errors: NDArray[Any]) -> Any:
@@ -141,12 +260,13 @@ def _ask(
     ordered: Sequence[bool],
     order: int,
     simulated: tuple[CountTable, Sequence[TreeModel]] | None,
+    draw: Draw | None = None,
 ) -> _Asked:
     answers, exact, by_noise = [], [], []
     n_queries = 0
     tables = _exact_tables(table, _error_axes(table.shape, sampling_generator(_ERROR_SEED), order))
     batches = itertools.groupby(
-        error_class(table.shape, ordered, order), key=operator.itemgetter(0)
+        error_class(table.shape, ordered, order, draw), key=operator.itemgetter(0)
     )
     for (axes, same), counts in zip(batches, tables, strict=True):
         for _, queries in same:
@@ -185,15 +305,21 @@ def _simulated_errors(
 
 
 def error_class(
-    shape: Sequence[int], ordered: Sequence[bool], order: int = 2
+    shape: Sequence[int], ordered: Sequence[bool], order: int = 2, draw: Draw | None = None
 ) -> Iterator[tuple[tuple[int, ...], list[Query]]]:
     """A public class of queries whose errors are published, a batch on the same axes at a time.
 
     Each query has as many random attributes as ``order`` says (or all that have more than one
     code), and on each of them a range between two uniform codes. On an unordered attribute it draws
     a random subset of the categories, whose size is uniform from 1 to the number of categories. The
-    seed is fixed and public, and so is the class.
+    seed is fixed and public, and so is the class. ``draw`` makes other weights of an attribute,
+    from its number and the public coins.
     """
+
+    def ranges(axis: int, generator: np.random.Generator) -> FloatArray:
+        return random_weights(shape[axis], ordered[axis], generator)
+
+    draw = ranges if draw is None else draw
     generator = sampling_generator(_ERROR_SEED)
     chosen = _error_axes(shape, generator, order)
     # Long vectors of weights take time, so fewer queries are run, which makes the quantile less
@@ -209,10 +335,7 @@ def error_class(
             left -= number
             yield (
                 axes,
-                [
-                    {axis: random_weights(shape[axis], ordered[axis], generator) for axis in axes}
-                    for _ in range(number)
-                ],
+                [{axis: draw(axis, generator) for axis in axes} for _ in range(number)],
             )
 
 
@@ -245,6 +368,21 @@ def random_weights(size: int, ordered: bool, generator: np.random.Generator) -> 
     else:
         most = int(generator.integers(1, size + 1))
         weights[generator.permutation(size)[:most]] = 1.0
+    return weights
+
+
+def tail_weights(mass: FloatArray, ordered: bool, generator: np.random.Generator) -> FloatArray:
+    """Weights 1 on the codes at one end that hold a random small share of the records, else 0.
+
+    The codes of an unordered attribute are shuffled first. There is one code at least.
+    """
+    order = np.arange(len(mass)) if ordered else generator.permutation(len(mass))
+    if generator.random() < 0.5:
+        order = order[::-1]
+    share = generator.uniform(*_TAIL)
+    number = max(int((np.cumsum(mass[order]) <= share).sum()), 1)
+    weights = np.zeros(len(mass))
+    weights[order[:number]] = 1.0
     return weights
 
 
