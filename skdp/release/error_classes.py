@@ -32,6 +32,10 @@ Answer = Callable[[Sequence[Weights]], FloatArray]
 _TAIL = 0.22
 # Squares of so many weighted counts are multiplied out.
 _MOST_PARTS = 16
+# Errors of single attributes are so many times those of the noise of their views: boxes are uneven.
+_ALONE_BEYOND = 1.25
+# Errors of a cell are so many times what is known of them; a count below this is as uncertain.
+_CELL, _HALF = 1.0, 0.5
 # Least spread of weights, as that of a range that holds about 1% of the records.
 _LEAST = 0.01
 
@@ -48,15 +52,22 @@ class ErrorClasses:
     typical : mapping of str to float
         What the half width for weights of the largest spread is, in quantiles of the class, if
         errors follow a normal law as wide as the weights spread: about 1.5.
+    misfit : mapping of str to float
+        Standard deviation of errors for weights of the largest spread, in records, without the
+        margin for the noise of the quantile.
     total_variance : float
         Of the released number of records.
+    noise : mapping of (int, int) to float
+        Standard deviation of the noise of a cell, of each pair that was counted by cells.
     alone : sequence of ndarray of float32, shape (n_simulations, size)
         Simulated errors of the counts of each attribute.
     """
 
     classes: Mapping[str, ErrorBars]
     typical: Mapping[str, float]
+    misfit: Mapping[str, float]
     total_variance: float
+    noise: Mapping[tuple[int, int], float]
     alone: Sequence[FloatArray] = field(repr=False)
 
     # One class stands for the others where only one is asked for.
@@ -76,7 +87,7 @@ class ErrorClasses:
         errors = np.asarray(self.alone[axis], dtype=np.float64)
         stds = np.sqrt(np.mean((weights @ errors.T) ** 2, axis=-1))
         # A standard deviation of few simulations is itself uncertain: Student's law.
-        halves: FloatArray = stds * float(stdtrit(len(errors), 0.5 + level / 2))
+        halves: FloatArray = _ALONE_BEYOND * stds * float(stdtrit(len(errors), 0.5 + level / 2))
         # The whole attribute is the total, whose law is known.
         even = weights.max(axis=-1) == weights.min(axis=-1)
         whole = np.abs(weights[..., 0]) * self.total_half(level)
@@ -108,13 +119,38 @@ class ErrorClasses:
             return _as_error(half, half, level, text)
         shape = _Shape.of(parts, model.answer, total)
         kinds = self._kinds(shape, len(axes))
+        text = self._words(kinds[0], shape, level)
+        if all(_one_code(part, axes) for part in parts) and len(parts) == 1:
+            return self._of_cell(model, parts[0], axes, shape, level)
         half = max(self._half(kind, shape, total, level) for kind in kinds)
         outer = max(self._half(kind, shape, total, self.level) for kind in kinds)
-        text = self._words(kinds[0], shape, level)
-        pairs = set(getattr(model, "pairs", ()))
-        if not all(pair in pairs for pair in combinations(axes, 2)):
-            text += _UNMEASURED
+        text += _guessed(model, axes)
         return Error(outer / float(ndtri(0.5 + self.level / 2)), half, half, text)
+
+    def _of_cell(
+        self, model: Model, part: Weights, axes: Sequence[int], shape: _Shape, level: float
+    ) -> Error:
+        """Interval of one cell: the errors of single attributes, and what is known beyond them."""
+        whole = max(model.total, 1.0)
+        weight = abs(_factor(part)) * math.prod(float(np.abs(part[a]).max()) for a in axes)
+        codes = [int(np.flatnonzero(part[axis])[0]) for axis in axes]
+        shares = [
+            float(model.view([axis])[code]) / whole for axis, code in zip(axes, codes, strict=True)
+        ]
+        errors = [self.alone[axis][:, code] for axis, code in zip(axes, codes, strict=True)]
+        product = np.prod([s + e / whole for s, e in zip(shares, errors, strict=True)], axis=0)
+        by_singles = float(np.mean((whole * (product - math.prod(shares))) ** 2))
+        count = max(abs(shape.mean) * whole / weight, 0.0) + _HALF
+        if tuple(axes) in self.noise:
+            # Posterior variance, if cells are as far from the model before as noise and size tell.
+            noise = self.noise[axes[0], axes[1]]
+            beyond = noise**2 * count / (count + noise)
+        else:
+            misfit = self.misfit["two" if len(axes) == 2 else "wide"]
+            beyond = (2.0 * misfit) ** 2 * count / whole
+        std = weight * _CELL * math.sqrt(by_singles + beyond)
+        half = std * float(ndtri(0.5 + level / 2)) + 0.5 * weight
+        return Error(std, half, half, _CELLS.format(100 * level) + _guessed(model, axes))
 
     def _half_of_few(self, parts: Sequence[Weights], axes: Sequence[int], level: float) -> float:
         factor = sum(float(part[_FACTOR][0]) for part in parts if set(part) <= {_FACTOR})
@@ -155,9 +191,10 @@ class ErrorClasses:
         if level < bars.level:
             return (
                 f"Made from the published {100 * bars.level:g}% quantile of the errors of "
-                f"{bars.text}, narrowed as for a normal law, and meant to contain the true answer "
-                f"in {100 * level:g}% on average over that class. For other questions, and for "
-                "one question by itself, this is a guide and not a promise."
+                f"{bars.text}, narrowed as for a law between a normal and a Laplace law, and meant "
+                f"to contain the true answer in {100 * level:g}% on average over that class. For "
+                "other questions, and for one question by itself, this is a guide and not a "
+                "promise."
             )
         text = bars.guarantee(level)
         return text if shape.counting else text + _WEIGHTED
@@ -167,6 +204,8 @@ class ErrorClasses:
         facts = {
             "classes": {name: dict(vars(bars)) for name, bars in self.classes.items()},
             "typical": dict(self.typical),
+            "misfit": dict(self.misfit),
+            "noise": [[a, b, noise] for (a, b), noise in self.noise.items()],
             "total_variance": self.total_variance,
         }
         return facts, {"errors_alone": np.concatenate(self.alone, axis=1)}
@@ -185,7 +224,9 @@ class ErrorClasses:
         return cls(
             {str(name): ErrorBars(**bars) for name, bars in facts["classes"].items()},
             {str(name): float(value) for name, value in facts["typical"].items()},
+            {str(name): float(value) for name, value in facts["misfit"].items()},
             variance,
+            {(int(a), int(b)): float(noise) for a, b, noise in facts["noise"]},
             np.split(alone, np.cumsum(shape)[:-1], axis=1),
         )
 
@@ -238,6 +279,17 @@ class _Shape:
 
 # Position of the constant factor of a part.
 _FACTOR = -1
+
+
+def _one_code(part: Weights, axes: Sequence[int]) -> bool:
+    """Whether weights select one cell of some attributes."""
+    return all(axis in part and np.count_nonzero(part[axis]) == 1 for axis in axes)
+
+
+def _guessed(model: Model, axes: Sequence[int]) -> str:
+    """What to add to a guarantee where attributes were not all measured together."""
+    pairs = set(getattr(model, "pairs", ()))
+    return "" if all(pair in pairs for pair in combinations(axes, 2)) else _UNMEASURED
 
 
 def _factor(part: Weights) -> float:
@@ -320,9 +372,11 @@ def _mass(axis: int, vector: FloatArray, answer: Answer, total: float) -> float:
 
 def _of_level(level: float, published: float) -> float:
     """Half width at a lower level, as a share of that at the published one."""
+    laplace = math.log(1 - level) / math.log(1 - published)
     if level >= published:
-        return 1.0 if level == published else math.log(1 - level) / math.log(1 - published)
-    return float(ndtri(0.5 + level / 2) / ndtri(0.5 + published / 2))
+        return laplace
+    # Half way between the two laws, as found on tables of many kinds.
+    return (laplace + float(ndtri(0.5 + level / 2) / ndtri(0.5 + published / 2))) / 2
 
 
 def _as_error(half: float, outer: float, level: float, text: str) -> Error:
@@ -351,9 +405,14 @@ _TOTAL = (
     "number in {:g}%."
 )
 _ALONE = (
-    "A question on one column: intervals made like this one are meant to contain the true answer in "
-    "{:g}%. Their width is the error of counts that were measured again, with new noise, on the "
+    "A question on one column: intervals made like this one are meant to contain the true answer "
+    "in {:g}%. Their width is the error of counts that were measured again, with new noise, on the "
     "release."
+)
+_CELLS = (
+    "A question on one code of each of several columns: intervals made like this one are meant to "
+    "contain the true answer in {:g}% of all such cells. Their width follows from the noise of the "
+    "counts and from the published errors of ranges, in proportion to the root of the answer."
 )
 _WEIGHTED = (
     " The question has weights: its interval is as wide as those of ranges over which the records "

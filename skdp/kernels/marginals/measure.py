@@ -132,11 +132,12 @@ def marginal_views(
     label = label if plan == "adaptive" else None
     asked = _Asked(max_order, workload, label, plan, progress)
     if rules is None:
-        model, alone = _measure(table, parts, orders, widths or {}, asked, None, source)
+        model, alone, noise = _measure(table, parts, orders, widths or {}, asked, None, source)
     else:
         inside = {axis: each[rules.codes[axis]] for axis, each in (widths or {}).items()}
         possible = rules.compressed(table)
-        model, alone = _measure(possible, parts, rules.orders(orders), inside, asked, rules, source)
+        own = rules.orders(orders)
+        model, alone, noise = _measure(possible, parts, own, inside, asked, rules, source)
     simulated = model
     model = model if rules is None else rules.expanded(model)
     if "errors" in parts:
@@ -150,11 +151,15 @@ def marginal_views(
         errors = simulated_errors(simulated.density.marginals, model.total, alone, source)
         if rules is not None:
             errors = rules.expanded_columns(errors)
-        published = publish_classes(table, model, parts["errors"], ordered, random_state=source)
+        published = publish_classes(
+            table, model, parts["errors"], ordered, errors, random_state=source
+        )
         model.error_bars = ErrorClasses(
-            {name: bars for name, (bars, _) in published.items()},
-            {name: typical for name, (_, typical) in published.items()},
+            {name: each.bars for name, each in published.items()},
+            {name: each.typical for name, each in published.items()},
+            {name: each.misfit for name, each in published.items()},
             variance_of_total(alone),
+            noise,
             errors,
         )
     return model
@@ -178,7 +183,7 @@ def _measure(
     asked: _Asked,
     rules: Rules | None,
     source: NoiseSource,
-) -> tuple[TreeModel, Alone]:
+) -> tuple[TreeModel, Alone, dict[tuple[int, int], float]]:
     """Measure a table over the codes that records can have, within "total" and "views"."""
     # Privacy. Measured one after the other, within budgets that add up to the two parts: the total
     # or that of each class (sensitivity 1), perhaps the joint counts, single attributes, with a
@@ -235,7 +240,8 @@ def _measure(
         laws=laws,
         joint=counted,
     )
-    return model, _how_alone(table.shape, plan, parts, orders, widths, classes)
+    alone = _how_alone(table.shape, plan, parts, orders, widths, classes)
+    return model, alone, singles.evidence.noise_of_pairs()
 
 
 def _how_alone(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import operator
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from ..._random import NoiseSource, noise_source, sampling_generator
 from ..._types import FloatArray, IntArray
@@ -31,11 +33,35 @@ __all__ = [
 Query = dict[int, FloatArray]
 # Weights of an attribute, by its number.
 Draw = Callable[[int, np.random.Generator], FloatArray]
+# Simulated errors of questions: their attributes, the questions, and how many came before.
+Simulated = Callable[[tuple[int, ...], list[Query], int], list[FloatArray]]
+
+
+class ClassErrors(NamedTuple):
+    """What is known about the errors of a class of questions.
+
+    Attributes
+    ----------
+    bars : ErrorBars
+        The published quantile.
+    typical : float
+        Half width for the largest spread of weights, in multiples of it.
+    misfit : float
+        Standard deviation of the error of a question with the largest spread, in records, without
+        the margin for the noise of the quantile.
+    """
+
+    bars: ErrorBars
+    typical: float
+    misfit: float
+
 
 _ERROR_LEVEL = 0.95
 _ERROR_CONFIDENCE = 0.95
 # Of each of several quantiles: they share what one would cost.
 _CLASS_CONFIDENCE = 0.9
+# A quantile is at least so many times that of the noise of single attributes alone.
+_BEYOND_NOISE = 1.2
 # Ranges at the ends of two attributes hold at least and at most these shares of the records.
 _TAIL = 0.02, 0.2
 # A class on two attributes, and on any other number of them: number of queries, and number of sets
@@ -90,13 +116,14 @@ def publish_errors(
     # much (as many errors as before lie below a bound moved by it), and so does the largest.
     # Discrete Laplace noise of that sensitivity costs epsilon. Which of the two scales is used
     # follows from the domain and the released total. The simulation uses only the released model.
+    again = None if simulated is None else functools.partial(_simulated_errors, *simulated)
     n_used = len(used_attributes(table.shape))
     scaled = n_used > 2 and _affords_scale(model, epsilon)
     orders = sorted({min(order, max(n_used, 1)) for order in orders})
     sensitivity = ErrorBars.MOST if scaled else 1
     quantile, n_queries = 0, 0
     for order in orders:
-        asked = _ask(table, model, ordered, order, simulated)
+        asked = _ask(table, model, ordered, order, again)
         errors = _integer_errors(asked, model, scaled)
         quantile = max(quantile, _ranked(errors))
         n_queries += len(errors)
@@ -125,9 +152,10 @@ def publish_classes(
     model: TreeModel,
     epsilon: Fraction,
     ordered: Sequence[bool],
+    alone: Sequence[FloatArray],
     *,
     random_state: Any = None,
-) -> dict[str, tuple[ErrorBars, float]]:
+) -> dict[str, ClassErrors]:
     """Publish a quantile of the errors of a model of three or more attributes for each class.
 
     Parameters
@@ -140,81 +168,110 @@ def publish_classes(
         Cost of all quantiles together.
     ordered : sequence of bool
         Whether the codes of each attribute have an order, so that ranges make sense.
+    alone : sequence of ndarray of float, shape (n_simulations, size)
+        Simulated errors of the counts of each attribute. No quantile is published that is below
+        what these alone cause.
     random_state : None, int or NoiseSource, default=None
 
     Returns
     -------
-    dict of str to (ErrorBars, float)
-        A quantile, and the half width for the largest spread of weights in multiples of it. "two": random ranges of two attributes; "tail": ranges at the ends of two attributes;
+    dict of str to ClassErrors
+        "two": random ranges of two attributes; "tail": ranges at the ends of two attributes;
         "wide": random ranges of three and four.
     """
     # Privacy. Released: three order statistics of errors, each with noise, one after the other,
     # for a third of epsilon each. For each the argument is that of `publish_errors`: the questions
     # come from public coins and the released model, before a record is read, and one record moves
-    # each error, times a released integer of at most MOST or 1, by at most that integer.
+    # each error, times a released integer of at most MOST or 1, by at most that integer. What
+    # errors of single attributes cause is computed from the release.
     source = noise_source(random_state)
-    share = epsilon / 3
-    n_used = len(used_attributes(table.shape))
-    scaled = _affords_scale(model, share)
+    scaled = _affords_scale(model, epsilon / 3)
     masses = [np.maximum(mu, 0.0) / max(mu.sum(), 1e-300) for mu in model.density.marginals]
 
     def tail(axis: int, generator: np.random.Generator) -> FloatArray:
         return tail_weights(masses[axis], ordered[axis], generator)
 
-    wide = [3, 4][: n_used - 2]
+    def by_noise(axes: tuple[int, ...], queries: list[Query], n_before: int) -> list[FloatArray]:
+        return [_errors_of_singles(alone, masses, axes, queries, n_before)]
+
+    def published(orders: Sequence[int], text: str, draw: Draw | None = None) -> ClassErrors:
+        asked = [_ask(table, model, ordered, order, by_noise, draw) for order in orders]
+        own = scaled and draw is None
+        return _publish_class(asked, model, epsilon / 3, own, text, source)
+
+    wide = [3, 4][: len(used_attributes(table.shape)) - 2]
     ranges = "all random ranges (any subset of unordered categories)"
+    ends = (
+        "random ranges at the ends of two attributes (some of the unordered categories) that hold "
+        f"up to {_TAIL[1]:g} of the records each"
+    )
     return {
-        "two": _publish_class(
-            table, model, share, ordered, [2], scaled, f"{ranges} on two attributes", source
-        ),
-        "tail": _publish_class(
-            table,
-            model,
-            share,
-            ordered,
-            [2],
-            False,
-            "random ranges at the ends of two attributes (some of the unordered categories) that "
-            f"hold up to {_TAIL[1]:g} of the records each",
-            source,
-            tail,
-        ),
-        "wide": _publish_class(
-            table, model, share, ordered, wide, scaled, f"{ranges} on {_in_words(wide)}", source
-        ),
+        "two": published([2], f"{ranges} on two attributes"),
+        "tail": published([2], ends, tail),
+        "wide": published(wide, f"{ranges} on {_in_words(wide)}"),
     }
 
 
 def _publish_class(
-    table: Counts,
+    asked: Sequence[_Asked],
     model: TreeModel,
     epsilon: Fraction,
-    ordered: Sequence[bool],
-    orders: Sequence[int],
     scaled: bool,
     text: str,
     source: NoiseSource,
-    draw: Draw | None = None,
-) -> tuple[ErrorBars, float]:
-    """The quantile of one class, and what is typical of its questions; see `ErrorClasses`."""
-    quantile, answers = 0, []
-    for order in orders:
-        asked = _ask(table, model, ordered, order, None, draw)
-        quantile = max(quantile, _ranked(_integer_errors(asked, model, scaled)))
-        answers.append(asked.answers)
-    told = np.concatenate(answers)
+) -> ClassErrors:
+    """The largest quantile of a few orders, with noise, and not below that of noise alone."""
+    quantile = max(_ranked(_integer_errors(each, model, scaled)) for each in asked)
     sensitivity = ErrorBars.MOST if scaled else 1
     noisy = int(discrete_laplace(quantile, epsilon, sensitivity, random_state=source))
     margin = discrete_laplace_quantile(2 * _CLASS_CONFIDENCE - 1, epsilon, sensitivity)
+    least = _BEYOND_NOISE * max(_noise_alone(each, model, scaled) for each in asked)
+    told = np.concatenate([each.answers for each in asked])
     bars = ErrorBars(
         level=_ERROR_LEVEL,
-        reach=float(max(noisy + margin, 0)),
+        reach=float(max(noisy + margin, least)),
         scaled=scaled,
         confidence=_CLASS_CONFIDENCE,
         n_queries=len(told),
         text=text,
     )
-    return bars, typical_ratio(told, model.total, _ERROR_LEVEL)
+    typical = 1.0 if scaled else typical_ratio(told, model.total, _ERROR_LEVEL)
+    unit = ErrorBars.UNIT if scaled else 1
+    misfit = max(float(noisy), least) * typical / unit / float(ndtri(0.5 + _ERROR_LEVEL / 2))
+    return ClassErrors(bars, typical, misfit)
+
+
+def _noise_alone(asked: _Asked, model: TreeModel, scaled: bool) -> float:
+    """The quantile of simulated errors of a class."""
+    assert asked.by_noise is not None
+    factors = ErrorBars.factors(asked.answers, model.total) if scaled else 1
+    return float(_ranked(asked.by_noise * factors))
+
+
+def _errors_of_singles(
+    alone: Sequence[FloatArray],
+    masses: Sequence[FloatArray],
+    axes: tuple[int, ...],
+    queries: Sequence[Query],
+    n_before: int,
+) -> FloatArray:
+    """Errors of questions if attributes are independent and their counts have these errors.
+
+    The simulations take turns. To first order the error of a product is the sum of the errors of
+    its factors times the others.
+    """
+    weights = [np.stack([query[axis] for query in queries]) for axis in axes]
+    turn = (n_before + np.arange(len(queries))) % len(alone[axes[0]])
+    shares = [each @ masses[axis] for each, axis in zip(weights, axes, strict=True)]
+    found = np.zeros(len(queries))
+    for place, axis in enumerate(axes):
+        others = math.prod(
+            (share for other, share in enumerate(shares) if other != place),
+            start=np.ones(len(queries)),
+        )
+        found += others * (weights[place] * alone[axis][turn]).sum(axis=1)
+    whole = math.prod(shares, start=np.ones(len(queries)))
+    return found - (len(axes) - 1) * whole * alone[axes[0]].sum(axis=1)[turn]
 
 
 def _affords_scale(model: TreeModel | MixtureModel, epsilon: Fraction) -> bool:
@@ -259,7 +316,7 @@ def _ask(
     model: TreeModel | MixtureModel,
     ordered: Sequence[bool],
     order: int,
-    simulated: tuple[CountTable, Sequence[TreeModel]] | None,
+    simulated: Simulated | None,
     draw: Draw | None = None,
 ) -> _Asked:
     answers, exact, by_noise = [], [], []
@@ -273,7 +330,7 @@ def _ask(
             answers.append(model.answer(queries))
             exact.append(_answers(counts, axes, queries))
             if simulated is not None:
-                by_noise += _simulated_errors(*simulated, axes, queries, n_queries)
+                by_noise += simulated(axes, queries, n_queries)
             n_queries += len(queries)
     return _Asked(
         np.concatenate(answers),
