@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -21,6 +21,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from .._types import FloatArray
 from .error_bars import ErrorBars
+from .files import TupleKeys
 from .intervals import Error
 from .model import Model, Weights
 
@@ -40,8 +41,8 @@ _CELL, _HALF = 1.0, 0.5
 _LEAST = 0.01
 
 
-@dataclass(frozen=True)
-class ErrorClasses:
+@dataclass(frozen=True, eq=False)
+class ErrorClasses(TupleKeys):
     """What was published, and what is known without cost, about the errors of a release.
 
     Attributes
@@ -55,6 +56,8 @@ class ErrorClasses:
     misfit : mapping of str to float
         Standard deviation of errors for weights of the largest spread, in records, without the
         margin for the noise of the quantile.
+    lower : mapping of str to mapping of float to float
+        Published quantiles of lower levels, in multiples of that of the class; perhaps none.
     total_variance : float
         Of the released number of records.
     noise : mapping of (int, int) to float
@@ -66,6 +69,7 @@ class ErrorClasses:
     classes: Mapping[str, ErrorBars]
     typical: Mapping[str, float]
     misfit: Mapping[str, float]
+    lower: Mapping[str, Mapping[float, float]]
     total_variance: float
     noise: Mapping[tuple[int, int], float]
     alone: Sequence[FloatArray] = field(repr=False)
@@ -184,10 +188,14 @@ class ErrorClasses:
                 half = bars.reach * min(self.typical[kind] * max(spread, least), shape.reach)
             half += 0.5 * shape.reach
             half = math.hypot(half, shape.mean * self.total_half(bars.level))
-        return half * _of_level(level, bars.level)
+        told = {**self.lower.get(kind, {}), bars.level: 1.0}
+        fitting = min((known for known in told if known >= level), default=bars.level)
+        return half * told[fitting] * _of_level(level, fitting)
 
     def _words(self, kind: str, shape: _Shape, level: float) -> str:
         bars = self.classes[kind]
+        if level in self.lower.get(kind, {}):
+            return replace(bars, level=level).guarantee(level)
         if level < bars.level:
             return (
                 f"Made from the published {100 * bars.level:g}% quantile of the errors of "
@@ -205,6 +213,7 @@ class ErrorClasses:
             "classes": {name: dict(vars(bars)) for name, bars in self.classes.items()},
             "typical": dict(self.typical),
             "misfit": dict(self.misfit),
+            "lower": {name: list(own.items()) for name, own in self.lower.items()},
             "noise": [[a, b, noise] for (a, b), noise in self.noise.items()],
             "total_variance": self.total_variance,
         }
@@ -225,6 +234,10 @@ class ErrorClasses:
             {str(name): ErrorBars(**bars) for name, bars in facts["classes"].items()},
             {str(name): float(value) for name, value in facts["typical"].items()},
             {str(name): float(value) for name, value in facts["misfit"].items()},
+            {
+                str(name): {float(level): float(ratio) for level, ratio in own}
+                for name, own in facts["lower"].items()
+            },
             variance,
             {(int(a), int(b)): float(noise) for a, b, noise in facts["noise"]},
             np.split(alone, np.cumsum(shape)[:-1], axis=1),

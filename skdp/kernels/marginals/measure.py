@@ -158,6 +158,7 @@ def marginal_views(
             {name: each.bars for name, each in published.items()},
             {name: each.typical for name, each in published.items()},
             {name: each.misfit for name, each in published.items()},
+            {name: each.lower for name, each in published.items()},
             variance_of_total(alone),
             noise,
             errors,

@@ -49,19 +49,25 @@ class ClassErrors(NamedTuple):
     misfit : float
         Standard deviation of the error of a question with the largest spread, in records, without
         the margin for the noise of the quantile.
+    lower : dict of float to float
+        Quantiles of lower levels, in multiples of the published one; perhaps none.
     """
 
     bars: ErrorBars
     typical: float
     misfit: float
+    lower: dict[float, float]
 
 
 _ERROR_LEVEL = 0.95
 _ERROR_CONFIDENCE = 0.95
 # Of each of several quantiles: they share what one would cost.
-_CLASS_CONFIDENCE = 0.9
-# A quantile is at least so many times that of the noise of single attributes alone.
-_BEYOND_NOISE = 1.2
+_CLASS_CONFIDENCE = 0.8
+# A quantile is at least so many times that of the noise of single attributes alone: of random
+# ranges, and of those at the ends.
+_BEYOND_NOISE, _BEYOND_AT_ENDS = 1.2, 1.5
+# Further quantiles that are published where records are many.
+_LOWER_LEVELS = (0.8, 0.9)
 # Ranges at the ends of two attributes hold at least and at most these shares of the records.
 _TAIL = 0.02, 0.2
 # A class on two attributes, and on any other number of them: number of queries, and number of sets
@@ -179,11 +185,12 @@ def publish_classes(
         "two": random ranges of two attributes; "tail": ranges at the ends of two attributes;
         "wide": random ranges of three and four.
     """
-    # Privacy. Released: three order statistics of errors, each with noise, one after the other,
-    # for a third of epsilon each. For each the argument is that of `publish_errors`: the questions
-    # come from public coins and the released model, before a record is read, and one record moves
-    # each error, times a released integer of at most MOST or 1, by at most that integer. What
-    # errors of single attributes cause is computed from the release.
+    # Privacy. Released: order statistics of the errors of three classes, each with noise, one after
+    # the other, for a third of epsilon each, which three levels of a class share. For each the
+    # argument is that of `publish_errors`: the questions come from public coins and the released
+    # model, before a record is read, and one record moves each error, times a released integer of
+    # at most MOST or 1, by at most that integer. How many levels there are follows from the
+    # released total. What errors of single attributes cause is computed from the release.
     source = noise_source(random_state)
     scaled = _affords_scale(model, epsilon / 3)
     masses = [np.maximum(mu, 0.0) / max(mu.sum(), 1e-300) for mu in model.density.marginals]
@@ -196,8 +203,15 @@ def publish_classes(
 
     def published(orders: Sequence[int], text: str, draw: Draw | None = None) -> ClassErrors:
         asked = [_ask(table, model, ordered, order, by_noise, draw) for order in orders]
-        own = scaled and draw is None
-        return _publish_class(asked, model, epsilon / 3, own, text, source)
+        if draw is None:
+            lower: tuple[float, ...] = ()
+            return _publish_class(
+                asked, model, epsilon / 3, scaled, lower, _BEYOND_NOISE, text, source
+            )
+        lower = _LOWER_LEVELS if scaled else ()
+        return _publish_class(
+            asked, model, epsilon / 3, False, lower, _BEYOND_AT_ENDS, text, source
+        )
 
     wide = [3, 4][: len(used_attributes(table.shape)) - 2]
     ranges = "all random ranges (any subset of unordered categories)"
@@ -217,19 +231,30 @@ def _publish_class(
     model: TreeModel,
     epsilon: Fraction,
     scaled: bool,
+    lower: Sequence[float],
+    beyond: float,
     text: str,
     source: NoiseSource,
 ) -> ClassErrors:
-    """The largest quantile of a few orders, with noise, and not below that of noise alone."""
-    quantile = max(_ranked(_integer_errors(each, model, scaled)) for each in asked)
+    """The largest quantile of a few orders, with noise, and not below that of noise alone.
+
+    ``lower`` are further levels, which share epsilon with the first; ``beyond`` is how many times
+    the quantile of noise alone is the least.
+    """
+    share = epsilon / (1 + len(lower))
     sensitivity = ErrorBars.MOST if scaled else 1
-    noisy = int(discrete_laplace(quantile, epsilon, sensitivity, random_state=source))
-    margin = discrete_laplace_quantile(2 * _CLASS_CONFIDENCE - 1, epsilon, sensitivity)
-    least = _BEYOND_NOISE * max(_noise_alone(each, model, scaled) for each in asked)
+    margin = discrete_laplace_quantile(2 * _CLASS_CONFIDENCE - 1, share, sensitivity)
+    errors = [_integer_errors(each, model, scaled) for each in asked]
+    noisy = {}
+    for level in (_ERROR_LEVEL, *lower):
+        quantile = max(_ranked(each, level) for each in errors)
+        noisy[level] = int(discrete_laplace(quantile, share, sensitivity, random_state=source))
+    least = beyond * max(_noise_alone(each, model, scaled) for each in asked)
+    reach = float(max(noisy[_ERROR_LEVEL] + margin, least, 1))
     told = np.concatenate([each.answers for each in asked])
     bars = ErrorBars(
         level=_ERROR_LEVEL,
-        reach=float(max(noisy + margin, least)),
+        reach=reach,
         scaled=scaled,
         confidence=_CLASS_CONFIDENCE,
         n_queries=len(told),
@@ -237,8 +262,13 @@ def _publish_class(
     )
     typical = 1.0 if scaled else typical_ratio(told, model.total, _ERROR_LEVEL)
     unit = ErrorBars.UNIT if scaled else 1
-    misfit = max(float(noisy), least) * typical / unit / float(ndtri(0.5 + _ERROR_LEVEL / 2))
-    return ClassErrors(bars, typical, misfit)
+    misfit = max(float(noisy[_ERROR_LEVEL]), least) * typical / unit
+    return ClassErrors(
+        bars,
+        typical,
+        misfit / float(ndtri(0.5 + _ERROR_LEVEL / 2)),
+        {level: min(max(noisy[level] + margin, 0) / reach, 1.0) for level in lower},
+    )
 
 
 def _noise_alone(asked: _Asked, model: TreeModel, scaled: bool) -> float:
@@ -285,12 +315,12 @@ def _integer_errors(asked: _Asked, model: TreeModel | MixtureModel, scaled: bool
     return errors * ErrorBars.factors(asked.answers, model.total) if scaled else errors
 
 
-def _ranked(errors: NDArray[Any]) -> Any:
-    """The error of a rank that covers 95% of a class, of which these are a random part."""
+def _ranked(errors: NDArray[Any], level: float = _ERROR_LEVEL) -> Any:
+    """The error of a rank that covers this share of a class, of which these are a random part."""
     n_queries = len(errors)
     # A few ranks higher, so that the whole class is covered and not only these queries.
-    slack = 2.0 * math.sqrt(_ERROR_LEVEL * (1 - _ERROR_LEVEL) / n_queries)
-    rank = min(math.ceil((_ERROR_LEVEL + slack) * n_queries), n_queries)
+    slack = 2.0 * math.sqrt(level * (1 - level) / n_queries)
+    rank = min(math.ceil((level + slack) * n_queries), n_queries)
     return np.partition(errors, rank - 1)[rank - 1].item()
 
 
