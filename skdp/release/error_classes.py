@@ -36,7 +36,7 @@ _MOST_PARTS = 16
 # Errors of single attributes are so many times those of the noise of their views: boxes are uneven.
 _ALONE_BEYOND = 1.25
 # Errors of a cell are so many times what is known of them; a count below this is as uncertain.
-_CELL, _HALF = 1.0, 0.5
+_CELL, _HALF = 1.15, 0.5
 # Least spread of weights, as that of a range that holds about 1% of the records.
 _LEAST = 0.01
 
@@ -119,8 +119,9 @@ class ErrorClasses(TupleKeys):
         axes = sorted({axis for part in parts for axis in part if axis >= 0})
         if len(axes) < 2:
             half = self._half_of_few(parts, axes, level)
-            text = _TOTAL if not axes else _ALONE
-            return _as_error(half, half, level, text)
+            outer = self._half_of_few(parts, axes, self.level)
+            text = (_ALONE if axes else _TOTAL).format(100 * level)
+            return Error(outer / float(ndtri(0.5 + self.level / 2)), half, half, text)
         shape = _Shape.of(parts, model.answer, total)
         kinds = self._kinds(shape, len(axes))
         text = self._words(kinds[0], shape, level)
@@ -189,8 +190,9 @@ class ErrorClasses(TupleKeys):
             half += 0.5 * shape.reach
             half = math.hypot(half, shape.mean * self.total_half(bars.level))
         told = {**self.lower.get(kind, {}), bars.level: 1.0}
-        fitting = min((known for known in told if known >= level), default=bars.level)
-        return half * told[fitting] * _of_level(level, fitting)
+        above = min((known for known in told if known >= level), default=bars.level)
+        below = max((ratio for known, ratio in told.items() if known <= level), default=0.0)
+        return half * max(told[above] * _of_level(level, above), below)
 
     def _words(self, kind: str, shape: _Shape, level: float) -> str:
         bars = self.classes[kind]
@@ -390,10 +392,6 @@ def _of_level(level: float, published: float) -> float:
         return laplace
     # Half way between the two laws, as found on tables of many kinds.
     return (laplace + float(ndtri(0.5 + level / 2) / ndtri(0.5 + published / 2))) / 2
-
-
-def _as_error(half: float, outer: float, level: float, text: str) -> Error:
-    return Error(half / float(ndtri(0.5 + level / 2)), half, half, text.format(100 * level))
 
 
 def typical_ratio(answers: FloatArray, total: float, level: float) -> float:
