@@ -31,8 +31,8 @@ __all__ = [
 ]
 
 Query = dict[int, FloatArray]
-# Weights of an attribute, by its number.
-Draw = Callable[[int, np.random.Generator], FloatArray]
+# Weights of an attribute, by its number and a generator of public coins.
+Draw = Callable[[int, Any], FloatArray]
 # Simulated errors of questions: their attributes, the questions, and how many came before.
 Simulated = Callable[[tuple[int, ...], list[Query], int], list[FloatArray]]
 
