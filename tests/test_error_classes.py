@@ -230,6 +230,9 @@ def test_published_quantiles_have_the_sensitivity_that_is_paid_for(monkeypatch, 
         return discrete_laplace(value, epsilon, sensitivity, **kwargs)
 
     monkeypatch.setattr(errors, "discrete_laplace", recorded)
+    # Few questions are enough and quick.
+    monkeypatch.setattr(errors, "_ERROR_QUERIES", 100)
+    monkeypatch.setattr(errors, "_OTHER_QUERIES", 40)
 
     def published(some):
         calls.clear()
