@@ -916,6 +916,7 @@ PARTS = {
     "kernels.pairviews.maps.measure_map, discrete_laplace": "views",
     "kernels.pairviews.choice.choose_extra_pairs, top_k": "views",
     "kernels.pairviews.choice.choose_pairs, selection": "views",
+    "kernels.pairviews.errors._publish_class, discrete_laplace": "errors",
     "kernels.pairviews.errors.publish_errors, discrete_laplace": "errors",
     "kernels.pairviews.measure.measure_table, discrete_laplace": "total",
     "kernels.pairviews.single.single_views, discrete_laplace": "views",

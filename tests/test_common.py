@@ -331,7 +331,8 @@ def test_empty_cells_are_noised(case):
 # Numbers on a fitted estimator that follow from public facts. All others are released.
 STRUCTURE = re.compile(
     r"n_features_in_|n_clusters_$|codes_|blue_|groups|shape|\.boxes|budget|\.ax[ei]s|sizes|parent|root|"
-    r"order|error_bars\.(level|confidence|n_queries)|leaf_errors"
+    r"order|error_bars\.(level|confidence|n_queries|typical|total_variance|noise|lower)|leaf_errors|"
+    r"error_bars\.classes.*(level|confidence|n_queries)"
 )
 # A model of one class holds only that label, with certainty.
 CERTAIN = re.compile(r"models\[\d\]\.density\.(marginals|grouped)\[3\]")

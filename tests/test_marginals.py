@@ -668,7 +668,7 @@ def test_intervals_cover_queries_on_any_number_of_columns(epsilon):
             queries = [{a: random_weights(shape[a], False, rng) for a in axes} for _ in range(300)]
             answers = model.answer(queries)
             errors = np.abs(answers - exact_answers(table, axes, queries))
-            half = np.array([model.error_bars.half_width(a, model.total, 0.95) for a in answers])
+            half = np.array([model.error(query, 0.95).above for query in queries])
             covered.setdefault(order, []).append((errors <= half).mean())
             narrow.setdefault(order, []).append((errors <= half / 4).mean())
     assert min(np.mean(each) for each in covered.values()) >= 0.93

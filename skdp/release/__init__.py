@@ -38,7 +38,8 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``row_given``        weighted records that agree with known values
 ``draws``            positions inside ranges, rows that agree
 ``tree_model``       model: released views of attributes and pairs
-``error_bars``       error bars of tree models
+``error_bars``       error bars of tree models: one published quantile
+``error_classes``    error bars by kinds of questions
 ``mixture``          model: a tree model for each class of a label
 ``network_density``  attributes joined by a Bayesian network
 ``network_given``    records of a network given some of their values
@@ -63,6 +64,7 @@ from .box_model import BoxModel
 from .boxes import Boxes
 from .coupling import couple, group_sums
 from .error_bars import ErrorBars
+from .error_classes import ErrorClasses, typical_ratio
 from .intervals import (
     AnySpread,
     BoundedSpread,
@@ -79,6 +81,7 @@ from .network_density import Conditional, NetworkDensity
 from .network_model import NetworkModel
 from .queries import first_moment, parse, parse_parts
 from .result import QueryResult
+from .rounding import round_line
 from .synopsis import Synopsis
 from .tree_density import PairTable, TreeDensity, inverse, inverse_rows
 from .tree_model import TreeModel
@@ -91,6 +94,7 @@ __all__ = [
     "Conditional",
     "Error",
     "ErrorBars",
+    "ErrorClasses",
     "GaussianNoise",
     "Intervals",
     "KnownNoise",
@@ -112,4 +116,6 @@ __all__ = [
     "inverse_rows",
     "parse",
     "parse_parts",
+    "round_line",
+    "typical_ratio",
 ]

@@ -18,6 +18,7 @@ from .._types import CodeArray, FloatArray, IntArray
 from ..domain import Domain
 from .draws import product_of_weights
 from .error_bars import ErrorBars, WithErrorBars
+from .error_classes import ErrorClasses
 from .files import TupleKeys
 from .model import Weights, by_attributes, warn_of_zero
 from .pivotal import count_records, similar_first
@@ -64,7 +65,7 @@ class TreeModel(WithErrorBars, TupleKeys):
         Weighted records that agree with all released views; needed with ``extra``.
     row_weights : ndarray of float64, shape (n_rows,), default=None
         They sum to 1.
-    error_bars : ErrorBars, default=None
+    error_bars : ErrorBars or ErrorClasses, default=None
         Without them there are no intervals.
     budget : mapping of str to float, default=None
         How epsilon was divided, for the record.
@@ -86,7 +87,7 @@ class TreeModel(WithErrorBars, TupleKeys):
         extra: Sequence[PairTable] = (),
         rows: CodeArray | None = None,
         row_weights: FloatArray | None = None,
-        error_bars: ErrorBars | None = None,
+        error_bars: ErrorBars | ErrorClasses | None = None,
         budget: Mapping[str, float] | None = None,
     ) -> None:
         self.density = density
@@ -355,9 +356,12 @@ class TreeModel(WithErrorBars, TupleKeys):
             "grouped": sorted(self.density.groups),
             "budget": self.budget,
         }
-        if self.error_bars is not None:
-            facts["error_bars"] = dict(vars(self.error_bars))
         arrays: dict[str, NDArray[Any]] = {"marginals": np.concatenate(self.density.marginals)}
+        if isinstance(self.error_bars, ErrorClasses):
+            facts["error_classes"], alone = self.error_bars.to_arrays()
+            arrays.update(alone)
+        elif self.error_bars is not None:
+            facts["error_bars"] = dict(vars(self.error_bars))
         pairs = [*self.density.edges, *self.extra]
         if pairs:
             arrays["tables"] = np.concatenate([pair.table.ravel() for pair in pairs])
@@ -406,7 +410,11 @@ class TreeModel(WithErrorBars, TupleKeys):
             position += length
             pairs.append(PairTable((a, b), as_probabilities(table.reshape(sizes[a], sizes[b]))))
         n_edges = len(facts["edges"])
-        bars = ErrorBars(**facts["error_bars"]) if "error_bars" in facts else None
+        bars: ErrorBars | ErrorClasses | None = None
+        if "error_classes" in facts:
+            bars = ErrorClasses.from_arrays(shape, facts["error_classes"], arrays)
+        elif "error_bars" in facts:
+            bars = ErrorBars(**facts["error_bars"])
         total = float(facts["total"])
         if not math.isfinite(total):
             raise ValueError("the total is not finite")

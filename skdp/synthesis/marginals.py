@@ -64,7 +64,8 @@ class MarginalSynthesizer(ViewSynthesizer):
         columns, or those of a workload, and the sets within them. Noise and model are the same. A
         target is a column like the others, and ``workload`` is "all" (or a dict, for "aim").
     error_share : float, default=0.05
-        Share of epsilon for error bars; 0 releases none.
+        Share of epsilon for error bars: three published quantiles of errors. Those of totals and
+        single columns cost nothing more. 0 releases none.
     max_contributions : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``unit``. None: epsilon protects one row.
@@ -82,7 +83,7 @@ class MarginalSynthesizer(ViewSynthesizer):
     Attributes
     ----------
     synopsis_ : Synopsis
-        The release: views, rows with weights, and a quantile of their errors. Everything computed
+        The release: views, rows with weights, and quantiles of their errors. Everything computed
         from it is free.
     domain_ : Domain
         The domain, spelled out for every column.
@@ -108,8 +109,9 @@ class MarginalSynthesizer(ViewSynthesizer):
     -----
     *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain
     and parameters. *Released*: a noisy total, noisy views (with a target also of each class;
-    perhaps of all columns together, see below), which sets of columns were selected, and one noisy
-    quantile of the errors. *Cost*: a record changes the total by one, one cell of each view of one
+    perhaps of all columns together, see below), which sets of columns were selected, and a noisy
+    quantile of the errors of each of three classes of questions (three of one class, if there are
+    many records). *Cost*: a record changes the total by one, one cell of each view of one
     column, one cell (or one box per level) of the view of each set, every score of a set within a
     known range, and every error by one; these are measured one after the other and their budgets
     add up to epsilon.
@@ -125,8 +127,9 @@ class MarginalSynthesizer(ViewSynthesizer):
     of sets they are not measured.
 
     Tables of at most two columns with more than one code are released as by
-    `PairViewSynthesizer`. Intervals of ``count`` come from a published quantile of the errors of
-    random queries on one, two, three and four columns, the largest of the four; see the user guide.
+    `PairViewSynthesizer`. Intervals of others fit the question: the known noise of the total,
+    simulated noise of single columns, and published quantiles of the errors of random ranges of two
+    columns, of ranges at the ends of two columns, and of three and four; see the user guide.
 
     References
     ----------

@@ -20,6 +20,7 @@ posterior means the population follows by proportional fitting and Gibbs steps.
 `population`    rows that follow margins: proportional fitting and Gibbs steps
 `lawful`        structural zeros: rows that break no rule
 `model`         the released model
+`simulation`    errors of single attributes: noise measured again on the release
 ==============  ==================================================================================
 """
 

@@ -70,6 +70,14 @@ class Evidence:
         """Add a table that is an estimate already, as shares."""
         self._given[axes] = table
 
+    def noise_of_pairs(self) -> dict[tuple[int, int], float]:
+        """Standard deviation of the noise of a cell, of each pair that was counted by cells."""
+        return {
+            (axes[0], axes[1]): precision**-0.5
+            for axes, precision in self._precision.items()
+            if len(axes) == 2
+        }
+
     def _add(self, axes: Axes, counts: FloatArray, variance: float) -> None:
         precision = 1.0 / variance
         self._sums[axes] = self._sums.get(axes, 0.0) + precision * counts

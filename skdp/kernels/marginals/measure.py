@@ -12,12 +12,12 @@ from ..._random import NoiseSource, noise_source, sampling_generator
 from ..._types import FloatArray, IntArray
 from ...domain import Zeros
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
-from ...release import MixtureModel, TreeModel
+from ...release import ErrorClasses, MixtureModel, TreeModel
 from ...rows import Counts
 from ..pairviews.attributes import Attribute
 from ..pairviews.budget import used_attributes
 from ..pairviews.choice import BinnedPairs, choose_pairs, pair_scores
-from ..pairviews.errors import publish_errors
+from ..pairviews.errors import publish_classes, publish_errors
 from ..pairviews.measure import MOST_CLASSES, pair_views
 from ..pairviews.rules import Rules
 from ..pairviews.single import DIRECT, single_shares, single_views
@@ -31,6 +31,7 @@ from .model import as_model
 from .plan import GROUPS, Plan, Workload, used_sets
 from .population import Population, Target
 from .schemes import aim_sets, annealed_views, planned
+from .simulation import Alone, simulated_errors, variance_of_total
 from .views import measure_sets
 from .wide import joint_share, measure_joint
 
@@ -40,8 +41,10 @@ Widths = Mapping[int, FloatArray] | None
 
 # Sweeps of fitting: after the first views, after those of a round, and of the last population.
 _FIRST_SWEEPS, _SWEEPS, _LAST_SWEEPS = 5, 3, 5
-# Numbers of attributes of the queries whose errors are published.
-_ORDERS = (1, 2, 3, 4)
+# With fewer attributes of more than one code, one quantile of errors is published for queries on so
+# many of them.
+_FEWEST_OF_CLASSES = 3
+_ORDERS = (1, 2)
 # Rounds of proportional fitting of the weights in the end.
 _SETTLED = 6
 # Ranges of an attribute that was measured by a tree have about this share of the variance of sums
@@ -129,18 +132,36 @@ def marginal_views(
     label = label if plan == "adaptive" else None
     asked = _Asked(max_order, workload, label, plan, progress)
     if rules is None:
-        model = _measure(table, parts, orders, widths or {}, asked, None, source)
+        model, alone, noise = _measure(table, parts, orders, widths or {}, asked, None, source)
     else:
         inside = {axis: each[rules.codes[axis]] for axis, each in (widths or {}).items()}
         possible = rules.compressed(table)
-        model = rules.expanded(
-            _measure(possible, parts, rules.orders(orders), inside, asked, rules, source)
-        )
+        own = rules.orders(orders)
+        model, alone, noise = _measure(possible, parts, own, inside, asked, rules, source)
+    simulated = model
+    model = model if rules is None else rules.expanded(model)
     if "errors" in parts:
         progress("errors of the model")
         ordered = [order is not None for order in orders]
-        model.error_bars = publish_errors(
-            table, model, parts["errors"], ordered, orders=_ORDERS, random_state=source
+        if len(used_attributes(table.shape)) < _FEWEST_OF_CLASSES:
+            model.error_bars = publish_errors(
+                table, model, parts["errors"], ordered, orders=_ORDERS, random_state=source
+            )
+            return model
+        errors = simulated_errors(simulated.density.marginals, model.total, alone, source)
+        if rules is not None:
+            errors = rules.expanded_columns(errors)
+        published = publish_classes(
+            table, model, parts["errors"], ordered, errors, random_state=source
+        )
+        model.error_bars = ErrorClasses(
+            {name: each.bars for name, each in published.items()},
+            {name: each.typical for name, each in published.items()},
+            {name: each.misfit for name, each in published.items()},
+            {name: each.lower for name, each in published.items()},
+            variance_of_total(alone),
+            noise,
+            errors,
         )
     return model
 
@@ -163,7 +184,7 @@ def _measure(
     asked: _Asked,
     rules: Rules | None,
     source: NoiseSource,
-) -> TreeModel:
+) -> tuple[TreeModel, Alone, dict[tuple[int, int], float]]:
     """Measure a table over the codes that records can have, within "total" and "views"."""
     # Privacy. Measured one after the other, within budgets that add up to the two parts: the total
     # or that of each class (sensitivity 1), perhaps the joint counts, single attributes, with a
@@ -210,7 +231,7 @@ def _measure(
     asked.progress("synthetic rows")
     _finish(population, targets, plan.n_last)
     budget = {"total": parts["total"], "joint": joint} | plan.budget()
-    return as_model(
+    model = as_model(
         population,
         targets,
         singles.attributes,
@@ -219,6 +240,32 @@ def _measure(
         generator,
         laws=laws,
         joint=counted,
+    )
+    alone = _how_alone(table.shape, plan, parts, orders, widths, classes)
+    return model, alone, singles.evidence.noise_of_pairs()
+
+
+def _how_alone(
+    shape: tuple[int, ...],
+    plan: Plan,
+    parts: Mapping[str, Fraction],
+    orders: Sequence[IntArray | None],
+    widths: Mapping[int, FloatArray],
+    classes: Classes | None,
+) -> Alone:
+    """How single attributes were measured, to simulate it."""
+    if classes is None:
+        return Alone(shape, plan.single, parts["total"], orders, widths)
+    label = classes.label
+    return Alone(
+        (*shape[:label], 1, *shape[label + 1 :]),
+        plan.single,
+        parts["total"],
+        orders,
+        widths,
+        label,
+        shape[label],
+        classes.variance,
     )
 
 

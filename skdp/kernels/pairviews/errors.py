@@ -2,29 +2,74 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
-from ..._random import sampling_generator
+from ..._random import NoiseSource, noise_source, sampling_generator
 from ..._types import FloatArray, IntArray
 from ...mechanisms import discrete_laplace, discrete_laplace_quantile
-from ...release import ErrorBars, MixtureModel, TreeModel
+from ...release import ErrorBars, MixtureModel, TreeModel, typical_ratio
 from ...rows import Counts, CountTable
 from .budget import used_attributes
 
-__all__ = ["error_class", "exact_answers", "publish_errors", "random_weights"]
+__all__ = [
+    "error_class",
+    "exact_answers",
+    "publish_classes",
+    "publish_errors",
+    "random_weights",
+    "tail_weights",
+]
 
 Query = dict[int, FloatArray]
+# Weights of an attribute, by its number and a generator of public coins.
+Draw = Callable[[int, Any], FloatArray]
+# Simulated errors of questions: their attributes, the questions, and how many came before.
+Simulated = Callable[[tuple[int, ...], list[Query], int], list[FloatArray]]
+
+
+class ClassErrors(NamedTuple):
+    """What is known about the errors of a class of questions.
+
+    Attributes
+    ----------
+    bars : ErrorBars
+        The published quantile.
+    typical : float
+        Half width for the largest spread of weights, in multiples of it.
+    misfit : float
+        Standard deviation of the error of a question with the largest spread, in records, without
+        the margin for the noise of the quantile.
+    lower : dict of float to float
+        Quantiles of lower levels, in multiples of the published one; perhaps none.
+    """
+
+    bars: ErrorBars
+    typical: float
+    misfit: float
+    lower: dict[float, float]
+
 
 _ERROR_LEVEL = 0.95
 _ERROR_CONFIDENCE = 0.95
+# Of each of several quantiles: they share what one would cost.
+_CLASS_CONFIDENCE = 0.8
+# A quantile is at least so many times that of the noise of single attributes alone: of random
+# ranges, and of those at the ends.
+_BEYOND_NOISE, _BEYOND_AT_ENDS = 1.2, 1.5
+# Further quantiles that are published where records are many.
+_LOWER_LEVELS = (0.8, 0.9)
+# Ranges at the ends of two attributes hold at least and at most these shares of the records.
+_TAIL = 0.02, 0.2
 # A class on two attributes, and on any other number of them: number of queries, and number of sets
 # of attributes. The seed is public.
 _ERROR_QUERIES, _ERROR_SETS = 2000, 200
@@ -77,16 +122,15 @@ def publish_errors(
     # much (as many errors as before lie below a bound moved by it), and so does the largest.
     # Discrete Laplace noise of that sensitivity costs epsilon. Which of the two scales is used
     # follows from the domain and the released total. The simulation uses only the released model.
+    again = None if simulated is None else functools.partial(_simulated_errors, *simulated)
     n_used = len(used_attributes(table.shape))
-    scaled = n_used > 2 and max(model.total, 1.0) * float(epsilon) >= _SCALED_FROM
+    scaled = n_used > 2 and _affords_scale(model, epsilon)
     orders = sorted({min(order, max(n_used, 1)) for order in orders})
     sensitivity = ErrorBars.MOST if scaled else 1
     quantile, n_queries = 0, 0
     for order in orders:
-        asked = _ask(table, model, ordered, order, simulated)
-        errors = np.abs(np.rint(asked.answers).astype(np.int64) - asked.exact)
-        if scaled:
-            errors *= ErrorBars.factors(asked.answers, model.total)
+        asked = _ask(table, model, ordered, order, again)
+        errors = _integer_errors(asked, model, scaled)
         quantile = max(quantile, _ranked(errors))
         n_queries += len(errors)
     noisy = int(discrete_laplace(quantile, epsilon, sensitivity, random_state=random_state))
@@ -109,12 +153,174 @@ def publish_errors(
     )
 
 
-def _ranked(errors: NDArray[Any]) -> Any:
-    """The error of a rank that covers 95% of a class, of which these are a random part."""
+def publish_classes(
+    table: Counts,
+    model: TreeModel,
+    epsilon: Fraction,
+    ordered: Sequence[bool],
+    alone: Sequence[FloatArray],
+    *,
+    random_state: Any = None,
+) -> dict[str, ClassErrors]:
+    """Publish a quantile of the errors of a model of three or more attributes for each class.
+
+    Parameters
+    ----------
+    table : CountTable or ProjectedCounts
+        Exact and private.
+    model : TreeModel
+        Released.
+    epsilon : Fraction
+        Cost of all quantiles together.
+    ordered : sequence of bool
+        Whether the codes of each attribute have an order, so that ranges make sense.
+    alone : sequence of ndarray of float, shape (n_simulations, size)
+        Simulated errors of the counts of each attribute. No quantile is published that is below
+        what these alone cause.
+    random_state : None, int or NoiseSource, default=None
+
+    Returns
+    -------
+    dict of str to ClassErrors
+        "two": random ranges of two attributes; "tail": ranges at the ends of two attributes;
+        "wide": random ranges of three and four.
+    """
+    # Privacy. Released: order statistics of the errors of three classes, each with noise, one after
+    # the other, for a third of epsilon each, which three levels of a class share. For each the
+    # argument is that of `publish_errors`: the questions come from public coins and the released
+    # model, before a record is read, and one record moves each error, times a released integer of
+    # at most MOST or 1, by at most that integer. How many levels there are follows from the
+    # released total. What errors of single attributes cause is computed from the release.
+    source = noise_source(random_state)
+    scaled = _affords_scale(model, epsilon / 3)
+    masses = [np.maximum(mu, 0.0) / max(mu.sum(), 1e-300) for mu in model.density.marginals]
+
+    def tail(axis: int, generator: np.random.Generator) -> FloatArray:
+        return tail_weights(masses[axis], ordered[axis], generator)
+
+    def by_noise(axes: tuple[int, ...], queries: list[Query], n_before: int) -> list[FloatArray]:
+        return [_errors_of_singles(alone, masses, axes, queries, n_before)]
+
+    def published(orders: Sequence[int], text: str, draw: Draw | None = None) -> ClassErrors:
+        asked = [_ask(table, model, ordered, order, by_noise, draw) for order in orders]
+        if draw is None:
+            lower: tuple[float, ...] = ()
+            return _publish_class(
+                asked, model, epsilon / 3, scaled, lower, _BEYOND_NOISE, text, source
+            )
+        lower = _LOWER_LEVELS if scaled else ()
+        return _publish_class(
+            asked, model, epsilon / 3, False, lower, _BEYOND_AT_ENDS, text, source
+        )
+
+    wide = [3, 4][: len(used_attributes(table.shape)) - 2]
+    ranges = "all random ranges (any subset of unordered categories)"
+    ends = (
+        "random ranges at the ends of two attributes (some of the unordered categories) that hold "
+        f"up to {_TAIL[1]:g} of the records each"
+    )
+    return {
+        "two": published([2], f"{ranges} on two attributes"),
+        "tail": published([2], ends, tail),
+        "wide": published(wide, f"{ranges} on {_in_words(wide)}"),
+    }
+
+
+def _publish_class(
+    asked: Sequence[_Asked],
+    model: TreeModel,
+    epsilon: Fraction,
+    scaled: bool,
+    lower: Sequence[float],
+    beyond: float,
+    text: str,
+    source: NoiseSource,
+) -> ClassErrors:
+    """The largest quantile of a few orders, with noise, and not below that of noise alone.
+
+    ``lower`` are further levels, which share epsilon with the first; ``beyond`` is how many times
+    the quantile of noise alone is the least.
+    """
+    share = epsilon / (1 + len(lower))
+    sensitivity = ErrorBars.MOST if scaled else 1
+    margin = discrete_laplace_quantile(2 * _CLASS_CONFIDENCE - 1, share, sensitivity)
+    errors = [_integer_errors(each, model, scaled) for each in asked]
+    noisy = {}
+    for level in (_ERROR_LEVEL, *lower):
+        quantile = max(_ranked(each, level) for each in errors)
+        noisy[level] = int(discrete_laplace(quantile, share, sensitivity, random_state=source))
+    least = beyond * max(_noise_alone(each, model, scaled) for each in asked)
+    reach = float(max(noisy[_ERROR_LEVEL] + margin, least, 1))
+    told = np.concatenate([each.answers for each in asked])
+    bars = ErrorBars(
+        level=_ERROR_LEVEL,
+        reach=reach,
+        scaled=scaled,
+        confidence=_CLASS_CONFIDENCE,
+        n_queries=len(told),
+        text=text,
+    )
+    typical = 1.0 if scaled else typical_ratio(told, model.total, _ERROR_LEVEL)
+    unit = ErrorBars.UNIT if scaled else 1
+    misfit = max(float(noisy[_ERROR_LEVEL]), least) * typical / unit
+    return ClassErrors(
+        bars,
+        typical,
+        misfit / float(ndtri(0.5 + _ERROR_LEVEL / 2)),
+        {level: min(max(noisy[level] + margin, 0) / reach, 1.0) for level in lower},
+    )
+
+
+def _noise_alone(asked: _Asked, model: TreeModel, scaled: bool) -> float:
+    """The quantile of simulated errors of a class."""
+    assert asked.by_noise is not None
+    factors = ErrorBars.factors(asked.answers, model.total) if scaled else 1
+    return float(_ranked(asked.by_noise * factors))
+
+
+def _errors_of_singles(
+    alone: Sequence[FloatArray],
+    masses: Sequence[FloatArray],
+    axes: tuple[int, ...],
+    queries: Sequence[Query],
+    n_before: int,
+) -> FloatArray:
+    """Errors of questions if attributes are independent and their counts have these errors.
+
+    The simulations take turns. To first order the error of a product is the sum of the errors of
+    its factors times the others.
+    """
+    weights = [np.stack([query[axis] for query in queries]) for axis in axes]
+    turn = (n_before + np.arange(len(queries))) % len(alone[axes[0]])
+    shares = [each @ masses[axis] for each, axis in zip(weights, axes, strict=True)]
+    found = np.zeros(len(queries))
+    for place, axis in enumerate(axes):
+        others = math.prod(
+            (share for other, share in enumerate(shares) if other != place),
+            start=np.ones(len(queries)),
+        )
+        found += others * (weights[place] * alone[axis][turn]).sum(axis=1)
+    whole = math.prod(shares, start=np.ones(len(queries)))
+    return found - (len(axes) - 1) * whole * alone[axes[0]].sum(axis=1)[turn]
+
+
+def _affords_scale(model: TreeModel | MixtureModel, epsilon: Fraction) -> bool:
+    """Whether a quantile of scaled errors, whose noise is larger, is worth its price."""
+    return bool(max(model.total, 1.0) * float(epsilon) >= _SCALED_FROM)
+
+
+def _integer_errors(asked: _Asked, model: TreeModel | MixtureModel, scaled: bool) -> IntArray:
+    """Absolute errors of answers rounded to integers, perhaps times released integers."""
+    errors: IntArray = np.abs(np.rint(asked.answers).astype(np.int64) - asked.exact)
+    return errors * ErrorBars.factors(asked.answers, model.total) if scaled else errors
+
+
+def _ranked(errors: NDArray[Any], level: float = _ERROR_LEVEL) -> Any:
+    """The error of a rank that covers this share of a class, of which these are a random part."""
     n_queries = len(errors)
     # A few ranks higher, so that the whole class is covered and not only these queries.
-    slack = 2.0 * math.sqrt(_ERROR_LEVEL * (1 - _ERROR_LEVEL) / n_queries)
-    rank = min(math.ceil((_ERROR_LEVEL + slack) * n_queries), n_queries)
+    slack = 2.0 * math.sqrt(level * (1 - level) / n_queries)
+    rank = min(math.ceil((level + slack) * n_queries), n_queries)
     return np.partition(errors, rank - 1)[rank - 1].item()
 
 
@@ -140,20 +346,21 @@ def _ask(
     model: TreeModel | MixtureModel,
     ordered: Sequence[bool],
     order: int,
-    simulated: tuple[CountTable, Sequence[TreeModel]] | None,
+    simulated: Simulated | None,
+    draw: Draw | None = None,
 ) -> _Asked:
     answers, exact, by_noise = [], [], []
     n_queries = 0
     tables = _exact_tables(table, _error_axes(table.shape, sampling_generator(_ERROR_SEED), order))
     batches = itertools.groupby(
-        error_class(table.shape, ordered, order), key=operator.itemgetter(0)
+        error_class(table.shape, ordered, order, draw), key=operator.itemgetter(0)
     )
     for (axes, same), counts in zip(batches, tables, strict=True):
         for _, queries in same:
             answers.append(model.answer(queries))
             exact.append(_answers(counts, axes, queries))
             if simulated is not None:
-                by_noise += _simulated_errors(*simulated, axes, queries, n_queries)
+                by_noise += simulated(axes, queries, n_queries)
             n_queries += len(queries)
     return _Asked(
         np.concatenate(answers),
@@ -185,15 +392,21 @@ def _simulated_errors(
 
 
 def error_class(
-    shape: Sequence[int], ordered: Sequence[bool], order: int = 2
+    shape: Sequence[int], ordered: Sequence[bool], order: int = 2, draw: Draw | None = None
 ) -> Iterator[tuple[tuple[int, ...], list[Query]]]:
     """A public class of queries whose errors are published, a batch on the same axes at a time.
 
     Each query has as many random attributes as ``order`` says (or all that have more than one
     code), and on each of them a range between two uniform codes. On an unordered attribute it draws
     a random subset of the categories, whose size is uniform from 1 to the number of categories. The
-    seed is fixed and public, and so is the class.
+    seed is fixed and public, and so is the class. ``draw`` makes other weights of an attribute,
+    from its number and the public coins.
     """
+
+    def ranges(axis: int, generator: np.random.Generator) -> FloatArray:
+        return random_weights(shape[axis], ordered[axis], generator)
+
+    draw = ranges if draw is None else draw
     generator = sampling_generator(_ERROR_SEED)
     chosen = _error_axes(shape, generator, order)
     # Long vectors of weights take time, so fewer queries are run, which makes the quantile less
@@ -209,10 +422,7 @@ def error_class(
             left -= number
             yield (
                 axes,
-                [
-                    {axis: random_weights(shape[axis], ordered[axis], generator) for axis in axes}
-                    for _ in range(number)
-                ],
+                [{axis: draw(axis, generator) for axis in axes} for _ in range(number)],
             )
 
 
@@ -245,6 +455,21 @@ def random_weights(size: int, ordered: bool, generator: np.random.Generator) -> 
     else:
         most = int(generator.integers(1, size + 1))
         weights[generator.permutation(size)[:most]] = 1.0
+    return weights
+
+
+def tail_weights(mass: FloatArray, ordered: bool, generator: np.random.Generator) -> FloatArray:
+    """Weights 1 on the codes at one end that hold a random small share of the records, else 0.
+
+    The codes of an unordered attribute are shuffled first. There is one code at least.
+    """
+    order = np.arange(len(mass)) if ordered else generator.permutation(len(mass))
+    if generator.random() < 0.5:
+        order = order[::-1]
+    share = generator.uniform(*_TAIL)
+    number = max(int((np.cumsum(mass[order]) <= share).sum()), 1)
+    weights = np.zeros(len(mass))
+    weights[order[:number]] = 1.0
     return weights
 
 

@@ -128,6 +128,14 @@ class Rules(NamedTuple):
             for order, codes in zip(orders, self.codes, strict=True)
         ]
 
+    def expanded_columns(self, columns: Sequence[FloatArray]) -> list[FloatArray]:
+        """Arrays over the possible codes of each attribute as ones over all; others are 0."""
+        found = []
+        for values, codes, size in zip(columns, self.codes, self.shape, strict=True):
+            found.append(np.zeros((*values.shape[:-1], size), dtype=values.dtype))
+            found[-1][..., codes] = values
+        return found
+
     def expanded(self, model: TreeModel) -> TreeModel:
         """A model over the possible codes as one over all; the others have probability 0."""
         if self.sizes == self.shape:
