@@ -1,74 +1,160 @@
-"""How the noise of a release moves the coefficients of a linear model."""
+"""How the noise and the model of a release move the coefficients of a linear model."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from .._types import FloatArray
-from ..mechanisms import discrete_laplace_variance
 from ..release import BoxModel, Synopsis, TreeModel
 from .moments import Column, Moments
 
 __all__ = ["coefficient_covariance"]
 
-K_MEASURED = 1.0
-K_MISSING = 1.0
-BOXES = 60
+# A pair of more cells is measured by boxes, and is about as noisy as a table of so many cells.
+_BOXES = 60
+# Correlation between any function of one column and any of another that is not measured, in noise
+# scales of a measured cell: pairs are measured where they depend on each other by more than that.
+_UNMEASURED = 15.0
+_MOST = 0.12
+# Measured tables are shrunk towards the model where they are near the noise: this errs, too.
+_MEASURED = 1.5
 
 
 def coefficient_covariance(
-    synopsis, columns, beta, inverse, moments, detail=False
-):
-    model = synopsis.model
-    blocks = moments.blocks
+    synopsis: Synopsis,
+    columns: Sequence[Column],
+    beta: FloatArray,
+    inverse: FloatArray,
+    moments: Moments,
+) -> FloatArray:
+    """Covariance matrix of the errors of coefficients that noise and model of a release make.
+
+    Coefficients solve the normal equations ``sum over records of feature * residual = 0``. The sum
+    errs by the errors of the tables of each pair of columns, features and target, weighted with what
+    the two columns contribute to feature and residual. The inverse of the covariances of the
+    features turns the sum into coefficients. This is exact to first order in the errors of tables.
+
+    Parameters
+    ----------
+    synopsis : Synopsis
+    columns : sequence of Column
+        Features, and the target last.
+    beta, inverse : ndarray
+        Coefficients, and the inverse of the covariances of the features.
+    moments : Moments
+        Of ``columns``.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_features)
+        NaN where the release does not say how much noise it has.
+    """
+    noise = _noise_scales(synopsis, [each.axis for each in columns])
     n = len(beta)
-    # residual = target - sum phi beta
-    means = moments.mean
-    coef = np.r_[-beta, 1.0]
-    centred = [c.values - means[b] for c, b in zip(columns, blocks)]
-    parts = [v @ coef[b] for v, b in zip(centred, blocks)]
-    shares = [np.maximum(model.view([c.axis]), 0) / moments.total for c in columns]
-    budget = model.budget
-    pairs = {tuple(sorted(p)) for p in model.pairs}
-    nviews = max(len(pairs), 1)
-    if "classes" in budget:
-        t = columns[-1].axis
-    known = {}
-    eps = (budget.get("views", 0) + budget.get("forest", 0) + budget.get("extra", 0))
-    labelled = [p for p in pairs if "classes" in budget and columns[-1].axis in p]
-    n_other = max(nviews - len(labelled), 1)
-    K = np.zeros((len(blocks[-1:]) and blocks[-1].stop, ) * 2)
-    un = 0 * K
+    if noise is None:
+        return np.full((n, n), np.nan)
+    measured, scale = noise
+    shares = np.append(-beta, 1.0)
+    centred = [
+        each.values - moments.mean[block]
+        for each, block in zip(columns, moments.blocks, strict=True)
+    ]
+    residuals = [
+        numbers @ shares[block] for numbers, block in zip(centred, moments.blocks, strict=True)
+    ]
+    masses = [_masses(synopsis, each.axis) for each in columns]
+    sums = np.zeros((n + 1, n + 1))
     for a, b in itertools.combinations(range(len(columns)), 2):
-        A, B = columns[a], columns[b]
-        pair = tuple(sorted((A.axis, B.axis)))
-        cells = len(centred[a]) * len(centred[b])
-        is_known = pair in pairs
-        e = eps / n_other
-        if "classes" in budget and pair in labelled:
-            e = budget["classes"] / len(labelled)
-        if not e:
-            e = budget["single"] / len(columns) / 2
-        v = discrete_laplace_variance(Fraction(e).limit_denominator(10**9))
-        if is_known:
-            w = np.full((len(centred[a]), len(centred[b])), v * min(1, BOXES / cells))
+        pair = columns[a].axis, columns[b].axis
+        std = measured.get(tuple(sorted(pair)))  # type: ignore[arg-type]
+        cells = len(masses[a]) * len(masses[b])
+        if std is not None:
+            variance = _MEASURED * std**2 * min(1.0, _BOXES / cells)
+            errors = np.full((len(masses[a]), len(masses[b])), variance)
         else:
-            w = np.outer(shares[a], shares[b]) * v * min(cells, BOXES)
-        out = K if is_known else un
-        fa, fb = parts[a], parts[b]
-        sa, sb = blocks[a], blocks[b]
-        out[sa, sa] += centred[a].T @ ((w @ fb**2)[:, None] * centred[a])
-        out[sb, sb] += centred[b].T @ ((w.T @ fa**2)[:, None] * centred[b])
-        c = centred[a].T @ (w * np.outer(fa, fb)) @ centred[b]
-        out[sa, sb] += c
-        out[sb, sa] += c.T
-    if detail:
-        f = lambda M: inverse @ M[:n, :n] @ inverse / moments.total**2
-        return f(K), f(un)
-    return inverse @ (K_MEASURED * K + K_MISSING * un)[:n, :n] @ inverse / moments.total**2
+            most = min(_UNMEASURED * scale, _MOST * moments.total)
+            errors = most**2 * np.outer(masses[a], masses[b])
+        _add_pair(
+            sums, errors, centred[a], centred[b], residuals[a], residuals[b],
+            moments.blocks[a], moments.blocks[b],
+        )  # fmt: skip
+    covariance: FloatArray = inverse @ sums[:n, :n] @ inverse / moments.total**2
+    unknown = np.diag(inverse) == 0.0
+    # Categories without any record in the release: it says nothing of them.
+    covariance[unknown, unknown] = np.inf
+    return covariance
+
+
+def _add_pair(
+    sums: FloatArray,
+    errors: FloatArray,
+    first: FloatArray,
+    second: FloatArray,
+    residual_first: FloatArray,
+    residual_second: FloatArray,
+    at_first: slice,
+    at_second: slice,
+) -> None:
+    """Add what independent errors of the cells of one table do to the normal equations."""
+    sums[at_first, at_first] += first.T @ ((errors @ residual_second**2)[:, None] * first)
+    sums[at_second, at_second] += second.T @ ((errors.T @ residual_first**2)[:, None] * second)
+    both = first.T @ (errors * np.outer(residual_first, residual_second)) @ second
+    sums[at_first, at_second] += both
+    sums[at_second, at_first] += both.T
+
+
+def _masses(synopsis: Synopsis, axis: int) -> FloatArray:
+    counts = np.maximum(synopsis.model.view([axis]), 0.0)
+    masses: FloatArray = counts / max(counts.sum(), 1e-300)
+    return masses
+
+
+def _noise_scales(
+    synopsis: Synopsis, axes: Sequence[int]
+) -> tuple[Mapping[tuple[int, ...], float], float] | None:
+    """Noise in a cell of each measured pair, and that of a cell where more would be measured."""
+    model: Any = synopsis.model
+    if isinstance(model, BoxModel):
+        return _noise_of_boxes(model, axes)
+    if not isinstance(model, TreeModel) or not model.budget:
+        return None
+    budget = model.budget
+    pairs = [tuple(sorted(pair)) for pair in model.pairs]
+    inside = _pairs_of_classes(budget, pairs)
+    others = [pair for pair in pairs if pair not in inside]
+    views = sum(budget.get(name, 0.0) for name in ("views", "forest", "extra", "joint"))
+    found = {}
+    for some, epsilon in ((inside, budget.get("classes", 0.0)), (others, views)):
+        if some and epsilon:
+            found |= dict.fromkeys(some, math.sqrt(2.0) * len(some) / epsilon)
+    alone = budget.get("single", sum(budget.values())) / max(len(model.shape), 1)
+    scale = max(found.values(), default=math.sqrt(2.0) / max(alone, 1e-12))
+    return found, scale
+
+
+def _pairs_of_classes(
+    budget: Mapping[str, float], pairs: Sequence[tuple[int, ...]]
+) -> list[tuple[int, ...]]:
+    """Pairs with the label, where single columns were measured in each of its classes."""
+    if "classes" not in budget or not pairs:
+        return []
+    often = [sum(axis in pair for pair in pairs) for axis in range(max(map(max, pairs)) + 1)]
+    label = int(np.argmax(often))
+    return [pair for pair in pairs if label in pair]
+
+
+def _noise_of_boxes(
+    model: BoxModel, axes: Sequence[int]
+) -> tuple[Mapping[tuple[int, ...], float], float]:
+    """Boxes are counted with noise of known variance; what varies inside them is not known."""
+    whole = math.sqrt(float(model.noise_variances().sum()))
+    found = {}
+    for a, b in itertools.combinations(axes, 2):
+        cells = model.shape[a] * model.shape[b]
+        found[tuple(sorted((a, b)))] = whole / math.sqrt(cells) / math.sqrt(min(1, _BOXES / cells))
+    return found, whole
