@@ -249,7 +249,8 @@ class DPKMeans(
             warn_of_emptiness(self, synopsis.total, synopsis.total_std)
         return self
 
-    _error_unit = "mean squared distance"
+    def _unit_of_errors(self):
+        return "mean squared distance"
 
     def _with_domain(self, domain):
         raise ValueError(

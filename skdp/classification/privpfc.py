@@ -7,8 +7,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
 from .._validation import as_integer, check_choice
-from ..kernels.privpfc import Options, cell_limit, max_useful_groups, privpfc_parts, select_grid
 from ..expected import ExpectsScores
+from ..kernels.privpfc import Options, cell_limit, max_useful_groups, privpfc_parts, select_grid
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from .base import GridRelease, GridTransformer
 from .grid import one_hot

@@ -94,7 +94,6 @@ class PrivateRegressor(RegressorMixin, TrainedOnRelease):
         self.random_state = random_state
 
     _shorthand = "its target_range=(low, high)"
-    _error_unit = "units of the target"
 
     def _label_attribute(self) -> Numeric | None:
         return None if self.target_range is None else Numeric(*self.target_range)

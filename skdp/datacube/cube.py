@@ -206,8 +206,7 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
             )
         return self._plan(domain)
 
-    @property
-    def _error_unit(self):
+    def _unit_of_errors(self):
         return "records" if self.value is None else f"units of {self.value}"
 
     def _formula_errors(self, n):

@@ -1,4 +1,4 @@
-"""Expected errors of models that predict a label: their scores on public rows that were held out."""
+"""Expected errors of models that predict a label: scores on held-out public rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class ExpectsScores(ExpectsErrors):
     ``like`` is ``(X, y)``, or a table with a column for the label.
     """
 
-    _error_unit = "share of rows"
+    def _unit_of_errors(self) -> str:
+        return "units of the target" if is_regressor(self) else "share of rows"
 
     def _label_name(self) -> str | None:
         """Column of the label, where the domain has one."""

@@ -1,10 +1,10 @@
-"""`ExpectsErrors`: the error of a release before anything is spent, by one path for all estimators."""
+"""`ExpectsErrors`: the error of a release before anything is spent, for all estimators."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -18,8 +18,8 @@ from .tables import PublicTable
 
 __all__ = ["ExpectsErrors"]
 
-# A release of more records is tried out on so many, at an epsilon that is larger in proportion: what
-# noise does depends on their product. Not where epsilon would be larger than this.
+# A release of more records is tried out on so many, at an epsilon that is larger in proportion:
+# what noise does depends on their product. Not where epsilon would be larger than this.
 _MOST_ROWS = 100_000
 _MOST_EPSILON = 4.0
 # Range of epsilon that `epsilon_for` searches, and how close it comes.
@@ -33,8 +33,6 @@ class ExpectsErrors:
     A subclass defines either ``_formula_errors(n)``, in closed form, or ``_tried_errors(table)``,
     which fits ``self`` to public rows, and ``_public_table(n, like, seed)``.
     """
-
-    _error_unit = "records"
 
     def expected_error(
         self,
@@ -95,7 +93,7 @@ class ExpectsErrors:
         return ExpectedError(
             runs,
             n=records,
-            unit=self._error_unit,
+            unit=self._unit_of_errors(),
             how=estimator._how(like),
             estimator=type(self).__name__,
         )
@@ -158,6 +156,10 @@ class ExpectsErrors:
 
     # -- what subclasses may define
 
+    def _unit_of_errors(self) -> str:
+        """What errors are in. Those in records grow with their number if noise does."""
+        return "records"
+
     def _own_epsilon(self) -> Any:
         return self.epsilon  # type: ignore[attr-defined]
 
@@ -194,13 +196,13 @@ class ExpectsErrors:
 
     def _errors_at(
         self, epsilon: Fraction, n: int, like: Any, n_tables: int, seed: int
-    ) -> list[Mapping[str, float]]:
+    ) -> Sequence[Mapping[str, float]]:
         """Errors of each trial at one epsilon."""
         closed = self._trial(epsilon, seed)._formula_errors(n)
         if closed is not None:
             return [closed]
         rows = _rows_tried(n, epsilon)
-        factor = n / rows if self._error_unit == "records" else 1.0
+        factor = n / rows if self._unit_of_errors() == "records" else 1.0
         found = []
         for number in range(n_tables):
             trial = self._trial(epsilon * n / rows, seed + number)
@@ -235,9 +237,9 @@ def _smallest(expected: Any, wanted: float) -> float:
         low, high = high, _LARGEST
         if (least := expected(high)) > wanted:
             raise ValueError(
-                f"No epsilon up to {_LARGEST:g} brings the expected error down to {wanted:g}: it is "
-                f"{least:.3g} there. Allow a larger error, declare fewer bins or columns, or ask "
-                "another kind of question."
+                f"No epsilon up to {_LARGEST:g} brings the expected error down to {wanted:g}: it "
+                f"is {least:.3g} there. Allow a larger error, declare fewer bins or columns, or "
+                "ask another kind of question."
             )
     elif expected(low) <= wanted:
         return low

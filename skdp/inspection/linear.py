@@ -85,11 +85,24 @@ class LinearFit:
         -------
         ndarray of float64, shape (n_rows,)
         """
-        codes = np.asarray(codes)
-        numbers = np.hstack([each.values[codes[:, each.axis]] for each in self._columns])
-        found = self.table["coefficient"].to_numpy()
-        predicted: FloatArray = found[0] + numbers @ found[1:]
+        predicted: FloatArray = self.design(codes) @ self.table["coefficient"].to_numpy()
         return predicted
+
+    def design(self, codes: Any) -> FloatArray:
+        """The numbers that stand for rows of codes, the intercept first.
+
+        Parameters
+        ----------
+        codes : array-like of int, shape (n_rows, n_columns)
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows, n_coefficients)
+        """
+        codes = np.asarray(codes)
+        numbers = [each.values[codes[:, each.axis]] for each in self._columns]
+        return np.hstack([np.ones((len(codes), 1)), *numbers])
 
     def __repr__(self) -> str:
         shown = self.table[["coefficient", "std_error", "lower", "upper"]]
@@ -151,10 +164,11 @@ def linear_regression(
     Where noise makes the covariances of the features nearly singular, their correlation matrix gets
     a small constant on its diagonal (``shrinkage``), as in ridge regression.
 
-    Standard errors follow from the noise of each table of two columns, by linear propagation through
-    the normal equations. A pair of columns whose table was not measured may depend on each other
-    without that the release can show it; it counts with an error of the size that its table would
-    have had.
+    Standard errors follow from the noise of each table of two columns, by linear propagation
+    through the normal equations. Two columns whose table was not measured may depend on each other
+    although the release does not show it; how much they can, at the noise that decided what was
+    measured, counts as an error too. Coefficients of categories without any record in the release
+    are 0, with infinite intervals.
 
     Examples
     --------
@@ -294,5 +308,3 @@ def regression_workload(
         raise ValueError(f"{unknown} are not columns of the domain, which has {domain.names}.")
     pairs: dict[tuple[str, str], float] = {(target, name): 1.0 for name in names}
     return pairs | dict.fromkeys(itertools.combinations(names, 2), _AMONG_FEATURES)
-
-

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from .._types import FloatArray
-from ..domain import Categorical, Domain, Numeric
+from ..domain import Categorical, Domain
 from ..domain.regions import everything
-from ..release import Synopsis
+from ..release import Synopsis, TreeModel
 from ..release.model import Model
 
 __all__ = ["Column", "Moments", "as_synopsis", "covariance", "moments_of", "number_column"]
@@ -112,7 +112,7 @@ def feature_columns(
     return found
 
 
-def _with_gaps(column: Column, attribute: Numeric, counts: FloatArray) -> Column:
+def _with_gaps(column: Column, attribute: Any, counts: FloatArray) -> Column:
     """Missing numbers as the mean of the others, and an indicator of them."""
     if not attribute.nullable:
         return column
@@ -141,11 +141,10 @@ def moments_of(model: Model, columns: Sequence[Column]) -> Moments:
     """
     stops = np.cumsum([0, *(each.values.shape[1] for each in columns)])
     blocks = [slice(int(a), int(b)) for a, b in zip(stops[:-1], stops[1:], strict=True)]
-    rows = getattr(model, "rows", None)
-    if rows is None:
-        mean, covariance = _by_views(model, columns, blocks)
+    if isinstance(model, TreeModel) and model.rows is not None and model.row_weights is not None:
+        mean, covariance = _by_rows(model.rows, model.row_weights, columns)
     else:
-        mean, covariance = _by_rows(rows, model.row_weights, columns)
+        mean, covariance = _by_views(model, columns, blocks)
     return Moments(mean, covariance, blocks, max(model.total, 1.0))
 
 

@@ -35,8 +35,8 @@ def coefficient_covariance(
     """Covariance matrix of the errors of coefficients that noise and model of a release make.
 
     Coefficients solve the normal equations ``sum over records of feature * residual = 0``. The sum
-    errs by the errors of the tables of each pair of columns, features and target, weighted with what
-    the two columns contribute to feature and residual. The inverse of the covariances of the
+    errs by the errors of the tables of each pair of columns, features and target, weighted with
+    what the two columns contribute to feature and residual. The inverse of the covariances of the
     features turns the sum into coefficients. This is exact to first order in the errors of tables.
 
     Parameters
@@ -128,7 +128,7 @@ def _noise_scales(
     inside = _pairs_of_classes(budget, pairs)
     others = [pair for pair in pairs if pair not in inside]
     views = sum(budget.get(name, 0.0) for name in ("views", "forest", "extra", "joint"))
-    found = {}
+    found: dict[tuple[int, ...], float] = {}
     for some, epsilon in ((inside, budget.get("classes", 0.0)), (others, views)):
         if some and epsilon:
             found |= dict.fromkeys(some, math.sqrt(2.0) * len(some) / epsilon)

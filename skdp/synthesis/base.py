@@ -338,7 +338,8 @@ class Synthesizer(ExpectsErrors, PrivateEstimator):
     def _public_table(self, n, like, seed):
         if like is not None:
             return PublicTable.of(like, n, seed)
-        self.domain, table = generated_table(self.domain, n, seed)
+        domain, table = generated_table(self.domain, n, seed)
+        self.set_params(domain=domain)
         return table
 
     def _tried_errors(self, table):
