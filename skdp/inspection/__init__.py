@@ -1,14 +1,16 @@
-"""What a pipeline reads and spends, and linear models from what was released.
+"""What a pipeline reads and spends, linear models from a release, and expected errors.
 
 ===========  ======================================================================================
 ``privacy``  `privacy_report` and `assert_private`: the steps of a composed estimator
 ``moments``  `covariance`, and the moments that linear models need
 ``linear``   `linear_regression`, with standard errors that include the noise of the release
 ``axes``     `pca`: principal components
+``columns``  expected errors of the functions for one column
 ===========  ======================================================================================
 """
 
 from .axes import PrincipalComponents, pca
+from .columns import expected_item_error, expected_quantile_error
 from .linear import LinearFit, linear_regression, regression_workload
 from .moments import covariance
 from .privacy import PrivacyReport, assert_private, privacy_report
@@ -19,6 +21,8 @@ __all__ = [
     "PrivacyReport",
     "assert_private",
     "covariance",
+    "expected_item_error",
+    "expected_quantile_error",
     "linear_regression",
     "pca",
     "privacy_report",
