@@ -13,13 +13,19 @@ from scipy.special import ndtri
 from .._types import FloatArray
 from .._validation import as_level, check_choice
 from ..domain import Domain
-from .moments import Column, Moments, as_synopsis, feature_columns, moments_of, number_column
+from .moments import (
+    LEAST_EIGENVALUE,
+    Column,
+    Moments,
+    as_synopsis,
+    feature_columns,
+    moments_of,
+    number_column,
+)
 from .noise import coefficient_covariance
 
 __all__ = ["LinearFit", "linear_regression", "regression_workload"]
 
-# Least eigenvalue of the correlations of the features: below it they are shrunk towards zero.
-_LEAST_EIGENVALUE = 1e-3
 # Weight of pairs of features in a workload for regression; pairs with the target have 1.
 _AMONG_FEATURES = 0.3
 
@@ -242,7 +248,7 @@ def _solve(moments: Moments) -> tuple[FloatArray, FloatArray, float]:
     correlations = features * np.outer(factor, factor)
     correlations[~known, ~known] = 1.0
     values, vectors = np.linalg.eigh((correlations + correlations.T) / 2)
-    shrinkage = max(_LEAST_EIGENVALUE - float(values[0]), 0.0)
+    shrinkage = max(LEAST_EIGENVALUE - float(values[0]), 0.0)
     inverse = (vectors / (values + shrinkage)) @ vectors.T * np.outer(factor, factor)
     return inverse @ cross, inverse, shrinkage
 
@@ -261,7 +267,8 @@ def _table(
     sampling = max(residual, 0.0) / moments.total * inverse
     errors = []
     for each, own in ((noise, 0.0), (sampling, max(residual, 0.0) / moments.total)):
-        intercept = mean @ each @ mean + own
+        # A category without records has a mean of 0 and an infinite error, which is none of this.
+        intercept = mean @ np.where(np.isinf(each), 0.0, each) @ mean + own
         errors.append(np.sqrt(np.maximum(np.r_[intercept, np.diag(each)], 0.0)))
     by_noise, by_sampling = errors
     std = by_noise if interval == "records" else np.hypot(by_noise, by_sampling)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,30 @@ _BOXES = 60
 # scales of a measured cell: pairs are measured where they depend on each other by more than that.
 _UNMEASURED = 15.0
 _MOST = 0.12
-# Measured tables are shrunk towards the model where they are near the noise: this errs, too.
-_MEASURED = 1.5
+# Dependence in a model is smaller by about such a share than in the records, even where the table
+# was measured: by cells, and by boxes.
+_MISFIT, _MISFIT_BOXES = 0.06, 0.1
+
+
+class _Noise(NamedTuple):
+    """What is known of the tables of pairs.
+
+    Attributes
+    ----------
+    measured : dict of tuple of int to float
+        Standard deviation of the noise in a cell, by the positions of both columns.
+    scale : float
+        That of a cell of another pair, if it were measured.
+    boxed : float
+        Cells that a table has in effect, if it is larger.
+    misfit : tuple of float
+        Share of the dependence that is lost in tables up to that size, and in larger ones.
+    """
+
+    measured: Mapping[tuple[int, ...], float]
+    scale: float
+    boxed: float
+    misfit: tuple[float, float]
 
 
 def coefficient_covariance(
@@ -58,7 +80,6 @@ def coefficient_covariance(
     n = len(beta)
     if noise is None:
         return np.full((n, n), np.nan)
-    measured, scale = noise
     shares = np.append(-beta, 1.0)
     centred = [
         each.values - moments.mean[block]
@@ -71,13 +92,19 @@ def coefficient_covariance(
     sums = np.zeros((n + 1, n + 1))
     for a, b in itertools.combinations(range(len(columns)), 2):
         pair = columns[a].axis, columns[b].axis
-        std = measured.get(tuple(sorted(pair)))  # type: ignore[arg-type]
+        std = noise.measured.get(tuple(sorted(pair)))  # type: ignore[arg-type]
         cells = len(masses[a]) * len(masses[b])
         if std is not None:
-            variance = _MEASURED * std**2 * min(1.0, _BOXES / cells)
+            variance = std**2 * min(1.0, noise.boxed / cells)
             errors = np.full((len(masses[a]), len(masses[b])), variance)
+            share = noise.misfit[cells > noise.boxed]
+            at_a, at_b = moments.blocks[a], moments.blocks[b]
+            table = share * moments.total * moments.covariance[at_a, at_b]
+            lost = np.zeros(n + 1)
+            lost[at_a], lost[at_b] = table @ shares[at_b], shares[at_a] @ table
+            sums += np.outer(lost, lost)
         else:
-            most = min(_UNMEASURED * scale, _MOST * moments.total)
+            most = min(_UNMEASURED * noise.scale, _MOST * moments.total)
             errors = most**2 * np.outer(masses[a], masses[b])
         _add_pair(
             sums, errors, centred[a], centred[b], residuals[a], residuals[b],
@@ -114,10 +141,8 @@ def _masses(synopsis: Synopsis, axis: int) -> FloatArray:
     return masses
 
 
-def _noise_scales(
-    synopsis: Synopsis, axes: Sequence[int]
-) -> tuple[Mapping[tuple[int, ...], float], float] | None:
-    """Noise in a cell of each measured pair, and that of a cell where more would be measured."""
+def _noise_scales(synopsis: Synopsis, axes: Sequence[int]) -> _Noise | None:
+    """What a release says of the noise in its tables; None if it does not."""
     model: Any = synopsis.model
     if isinstance(model, BoxModel):
         return _noise_of_boxes(model, axes)
@@ -134,7 +159,7 @@ def _noise_scales(
             found |= dict.fromkeys(some, math.sqrt(2.0) * len(some) / epsilon)
     alone = budget.get("single", sum(budget.values())) / max(len(model.shape), 1)
     scale = max(found.values(), default=math.sqrt(2.0) / max(alone, 1e-12))
-    return found, scale
+    return _Noise(found, scale, _BOXES, (_MISFIT, _MISFIT_BOXES))
 
 
 def _pairs_of_classes(
@@ -148,13 +173,12 @@ def _pairs_of_classes(
     return [pair for pair in pairs if label in pair]
 
 
-def _noise_of_boxes(
-    model: BoxModel, axes: Sequence[int]
-) -> tuple[Mapping[tuple[int, ...], float], float]:
-    """Boxes are counted with noise of known variance; what varies inside them is not known."""
+def _noise_of_boxes(model: BoxModel, axes: Sequence[int]) -> _Noise:
+    """Tables of pairs are sums over boxes, all of them measured; each box is taken to be even."""
     whole = math.sqrt(float(model.noise_variances().sum()))
-    found = {}
-    for a, b in itertools.combinations(axes, 2):
-        cells = model.shape[a] * model.shape[b]
-        found[tuple(sorted((a, b)))] = whole / math.sqrt(cells) / math.sqrt(min(1, _BOXES / cells))
-    return found, whole
+    found = {
+        tuple(sorted((a, b))): whole / math.sqrt(model.shape[a] * model.shape[b])
+        for a, b in itertools.combinations(axes, 2)
+    }
+    every_cell = len(model.boxes) == math.prod(model.shape)
+    return _Noise(found, whole, math.inf, (0.0 if every_cell else _MISFIT_BOXES,) * 2)
