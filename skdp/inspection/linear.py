@@ -13,19 +13,13 @@ from scipy.special import ndtri
 from .._types import FloatArray
 from .._validation import as_level, check_choice
 from ..domain import Domain
-from .moments import (
-    LEAST_EIGENVALUE,
-    Column,
-    Moments,
-    as_synopsis,
-    feature_columns,
-    moments_of,
-    number_column,
-)
+from .moments import Column, Moments, as_synopsis, feature_columns, moments_of, number_column
 from .noise import coefficient_covariance
 
 __all__ = ["LinearFit", "linear_regression", "regression_workload"]
 
+# Least eigenvalue of the correlations of the features: below it they are shrunk towards zero.
+_LEAST_EIGENVALUE = 1e-3
 # Weight of pairs of features in a workload for regression; pairs with the target have 1.
 _AMONG_FEATURES = 0.3
 
@@ -248,7 +242,7 @@ def _solve(moments: Moments) -> tuple[FloatArray, FloatArray, float]:
     correlations = features * np.outer(factor, factor)
     correlations[~known, ~known] = 1.0
     values, vectors = np.linalg.eigh((correlations + correlations.T) / 2)
-    shrinkage = max(LEAST_EIGENVALUE - float(values[0]), 0.0)
+    shrinkage = max(_LEAST_EIGENVALUE - float(values[0]), 0.0)
     inverse = (vectors / (values + shrinkage)) @ vectors.T * np.outer(factor, factor)
     return inverse @ cross, inverse, shrinkage
 

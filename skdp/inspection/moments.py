@@ -20,10 +20,6 @@ from ..release.model import Model
 __all__ = ["Column", "Moments", "as_synopsis", "covariance", "moments_of", "number_column"]
 
 
-# Correlations with a smaller eigenvalue do not say which column explains another.
-LEAST_EIGENVALUE = 1e-3
-
-
 class Column(NamedTuple):
     """One column of the table, as one or more columns of numbers.
 
@@ -138,27 +134,19 @@ def _attribute(domain: Domain, name: Any) -> Any:
 
 
 def moments_of(model: Model, columns: Sequence[Column]) -> Moments:
-    """Means and covariances of columns of numbers, from the views or the rows of a release.
+    """Means and covariances of columns of numbers, from the rows of a release or from its views.
 
-    The table of each pair of columns is nearest to what was measured. Where noise makes tables
-    contradict each other, so that correlations have an eigenvalue near or below zero, the weighted
-    rows of the release are taken, if it has some: they are one table.
+    Weighted rows are one table, so that their correlations have no negative eigenvalue; separate
+    views contradict each other by their noise. A release without rows is asked for the table of
+    each pair of columns.
     """
     stops = np.cumsum([0, *(each.values.shape[1] for each in columns)])
     blocks = [slice(int(a), int(b)) for a, b in zip(stops[:-1], stops[1:], strict=True)]
-    mean, covariance = _by_views(model, columns, blocks)
-    has_rows = isinstance(model, TreeModel) and model.rows is not None
-    if has_rows and least_eigenvalue(covariance) < LEAST_EIGENVALUE:
+    if isinstance(model, TreeModel) and model.rows is not None and model.row_weights is not None:
         mean, covariance = _by_rows(model.rows, model.row_weights, columns)
+    else:
+        mean, covariance = _by_views(model, columns, blocks)
     return Moments(mean, covariance, blocks, max(model.total, 1.0))
-
-
-def least_eigenvalue(covariance: FloatArray) -> float:
-    """Least eigenvalue of the correlations, of columns that vary."""
-    std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    varies = std > 1e-9 * max(std.max(initial=0.0), 1e-300)
-    matrix = covariance[np.ix_(varies, varies)] / np.outer(std[varies], std[varies])
-    return float(np.linalg.eigvalsh(matrix)[0]) if varies.any() else 1.0
 
 
 def _by_rows(
