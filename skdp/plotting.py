@@ -569,6 +569,8 @@ def plot_errors(table: Any, *, unit: str, title: str, ax: Any = None) -> Any:
         If matplotlib is missing.
     """
     ax = axes_or_new(ax, (6.4, 4.2))
+    from matplotlib.ticker import FuncFormatter, LogLocator
+
     for number, (question, rows) in enumerate(table.groupby("question", sort=False)):
         rows = rows.sort_values("epsilon")
         colour, marker = _LINE_COLOURS[number % len(_LINE_COLOURS)], "osD^vP"[number % 6]
@@ -578,10 +580,12 @@ def plot_errors(table: Any, *, unit: str, title: str, ax: Any = None) -> Any:
                 rows.epsilon, rows.lowest, rows.highest, color=colour, alpha=0.12, linewidth=0
             )
     ax.set_xscale("log")
-    if (table.error > 0).all():
-        ax.set_yscale("log")
     epsilons = sorted(table.epsilon.unique())
     ax.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+    if (table.error > 0).all():
+        ax.set_yscale("log")
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
     ax.minorticks_off()
     ax.set_xlabel("epsilon")
     ax.set_ylabel(f"expected error ({unit})")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -230,25 +230,37 @@ def _rows_tried(n: int, epsilon: Fraction) -> int:
     return min(n, max(_MOST_ROWS, math.ceil(n * float(epsilon) / _MOST_EPSILON)))
 
 
-def _smallest(expected: Any, wanted: float) -> float:
+def _smallest(expected: Callable[[float], float], wanted: float) -> float:
     """Smallest epsilon at which an error that falls with it is small enough."""
-    low, high = _LEAST, 1.0
-    if expected(high) > wanted:
-        low, high = high, _LARGEST
-        if (least := expected(high)) > wanted:
+    low, high, place, slope = _LEAST / 2, 2 * _LARGEST, 1.0, 1.0
+    last: tuple[float, float] | None = None
+    while high > _CLOSE * low:
+        error = expected(place)
+        if error <= wanted:
+            high = place
+        else:
+            low = place
+        if high <= _LEAST:
+            return _LEAST
+        if low >= _LARGEST:
             raise ValueError(
                 f"No epsilon up to {_LARGEST:g} brings the expected error down to {wanted:g}: it "
-                f"is {least:.3g} there. Allow a larger error, declare fewer bins or columns, or "
+                f"is {error:.3g} there. Allow a larger error, declare fewer bins or columns, or "
                 "ask another kind of question."
             )
-    elif expected(low) <= wanted:
-        return low
-    while high > _CLOSE * low:
-        middle = math.sqrt(low * high)
-        if expected(middle) <= wanted:
-            high = middle
-        else:
-            low = middle
+        if last is not None and error > 0 and last[1] > 0:
+            slope = math.log(error / last[1]) / math.log(last[0] / place)
+        last = place, error
+        place = _next(place, max(error, 1e-300) / wanted, slope, low, high)
     # Rounded up: an epsilon that is a little larger is still enough.
     scale = 10.0 ** (2 - math.floor(math.log10(high)))
     return math.ceil(high * scale) / scale
+
+
+def _next(place: float, excess: float, slope: float, low: float, high: float) -> float:
+    """Where to look next: a little beyond where a power of epsilon through here would be right."""
+    beyond = _CLOSE**0.4 if excess > 1 else _CLOSE**-0.4
+    guess = place * excess ** (1 / min(max(slope, 0.25), 2.0)) * beyond
+    if not low < guess < high:
+        guess = math.sqrt(low * high)
+    return min(max(guess, _LEAST), _LARGEST)
