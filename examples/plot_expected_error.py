@@ -2,9 +2,9 @@
 What does epsilon buy? Errors before anything is spent
 ======================================================
 
-A city wants to publish statistics of 30,000 commuters, and must choose epsilon first. Nobody can take
-back what was spent, so the errors should be known before. This example computes them from public facts
-alone, chooses epsilon, releases, and then fits a regression to the release.
+A city wants to publish statistics of 30,000 commuters, and must choose epsilon first. Nobody can
+take back what was spent, so the errors should be known before. This example computes them from
+public facts alone, chooses epsilon, releases, and then fits a regression to the release.
 """
 
 # %%
@@ -51,8 +51,8 @@ survey = commuters(4_000, seed=1)
 # %%
 # What to expect
 # --------------
-# The release is tried out on rows drawn from the survey, at several epsilon. No private row is read,
-# and the ledger stays untouched.
+# The release is tried out on rows drawn from the survey, at several epsilon. No private row is
+# read, and the ledger stays untouched.
 ledger = skdp.PrivacyLedger(epsilon=2)
 release = skdp.PairViewSynthesizer(domain=domain, ledger=ledger)
 expected = release.expected_error(n=30_000, epsilon=[0.05, 0.2, 0.8], like=survey, n_tables=2)
@@ -60,9 +60,9 @@ print(expected)
 print("spent:", float(ledger.spent))
 
 # %%
-# Lines are root mean square errors over random questions of each kind; the bands show the lowest and
-# the highest of two trials. Below some epsilon the errors stop falling in proportion: there the
-# noise hides how the columns depend on each other.
+# Lines are root mean square errors over random questions of each kind; the bands show the lowest
+# and the highest of two trials. At small epsilon the errors on two and three columns hardly depend
+# on it: there the noise hides how the columns depend on each other.
 expected.plot()
 plt.show()
 
@@ -70,9 +70,7 @@ plt.show()
 # Choosing epsilon
 # ----------------
 # Counts of two columns shall be right to about 150 of the 30,000.
-epsilon = release.epsilon_for(
-    150, n=30_000, question="two-column range", like=survey, n_tables=1
-)
+epsilon = release.epsilon_for(150, n=30_000, question="two-column range", like=survey, n_tables=1)
 print(f"epsilon {epsilon:g} is enough")
 
 # %%
@@ -87,8 +85,8 @@ print(f"far by car: {view.count(query):.0f}, exactly {exact}; spent {float(ledge
 # %%
 # A regression from it
 # --------------------
-# Free post-processing. The intervals cover the noise of the release: they are for the coefficients of
-# least squares on the same people, which are drawn as crosses.
+# Free post-processing. The intervals cover the noise of the release: they are for the coefficients
+# of least squares on the same people, which are drawn as crosses.
 fit = linear_regression(view, "minutes", ["distance", "mode"])
 codes = domain.encode(people)
 answers = domain["minutes"].means()[codes[:, 3]]
