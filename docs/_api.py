@@ -47,7 +47,7 @@ MODULES = {
     "skdp.audit": "Audits and replays",
     "skdp.hierarchy": "Trees of counts",
     "skdp.exceptions": "Errors and warnings",
-    "skdp.inspection": "What a pipeline reads and spends",
+    "skdp.inspection": "Reports, linear models and expected errors",
     "skdp.release": "Parts of the released object",
     "skdp.models": "Models and their functions",
 }

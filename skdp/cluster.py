@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted
 
 from ._base import (
@@ -18,6 +19,8 @@ from ._base import (
 from ._random import sampling_generator
 from ._validation import as_integer
 from .domain import Domain, Numeric
+from .exceptions import DomainError
+from .expected import ExpectsErrors, PublicTable, generated_points
 from .kernels.kmeans.algorithms import (
     ALGORITHMS,
     GRID_ALGORITHMS,
@@ -35,9 +38,13 @@ __all__ = ["DPKMeans"]
 # Codes along the widest feature: finer than any noise, and squared distances stay exact.
 _CODES = 2**20
 _MOST_FEATURES = 512
+# Starts of the k-means without privacy that expected errors are compared with.
+_BEST_OF = 5
 
 
-class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, PrivateEstimator):
+class DPKMeans(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, ExpectsErrors, PrivateEstimator
+):
     """Private k-means clustering.
 
     The default releases noisy counts of boxes and runs k-means with many starts on them, which
@@ -241,6 +248,37 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         if synopsis is not None and synopsis.model.noise_epsilon is not None:
             warn_of_emptiness(self, synopsis.total, synopsis.total_std)
         return self
+
+    def _unit_of_errors(self):
+        return "mean squared distance"
+
+    def _with_domain(self, domain):
+        raise ValueError(
+            "DPKMeans has bounds and no domain: leave domain out. To expect errors without like=, "
+            "give bounds as two arrays, which say how many features there are."
+        )
+
+    def _public_table(self, n, like, seed):
+        if like is not None:
+            return PublicTable.of(like, n, seed)
+        ends = [] if self.bounds is None else [np.atleast_1d(end) for end in self.bounds]
+        n_features = max((end.size for end in ends), default=0)
+        if n_features < 1 or all(np.ndim(end) == 0 for end in self.bounds):
+            raise DomainError(
+                "To expect the error of k-means give bounds as two arrays, with one number for "
+                "each feature, or like=, public rows."
+            )
+        low, high = self._limits(n_features)
+        clusters = self.n_clusters
+        most = max(clusters) if isinstance(clusters, Iterable) else clusters
+        return PublicTable(generated_points(low, high, n, most, seed), None, seed)
+
+    def _tried_errors(self, table):
+        self.fit(table.rows)
+        rows = self._matrix(table.rows)
+        rows = rows[~np.isnan(rows).any(axis=1)]
+        best = KMeans(self.n_clusters_, n_init=_BEST_OF, random_state=table.seed).fit(rows)
+        return {"excess NICV": max(-self.score(table.rows) - best.inertia_, 0.0) / len(rows)}
 
     def _limits(self, n_features):
         """Both ends of the bounds, one number for each feature."""

@@ -15,6 +15,7 @@ __all__ = [
     "axes_or_new",
     "plot_centroids",
     "plot_distances",
+    "plot_errors",
     "plot_intervals",
     "plot_lattice",
     "plot_network",
@@ -27,6 +28,8 @@ _MAX_LABELS = 30
 _MAX_CELLS = 1000
 _MAX_BLOCKS = 5000
 _COLOUR = "#31688e"
+# Colour-blind people can distinguish them too, and each line has its own mark.
+_LINE_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 # With more bars than this, intervals are drawn as a band instead of a line each.
 _MAX_WHISKERS = 60
 _BAND = {"color": "black", "alpha": 0.35, "linewidth": 0}
@@ -609,3 +612,52 @@ def _name_cuboids(
                 color="white" if norm(errors[node]) > 0.45 else "black",
                 zorder=4,
             )
+
+
+def plot_errors(table: Any, *, unit: str, title: str, ax: Any = None) -> Any:
+    """Draw expected errors against epsilon, a line for each kind of question.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns ``question``, ``epsilon``, ``error``, ``lowest`` and ``highest``.
+    unit : str
+        Of the errors.
+    title : str
+    ax : matplotlib Axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is missing.
+    """
+    ax = axes_or_new(ax, (6.4, 4.2))
+    from matplotlib.ticker import FuncFormatter, LogLocator
+
+    for number, (question, rows) in enumerate(table.groupby("question", sort=False)):
+        rows = rows.sort_values("epsilon")
+        colour, marker = _LINE_COLOURS[number % len(_LINE_COLOURS)], "osD^vP"[number % 6]
+        ax.plot(rows.epsilon, rows.error, marker=marker, color=colour, label=str(question))
+        if len(rows) > 1:
+            ax.fill_between(
+                rows.epsilon, rows.lowest, rows.highest, color=colour, alpha=0.12, linewidth=0
+            )
+    ax.set_xscale("log")
+    epsilons = sorted(table.epsilon.unique())
+    ax.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+    if (table.error > 0).all():
+        ax.set_yscale("log")
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    ax.minorticks_off()
+    ax.set_xlabel("epsilon")
+    ax.set_ylabel(f"expected error ({unit})")
+    ax.set_title(title)
+    ax.grid(True, alpha=0.3)
+    ax.legend(frameon=False)
+    return ax

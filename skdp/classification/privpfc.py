@@ -7,6 +7,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
 from .._validation import as_integer, check_choice
+from ..expected import ExpectsScores
 from ..kernels.privpfc import Options, cell_limit, max_useful_groups, privpfc_parts, select_grid
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from .base import GridRelease, GridTransformer
@@ -194,7 +195,7 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
         self.random_state = random_state
 
 
-class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
+class PrivPfCClassifier(ClassifierMixin, ExpectsScores, _PrivPfC):
     """Histogram classifier on a privately selected grid (PrivPfC).
 
     In each cell of the grid of :class:`PrivPfCTransformer` it predicts the label with the largest

@@ -21,6 +21,7 @@ from .._types import FloatArray
 from .._validation import as_sample_size
 from ..domain import Attribute, Domain
 from ..exceptions import DomainError, TrainingError
+from ..expected import ExpectsErrors, ExpectsScores
 from ..rows import Frame, Layout, as_frame, select_columns
 
 __all__ = ["TrainedOnRelease"]
@@ -30,7 +31,7 @@ __all__ = ["TrainedOnRelease"]
 _TRIALS = ((64, 10, 2_000), (2_000, 20, 20_000))
 
 
-class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
+class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
     """What the classifier and the regressor share: release, train on the release, predict."""
 
     estimator: Any
@@ -210,6 +211,30 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
             "If it needs other rows than these, fit the synthesizer first, and pass it as "
             "FrozenEstimator(synthesizer)."
         ) from failure
+
+    # -- expected errors: the synthesizer has epsilon, the domain and the ledger
+
+    def _own_epsilon(self) -> Any:
+        return getattr(self.synthesizer, "epsilon", None)
+
+    def _with_domain(self, domain: Any) -> Self:
+        return clone(self).set_params(synthesizer__domain=domain)
+
+    def _label_name(self) -> str | None:
+        return getattr(self.synthesizer, "target", None)
+
+    def _trial(self, epsilon: Fraction, seed: int) -> Self:
+        if isinstance(self.synthesizer, FrozenEstimator):
+            raise ValueError(
+                "The release of a frozen synthesizer is made and paid for: its error is no longer "
+                "to be expected. Give the synthesizer itself."
+            )
+        trial = clone(self)
+        # Private estimators within it would charge their ledgers for training on public rows.
+        books = [key for key in trial.get_params() if key.rpartition("__")[2] == "ledger"]
+        trial.set_params(**dict.fromkeys(books))
+        release = ExpectsErrors._trial(self.synthesizer, epsilon, seed)
+        return trial.set_params(synthesizer=release, random_state=seed)
 
     def __sklearn_is_fitted__(self) -> bool:
         # A release whose training failed is kept, but predicts nothing.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
 
@@ -11,6 +12,7 @@ from .._base import PrivateEstimator, full_domain, match_rows, warn_of_emptiness
 from .._validation import check_choice, is_word
 from ..domain import Domain
 from ..exceptions import DomainError
+from ..expected import ExpectsErrors
 from ..kernels import cuboids
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import parse
@@ -25,7 +27,7 @@ from .sums import contributions_of, sum_cells, value_grid
 __all__ = ["DataCube"]
 
 
-class DataCube(PrivateEstimator, TupleKeys):
+class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
     """All cuboids of a table: counts (or sums) over every set of dimensions, with standard errors.
 
     A few cuboids, the sources, are measured with noise; all others are computed from them. The
@@ -203,6 +205,20 @@ class DataCube(PrivateEstimator, TupleKeys):
                 "are. For a plan without data give a list of attributes, or a Domain."
             )
         return self._plan(domain)
+
+    def _unit_of_errors(self):
+        return "records" if self.value is None else f"units of {self.value}"
+
+    def _formula_errors(self, n):
+        """Errors of cells by the number of their dimensions, from `plan`."""
+        planned = self.plan().to_frame()
+        planned = planned[planned["published"]]
+        means = (planned["std_error"] ** 2).groupby(planned["order"]).mean()
+        words = {0: "total", 1: "cell, one column"}
+        return {
+            words.get(order, f"cell, {order} columns"): math.sqrt(variance)
+            for order, variance in means.items()
+        }
 
     def fit(self, X, y=None):
         """Charge epsilon, then release the noisy sources and compute all cuboids.

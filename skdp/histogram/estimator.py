@@ -17,6 +17,7 @@ from .._random import sampling_generator
 from .._validation import as_level, as_sample_size, check_choice
 from ..domain import Categorical, Date, Datetime, Numeric
 from ..exceptions import DomainError
+from ..expected import ExpectsErrors
 from ..hierarchy import Blue
 from ..release import QueryResult, parse
 from ..release.distribution import categories_below, position_of, share_below, values_below
@@ -33,7 +34,7 @@ __all__ = ["RangeTreeHistogram"]
 _MAX_BARS = 512
 
 
-class RangeTreeHistogram(PrivateEstimator):
+class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
     """Private histogram of one attribute, accurate for ranges of all lengths.
 
     Besides the bins, groups of consecutive bins, which form a tree, are counted with noise. The
@@ -324,6 +325,16 @@ class RangeTreeHistogram(PrivateEstimator):
                 "plain_std_error": np.sqrt(lengths * plain),
             }
         )
+
+    def _formula_errors(self, n: int) -> dict[str, float]:
+        """Errors of a bin and of ranges between two uniform bins, from `plan`."""
+        planned = self.plan().drop_duplicates("length")
+        size = declared_attribute(self._declared()).n_values
+        lengths = np.arange(1, size + 1)
+        variance = np.interp(lengths, planned["length"], planned["std_error"] ** 2)
+        often = np.where(lengths == 1, size, 2 * (size + 1 - lengths))
+        mean = float(often @ variance / often.sum())
+        return {"cell": math.sqrt(variance[0]), "one-column range": math.sqrt(mean)}
 
     # -- queries
 

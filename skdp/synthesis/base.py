@@ -12,6 +12,7 @@ from .._random import sampling_generator
 from .._validation import as_sample_size
 from ..domain.conditions import with_names
 from ..exceptions import PrivacyLeakWarning
+from ..expected import ExpectsErrors, PublicTable, errors_of_answers, generated_table
 from ..quality import compare
 from ..release.sampling import fill_columns
 from ..rows import (
@@ -26,7 +27,7 @@ from ..rows import (
 __all__ = ["Synthesizer"]
 
 
-class Synthesizer(PrivateEstimator):
+class Synthesizer(ExpectsErrors, PrivateEstimator):
     """A release with a queryable synopsis; subclasses define how it is measured."""
 
     # Whether records that public rules forbid have no count and are never drawn.
@@ -356,6 +357,19 @@ class Synthesizer(PrivateEstimator):
         records = records[(records >= 0).all(axis=1)]
         synthetic = self.synopsis_.sample_codes(max(len(records), 1), rng)
         return compare(records, synthetic, domain, predicted, rng)
+
+    def _public_table(self, n, like, seed):
+        if like is not None:
+            return PublicTable.of(like, n, seed)
+        domain, table = generated_table(self.domain, n, seed)
+        self.set_params(domain=domain)
+        return table
+
+    def _tried_errors(self, table):
+        self.fit(table.rows)
+        codes = self.domain_.encode(table.rows)
+        codes = codes[(codes >= 0).all(axis=1)]
+        return errors_of_answers(self.synopsis_.model, codes, self.domain_, table.seed)
 
     def _trained_on(self):
         """Columns of the training set without the label."""

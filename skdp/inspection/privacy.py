@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
-from ._pipelines import Step, has_secret_folds, n_folds, total_price, walk
-from .accounting import neighbours
-from .model_selection import PrivateKFold
+from .._pipelines import Step, has_secret_folds, n_folds, total_price, walk
+from ..accounting import neighbours
+from ..model_selection import PrivateKFold
 
 __all__ = ["PrivacyReport", "assert_private", "privacy_report"]
 

@@ -1,0 +1,29 @@
+"""What a release will cost in accuracy, before anything is spent: ``expected_error``.
+
+=============  =====================================================================================
+``mixin``      `ExpectsErrors`: the methods ``expected_error`` and ``epsilon_for`` of estimators
+``labelled``   `ExpectsScores`: the same for models that predict a label
+``result``     `ExpectedError`: errors by kind of question and epsilon, as table and picture
+``tables``     public tables: rows that are given, or rows generated from a domain
+``questions``  random questions of each kind, and the errors of a release on them
+=============  =====================================================================================
+
+Nothing here reads private rows or touches a ledger: estimators are tried out on public tables.
+"""
+
+from .labelled import ExpectsScores
+from .mixin import ExpectsErrors
+from .questions import errors_of_answers
+from .result import ExpectedError
+from .tables import PublicTable, generated_codes, generated_points, generated_table
+
+__all__ = [
+    "ExpectedError",
+    "ExpectsErrors",
+    "ExpectsScores",
+    "PublicTable",
+    "errors_of_answers",
+    "generated_codes",
+    "generated_points",
+    "generated_table",
+]

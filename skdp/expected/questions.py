@@ -1,0 +1,86 @@
+"""Random questions of each kind to a release, and its errors on rows that are public."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from .._random import sampling_generator
+from .._types import CodeArray, FloatArray
+from ..domain import Domain
+from ..kernels.pairviews.errors import random_weights
+from ..release.model import Model
+
+__all__ = ["errors_of_answers"]
+
+# Questions of each kind, and columns or sets of columns that they are on.
+_QUESTIONS = 240
+_SETS = 24
+_KINDS = {"one-column range": 1, "two-column range": 2, "three-column range": 3}
+
+
+def errors_of_answers(
+    model: Model, codes: CodeArray, domain: Domain, seed: int
+) -> Mapping[str, float]:
+    """Root mean square errors of a release on random questions of each kind.
+
+    Ranges lie between two uniform codes; of unordered categories any subset is asked for, whose
+    size is uniform. A cell is one code of each of two columns (of one, if there is only one).
+
+    Parameters
+    ----------
+    model : Model
+        Fitted to ``codes``.
+    codes : ndarray of int, shape (n_rows, n_columns)
+    domain : Domain
+    seed : int
+        Of the questions.
+
+    Returns
+    -------
+    dict of str to float
+        In records; kinds that need more columns than there are are left out.
+    """
+    generator = sampling_generator(seed)
+    used = [axis for axis, size in enumerate(domain.shape) if size > 1]
+    kinds = {name: order for name, order in _KINDS.items() if order <= len(used)}
+    found = {}
+    for name, order in {"cell": min(2, len(used)), **kinds}.items():
+        errors = _errors(model, codes, domain, used, order, name == "cell", generator)
+        found[name] = float(np.sqrt(np.mean(errors**2)))
+    return found
+
+
+def _errors(
+    model: Model,
+    codes: CodeArray,
+    domain: Domain,
+    used: list[int],
+    order: int,
+    cells: bool,
+    generator: np.random.Generator,
+) -> FloatArray:
+    """Answers minus truth for questions on some sets of columns."""
+    parts = []
+    for _ in range(_SETS):
+        axes = sorted(generator.choice(used, order, replace=False).tolist()) if order else []
+        queries = []
+        for _ in range(_QUESTIONS // _SETS):
+            query = {}
+            for axis in axes:
+                if cells:
+                    query[axis] = np.zeros(domain.shape[axis])
+                    query[axis][generator.integers(0, domain.shape[axis])] = 1.0
+                else:
+                    ordered = domain.attributes[axis].order() is not None
+                    query[axis] = random_weights(domain.shape[axis], ordered, generator)
+            queries.append(query)
+        exact = np.zeros(len(queries))
+        for number, query in enumerate(queries):
+            agree = np.ones(len(codes))
+            for axis, weights in query.items():
+                agree = agree * weights[codes[:, axis]]
+            exact[number] = agree.sum()
+        parts.append(np.asarray(model.answer(queries)) - exact)
+    return np.concatenate(parts)

@@ -1,0 +1,184 @@
+"""How the noise and the model of a release move the coefficients of a linear model."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._types import FloatArray
+from ..release import BoxModel, Synopsis, TreeModel
+from .moments import Column, Moments
+
+__all__ = ["coefficient_covariance"]
+
+# A pair of more cells is measured by boxes, and is about as noisy as a table of so many cells.
+_BOXES = 60
+# Correlation between any function of one column and any of another that is not measured, in noise
+# scales of a measured cell: pairs are measured where they depend on each other by more than that.
+_UNMEASURED = 15.0
+_MOST = 0.12
+# Dependence in a model is smaller by about such a share than in the records, even where the table
+# was measured: by cells, and by boxes.
+_MISFIT, _MISFIT_BOXES = 0.06, 0.1
+
+
+class _Noise(NamedTuple):
+    """What is known of the tables of pairs.
+
+    Attributes
+    ----------
+    measured : dict of tuple of int to float
+        Standard deviation of the noise in a cell, by the positions of both columns.
+    scale : float
+        That of a cell of another pair, if it were measured.
+    boxed : float
+        Cells that a table has in effect, if it is larger.
+    misfit : tuple of float
+        Share of the dependence that is lost in tables up to that size, and in larger ones.
+    """
+
+    measured: Mapping[tuple[int, ...], float]
+    scale: float
+    boxed: float
+    misfit: tuple[float, float]
+
+
+def coefficient_covariance(
+    synopsis: Synopsis,
+    columns: Sequence[Column],
+    beta: FloatArray,
+    inverse: FloatArray,
+    moments: Moments,
+) -> FloatArray:
+    """Covariance matrix of the errors of coefficients that noise and model of a release make.
+
+    Coefficients solve the normal equations ``sum over records of feature * residual = 0``. The sum
+    errs by the errors of the tables of each pair of columns, features and target, weighted with
+    what the two columns contribute to feature and residual. The inverse of the covariances of the
+    features turns the sum into coefficients. This is exact to first order in the errors of tables.
+
+    Parameters
+    ----------
+    synopsis : Synopsis
+    columns : sequence of Column
+        Features, and the target last.
+    beta, inverse : ndarray
+        Coefficients, and the inverse of the covariances of the features.
+    moments : Moments
+        Of ``columns``.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_features)
+        NaN where the release does not say how much noise it has.
+    """
+    noise = _noise_scales(synopsis, [each.axis for each in columns])
+    n = len(beta)
+    if noise is None:
+        return np.full((n, n), np.nan)
+    shares = np.append(-beta, 1.0)
+    centred = [
+        each.values - moments.mean[block]
+        for each, block in zip(columns, moments.blocks, strict=True)
+    ]
+    residuals = [
+        numbers @ shares[block] for numbers, block in zip(centred, moments.blocks, strict=True)
+    ]
+    masses = [_masses(synopsis, each.axis) for each in columns]
+    sums = np.zeros((n + 1, n + 1))
+    for a, b in itertools.combinations(range(len(columns)), 2):
+        pair = columns[a].axis, columns[b].axis
+        std = noise.measured.get(tuple(sorted(pair)))  # type: ignore[arg-type]
+        cells = len(masses[a]) * len(masses[b])
+        if std is not None:
+            variance = std**2 * min(1.0, noise.boxed / cells)
+            errors = np.full((len(masses[a]), len(masses[b])), variance)
+            share = noise.misfit[cells > noise.boxed]
+            at_a, at_b = moments.blocks[a], moments.blocks[b]
+            table = share * moments.total * moments.covariance[at_a, at_b]
+            lost = np.zeros(n + 1)
+            lost[at_a], lost[at_b] = table @ shares[at_b], shares[at_a] @ table
+            sums += np.outer(lost, lost)
+        else:
+            most = min(_UNMEASURED * noise.scale, _MOST * moments.total)
+            errors = most**2 * np.outer(masses[a], masses[b])
+        _add_pair(
+            sums, errors, centred[a], centred[b], residuals[a], residuals[b],
+            moments.blocks[a], moments.blocks[b],
+        )  # fmt: skip
+    covariance: FloatArray = inverse @ sums[:n, :n] @ inverse / moments.total**2
+    unknown = np.diag(inverse) == 0.0
+    # Categories without any record in the release: it says nothing of them.
+    covariance[unknown, unknown] = np.inf
+    return covariance
+
+
+def _add_pair(
+    sums: FloatArray,
+    errors: FloatArray,
+    first: FloatArray,
+    second: FloatArray,
+    residual_first: FloatArray,
+    residual_second: FloatArray,
+    at_first: slice,
+    at_second: slice,
+) -> None:
+    """Add what independent errors of the cells of one table do to the normal equations."""
+    sums[at_first, at_first] += first.T @ ((errors @ residual_second**2)[:, None] * first)
+    sums[at_second, at_second] += second.T @ ((errors.T @ residual_first**2)[:, None] * second)
+    both = first.T @ (errors * np.outer(residual_first, residual_second)) @ second
+    sums[at_first, at_second] += both
+    sums[at_second, at_first] += both.T
+
+
+def _masses(synopsis: Synopsis, axis: int) -> FloatArray:
+    counts = np.maximum(synopsis.model.view([axis]), 0.0)
+    masses: FloatArray = counts / max(counts.sum(), 1e-300)
+    return masses
+
+
+def _noise_scales(synopsis: Synopsis, axes: Sequence[int]) -> _Noise | None:
+    """What a release says of the noise in its tables; None if it does not."""
+    model: Any = synopsis.model
+    if isinstance(model, BoxModel):
+        return _noise_of_boxes(model, axes)
+    if not isinstance(model, TreeModel) or not model.budget:
+        return None
+    budget = model.budget
+    pairs = [tuple(sorted(pair)) for pair in model.pairs]
+    inside = _pairs_of_classes(budget, pairs)
+    others = [pair for pair in pairs if pair not in inside]
+    views = sum(budget.get(name, 0.0) for name in ("views", "forest", "extra", "joint"))
+    found: dict[tuple[int, ...], float] = {}
+    for some, epsilon in ((inside, budget.get("classes", 0.0)), (others, views)):
+        if some and epsilon:
+            found |= dict.fromkeys(some, math.sqrt(2.0) * len(some) / epsilon)
+    alone = budget.get("single", sum(budget.values())) / max(len(model.shape), 1)
+    scale = max(found.values(), default=math.sqrt(2.0) / max(alone, 1e-12))
+    return _Noise(found, scale, _BOXES, (_MISFIT, _MISFIT_BOXES))
+
+
+def _pairs_of_classes(
+    budget: Mapping[str, float], pairs: Sequence[tuple[int, ...]]
+) -> list[tuple[int, ...]]:
+    """Pairs with the label, where single columns were measured in each of its classes."""
+    if "classes" not in budget or not pairs:
+        return []
+    often = [sum(axis in pair for pair in pairs) for axis in range(max(map(max, pairs)) + 1)]
+    label = int(np.argmax(often))
+    return [pair for pair in pairs if label in pair]
+
+
+def _noise_of_boxes(model: BoxModel, axes: Sequence[int]) -> _Noise:
+    """Tables of pairs are sums over boxes, all of them measured; each box is taken to be even."""
+    whole = math.sqrt(float(model.noise_variances().sum()))
+    found = {
+        tuple(sorted((a, b))): whole / math.sqrt(model.shape[a] * model.shape[b])
+        for a, b in itertools.combinations(axes, 2)
+    }
+    every_cell = len(model.boxes) == math.prod(model.shape)
+    return _Noise(found, whole, math.inf, (0.0 if every_cell else _MISFIT_BOXES,) * 2)

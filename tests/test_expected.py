@@ -1,0 +1,282 @@
+"""Expected errors before anything is spent."""
+
+from __future__ import annotations
+
+import warnings
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+import skdp
+from skdp import Categorical, Domain, Numeric, PrivacyLedger
+from skdp.exceptions import DomainError
+from skdp.expected.mixin import _rows_tried, _smallest
+from skdp.expected.tables import PublicTable, generated_codes
+from skdp.inspection import expected_item_error, expected_quantile_error
+from skdp.mechanisms import discrete_laplace_variance
+
+mpl.use("agg")
+
+SYNTHESIZERS = [
+    skdp.MarginalSynthesizer,
+    skdp.PairViewSynthesizer,
+    skdp.HDPViewSynthesizer,
+    skdp.PrivTreeSynthesizer,
+    skdp.KDTreeSynthesizer,
+    skdp.GridSynthesizer,
+    skdp.PrivBayesSynthesizer,
+]
+
+
+@pytest.fixture
+def domain():
+    return Domain(
+        {
+            "age": Numeric(17, 90, bins=8),
+            "sex": Categorical(["F", "M"]),
+            "work": Categorical(["none", "part", "full"]),
+        }
+    )
+
+
+@pytest.fixture
+def people():
+    rng = np.random.default_rng(0)
+    age = rng.uniform(17, 90, 3_000)
+    return pd.DataFrame(
+        {
+            "age": age,
+            "sex": rng.choice(["F", "M"], 3_000),
+            "work": np.where(age > 60, "none", rng.choice(["part", "full"], 3_000)),
+        }
+    )
+
+
+@pytest.mark.parametrize("kind", SYNTHESIZERS)
+def test_every_synthesizer_states_its_errors_and_spends_nothing(kind, domain, people):
+    ledger = PrivacyLedger(epsilon=0.01)
+    estimator = kind(epsilon=1.0, domain=domain, ledger=ledger)
+    before = estimator.get_params()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for like in (None, people):
+            found = estimator.expected_error(1_000, [0.1, 1.0], like=like, n_tables=1)
+            assert list(found.errors.columns) == [0.1, 1.0]
+            assert found.errors.index.tolist() == [
+                "cell",
+                "one-column range",
+                "two-column range",
+                "three-column range",
+            ]
+            assert (found.errors > 0).all(axis=None)
+    assert ledger.spent == 0
+    assert estimator.get_params() == before
+    assert not hasattr(estimator, "synopsis_")
+
+
+def test_a_range_tree_agrees_with_its_plan():
+    tree = skdp.RangeTreeHistogram(domain=Numeric(0, 100, bins=32))
+    found = tree.expected_error(1_000, [0.1, 1.0])
+    assert found.how == "formula"
+    for epsilon in (0.1, 1.0):
+        planned = tree.set_params(epsilon=epsilon).plan().set_index("length")["std_error"]
+        assert found.errors.loc["cell", epsilon] == pytest.approx(planned[1])
+        assert planned.min() < found.errors.loc["one-column range", epsilon] < planned.max()
+
+
+def test_a_cube_agrees_with_its_plan(domain):
+    cube = skdp.DataCube(epsilon=0.5, domain=domain, strategy="base")
+    found = cube.expected_error(1_000)
+    base = discrete_laplace_variance(cube._record_epsilon()) ** 0.5
+    assert found.errors.loc["cell, 3 columns", 0.5] == pytest.approx(base)
+
+
+def test_k_means_compares_with_k_means_without_privacy():
+    model = skdp.DPKMeans(3, bounds=([0, 0], [1, 2]), ledger=PrivacyLedger(0.01))
+    found = model.expected_error(2_000, [0.05, 5.0], n_tables=2)
+    assert found.errors.loc["excess NICV", 0.05] > 3 * found.errors.loc["excess NICV", 5.0]
+    assert found.unit == "mean squared distance"
+    assert found.to_frame()["share"].isna().all()
+    with pytest.raises(DomainError, match="two arrays"):
+        skdp.DPKMeans(3, bounds=(0, 1)).expected_error(1_000)
+    with pytest.raises(ValueError, match="bounds and no domain"):
+        model.expected_error(1_000, domain=Numeric(0, 1))
+
+
+def test_models_need_public_rows_with_labels(domain, people):
+    X, y = people[["age", "sex"]], people["work"].to_numpy()
+    features = domain.select(["age", "sex"])
+    ledger = PrivacyLedger(0.01)
+    grid = skdp.PrivPfCClassifier(domain=features, classes=["none", "part", "full"], ledger=ledger)
+    with pytest.raises(ValueError, match=r"like=\(X, y\)"):
+        grid.expected_error(1_000)
+    with pytest.raises(ValueError, match=r"like=\(X, y\)"):
+        grid.expected_error(1_000, like=X)
+    found = grid.expected_error(2_000, 1.0, like=(X, y), n_tables=1)
+    assert 0.1 < found.errors.loc["error rate", 1.0] < 0.6
+
+    release = skdp.PairViewSynthesizer(domain=domain, target="work", ledger=ledger)
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    encode = make_column_transformer((OneHotEncoder(), ["sex"]), remainder="passthrough")
+    model = skdp.PrivateClassifier(make_pipeline(encode, LogisticRegression()), release)
+    found = model.expected_error(2_000, like=people, n_tables=1)
+    assert 0.1 < found.errors.loc["error rate", 1.0] < 0.6
+    ages = skdp.PrivateRegressor(
+        LinearRegression(), skdp.GridSynthesizer(domain=Numeric(0, 1, bins=4)), target_range=(0, 1)
+    )
+    x = np.linspace(0, 1, 2_000)
+    found = ages.expected_error(1_000, like=(x[:, None], x), n_tables=1)
+    assert 0 < found.errors.loc["root mean square error", 1.0] < 0.3
+    assert found.unit == "units of the target"
+    assert ledger.spent == 0
+
+
+def test_bounded_contributions_cost_as_a_smaller_epsilon(domain):
+    whole = skdp.GridSynthesizer(epsilon=0.25, domain=domain)
+    persons = skdp.GridSynthesizer(epsilon=1.0, domain=domain, max_contributions=4, unit="id")
+    assert persons.expected_error(500, n_tables=1).errors[1.0].tolist() == (
+        whole.expected_error(500, n_tables=1).errors[0.25].tolist()
+    )
+
+
+def test_epsilon_for_brings_the_error_down(domain):
+    estimator = skdp.GridSynthesizer(domain=domain)
+    epsilon = estimator.epsilon_for(30, 2_000, question="cell", n_tables=1)
+    errors = estimator.expected_error(2_000, [epsilon, epsilon / 1.3], n_tables=1).errors
+    assert errors.loc["cell", epsilon] <= 30 < errors.loc["cell", epsilon / 1.3] * 1.1
+    with pytest.raises(ValueError, match="question must be one of"):
+        estimator.epsilon_for(30, 2_000, question="circle")
+    with pytest.raises(ValueError, match="error must be positive"):
+        estimator.epsilon_for(0, 2_000)
+
+
+@pytest.mark.parametrize("wanted", [0.02, 0.5, 1.0, 7.0, 999.0])
+def test_the_smallest_epsilon_is_found_closely(wanted):
+    found = _smallest(lambda epsilon: 1 / epsilon, wanted)
+    assert 1 / wanted <= found * (1 + 1e-9) and found <= 1.12 / wanted
+
+
+def test_the_smallest_epsilon_has_ends():
+    assert _smallest(lambda epsilon: 1 / epsilon, 1e9) == 0.001
+    with pytest.raises(ValueError, match="No epsilon up to 64"):
+        _smallest(lambda epsilon: 1 / epsilon, 1e-3)
+
+
+def test_large_tables_are_tried_on_fewer_rows():
+    from fractions import Fraction
+
+    assert _rows_tried(1_000, Fraction(1)) == 1_000
+    assert _rows_tried(10_000_000, Fraction(1, 1000)) == 100_000
+    # Where epsilon would be large, noise would be rounded away.
+    assert _rows_tried(10_000_000, Fraction(1)) == 2_500_000
+
+
+def test_generated_tables_are_skewed_and_dependent(domain):
+    codes = np.concatenate([generated_codes(domain, 2_000, seed) for seed in range(3)])
+    assert codes.min() == 0 and (codes.max(axis=0) == np.array(domain.shape) - 1).all()
+    correlations = [
+        abs(np.corrcoef(generated_codes(domain, 5_000, seed)[:, :2].T)[0, 1]) for seed in range(8)
+    ]
+    assert max(correlations) > 0.2 and min(correlations) < 0.2
+    np.testing.assert_array_equal(generated_codes(domain, 50, 1), generated_codes(domain, 50, 1))
+
+
+def test_rules_of_the_domain_hold_in_generated_tables():
+    from skdp import at_most
+
+    domain = Domain(
+        {"low": Numeric(0, 9, integer=True), "high": Numeric(0, 9, integer=True)},
+        structure=[at_most("low", "high")],
+    )
+    codes = generated_codes(domain, 500, 0)
+    assert (codes[:, 0] <= codes[:, 1]).all()
+
+
+def test_public_rows_are_drawn_and_held_out(people):
+    table = PublicTable.of(people, 1_000, seed=0)
+    assert len(table.rows) == 1_000 and len(table.held_out) == 600
+    assert not set(table.rows.index) & set(table.held_out.index)
+    assert len(PublicTable.of(people, 9_000, seed=0).rows) == 9_000
+    with pytest.raises(ValueError, match="no rows"):
+        PublicTable.of(people[:0], 10, seed=0)
+
+
+def test_the_result_shows_itself(domain):
+    found = skdp.GridSynthesizer(domain=domain).expected_error(500, [0.5, 2], n_tables=2)
+    table = found.to_frame()
+    assert len(table) == 8
+    assert (table["lowest"] <= table["error"]).all() and (table["error"] <= table["highest"]).all()
+    np.testing.assert_allclose(table["share"], table["error"] / 500)
+    assert "nothing was spent" in repr(found) and "<table" in found._repr_html_()
+    ax = found.plot()
+    assert ax.get_xscale() == ax.get_yscale() == "log"
+    assert ax.get_xlabel() == "epsilon" and "records" in ax.get_ylabel()
+    assert len(ax.get_legend().get_texts()) == 4
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"n": 0}, "n must be"),
+        ({"n": 10, "epsilon": []}, "empty list"),
+        ({"n": 10, "epsilon": -1}, "epsilon"),
+        ({"n": 10, "n_tables": 0}, "n_tables"),
+    ],
+)
+def test_wrong_parameters_are_refused(domain, parameters, match):
+    with pytest.raises((ValueError, TypeError), match=match):
+        skdp.GridSynthesizer(domain=domain).expected_error(**parameters)
+
+
+def test_one_attribute_for_all_columns_is_no_domain():
+    with pytest.raises(DomainError, match="lists its columns"):
+        skdp.GridSynthesizer(domain=Numeric(0, 1)).expected_error(100)
+    found = skdp.GridSynthesizer(domain=Numeric(0, 1)).expected_error(
+        100, domain=[Numeric(0, 1), Numeric(0, 1)], n_tables=1
+    )
+    assert "two-column range" in found.errors.index
+
+
+def test_quantiles_and_items():
+    found = expected_quantile_error([0.5, 0.9], 2_000, [0.05, 1.0], bounds=(0, 100_000))
+    assert found.errors.index.tolist() == ["quantile 0.5", "quantile 0.9"]
+    assert (found.errors[0.05] > 3 * found.errors[1.0]).all()
+    items = expected_item_error(3, list("abcdefgh"), 500, [0.01, 5.0], max_items=2)
+    assert items.errors.loc["wrong items", 0.01] > items.errors.loc["wrong items", 5.0]
+    assert items.errors.loc["lost persons", 5.0] < 0.2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [skdp.PairViewSynthesizer, skdp.MarginalSynthesizer])
+def test_errors_are_predicted_from_half_of_a_table(kind):
+    rng = np.random.default_rng(0)
+    n = 20_000
+    size = rng.normal(size=n)
+    rows = pd.DataFrame(
+        {
+            "size": size,
+            "price": size + 0.5 * rng.normal(size=n),
+            "colour": rng.choice(list("rgb"), n, p=[0.7, 0.2, 0.1]),
+            "old": np.where(size + rng.normal(size=n) > 1, "yes", "no"),
+        }
+    )
+    domain = Domain(
+        {
+            "size": Numeric(-4, 4, bins=32),
+            "price": Numeric(-4, 4, bins=32),
+            "colour": Categorical(list("rgb")),
+            "old": Categorical(["no", "yes"]),
+        }
+    )
+    known, private = rows[: n // 2], rows[n // 2 :]
+    release = kind(domain=domain)
+    predicted = release.expected_error(n // 2, [0.1, 1.0], like=known).errors
+    measured = release.expected_error(n // 2, [0.1, 1.0], like=private, random_state=10).errors
+    ratio = predicted / measured
+    assert ((ratio > 1 / 1.5) & (ratio < 1.5)).all(axis=None)
