@@ -68,7 +68,9 @@ def _by_halves(apart: FloatArray, expected: FloatArray, variance: float) -> Floa
     np.divide(mass[middle] - mass[low], whole, out=share, where=whole > 0)
     moved = (told[:, middle] - told[:, low]) - share * (told[:, high] - told[:, low])
     inside = counts[:, high] - counts[:, low]
-    scale = np.maximum(np.sqrt(inside * inside.sum(axis=0)) * share * (1 - share) * _FINER**depth, _TINY)
+    scale = np.maximum(
+        np.sqrt(inside * inside.sum(axis=0)) * share * (1 - share) * _FINER**depth, _TINY
+    )
     # In units of their noise all have the same variance. Empirical Bayes sees all scales together:
     # a few differences would not tell how large differences are.
     unit = np.sqrt(variance * ((1 - share) ** 2 * (middle - low) + share**2 * (high - middle)))
