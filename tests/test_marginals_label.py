@@ -13,6 +13,7 @@ import skdp
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 from skdp._random import noise_source, sampling_generator
 from skdp.kernels.marginals import plan_views
+from skdp.kernels.marginals.candidates import Candidates
 from skdp.kernels.marginals.grid import measure_grid
 from skdp.kernels.marginals.lawful import Laws
 from skdp.kernels.marginals.population import Population, Target
@@ -153,3 +154,52 @@ def test_an_empty_table_has_a_release():
     view = release(rows(0, 0.3, told=False), 1.0)
     assert isinstance(view.synopsis_, skdp.Synopsis)
     assert len(view.sample(100, random_state=0)) == 100
+
+
+def test_a_single_bin_that_stands_out_is_kept():
+    rng = np.random.default_rng(0)
+    true = np.array([[9000.0] + [40.0] * 31, [3000.0] + [10.0] * 31])
+    true[:, 20] = [30.0, 500.0]
+    expected = np.outer(true.sum(axis=1), true.sum(axis=0)) / true.sum()
+    noisy = true + rng.laplace(0, 25, true.shape)
+    found = shrunk(noisy, 2 * 25.0**2, expected, True)
+    assert found[1, 20] == pytest.approx(500, abs=120)
+    # The other bins do not follow their noise.
+    others = np.arange(1, 32) != 20
+    assert np.abs(found - true)[:, 1:][:, others].mean() < 12
+
+
+@pytest.mark.parametrize("label_known", [True, False])
+def test_sets_weigh_by_what_is_known_of_the_label(label_known):
+    table = CountTable.from_codes(np.zeros((1, 3), dtype=np.int32), (2, 2, 2))
+    attributes = [Attribute.of(np.ones(2), np.arange(2), 128)] * 3
+    offered = Candidates(table, attributes, range(3), 2, "all", 2, 100.0, label_known=label_known)
+    ratio = offered._weight((0, 1)) / offered._weight((0, 2))
+    assert ratio == (2 if label_known else 0.5)
+
+
+def test_columns_that_tell_the_same_count_once():
+    rng = np.random.default_rng(0)
+    n = 40_000
+    x = rng.integers(0, 16, n)
+    frame = pd.DataFrame({name: (x + rng.random(n)) / 16 for name in "xyz"})
+    frame["kind"] = rng.choice(list("abcd"), n)
+    frame["label"] = np.where(rng.random(n) < 0.4 + 0.2 * (x >= 8), "yes", "no")
+    synthetic = release(frame, 2.0).sample(40_000, random_state=0)
+    high = (synthetic[list("xyz")] >= 0.5).all(axis=1)
+    # Three independent columns in each class would say 0.77.
+    assert (synthetic.loc[high, "label"] == "yes").mean() == pytest.approx(0.6, abs=0.04)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 30.0])
+def test_three_classes_of_which_one_has_three_records(epsilon):
+    domain = Domain({**dict(DOMAIN.items()), "label": Categorical(["no", "rare", "yes"])})
+    frame = rows(3000, 0.3, told=True)
+    frame.loc[:2, "label"] = "rare"
+    view = MarginalSynthesizer(epsilon, domain=domain, target="label", random_state=0).fit(frame)
+    synthetic = view.sample(20_000, random_state=0)
+    assert (synthetic["label"] == "rare").mean() < 0.1
+    told = (synthetic["x"] > 0.5) & (synthetic["y"] > 0.4)
+    if epsilon >= 1:
+        usual = synthetic["label"] != "rare"
+        assert ((synthetic["label"] == "yes") == told)[usual].mean() > 0.8

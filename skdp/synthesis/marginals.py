@@ -44,8 +44,8 @@ class MarginalSynthesizer(ViewSynthesizer):
     target : str, default=None
         Column of the domain that takes ``y``, to be predicted from the others. If it has at most
         20 codes, bins of the single columns are measured in each class, and one grid of the columns
-        that tell most of it; if it has more, the first chosen pairs contain it. Sets without it
-        count half when sets are chosen.
+        that tell most of it; sets with it count half when sets are chosen. If it has more, the
+        first chosen pairs contain it, and sets without it count half.
     max_order : int, default=3
         Largest number of columns in a chosen set, 1 to 4. A number above the number of columns
         allows the set of all columns. 1 chooses none: the single columns are then independent

@@ -48,11 +48,13 @@ class Candidates:
     workload : str or mapping of tuple of int to float
         From `used_sets`.
     label : int or None
-        Sets without it count half.
+        Sets without it count half; if its pairs are known already, sets with it.
     most_cells : float
         Wider sets than pairs are candidates only if they have at most so many cells.
     by_cells : bool, default=False
         Whether views will have all cells, whose whole expected noise counts against the score.
+    label_known : bool, default=False
+        Whether the pairs of the label are known already.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Candidates:
         most_cells: float,
         *,
         by_cells: bool = False,
+        label_known: bool = False,
     ) -> None:
         self._most_cells = min(most_cells, MOST_CELLS)
         self._by_cells = by_cells
@@ -76,6 +79,7 @@ class Candidates:
         self._sizes = [len(each.grouped) for each in attributes]
         self._workload = workload
         self._label = label
+        self._label_known = label_known
         self._counts: dict[Axes, IntArray] = {}
         self._bins: dict[int, list[IntArray]] = {}
         self._codes: dict[int, list[IntArray | None]] = {}
@@ -191,7 +195,10 @@ class Candidates:
     def _weight(self, axes: Axes) -> int:
         if isinstance(self._workload, Mapping):
             return min(max(1, math.floor(_PARTS * self._workload[axes])), _PARTS)
-        return _PARTS if self._label is None or self._label in axes else _PARTS // 2
+        # Known pairs of a label are as if the other attributes were independent in each class. How
+        # these depend on each other says more then: what several of them tell counts once.
+        halved = self._label is not None and (self._label in axes) == self._label_known
+        return _PARTS // 2 if halved else _PARTS
 
 
 def _grown(used: Sequence[int], pairs: set[Axes], order: int) -> Iterator[Axes]:

@@ -81,8 +81,8 @@ def marginal_views(
         attributes without one. By default all are in the order of their codes.
     label : int, default=None
         The attribute to be predicted: bins of single attributes are measured in each of its
-        classes, and a grid (or, if it has more than 20 codes, the first pairs contain it); views
-        without it count half.
+        classes, and a grid, and views with it count half. If it has more than 20 codes, the first
+        pairs contain it, and views without it count half.
     zeros : sequence of Zeros, default=()
         Combinations of codes that records can have, by public rules: others have no count in the
         release and are never drawn. Records that break a rule must not be in the table.
@@ -412,6 +412,7 @@ def _measure_views(
         asked.label,
         plan.most_cells,
         by_cells=plan.by_cells,
+        label_known=bool(singles.known),
     )
     if plan.first_round:
         return annealed_views(

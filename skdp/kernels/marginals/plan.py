@@ -21,7 +21,7 @@ _CHOICE, _CHOICE_LARGE = Fraction(10, 100), Fraction(4, 100)
 # k is the square root of this times signal over a power of c.
 _VIEWS, _POWER = 2.0, 1.2
 # With a label, whose pairs are known already, of this times signal / c.
-_VIEWS_LABEL = 0.5
+_VIEWS_LABEL = 2.0
 # Single attributes of few codes are sharpened by the views, and get this much less.
 _NARROW = 0.65
 # A pair of more cells has boxes, and is about as noisy as a table of this many cells.
