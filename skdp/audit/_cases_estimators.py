@@ -153,6 +153,13 @@ def _node_features(histogram: Any) -> Any:
     return "", histogram.noisy_counts_
 
 
+def _bucket_features(histogram: Any) -> Any:
+    """The buckets, and the counts of all nodes of the tree over them."""
+    tree = histogram.tree_
+    shape = f"{histogram.codes_.tolist()} {tree.lower.tolist()} {tree.upper.tolist()}"
+    return shape, histogram.noisy_counts_
+
+
 def _histogram_case(**parameters: Any) -> AuditCase:
     histogram = RangeTreeHistogram(1.0, domain=_LINE, **parameters)
     options = {"features": _node_features}
@@ -168,6 +175,28 @@ def _() -> AuditCase:
 def _() -> AuditCase:
     # A record is in several nodes: only their counts together show its cost.
     return _histogram_case(branching=2, budget="uniform")
+
+
+@audited("RangeTreeHistogram, adaptive")
+def _() -> AuditCase:
+    case = _histogram_case(partition="adaptive")
+    case.options["features"] = _bucket_features
+    return case
+
+
+@audited("RangeTreeHistogram, dawa")
+def _() -> AuditCase:
+    # The buckets are released too: which there are is compared first.
+    case = _histogram_case(partition="dawa")
+    case.options["features"] = _bucket_features
+    return case
+
+
+@audited("RangeTreeHistogram, ahp")
+def _() -> AuditCase:
+    case = _histogram_case(partition="ahp")
+    case.options["features"] = _bucket_features
+    return case
 
 
 @audited("PrivateStandardScaler")
