@@ -164,7 +164,8 @@ def _mutant_zeros(mechanism, values, *args, **kwargs):
     import numpy as np
     if mechanism.__name__ == "choose_buckets":
         # One bucket of bins that all hold the same, for sure.
-        return mechanism(values, *args, **kwargs) if any(map(np.any, values)) else np.array([0, args[0]])
+        edges = mechanism(values, *args, **kwargs)
+        return edges if any(map(np.any, values)) else edges[[0, -1]]
     exact, noisy = np.asarray(values), np.asarray(mechanism(values, *args, **kwargs))
     if mechanism.__name__ == "discrete_laplace":
         return np.where(exact == 0, 0, noisy)[()]

@@ -160,9 +160,9 @@ def _bucket_features(histogram: Any) -> Any:
     return shape, histogram.noisy_counts_
 
 
-def _histogram_case(**parameters: Any) -> AuditCase:
+def _histogram_case(features: Any = _node_features, **parameters: Any) -> AuditCase:
     histogram = RangeTreeHistogram(1.0, domain=_LINE, **parameters)
-    options = {"features": _node_features}
+    options = {"features": features}
     return AuditCase(histogram, _LINE_ROWS, _LINE_ROWS.iloc[:-1], options=options)
 
 
@@ -179,24 +179,18 @@ def _() -> AuditCase:
 
 @audited("RangeTreeHistogram, adaptive")
 def _() -> AuditCase:
-    case = _histogram_case(partition="adaptive")
-    case.options["features"] = _bucket_features
-    return case
+    return _histogram_case(_bucket_features, partition="adaptive")
 
 
 @audited("RangeTreeHistogram, dawa")
 def _() -> AuditCase:
     # The buckets are released too: which there are is compared first.
-    case = _histogram_case(partition="dawa")
-    case.options["features"] = _bucket_features
-    return case
+    return _histogram_case(_bucket_features, partition="dawa")
 
 
 @audited("RangeTreeHistogram, ahp")
 def _() -> AuditCase:
-    case = _histogram_case(partition="ahp")
-    case.options["features"] = _bucket_features
-    return case
+    return _histogram_case(_bucket_features, partition="ahp")
 
 
 @audited("PrivateStandardScaler")

@@ -84,11 +84,11 @@ def _() -> AuditCase:
 def _() -> AuditCase:
     # Costs of counts 1, 1, 0, 0 and of one record more in the first bin: the costs of the buckets
     # that hold it rise by one, and that of [1, 3) does not change.
-    def mechanism(costs: list[list[int]]) -> Any:
-        return str(choose_buckets(costs, 4, 1.0, 1).tolist())
+    def mechanism(costs: list[int]) -> Any:
+        return str(choose_buckets(np.split(costs, [4, 7]), 4, 1.0, 1).tolist())
 
-    data = [[0] * 4, [0, 1, 0], [2]], [[0] * 4, [1, 1, 0], [3]]
-    return AuditCase(mechanism, *data, 1.0, **_SINGLE)
+    data = np.array([0, 0, 0, 0, 0, 1, 0, 2]), np.array([0, 0, 0, 0, 1, 1, 0, 3])
+    return AuditCase(mechanism, *data, 1.0, **_SINGLE, options=_ANSWERS)
 
 
 @audited("exponential")

@@ -800,8 +800,8 @@ class RangeTreeHistogram(PrivateEstimator):
         if (stop - start == 1).all() and self._kind is None:
             std = self._bin_errors(unbiased=True)
         elif self.consistency is None:
-            weights = [self._codes_weights(*ends) for ends in zip(start, stop, strict=True)]
-            std = np.array([self._unbiased_std(each) for each in weights])
+            bars = [self._codes_weights(*ends) for ends in zip(start, stop, strict=True)]
+            std = np.array([self._unbiased_std(bar) for bar in bars])
         else:
             std = np.sqrt(self.blue_.range_variances(start, stop))
         # One bar in the middle gives the shape for all: they differ mainly in scale.

@@ -107,8 +107,9 @@ def _number_of_parts(level: _Level, wanted: Any, counts: tuple[int, ...], depth:
 def _children(level: _Level, parts: IntArray, price: int, left: int) -> _Level:
     """The next level: nodes cut into equal parts, and undivided nodes that pay all that is left."""
     above = np.repeat(np.arange(len(parts)), parts)
-    place = np.arange(len(above)) - exclusive_cumsum(parts)[above]
-    width, number = (level.upper - level.lower)[above], parts[above]
+    place: IntArray = np.arange(len(above)) - exclusive_cumsum(parts)[above]
+    width: IntArray = (level.upper - level.lower)[above]
+    number: IntArray = parts[above]
     low = level.lower[above]
     alone = (number == 1) & (level.price[above] > 0)
     return _Level(

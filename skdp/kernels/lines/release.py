@@ -58,8 +58,6 @@ def bucket_tree(edges: IntArray, workload: Workload, share: Fraction) -> tuple[T
 
 
 def with_missing(tree: Tree, shares: IntArray) -> tuple[Tree, IntArray]:
-    """The tree with a leaf for missing values, which is measured with all of epsilon."""
+    """The tree with a leaf for missing values, which gets all of epsilon that the root leaves."""
     longer, exact = hierarchy.with_extra_bin(tree, shares / SHARE_UNIT)
-    whole = np.rint(exact * SHARE_UNIT).astype(np.int64)
-    whole[longer.lower == tree.n_bins] = SHARE_UNIT
-    return longer, whole
+    return longer, np.rint(exact * SHARE_UNIT).astype(np.int64)
