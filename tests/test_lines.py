@@ -200,6 +200,48 @@ def test_empty_tables_are_noised_everywhere():
     assert (release.values[1:] != 0).mean() > 0.8
 
 
+# --- siblings that differ by noise alone
+
+
+def evened(children, variance=1.0):
+    """Estimates of 8 siblings below a known node, whose sibling is one leaf of 8 bins."""
+    tree = hierarchy.Tree.from_intervals(
+        [(0, 16), (0, 8), (8, 16), *[(i, i + 1) for i in range(8)]]
+    )
+    variances = np.where(np.arange(tree.n_nodes) < 3, 1e-6, variance)
+    values = np.array([children.sum() + 30, children.sum(), 30, *children])
+    blue = hierarchy.Blue(tree, variances)
+    return [hierarchy.non_negative(blue, values, even=even)[3:] for even in (False, True)]
+
+
+def test_siblings_are_pulled_together_by_james_stein():
+    rng = np.random.default_rng(0)
+    for scale, least, most in ((0.1, 0.0, 0.0), (3.0, 0.3, 1.0), (1e3, 0.999, 1.0)):
+        children = 5000 + scale * rng.normal(size=8)
+        plain, even = evened(children)
+        mean = children.mean()
+        kept = max(0.0, 1 - 5 / ((children - mean) ** 2).sum())
+        np.testing.assert_allclose(even - mean, kept * (children - mean), atol=1e-2)
+        assert least <= kept <= most
+        np.testing.assert_allclose(plain, children, atol=1e-2)
+        assert even.sum() == pytest.approx(children.sum(), abs=1e-3)
+
+
+def test_pulling_together_is_no_worse_on_any_siblings():
+    """James and Stein: 400 repetitions of equal, sloping and spiky counts."""
+    rng = np.random.default_rng(1)
+    for truth in (np.full(8, 200.0), 200.0 + 2 * np.arange(8), np.array([900.0] + [100.0] * 7)):
+        losses = []
+        for _ in range(400):
+            noise = rng.laplace(0, 10 / math.sqrt(2), 8)
+            plain, even = evened(truth + noise - noise.mean(), variance=100.0)
+            losses.append([np.sum((plain - truth) ** 2), np.sum((even - truth) ** 2)])
+        plain, even = np.mean(losses, axis=0)
+        assert even < 1.05 * plain
+        if np.ptp(truth) == 0:
+            assert even < 0.6 * plain
+
+
 # --- in the estimator
 
 BINS = 300
