@@ -226,6 +226,10 @@ CASES = [
             "cube root": {"budget": "cube-root", "branching": 2},
             "all ranges": {"workload": "all"},
             "quantiles": {"workload": "quantiles"},
+            "dawa": {"partition": "dawa"},
+            "ahp": {"partition": "ahp"},
+            "adaptive": {"partition": "adaptive"},
+            "partition by itself": {"partition": "auto"},
         },
     ),
     Case(

@@ -35,6 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MECHANISMS = {
     "above_threshold",
     "bounded_sum",
+    "choose_buckets",
     "discrete_laplace",
     "exponential",
     "noisy_max",
@@ -46,10 +47,12 @@ MECHANISMS = {
 EPSILON = dict.fromkeys(MECHANISMS, 1) | {
     "top_k": 2,
     "bounded_sum": 3,
+    "choose_buckets": 2,
     "select_on_line": 3,
 }
 SENSITIVITY = {
     "above_threshold": (3, "sensitivity"),
+    "choose_buckets": (3, "score_range"),
     "discrete_laplace": (2, "sensitivity"),
     "exponential": (2, "score_range"),
     "noisy_max": (2, "score_range"),
@@ -81,6 +84,9 @@ NEAREST = {
     "skdp/kernels/kmeans/sample_aggregate.py": ["test_kmeans_kernel", "test_cluster"],
     "skdp/kernels/kmeans/task.py": ["test_kmeans_kernel", "test_cluster"],
     "skdp/kernels/kmeans/tree.py": ["test_kmeans_kernel", "test_cluster"],
+    "skdp/kernels/lines/adaptive.py": ["test_lines", "test_histogram"],
+    "skdp/kernels/lines/ahp.py": ["test_lines", "test_histogram"],
+    "skdp/kernels/lines/dawa.py": ["test_lines", "test_histogram"],
     "skdp/kernels/marginals/candidates.py": ["test_marginals"],
     "skdp/kernels/marginals/classes.py": ["test_marginals", "test_marginals_label"],
     "skdp/kernels/marginals/grid.py": ["test_marginals", "test_marginals_label"],
@@ -124,6 +130,9 @@ REPLAYS = {
     "skdp/kernels/kmeans/sample_aggregate.py": "DPKMeans",
     "skdp/kernels/kmeans/task.py": "DPKMeans",
     "skdp/kernels/kmeans/tree.py": "DPKMeans",
+    "skdp/kernels/lines/adaptive.py": "RangeTree",
+    "skdp/kernels/lines/ahp.py": "RangeTree",
+    "skdp/kernels/lines/dawa.py": "RangeTree",
     "skdp/kernels/marginals/candidates.py": "Marginal",
     "skdp/kernels/marginals/classes.py": "Marginal",
     "skdp/kernels/marginals/grid.py": "Marginal",
@@ -153,6 +162,10 @@ HELPERS = """
 
 def _mutant_zeros(mechanism, values, *args, **kwargs):
     import numpy as np
+    if mechanism.__name__ == "choose_buckets":
+        # One bucket of bins that all hold the same, for sure.
+        edges = mechanism(values, *args, **kwargs)
+        return edges if any(map(np.any, values)) else edges[[0, -1]]
     exact, noisy = np.asarray(values), np.asarray(mechanism(values, *args, **kwargs))
     if mechanism.__name__ == "discrete_laplace":
         return np.where(exact == 0, 0, noisy)[()]

@@ -409,6 +409,10 @@ def histograms() -> list[Branch]:
         {"consistency": None},
         {"consistency": "iterative"},
         {"non_negative": True},
+        {"partition": "dawa"},
+        {"partition": "ahp"},
+        {"partition": "adaptive"},
+        {"partition": "auto"},
     ]
     found = [
         Branch(
@@ -427,6 +431,24 @@ def histograms() -> list[Branch]:
             lambda: persons_of(LINE),
         )
     )
+    # Levels that are divided or not, missing values, and more bins than buckets begin at.
+    wide = skdp.Domain({"x": skdp.Numeric(0, 600, bins=600, nullable=True)})
+    many = skdp.Domain({"x": skdp.Numeric(0, 9000, bins=9000)})
+    for name, domain, partition in (
+        ("600 bins", wide, "dawa"),
+        ("600 bins", wide, "ahp"),
+        ("600 bins", wide, "adaptive"),
+        ("9,000 bins", many, "dawa"),
+    ):
+        found.append(
+            Branch(
+                f"RangeTreeHistogram, {partition}, {name}",
+                lambda epsilon, d=domain, p=partition: skdp.RangeTreeHistogram(
+                    epsilon, domain=d, partition=p
+                ),
+                lambda d=domain: pairs_of(d),
+            )
+        )
     return found
 
 
@@ -929,6 +951,8 @@ PARTS = {
     "kernels.hdpview.bisection.bisect, threshold": "converge",
     "kernels.hdpview.cuts.choose_cuts, selection": "cut + counts",
     "kernels.hdpview.bisection.hdpview, discrete_laplace": "cut + counts",
+    "kernels.lines.ahp.ahp, discrete_laplace": "partition",
+    "kernels.lines.dawa.dawa, buckets": "partition",
     "kernels.marginals.candidates.Candidates.best, top_k": "views",
     "kernels.marginals.classes.Classes.of, discrete_laplace": "total",
     "kernels.marginals.measure._measure, discrete_laplace": "total",
@@ -956,6 +980,8 @@ PARTS = {
 
 # Branches whose worst case needs other pairs than these; the exact tests of their modules reach it.
 LOOSE = {
+    # No record of these pairs makes one bucket of the binary tree cheaper and another dearer.
+    "RangeTreeHistogram, dawa, 9,000 bins": 0.87,
     "HDPViewSynthesizer": 0.2,
     "PrivBayesSynthesizer": 0.65,
     "MarginalSynthesizer": 0.9,

@@ -34,7 +34,8 @@ from skdp.rows import Column
 
 ROWS = people(300)
 # Private attributes that hold public facts only.
-PUBLIC_INTERNALS = {"_columns", "_layout"}
+# Columns and containers of the rows; how a histogram was divided, and simulations of its errors.
+PUBLIC_INTERNALS = {"_columns", "_layout", "_kind", "_simulated"}
 MOST_EXPECTED_FAILURES = 8
 # Ways that simulate or search for their sources, before any value is read.
 LONG = {"DataCube, optimized", "DataCube, l1", "DataCube, linf"}

@@ -335,7 +335,7 @@ def test_non_negative_estimates():
     np.testing.assert_allclose(sums[inner], estimator.node_counts_[inner], atol=1e-6)
     answer = estimator.count((10, 20), return_interval=True)
     assert 0 <= answer.lower <= answer.value <= answer.upper
-    assert "before the projection" in answer.guarantee
+    assert "by simulation" in answer.guarantee
 
 
 def test_non_negative_estimates_are_better_on_sparse_data():
@@ -363,6 +363,46 @@ def test_coverage_of_non_negative_intervals():
         answer = estimator.count((10, 30), return_interval=True, level=0.9)
         hits += answer.lower <= 400 <= answer.upper
     assert hits / 300 > 0.9 - 5 * math.sqrt(0.09 / 300)
+
+
+def test_non_negative_measures_what_the_unbiased_release_does():
+    plain, projected = (
+        histogram(random_state=1, non_negative=choice).fit(AGES) for choice in (False, True)
+    )
+    np.testing.assert_array_equal(plain.noisy_counts_, projected.noisy_counts_)
+
+
+@pytest.mark.parametrize("parameters", [{"non_negative": True}, {"partition": "adaptive"}])
+def test_the_error_of_a_projected_count_is_that_of_the_value(parameters):
+    """Spikes among empty bins, and ranges that hold one: 150 releases."""
+    rows = np.repeat([30.5, 270.5], 400)
+    queries = [(30, 31), (270, 271), (100, 130), (20, 60)]
+    expected = np.array([400, 400, 0, 400])
+    squares, stated, held = [], [], []
+    for seed in range(150):
+        estimator = RangeTreeHistogram(
+            0.5, bounds=(0, 400), bins=400, random_state=seed, **parameters
+        ).fit(rows)
+        squares.append((estimator.count(queries) - expected) ** 2)
+        if seed < 20:
+            answers = estimator.count(queries, return_interval=True, level=0.9)
+            stated.append([answer.std**2 for answer in answers])
+            held.append([a.lower <= x <= a.upper for a, x in zip(answers, expected, strict=True)])
+    ratio = np.sqrt(np.mean(stated, axis=0) / np.mean(squares, axis=0))
+    # The empty range is seen through a truth that is not quite empty.
+    assert (ratio[[0, 1, 3]] > 0.75).all() and (ratio[[0, 1, 3]] < 1.25).all()
+    assert 0.5 < ratio[2] < 3
+    assert np.mean(held) > 0.8
+
+
+def test_errors_of_ranges_and_of_lists_agree():
+    for parameters in ({"non_negative": True}, {"partition": "dawa"}, {"partition": "ahp"}):
+        estimator = histogram(random_state=2, **parameters).fit(AGES)
+        ends = np.array([[0.0, 7.0], [5.0, 5.5], [3.0, 39.0]])
+        each = [estimator.standard_error(tuple(pair)) for pair in ends.tolist()]
+        np.testing.assert_allclose(estimator.standard_error(ends), each, rtol=1e-9)
+        each = [estimator.count(tuple(pair)) for pair in ends.tolist()]
+        np.testing.assert_allclose(estimator.count(ends), each, atol=1e-6)
 
 
 # --- quantiles, distribution function, table, sample
@@ -507,7 +547,11 @@ def test_the_plan_is_the_error_of_the_release(shape):
         starts = np.arange(40 - length + 1)
         if SHAPES[shape].get("workload") == "quantiles":
             starts = starts[:1]
-        errors = estimator.standard_error([(a, a + length) for a in starts.tolist()])
+        if SHAPES[shape].get("non_negative"):
+            # The plan is that of the unbiased estimate from the same counts.
+            errors = np.sqrt(estimator.blue_.range_variances(starts, starts + length))
+        else:
+            errors = estimator.standard_error([(a, a + length) for a in starts.tolist()])
         assert row.std_error == pytest.approx(math.sqrt(np.mean(np.square(errors))))
     bin_error = math.sqrt(skdp.mechanisms.discrete_laplace_variance(1.0))
     np.testing.assert_allclose(plan["plain_std_error"], bin_error * np.sqrt(plan["length"]))
@@ -578,6 +622,10 @@ def test_the_default_plan_keeps_its_promises():
         ({"consistency": "boost"}, ValueError, "consistency"),
         ({"non_negative": "yes"}, TypeError, "non_negative"),
         ({"non_negative": True, "consistency": None}, ValueError, "consistency"),
+        ({"partition": "best"}, ValueError, "partition must be"),
+        ({"partition": "dawa", "branching": 2}, ValueError, "makes the tree and its budget"),
+        ({"partition": "adaptive", "tree": NESTED}, ValueError, "makes the tree and its budget"),
+        ({"partition": "ahp", "consistency": None}, ValueError, "makes the tree and its budget"),
         ({"consistency": None, "branching": 7, "budget": [1, 1, 0]}, ValueError, "leaves"),
         ({"tree": [(0, 40), (0, 20), (10, 40)]}, ValueError, "overlap"),
         ({"tree": [(0, 40), (0, 20), (21, 40)]}, ValueError, "missing"),
@@ -782,6 +830,9 @@ def test_a_release_travels():
     [
         ({}, AGES),
         ({"non_negative": True}, AGES),
+        ({"partition": "dawa"}, AGES),
+        ({"partition": "ahp"}, AGES),
+        ({"partition": "adaptive"}, AGES),
         ({"consistency": None}, AGES),
         ({"bins": 3000}, AGES),
         ({"bins": 3000, "branching": 10, "budget": "uniform", "consistency": None}, AGES),

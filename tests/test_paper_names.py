@@ -17,11 +17,13 @@ PACKAGE = ROOT / "skdp"
 
 # What the papers call their algorithms, as they spell it.
 NAMES = [
+    "AHP",
     "AllC",
     "BMax",
     "BMaxC",
     "Base",
     "Boost",
+    "DAWA",
     "DPCube",
     "DPLloyd",
     "DPLloyd-Impr",
@@ -57,7 +59,6 @@ NAMES = [
 PARTS = {"AllC", "BMaxC", "DPSelect", "LBLUE", "PMostC"}
 # Named in the five works and not implemented: the table says so.
 NOT_IMPLEMENTED = [
-    "DAWA",
     "DiffPC-4.5",
     "DiffPID3",
     "HDMM",

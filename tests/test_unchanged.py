@@ -72,6 +72,8 @@ def large() -> dict:
         "KDTree": skdp.KDTreeSynthesizer(1, domain=PLANE),
         "KDTree, hierarchical": skdp.KDTreeSynthesizer(1, domain=PLANE, strategy="hierarchical"),
         "RangeTree": skdp.RangeTreeHistogram(1, domain=LINE),
+        "RangeTree, adaptive": skdp.RangeTreeHistogram(1, domain=LINE, partition="adaptive"),
+        "RangeTree, dawa": skdp.RangeTreeHistogram(1, domain=LINE, partition="dawa"),
         "Grid": skdp.GridSynthesizer(1, domain=PLANE),
         "Cube": skdp.DataCube(1, domain=FOUR),
         "Cube, optimized": skdp.DataCube(1, domain=FOUR, strategy="optimized"),

@@ -154,9 +154,16 @@ def _node_features(histogram: Any) -> Any:
     return "", histogram.noisy_counts_
 
 
-def _histogram_case(**parameters: Any) -> AuditCase:
+def _bucket_features(histogram: Any) -> Any:
+    """The buckets, and the counts of all nodes of the tree over them."""
+    tree = histogram.tree_
+    shape = f"{histogram.codes_.tolist()} {tree.lower.tolist()} {tree.upper.tolist()}"
+    return shape, histogram.noisy_counts_
+
+
+def _histogram_case(features: Any = _node_features, **parameters: Any) -> AuditCase:
     histogram = RangeTreeHistogram(1.0, domain=_LINE, **parameters)
-    options = {"features": _node_features}
+    options = {"features": features}
     return AuditCase(histogram, _LINE_ROWS, _LINE_ROWS.iloc[:-1], options=options)
 
 
@@ -169,6 +176,22 @@ def _() -> AuditCase:
 def _() -> AuditCase:
     # A record is in several nodes: only their counts together show its cost.
     return _histogram_case(branching=2, budget="uniform")
+
+
+@audited("RangeTreeHistogram, adaptive")
+def _() -> AuditCase:
+    return _histogram_case(_bucket_features, partition="adaptive")
+
+
+@audited("RangeTreeHistogram, dawa")
+def _() -> AuditCase:
+    # The buckets are released too: which there are is compared first.
+    return _histogram_case(_bucket_features, partition="dawa")
+
+
+@audited("RangeTreeHistogram, ahp")
+def _() -> AuditCase:
+    return _histogram_case(_bucket_features, partition="ahp")
 
 
 @audited("PrivateStandardScaler")

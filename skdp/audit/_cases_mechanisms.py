@@ -10,6 +10,7 @@ from ..mechanisms import (
     SparseVector,
     above_threshold,
     bounded_sum,
+    choose_buckets,
     discrete_laplace,
     exponential,
     geometric,
@@ -77,6 +78,17 @@ def _() -> AuditCase:
         return noisy_max(np.tile(scores, n), 1.0, 1, starts=starts) - starts
 
     return AuditCase(mechanism, _SCORES, _NEXT_SCORES, 1.0, **_ARRAYS, options={"vectorised": True})
+
+
+@audited("choose_buckets")
+def _() -> AuditCase:
+    # Costs of counts 1, 1, 0, 0 and of one record more in the first bin: the costs of the buckets
+    # that hold it rise by one, and that of [1, 3) does not change.
+    def mechanism(costs: list[int]) -> Any:
+        return str(choose_buckets(np.split(costs, [4, 7]), 4, 1.0, 1).tolist())
+
+    data = np.array([0, 0, 0, 0, 0, 1, 0, 2]), np.array([0, 0, 0, 0, 1, 1, 0, 3])
+    return AuditCase(mechanism, *data, 1.0, **_SINGLE, options=_ANSWERS)
 
 
 @audited("exponential")

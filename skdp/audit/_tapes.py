@@ -29,6 +29,7 @@ from .._random import (
 )
 from .._types import BoolArray, CodeArray, FloatArray, IntArray
 from ..exceptions import ReplayError
+from ..mechanisms._buckets import least_cost_edges
 from ._neighbours import records
 from ._released import first_difference
 
@@ -447,6 +448,12 @@ def _selected(noisy: IntArray, public: tuple[Any, ...]) -> IntArray:
     )
 
 
+def _partitioned(noisy: IntArray, public: tuple[Any, ...]) -> IntArray:
+    _, _, n_bins, lengths, penalty = public
+    costs = -noisy.astype(object)
+    return least_cost_edges(costs, lengths, n_bins, penalty)
+
+
 def _compared(noisy: IntArray, public: tuple[Any, ...]) -> Any:
     places = np.flatnonzero(noisy >= 0)[: public[3]]
     return places.tolist(), noisy[places]
@@ -456,6 +463,7 @@ _OUTPUTS: dict[str, Callable[[IntArray, tuple[Any, ...]], Any]] = {
     "discrete_laplace": lambda noisy, public: np.clip(noisy, -(2**60), 2**60),
     "threshold": lambda noisy, public: noisy > public[1],
     "selection": _selected,
+    "buckets": _partitioned,
     "top_k": lambda noisy, public: np.argsort(-noisy, kind="stable")[: public[2]],
     "stream": _compared,
 }

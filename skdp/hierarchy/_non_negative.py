@@ -34,7 +34,11 @@ def project_to_simplex(values: ArrayLike, total: float) -> FloatArray:
     return np.maximum(v - shift[last], 0.0)
 
 
-def non_negative(blue: Blue, values: ArrayLike) -> FloatArray:
+# Fewer children than this are never pulled together.
+_FEWEST_EVENED = 4
+
+
+def non_negative(blue: Blue, values: ArrayLike, *, even: bool = False) -> FloatArray:
     """Consistent estimates without negative counts, from the top down.
 
     The children of each node are projected onto {x >= 0, sum = parent}, distances weighted by
@@ -48,6 +52,9 @@ def non_negative(blue: Blue, values: ArrayLike) -> FloatArray:
     blue : Blue
     values : array-like, shape (n_nodes,)
         Noisy counts in level order.
+    even : bool, default=False
+        First pull the children of each node below the root towards equal counts for each bin, by
+        as much as their differences may be noise (James and Stein's estimate, positive part).
 
     Returns
     -------
@@ -61,17 +68,37 @@ def non_negative(blue: Blue, values: ArrayLike) -> FloatArray:
     s = np.clip(s, 1e-9 * unit, 1e9 * unit)
     out = z.copy()
     out[0] = max(out[0], 0.0)
-    if tree.is_deep:
+    if tree.is_deep and not even:
         _fill_deep(tree, out, z.tolist(), s.tolist())
         return out
-    for family in tree.families:
-        out[family.children] = _project(
-            z[family.children],
-            s[family.children],
-            np.repeat(out[family.parents], family.sizes),
-            family,
-        )
+    width = (tree.upper - tree.lower).astype(np.float64)
+    for level, family in enumerate(tree.families):
+        children = family.children
+        estimates, totals = z[children], np.repeat(out[family.parents], family.sizes)
+        if even and level > 0:
+            estimates = _evened(estimates, s[children], totals, width[children], family)
+        out[children] = _project(estimates, s[children], totals, family)
     return out
+
+
+def _evened(
+    z: FloatArray, s: FloatArray, totals: FloatArray, width: FloatArray, family: Family
+) -> FloatArray:
+    """Estimates of siblings with the sum ``totals``, pulled towards proportion to the widths.
+
+    In proportion they would differ by their noise alone, and the sum of their squared standardised
+    differences would be about the number of siblings less one.
+    """
+
+    def sums(each: FloatArray) -> FloatArray:
+        return np.repeat(np.add.reduceat(each, family.starts), family.sizes)
+
+    moved = z + s * (totals - sums(z)) / sums(s)
+    level = totals * width / sums(width)
+    differences = sums((moved - level) ** 2 / s)
+    size = np.repeat(family.sizes, family.sizes)
+    kept = 1.0 - (size - 3.0) / np.maximum(differences, 1e-300)
+    return level + np.where(size >= _FEWEST_EVENED, np.maximum(kept, 0.0), 1.0) * (moved - level)
 
 
 def _project(z: FloatArray, s: FloatArray, totals: FloatArray, family: Family) -> FloatArray:

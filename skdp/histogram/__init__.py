@@ -2,7 +2,8 @@
 
 ================  ==================================================================================
 ``estimator``     `RangeTreeHistogram`: parameters, ``fit`` and the queries
-``design``        tree and budget, from public facts alone
+``design``        tree and budget, from public facts or released counts
+``errors``        errors of projected estimates, by simulation
 ``inputs``        reading the column, the domain and the queries
 ================  ==================================================================================
 """

@@ -1,4 +1,4 @@
-"""What a histogram will measure: the tree and the budget, from public facts alone."""
+"""What a histogram will measure: tree and budget, from public facts or from released counts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from .. import hierarchy
 from .._validation import check_choice, check_flag, is_word
 from ..domain import Categorical, Numeric, Taxonomy
 from ..hierarchy import Blue, Tree
+from ..kernels import lines
 
 # Default branching when a budget but no tree is given: near the best of all uniform trees.
 _DEFAULT_BRANCHING = 16
-# Power mean for planning "lengths" if counts are not negative: found by trial on the five
-# histograms of benchmarks/trees.py, between the mean (1) and the geometric mean (0).
-_NON_NEGATIVE_POWER = 0.25
+PARTITIONS = (None, "dawa", "ahp", "adaptive", "auto")
 
 
 class Design(NamedTuple):
@@ -41,9 +40,11 @@ class Plan:
     workload: Any
     consistency: Any
     non_negative: Any
+    partition: Any
 
     def design_of(self, attribute: Any) -> Design:
-        """Tree and budget, from public facts alone."""
+        """Tree and budget, from public facts alone; those of a full tree if data divide it."""
+        self.partition_of(attribute)
         check_choice(self.consistency, "consistency", ("blue", "iterative", None))
         check_flag(self.non_negative, "non_negative")
         if self.non_negative and self.consistency is None:
@@ -127,10 +128,54 @@ class Plan:
 
     def workload_of(self, n_bins: int) -> hierarchy.Workload:
         """The ranges that "auto" plans for."""
-        workload = hierarchy.as_workload(self.workload, n_bins)
-        if self.non_negative and is_word(self.workload, "lengths"):
-            return hierarchy.Workload(workload.lengths, workload.weights, _NON_NEGATIVE_POWER)
-        return workload
+        return hierarchy.as_workload(self.workload, n_bins)
+
+    def partition_of(self, attribute: Any) -> str | None:
+        """How the bins are grouped by the data: from the parameters and the attribute alone."""
+        check_choice(self.partition, "partition", PARTITIONS)
+        ordered = not isinstance(attribute, Categorical) or attribute.ordered
+        taxonomy = isinstance(attribute, Categorical) and attribute.taxonomy is not None
+        planned = (
+            self.tree is None
+            and not taxonomy
+            and is_word(self.branching, "auto")
+            and is_word(self.budget, "auto")
+            and is_word(self.consistency, "blue")
+        )
+        if self.partition == "auto":
+            return "adaptive" if ordered and planned else None
+        if self.partition is None:
+            return None
+        if not planned:
+            raise ValueError(
+                f"partition={self.partition!r} makes the tree and its budget from released counts: "
+                "leave tree, branching, budget and consistency at their defaults, and declare "
+                "categories without a taxonomy."
+            )
+        if not ordered and self.partition != "ahp":
+            raise ValueError(
+                f"partition={self.partition!r} groups neighbouring bins, but these categories have "
+                "no order. Declare them with ordered=True if they have one, or use "
+                "partition='ahp', which needs none."
+            )
+        return str(self.partition)
+
+    def release(
+        self, kind: str, attribute: Any, counts: np.ndarray, loss: Any, source: Any
+    ) -> lines.LineRelease:
+        """Buckets and noisy counts that follow the data; ``counts`` are exact, by code."""
+        n = attribute.n_values
+        codes = attribute.order()[:n] if isinstance(attribute, Numeric) else np.arange(n)
+        codes = np.append(codes, n) if attribute.nullable else codes
+        exact, epsilon = counts[codes], loss.epsilon
+        if kind == "adaptive":
+            plan = hierarchy.plan_levels(n, self.workload_of(n))
+            found = lines.adaptive_tree(exact, n, epsilon, plan, random_state=source)
+        elif kind == "dawa":
+            found = lines.dawa(exact, n, loss.parts, self.workload_of, random_state=source)
+        else:
+            found = lines.ahp(exact, n, loss.parts, random_state=source)
+        return found._replace(order=codes[found.order])
 
 
 def own_tree(tree: Tree) -> Tree:
@@ -178,6 +223,14 @@ def budget_parts(design: Design, epsilon: Fraction) -> dict[str, Fraction]:
         if sum(millionths.values()) == 10**6:
             return {name: epsilon * Fraction(k, 10**6) for name, k in millionths.items()}
     return {"tree": epsilon}
+
+
+def partition_parts(kind: str, epsilon: Fraction) -> dict[str, Fraction]:
+    """Epsilon for choosing buckets and for counting them."""
+    if kind == "adaptive":
+        return {"tree": epsilon}
+    shares = lines.DAWA_SHARES if kind == "dawa" else lines.AHP_SHARES
+    return {name: epsilon * share for name, share in shares.items()}
 
 
 def level_table(design: Design, epsilon: Fraction) -> pd.DataFrame:

@@ -25,7 +25,15 @@ from ..release.labels import tick_labels
 from ..release.rounding import shuffled_line
 from ..release.sampling import METHODS
 from ..rows import Layout, count_rows
-from .design import Plan, budget_parts, cover_variances, level_table, sum_variance
+from .design import (
+    Plan,
+    budget_parts,
+    cover_variances,
+    level_table,
+    partition_parts,
+    sum_variance,
+)
+from .errors import placement_variance, range_errors, simulated_errors
 from .inputs import as_list, as_numbers, as_table, declared_attribute, only_attribute
 
 __all__ = ["RangeTreeHistogram"]
@@ -77,8 +85,16 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         from the fewest noisy nodes.
     non_negative : bool, default=False
         Project each node's children onto non-negative counts that sum to it, from the top down.
-        Much more accurate where many bins are empty; no longer unbiased. "auto" then plans
-        "lengths" with more weight on short ranges, because the bound helps long ranges most.
+        More accurate where many bins are empty, and the same where none is near 0; no longer
+        unbiased. It does not change what is measured.
+    partition : {None, "dawa", "ahp", "adaptive", "auto"}, default=None
+        Whether groups of bins that the data suggest are counted instead of all bins; the counts
+        inside a group are taken as equal. None: all bins. "adaptive": nodes of the planned tree
+        are divided only where their noisy counts are large, and the estimates are those of
+        ``non_negative=True`` with siblings pulled together as far as they differ by noise; the
+        most accurate unless unbiased estimates are needed. "auto": "adaptive" where it is
+        possible (an order, and a tree and budget that are not given), else None. "dawa" and
+        "ahp" are the published algorithms, for comparison.
     max_contributions : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``unit``. None: epsilon protects one row.
@@ -137,6 +153,11 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
     True
     """
 
+    # Of releases that were stored before these existed.
+    partition: Any = None
+    _kind: str | None = None
+    _simulated: np.ndarray | None = None
+
     def __init__(
         self,
         epsilon: Any = 1.0,
@@ -150,6 +171,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         workload: Any = "lengths",
         consistency: Any = "blue",
         non_negative: Any = False,
+        partition: Any = None,
         max_contributions: int | None = None,
         unit: str | None = None,
         ledger: Any = None,
@@ -165,6 +187,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         self.workload = workload
         self.consistency = consistency
         self.non_negative = non_negative
+        self.partition = partition
         self.max_contributions = max_contributions
         self.unit = unit
         self.ledger = ledger
@@ -201,33 +224,44 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             as_table(X), None, self._declared(), None, lazy=True, unit=self._unit(), of=self
         )
         layout = Layout.of(as_table(X), rows, domain)
-        design = self._plan().design_of(only_attribute(domain))
-        parts = budget_parts(design, self._record_epsilon())
+        plan, attribute = self._plan(), only_attribute(domain)
+        kind = plan.partition_of(attribute)
+        design = plan.design_of(attribute)
+        epsilon = self._record_epsilon()
+        parts = partition_parts(kind, epsilon) if kind else budget_parts(design, epsilon)
         loss, source = self._spend(parts)
 
         counts = count_rows(rows, domain, self._contributions(loss, source, rows, domain)).dense()
-        noisy = hierarchy.measure(
-            design.tree,
-            counts[design.codes],
-            design.shares,
-            loss.of_record.epsilon,
-            random_state=source,
-        )
-        blue = Blue(design.tree, noisy.variances)
-        estimates = self._estimate(blue, noisy.values)
+        spent = loss.of_record
+        if kind is None:
+            exact = counts[design.codes]
+            noisy = hierarchy.measure(
+                design.tree, exact, design.shares, spent.epsilon, random_state=source
+            )
+            tree, codes, values, variances = design.tree, design.codes, *noisy
+        else:
+            tree, codes, shares, values = plan.release(kind, attribute, counts, spent, source)
+            variances = hierarchy.measured_variances(shares, spent.epsilon)
+        blue = Blue(tree, variances)
 
         self._remember_columns(as_table(X), rows)
         self._layout = layout
+        self._kind = kind
+        self._simulated = None
         self.domain_ = domain
-        self.tree_ = design.tree
-        self.codes_ = design.codes
-        self.noisy_counts_ = noisy.values
-        self.node_counts_ = estimates
+        self.tree_ = tree
+        self.codes_ = codes
+        self.noisy_counts_ = values
+        self.node_counts_ = self._estimate(blue, values)
         self.blue_ = blue
         self.privacy_loss_ = loss
-        total = self.count(None, return_interval=True)
-        warn_of_emptiness(self, total.value, total.std)
+        everything = np.ones(len(tree.leaves))
+        warn_of_emptiness(self, self._value(everything), self._unbiased_std(everything))
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Computed again where it is needed.
+        return {**super().__getstate__(), "_simulated": None}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -236,8 +270,8 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         return tags
 
     def _estimate(self, blue: Blue, values: np.ndarray) -> np.ndarray:
-        if self.non_negative:
-            return hierarchy.non_negative(blue, values)
+        if self._is_projected():
+            return hierarchy.non_negative(blue, values, even=self._kind == "adaptive")
         if self.consistency == "blue":
             return blue.estimate(values)
         if self.consistency == "iterative":
@@ -277,6 +311,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             self.workload,
             self.consistency,
             self.non_negative,
+            self.partition,
         )
 
     def plan(self, by: str = "length") -> pd.DataFrame:
@@ -352,7 +387,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             A list holds several queries, an array the ends of m ranges. Ranges are clipped to
             the domain; a bin that a range covers in part counts in proportion.
         return_interval : bool, default=False
-            Whether to return a `QueryResult` with the exact standard error and an interval.
+            Whether to return a `QueryResult` with the standard error and an interval.
         level : float, default=0.95
             Confidence of the interval, for a query fixed before looking at the release.
 
@@ -381,7 +416,12 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         return np.array(values, dtype=np.float64) if several else values[0]
 
     def standard_error(self, query: Any = None) -> Any:
-        """Exact standard error of :meth:`count`, in closed form.
+        """Standard error of :meth:`count`: the root mean square error of the returned estimate.
+
+        Exact and in closed form for unbiased estimates. Where negative counts are projected away
+        it is found by simulation: noise is added to the released estimates as if they were the
+        truth, and they are estimated again. A group of bins that a query covers in part adds the
+        error of records that fall into the bins of the group at random.
 
         Parameters
         ----------
@@ -391,12 +431,14 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         Returns
         -------
         float or ndarray of float64
-            Infinite where the measured nodes do not determine the count. With
-            ``non_negative=True`` that of the estimate before the projection.
+            Infinite where the measured nodes do not determine the count.
         """
         check_is_fitted(self)
-        if self._has_shortcut(query):
-            return np.sqrt(self.blue_.range_variances(*self._positions(query)))
+        if self._has_shortcut(query) and self._kind is None:
+            start, stop = self._positions(query)
+            if self._is_projected():
+                return range_errors(self._simulation(), self.tree_, start, stop)
+            return np.sqrt(self.blue_.range_variances(start, stop))
         queries, several = as_list(query)
         errors = [self._std(self._leaf_weights(q)) for q in queries]
         return np.array(errors, dtype=np.float64) if several else errors[0]
@@ -573,8 +615,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         if attribute.nullable:
             at = np.append(at, n)
         edges = np.append(at, attribute.size)
-        counts = np.add.reduceat(self._by_code(self._bin_counts()), at)
-        half = self._half_widths(edges, level)
+        counts, low, high = self._bars(edges, level)
         where = np.append(at[at < n], n)
         borders = attribute.edges[where].astype(float) if numeric else where - 0.5
         labels = None if numeric else tick_labels(attribute)
@@ -583,10 +624,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             borders, zone = attribute.days(borders), attribute.axis_zone
         axis = PlotAxis(self.domain_.names[0], borders, labels, attribute.nullable, zone)
         ax = plot_view(counts, [axis], ax=ax)
-        low = counts - half
-        if self.non_negative:
-            low = np.maximum(low, 0.0)
-        plot_intervals(ax, axis, low, counts + half)
+        plot_intervals(ax, axis, low, high)
         return ax
 
     # -- parts of the answers
@@ -611,33 +649,69 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             return float(self._node_weights(leaf_weights) @ self.noisy_counts_)
         return float(self.node_counts_[self.tree_.leaves] @ leaf_weights)
 
-    def _std(self, leaf_weights: np.ndarray) -> float:
+    def _is_projected(self) -> bool:
+        """Whether the estimates are not those of the unbiased least squares."""
+        return bool(self.non_negative) or self._kind == "adaptive"
+
+    def _unbiased_std(self, leaf_weights: np.ndarray) -> float:
         if self.consistency is None:
             return math.sqrt(sum_variance(self._node_weights(leaf_weights), self.blue_))
         return math.sqrt(self.blue_.query_variance(leaf_weights))
+
+    def _std(self, leaf_weights: np.ndarray) -> float:
+        std = self._unbiased_std(leaf_weights)
+        if self._is_projected() and math.isfinite(std):
+            std = math.sqrt(np.mean((self._simulation() @ leaf_weights) ** 2))
+        if self._kind is None:
+            return std
+        return math.hypot(
+            std, math.sqrt(placement_variance(self.tree_, self.node_counts_, leaf_weights))
+        )
+
+    def _simulation(self) -> np.ndarray:
+        """Errors of the leaves in repetitions of the release, shape (n_repetitions, n_leaves)."""
+        if self._simulated is None:
+            self._simulated = simulated_errors(self.blue_, self.node_counts_, self._estimate)
+        return self._simulated
+
+    def _unbiased_bounds(self, leaf_weights: np.ndarray, level: float) -> tuple[float, float]:
+        """An interval by the exact law of the noise."""
+        weights = self._node_weights(leaf_weights)
+        half = hierarchy.noise_quantile(weights, self.blue_.noise_variances, level)
+        centre = float(weights @ self.noisy_counts_)
+        return centre - half, centre + half
 
     def _answer(self, leaf_weights: np.ndarray, level: float) -> QueryResult:
         value, std = self._value(leaf_weights), self._std(leaf_weights)
         if math.isinf(std):
             guarantee = "the measured nodes do not determine this count."
             return QueryResult(value, std, -math.inf, math.inf, guarantee)
-        weights = self._node_weights(leaf_weights)
-        half = hierarchy.noise_quantile(weights, self.blue_.noise_variances, level)
+        inner, outer = self._certain_weights(leaf_weights)
         guarantee = (
             f"at least {100 * level:g}% for a query fixed before looking at the release, by the "
             "exact law of the noise"
         )
-        low, high = value - half, value + half
-        if self.non_negative:
-            centre = float(weights @ self.noisy_counts_)
-            low, high = min(max(centre - half, 0.0), value), max(centre + half, value)
+        low, high = self._unbiased_bounds(inner, level)
+        if outer is not inner:
+            high = self._unbiased_bounds(outer, level)[1]
             guarantee += (
-                "; standard error and interval are those of the estimate before the projection, "
-                "the interval cut at 0 and widened to hold the value"
+                "; of a group of bins that the query covers in part, none to all records count"
             )
-        if ((leaf_weights > 0) & (leaf_weights < 1)).any():
+        if self._is_projected() or self._kind is not None:
+            low, high = min(max(low, 0.0), value), max(high, value)
+            guarantee += "; cut at 0 and widened to hold the value"
+        if self._is_projected():
+            guarantee += "; the standard error is that of the value, by simulation"
+        if ((inner > 0) & (inner < 1)).any():
             guarantee += "; what is covered in part counts in proportion, which is taken as true"
         return QueryResult(value, std, low, high, guarantee + ".")
+
+    def _certain_weights(self, leaf_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights without, and with all of, the groups of bins that a query covers in part."""
+        partly = (leaf_weights > 0) & (leaf_weights < 1) & (self.tree_.leaf_widths > 1)
+        if self._kind is None or not partly.any():
+            return leaf_weights, leaf_weights
+        return np.where(partly, 0.0, leaf_weights), np.where(partly, 1.0, leaf_weights)
 
     def _has_shortcut(self, query: Any) -> bool:
         """Whether many ranges can be answered together: consistent counts have running sums."""
@@ -649,6 +723,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
                 "Give other queries as a list."
             )
         plain = not getattr(only_attribute(self.domain_), "special", ())
+        plain = plain and self._kind != "ahp"
         return query.dtype.kind in "iuf" and self.consistency is not None and plain
 
     def _positions(self, ranges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -669,46 +744,94 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
     def _bin_counts(self, *, positive: bool = False) -> np.ndarray:
         """Estimate for each position; a leaf of several bins is spread evenly."""
         nodes = self.node_counts_
-        if positive and not self.non_negative:
+        if positive and not self._is_projected():
             nodes = hierarchy.non_negative(self.blue_, self.noisy_counts_)
         tree = self.tree_
         return np.repeat(nodes[tree.leaves] / tree.leaf_widths, tree.leaf_widths)
 
-    def _bin_errors(self) -> np.ndarray:
+    def _bin_errors(self, *, unbiased: bool = False) -> np.ndarray:
+        """Standard error of each code."""
         tree = self.tree_
-        if self.consistency is None:
+        width = tree.leaf_widths
+        if self._is_projected() and not unbiased:
+            variances = (self._simulation() ** 2).mean(axis=0)
+        elif self.consistency is None:
             variances = self.blue_.noise_variances[tree.leaves]
         else:
             variances = self.blue_.variances[tree.leaves]
-        each = np.sqrt(variances) / tree.leaf_widths
-        return self._by_code(np.repeat(each, tree.leaf_widths))
+        each = variances / width**2
+        if self._kind is not None:
+            each += np.maximum(self.node_counts_[tree.leaves], 0.0) / width * (1.0 - 1.0 / width)
+        return self._by_code(np.repeat(np.sqrt(each), width))
 
     def _by_code(self, by_position: np.ndarray) -> np.ndarray:
         out = np.empty(len(by_position))
         out[self.codes_] = by_position
         return out
 
-    def _half_widths(self, edges: np.ndarray, level: float) -> np.ndarray:
-        """Half widths of the intervals of consecutive groups of codes."""
-        if (np.diff(edges) == 1).all():
-            std = self._bin_errors()
-        elif self.consistency is None:
-            std = np.array(
-                [
-                    self._std(self.tree_.overlaps(edges[[i]], edges[[i + 1]])[:, 0])
-                    for i in range(len(edges) - 1)
-                ]
-            )
+    def _bars(self, edges: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Estimates of consecutive groups of codes, and the ends of their intervals."""
+        counts = np.add.reduceat(self._by_code(self._bin_counts()), edges[:-1])
+        start, stop = edges[:-1], edges[1:]
+        if self._kind is None:
+            low, high = self._unbiased_bars(start, stop, level)
+        elif self._kind == "ahp":
+            # Bins of a group are not neighbours: one bar at a time.
+            bounds = [
+                self._answer(self._codes_weights(*ends), level)
+                for ends in zip(start, stop, strict=True)
+            ]
+            low, high = np.array([[each.lower, each.upper] for each in bounds]).T
         else:
-            std = np.sqrt(self.blue_.range_variances(edges[:-1], edges[1:]))
-        # One bar in the middle gives the shape for all: they differ mainly in scale.
-        middle = (len(edges) - 1) // 2
+            # Whole groups of bins inside each bar, and all that it touches.
+            cuts = np.append(0, np.cumsum(self.tree_.leaf_widths))
+            inner = (
+                cuts[np.searchsorted(cuts, start)],
+                cuts[np.searchsorted(cuts, stop, "right") - 1],
+            )
+            outer = (
+                cuts[np.searchsorted(cuts, start, "right") - 1],
+                cuts[np.searchsorted(cuts, stop)],
+            )
+            low = self._unbiased_bars(inner[0], np.maximum(*inner), level)[0]
+            high = self._unbiased_bars(*outer, level)[1]
+        if self._is_projected() or self._kind is not None:
+            low, high = np.minimum(np.maximum(low, 0.0), counts), np.maximum(high, counts)
+        return counts, low, high
+
+    def _codes_weights(self, start: int, stop: int) -> np.ndarray:
         weights = np.zeros(len(self.codes_))
-        weights[edges[middle] : edges[middle + 1]] = 1.0
-        weights = self.tree_.leaf_weights(weights[self.codes_])
-        one = self._node_weights(weights)
-        reference = hierarchy.noise_quantile(one, self.blue_.noise_variances, level)
-        return std * (reference / self._std(weights))
+        weights[start:stop] = 1.0
+        return self.tree_.leaf_weights(weights[self.codes_])
+
+    def _unbiased_bars(
+        self, start: np.ndarray, stop: np.ndarray, level: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Intervals of the unbiased counts of ranges of codes."""
+        if (stop - start == 1).all() and self._kind is None:
+            std = self._bin_errors(unbiased=True)
+        elif self.consistency is None:
+            bars = [self._codes_weights(*ends) for ends in zip(start, stop, strict=True)]
+            std = np.array([self._unbiased_std(bar) for bar in bars])
+        else:
+            std = np.sqrt(self.blue_.range_variances(start, stop))
+        # One bar in the middle gives the shape for all: they differ mainly in scale.
+        middle = (len(start) - 1) // 2
+        weights = self._codes_weights(start[middle], stop[middle])
+        if weights.any():
+            one = self._node_weights(weights)
+            reference = hierarchy.noise_quantile(one, self.blue_.noise_variances, level)
+            half = std * (reference / self._unbiased_std(weights))
+        else:
+            half = std * hierarchy.noise_quantile([1.0], [1e6], level) / 1e3
+        nodes = self.node_counts_
+        if self._is_projected():
+            nodes = self.blue_.estimate(self.noisy_counts_)
+        tree = self.tree_
+        each = np.repeat(nodes[tree.leaves] / tree.leaf_widths, tree.leaf_widths)
+        running = running_sums(self._by_code(each))
+        centre = running[stop] - running[start]
+        return centre - half, centre + half
 
     def _ordered(self, what: str) -> Any:
         attribute = only_attribute(self.domain_)

@@ -8,6 +8,7 @@ as long as its stream, takes a ledger.
 ``_noise``          discrete Laplace, geometric noise, threshold tests, `bounded_sum`
 ``_selection``      noisy maximum, permute-and-flip, exponential mechanism, `top_k`
 ``_line``           `select_on_line`: permute-and-flip on up to 2**62 integers
+``_buckets``        `choose_buckets`: a partition of a line by noisy costs
 ``_sparse_vector``  `SparseVector`, and SVT with retraversal (`sparse_vector_top_k`)
 ``_sparse_counts``  `sparse_counts`: the large noisy counts of a huge table
 ``_false_cells``    which empty cells of a huge table pass a threshold by noise alone
@@ -17,6 +18,7 @@ as long as its stream, takes a ledger.
 ==================  ================================================================================
 """
 
+from ._buckets import choose_buckets
 from ._line import select_on_line
 from ._noise import (
     above_threshold,
@@ -35,6 +37,7 @@ __all__ = [
     "SparseVector",
     "above_threshold",
     "bounded_sum",
+    "choose_buckets",
     "discrete_laplace",
     "discrete_laplace_quantile",
     "discrete_laplace_variance",

@@ -1,0 +1,345 @@
+"""Data-dependent histograms of one column: DAWA, AHP and the adaptive tree."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import skdp
+from skdp import RangeTreeHistogram, hierarchy
+from skdp.kernels import lines
+from skdp.kernels.lines import adaptive
+from skdp.kernels.lines.ahp import similar_groups
+from skdp.kernels.lines.dawa import bucket_costs
+from skdp.mechanisms import choose_buckets
+from skdp.mechanisms._buckets import least_cost_edges
+
+
+def partitions(n_bins, *, aligned):
+    """All partitions into buckets of 1, 2, 4, ... bins, by their edges, with the candidates."""
+
+    def from_(start):
+        if start == n_bins:
+            yield []
+            return
+        for k in range(n_bins.bit_length() + 1):
+            length = 2**k
+            if aligned and (start % length or length >= 2 * n_bins):
+                continue
+            stop = min(start + length, n_bins) if aligned else start + length
+            if stop <= n_bins:
+                for rest in from_(stop):
+                    yield [(k, start // length if aligned else start, start, stop), *rest]
+
+    return list(from_(0))
+
+
+def lengths_of(n_bins, *, aligned):
+    if aligned:
+        powers = [2**k for k in range(n_bins.bit_length() + 1) if 2**k < 2 * n_bins]
+        return [-(-n_bins // power) for power in powers]
+    return [n_bins - 2**k + 1 for k in range(n_bins.bit_length())]
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+@pytest.mark.parametrize("n_bins", [1, 2, 3, 5, 6, 7, 8])
+def test_the_dynamic_programme_finds_the_least_sum(n_bins, aligned):
+    rng = np.random.default_rng(n_bins)
+    lengths = lengths_of(n_bins, aligned=aligned)
+    first = np.append(0, np.cumsum(lengths))
+    for penalty in (0, 3):
+        costs = rng.integers(-9, 9, sum(lengths))
+        sums = {}
+        for partition in partitions(n_bins, aligned=aligned):
+            edges = (0, *(stop for *_, stop in partition))
+            total = sum(int(costs[first[k] + place]) + penalty for k, place, *_ in partition)
+            sums[edges] = min(total, sums.get(edges, total))
+        for given in (costs, costs.astype(object)):
+            found = least_cost_edges(given, lengths, n_bins, penalty)
+            assert sums[tuple(found.tolist())] == min(sums.values())
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+@pytest.mark.parametrize("n_bins", [1, 2, 6, 9])
+def test_costs_are_distances_to_the_median_and_move_by_one(n_bins, aligned):
+    rng = np.random.default_rng(n_bins)
+    counts = rng.integers(0, 6, n_bins)
+    costs = bucket_costs(counts, aligned=aligned)
+    assert [len(each) for each in costs] == lengths_of(n_bins, aligned=aligned)
+    for k, each in enumerate(costs):
+        for place, cost in enumerate(each.tolist()):
+            start = place * 2**k if aligned else place
+            inside = counts[start : start + 2**k]
+            assert cost == pytest.approx(np.abs(inside - np.median(inside)).sum())
+    for bin_ in range(n_bins):
+        more = counts.copy()
+        more[bin_] += 1
+        changes = np.concatenate(bucket_costs(more, aligned=aligned)) - np.concatenate(costs)
+        assert np.abs(changes).max(initial=0) <= 1
+
+
+def test_the_law_of_the_choice_is_private():
+    """Every output of all noise on three bins; the noise is cut off where it is rare."""
+    rate, most = 2.0, 5
+    lengths = lengths_of(3, aligned=False)
+    noise = np.array(list(itertools.product(range(most + 1), repeat=sum(lengths))))
+    weight = np.exp(-rate * noise.sum(axis=1))
+
+    def law(counts):
+        costs = np.concatenate(bucket_costs(np.array(counts)))
+        found = {}
+        for each, mass in zip(costs - noise, weight, strict=True):
+            edges = tuple(least_cost_edges(each, lengths, 3, 1).tolist())
+            found[edges] = found.get(edges, 0.0) + mass
+        return found
+
+    worst = 0.0
+    for counts in ([0, 0, 0], [1, 0, 2], [2, 2, 2]):
+        for bin_ in range(3):
+            more = list(counts)
+            more[bin_] += 1
+            here, there = law(counts), law(more)
+            ratios = [abs(math.log(here[edges] / there[edges])) for edges in here]
+            worst = max(worst, *ratios)
+    # R is 2; the mass that is cut off adds less than one percent.
+    assert 0.9 * rate < worst < 2 * rate * 1.01
+
+
+def test_the_choice_of_a_clear_case_and_of_huge_costs():
+    counts = np.array([5, 5, 5, 5, 900, 900, 0, 0])
+    for scale in (1, 2**50):
+        edges = choose_buckets(
+            bucket_costs(counts * scale), 8, 5.0, 2, penalty=10 * scale, random_state=0
+        )
+        assert edges.tolist() == [0, 4, 6, 8]
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+def test_hardly_any_budget_still_gives_a_partition(aligned):
+    costs = bucket_costs(np.arange(200), aligned=aligned)
+    edges = choose_buckets(costs, 200, 4e-15, 2, random_state=0)
+    assert edges[0] == 0 and edges[-1] == 200 and (np.diff(edges) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"costs": [[0, 0], [0]], "n_bins": 3}, ValueError, "one array for each of the lengths"),
+        ({"costs": [], "n_bins": 3}, ValueError, "need at least one array|one array"),
+        ({"costs": [[0.5, 0.5], [1.0]]}, TypeError, "integers"),
+        ({"score_range": 0}, ValueError, "score_range"),
+        ({"penalty": -1}, ValueError, "penalty"),
+    ],
+)
+def test_bad_costs(change, error, message):
+    good = {"costs": [[0, 0], [1]], "n_bins": 2, "epsilon": 1.0, "score_range": 2}
+    with pytest.raises(error, match=message):
+        choose_buckets(**{**good, **change})
+
+
+# --- AHP
+
+
+def test_similar_groups():
+    order, edges = similar_groups(np.array([3, 100, 0, 101, 50, -4]), 3.5, 1.0)
+    assert order.tolist() == [3, 1, 4, 0, 2, 5]
+    assert edges.tolist() == [0, 2, 3, 6]
+    order, edges = similar_groups(np.zeros(4, dtype=np.int64), 1.0, 1.0)
+    assert order.tolist() == [0, 1, 2, 3] and edges.tolist() == [0, 4]
+
+
+# --- the adaptive tree
+
+
+@pytest.fixture
+def quiet(monkeypatch):
+    """Noise that is always 0, and a list of the draws asked for: (values, epsilon)."""
+    asked = []
+
+    def discrete_laplace(values, epsilon, sensitivity=1, *, random_state=None):
+        asked.append((np.array(values), epsilon))
+        return np.array(values)
+
+    monkeypatch.setattr(adaptive, "discrete_laplace", discrete_laplace)
+    return asked
+
+
+PLAN = hierarchy.LevelPlan((4, 16, 64), (Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)))
+
+
+def test_large_counts_give_the_planned_tree(quiet):
+    counts = np.full(64, 10**6)
+    release = lines.adaptive_tree(counts, 64, Fraction(1), PLAN)
+    assert np.diff(release.tree.level_starts).tolist() == [1, 4, 16, 64]
+    np.testing.assert_array_equal(release.values[1:], release.tree.node_counts(counts)[1:])
+
+
+@pytest.mark.parametrize("nullable", [False, True])
+def test_what_every_record_pays(quiet, nullable):
+    """One record more in any bin changes the counts of one path, which cost epsilon together."""
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 50, 64 + nullable) * (rng.random(64 + nullable) < 0.2)
+    # Divisions follow released counts, so they are held as they are.
+    release = lines.adaptive_tree(counts, 64, Fraction(1, 3), PLAN)
+    tree, shares = release.tree, release.shares
+    paid = tree.spread_down(shares.astype(float))[tree.leaves]
+    assert (paid == 10**6).all()
+    assert len(tree.leaves) < 64 and tree.n_bins == 64 + nullable
+    np.testing.assert_array_equal(release.values[shares > 0], tree.node_counts(counts)[shares > 0])
+    assert sum(len(values) for values, _ in quiet) == (shares > 0).sum()
+    drawn = {epsilon for _, epsilon in quiet}
+    assert drawn == {Fraction(int(share), 3 * 10**6) for share in np.unique(shares[shares > 0])}
+
+
+def test_empty_tables_are_noised_everywhere():
+    release = lines.adaptive_tree(
+        np.zeros(64, dtype=np.int64), 64, Fraction(1, 100), PLAN, random_state=0
+    )
+    assert (release.values[1:] != 0).mean() > 0.8
+
+
+# --- siblings that differ by noise alone
+
+
+def evened(children, variance=1.0):
+    """Estimates of 8 siblings below a known node, whose sibling is one leaf of 8 bins."""
+    tree = hierarchy.Tree.from_intervals(
+        [(0, 16), (0, 8), (8, 16), *[(i, i + 1) for i in range(8)]]
+    )
+    variances = np.where(np.arange(tree.n_nodes) < 3, 1e-6, variance)
+    values = np.array([children.sum() + 30, children.sum(), 30, *children])
+    blue = hierarchy.Blue(tree, variances)
+    return [hierarchy.non_negative(blue, values, even=even)[3:] for even in (False, True)]
+
+
+def test_siblings_are_pulled_together_by_james_stein():
+    rng = np.random.default_rng(0)
+    for scale, least, most in ((0.1, 0.0, 0.0), (3.0, 0.3, 1.0), (1e3, 0.999, 1.0)):
+        children = 5000 + scale * rng.normal(size=8)
+        plain, even = evened(children)
+        mean = children.mean()
+        kept = max(0.0, 1 - 5 / ((children - mean) ** 2).sum())
+        np.testing.assert_allclose(even - mean, kept * (children - mean), atol=1e-2)
+        assert least <= kept <= most
+        np.testing.assert_allclose(plain, children, atol=1e-2)
+        assert even.sum() == pytest.approx(children.sum(), abs=1e-3)
+
+
+def test_pulling_together_is_no_worse_on_any_siblings():
+    """James and Stein: 400 repetitions of equal, sloping and spiky counts."""
+    rng = np.random.default_rng(1)
+    for truth in (np.full(8, 200.0), 200.0 + 2 * np.arange(8), np.array([900.0] + [100.0] * 7)):
+        losses = []
+        for _ in range(400):
+            noise = rng.laplace(0, 10 / math.sqrt(2), 8)
+            plain, even = evened(truth + noise - noise.mean(), variance=100.0)
+            losses.append([np.sum((plain - truth) ** 2), np.sum((even - truth) ** 2)])
+        plain, even = np.mean(losses, axis=0)
+        assert even < 1.05 * plain
+        if np.ptp(truth) == 0:
+            assert even < 0.6 * plain
+
+
+# --- in the estimator
+
+BINS = 300
+
+
+def fitted(partition, rows, seed=0, **parameters):
+    return RangeTreeHistogram(
+        parameters.pop("epsilon", 1.0),
+        bounds=(0, BINS),
+        bins=BINS,
+        partition=partition,
+        random_state=seed,
+        **parameters,
+    ).fit(rows)
+
+
+@pytest.mark.parametrize("partition", ["dawa", "ahp", "adaptive", "auto"])
+def test_intervals_hold_whatever_lies_inside_a_group(partition):
+    """A spike beside empty bins, and steps: 60 releases, ranges that cut groups of bins."""
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([rng.normal(100, 8, 300), np.full(60, 201.5), rng.uniform(0, BINS, 80)])
+    queries = [(95, 104.5), (202, 230.5), (190, 201), (0, 100.5), (33, 34.5)]
+    expected = [np.sum((rows >= a) & (rows < math.floor(b) + 0.5)) for a, b in queries]
+    held = []
+    for seed in range(60):
+        release = fitted(partition, rows, seed, epsilon=0.5)
+        for (low, high), _ in zip(queries, expected, strict=True):
+            inside = np.sum((rows >= low) & (rows < math.ceil(high)))
+            answer = release.count((low, math.ceil(high) - 1e-9), return_interval=True, level=0.9)
+            held.append(answer.lower - 1e-6 <= inside <= answer.upper + 1e-6)
+            assert answer.lower <= answer.value <= answer.upper
+    assert np.mean(held) > 0.9 - 5 * math.sqrt(0.09 / len(held))
+
+
+@pytest.mark.parametrize("partition", ["dawa", "ahp", "adaptive"])
+def test_missing_values_have_all_of_epsilon(partition):
+    domain = skdp.Domain({"x": skdp.Numeric(0, 50, bins=50, nullable=True)})
+    rows = np.append(np.full(3000, 7.5), np.full(100, np.nan))[:, None]
+    estimator = RangeTreeHistogram(2.0, domain=domain, partition=partition, random_state=0)
+    estimator.fit(rows)
+    table = estimator.to_frame()
+    assert abs(table["count"].iloc[-1] - 100) < 12
+    assert table["count"].sum() == pytest.approx(estimator.count(), rel=1e-9)
+
+
+def test_auto_is_adaptive_where_a_line_is_planned():
+    rows = np.full(500, 3.0)
+    same = [fitted(choice, rows).noisy_counts_ for choice in ("auto", "adaptive")]
+    np.testing.assert_array_equal(*same)
+    kinds = skdp.Categorical(list("abcd"))
+    plain = [
+        RangeTreeHistogram(1.0, domain=kinds, partition=choice, random_state=0).fit(["a"] * 90)
+        for choice in ("auto", None)
+    ]
+    np.testing.assert_array_equal(*[release.noisy_counts_ for release in plain])
+    with pytest.raises(ValueError, match="have no order"):
+        RangeTreeHistogram(1.0, domain=kinds, partition="dawa").fit(["a"] * 90)
+    groups = RangeTreeHistogram(9.0, domain=kinds, partition="ahp", random_state=0)
+    assert groups.fit(["a"] * 90).count({"a"}) == pytest.approx(90, abs=5)
+
+
+def test_adaptive_is_more_accurate_on_sparse_data_and_the_same_on_dense_data():
+    """Mean squared errors of 20 releases; far apart on the sparse table."""
+    rng = np.random.default_rng(1)
+    sparse = np.repeat(rng.integers(0, BINS, 6) + 0.5, 50)
+    dense = rng.uniform(0, BINS, 300_000)
+    ends = np.sort(rng.integers(0, BINS, (400, 2)), axis=1).astype(float)
+    ends = ends[ends[:, 0] < ends[:, 1]]
+    errors = {}
+    for name, rows in (("sparse", sparse), ("dense", dense)):
+        before = np.searchsorted(np.sort(rows), ends)
+        for partition in (None, "adaptive"):
+            squares = [
+                np.mean(
+                    (fitted(partition, rows, seed, epsilon=0.1).count(ends) - np.diff(before)[:, 0])
+                    ** 2
+                )
+                for seed in range(20)
+            ]
+            errors[name, partition] = np.mean(squares)
+    assert errors["sparse", "adaptive"] < 0.5 * errors["sparse", None]
+    assert errors["dense", "adaptive"] < 1.2 * errors["dense", None]
+
+
+@pytest.mark.parametrize("partition", ["dawa", "ahp", "adaptive"])
+@pytest.mark.parametrize("rows", [[], [3.0], np.repeat(5.0, 10**5)])
+def test_odd_tables(partition, rows):
+    with pytest.warns(UserWarning) if len(rows) < 9 else np.errstate():
+        release = fitted(partition, np.asarray(rows, dtype=float), epsilon=0.5)
+    assert np.isfinite(release.to_frame()[["count", "std_error"]]).all(axis=None)
+    assert math.isfinite(release.count((0, 7), return_interval=True).upper)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("partition", ["dawa", "adaptive"])
+def test_ten_million_bins(partition):
+    rows = np.random.default_rng(0).integers(0, 10**7, 10**5)
+    release = RangeTreeHistogram(
+        1.0, bounds=(0, 10**7), bins=10**7, partition=partition, random_state=0
+    ).fit(rows)
+    assert abs(release.count((0, 5_000_000)) - 50_000) < 3_000
