@@ -10,15 +10,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._base import PrivateEstimator, feature_bounds, match_rows, warn_of_emptiness
 from .domain import Domain, Numeric
-from .mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
+from .kernels.quantile_tree import TreePlan
+from .mechanisms import discrete_laplace, discrete_laplace_variance
 from .rows import as_frame
 
 __all__ = ["PrivateQuantileClipper", "PrivateStandardScaler"]
 
 # Values are read as one of this many codes within the bounds: finer than any noise.
 _CODES = 2**20
-# Candidate quantiles: the ends of this many equal parts of the bounds.
+# Quantiles are searched among this many equal parts of the bounds, and then of the range found.
 _PARTS = 2**14
+# Parts of epsilon for the two.
+_SHARES = {"coarse": Fraction(1, 4), "fine": Fraction(3, 4)}
+# Of bounds that are not used.
+_LEVEL = 0.95
 
 
 class _ColumnTransformerBase(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
@@ -187,11 +192,11 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy budget spent by one call of ``fit``; every quantile of every column gets the same
-        share of it.
+        Privacy budget spent by one call of ``fit``; every column gets the same share of it.
     bounds : (low, high), default=None
         Public range of the columns, numbers or arrays with one number for each. Required. The
-        quantiles are chosen from 16,385 equally spaced points of it.
+        quantiles are searched among 2**14 equal parts of it first, and then among as many of the
+        range found, so that wide bounds cost little.
     quantiles : (lower, upper), default=(0.01, 0.99)
         The two quantiles, rounded to three decimals.
     ledger : PrivacyLedger, default=None
@@ -273,22 +278,17 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         """
         fractions = self._fractions()
         rows, domain, low, high = self._start(X)
-        loss, source = self._spend(shares={"lower": 1, "upper": 1})
+        loss, source = self._spend(shares=_SHARES)
 
-        codes = domain.encode(rows)
+        values = rows.numbers()
         ends = []
-        for quantile, part in zip(fractions, loss.parts.values(), strict=True):
-            share = part / len(low)
-            ends.append([_quantile(column, quantile, share, source) for column in codes.T])
-        # Noise may reverse them or make them equal; they are then set one part apart.
-        first, last = np.sort(ends, axis=0)
-        last = np.minimum(np.maximum(last, first + 1), _PARTS)
-        first = np.minimum(first, last - 1)
-        width = (high - low) / _PARTS
+        for column, a, b in zip(values.T, low, high, strict=True):
+            for part in loss.parts.values():
+                a, b = _narrowed(column, a, b, fractions, part / len(low), source)
+            ends.append((a, b))
 
         validate_data(self, X, skip_check_array=True)
-        self.lower_ = low + first * width
-        self.upper_ = low + last * width
+        self.lower_, self.upper_ = np.array(ends).T.copy()
         self.privacy_loss_ = loss
         return self
 
@@ -327,15 +327,18 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         )
 
 
-def _quantile(codes, quantile, epsilon, source):
-    # Privacy. Candidates are the public ends of the parts. With the quantile a/b, the score of
-    # end e is -|b * (values below e) - a * (all values)|, an integer. One record more moves the
-    # inside by b - a (if it is below e) or by -a: every score moves by at most max(a, b - a), up
-    # or down, so that all moves lie in an interval of length R = 2 max(a, b - a). One noisy
-    # maximum at that range costs epsilon.
-    a, b = quantile.numerator, quantile.denominator
-    present = np.sort(codes[codes >= 0])
-    ends = np.arange(_PARTS + 1) * (_CODES // _PARTS)
-    below = np.searchsorted(present, ends).astype(np.int64)
-    scores = -np.abs(b * below - a * present.size)
-    return int(noisy_max(scores, epsilon, 2 * max(a, b - a), random_state=source))
+def _narrowed(values, low, high, fractions, epsilon, source):
+    """A narrower range: the ends of the parts of a public one in which two noisy quantiles lie."""
+    # Privacy. Each value becomes, by itself, the number of a part, or is skipped; released are
+    # noisy counts of a tree of parts at epsilon (see `TreePlan.release`). The parts are public:
+    # they follow from the bounds, or from what was released before. Rounds and columns compose one
+    # after the other.
+    # Halves, because the distance of two bounds may be infinite.
+    width = (high / 2 - low / 2) / _PARTS
+    parts = np.floor((np.clip(values, low, high) / 2 - low / 2) / width)
+    codes = np.minimum(parts[~np.isnan(parts)], _PARTS - 1).astype(np.int64)
+    plan = TreePlan(fractions, epsilon, _PARTS)
+    first, last = plan.release(codes, _PARTS, _LEVEL, source)[0]
+    # Where floating-point numbers are no closer, the two ends still differ.
+    found = 2 * (low / 2 + first * width), 2 * (low / 2 + (last + 1) * width)
+    return (found[0], min(found[1], high)) if found[0] < found[1] else (low, high)

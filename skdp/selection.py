@@ -15,11 +15,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._base import PrivateEstimator, declare_label, match_rows, require_y, warn_of_emptiness
 from ._random import NoiseSource, noise_source
 from ._types import BoolArray, CodeArray, IntArray
-from ._validation import as_epsilon, as_fraction, as_integer, split_epsilon
+from ._validation import as_epsilon, as_fraction, as_integer, check_choice, split_epsilon
 from .accounting import PrivacyLoss, charge
 from .domain import Categorical, Numeric
 from .exceptions import DomainError
 from .mechanisms import discrete_laplace, discrete_laplace_variance, top_k
+from .mechanisms._selection import METHODS
 from .rows import as_column, as_frame, few_of_each, object_array
 
 __all__ = ["DPTopKSelector", "most_frequent_items"]
@@ -30,6 +31,8 @@ _GRID = 2**10
 _LABEL_SHARE = 0.05
 # Classes smaller than this fraction of an equal share get the weight of a class of that size.
 _RAREST = 0.25
+# Methods of `top_k` that give no order.
+_UNORDERED = ("canonical", "auto")
 # Tables of cells by classes are dense up to this size.
 _DENSE = 2**22
 
@@ -58,6 +61,9 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
         A Categorical is a class, a Numeric a number.
     classes : sequence, default=None
         Shorthand for a categorical label that the domain lacks.
+    method : {"one-shot", "peeling", "canonical", "joint", "auto"}, default="one-shot"
+        How the names are selected; see `skdp.mechanisms.top_k`. "canonical" and "auto" give no
+        order.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
@@ -67,7 +73,8 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
     Attributes
     ----------
     selected_ : list of str
-        Columns of the domain that were selected, best first.
+        Columns of the domain that were selected: best first, or in the order of the domain for the
+        methods without an order.
     label_counts_ : ndarray of int64, shape (n_labels,)
         Noisy number of records for each code of the target.
     domain_ : Domain
@@ -124,6 +131,7 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
         domain: Any = None,
         target: Any = None,
         classes: Any = None,
+        method: Any = "one-shot",
         ledger: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -132,6 +140,7 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
         self.domain = domain
         self.target = target
         self.classes = classes
+        self.method = method
         self.ledger = ledger
         self.random_state = random_state
 
@@ -176,6 +185,7 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
             raise ValueError(
                 f"k={k} features were asked for, but there are {len(features)} besides the target."
             )
+        check_choice(self.method, "method", METHODS)
         shares = {"label": _LABEL_SHARE, "selection": 1 - as_fraction(_LABEL_SHARE, "share")}
         loss, source = self._spend(shares=shares)
 
@@ -189,7 +199,15 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
         scores = [
             score.of(codes[:, domain.index(name)], domain[name].size, labels) for name in features
         ]
-        best = top_k(scores, k, loss.parts["selection"], score.range, random_state=source)
+        best = top_k(
+            scores,
+            k,
+            loss.parts["selection"],
+            score.range,
+            method=self.method,
+            ordered=self.method not in _UNORDERED,
+            random_state=source,
+        )
 
         validate_data(self, X, skip_check_array=True)
         # Names of the columns of X in its order.
@@ -291,6 +309,7 @@ def most_frequent_items(
     max_items: int,
     persons: Any = None,
     count_share: Any = 0.2,
+    method: str = "one-shot",
     ledger: Any = None,
     random_state: Any = None,
 ) -> pd.DataFrame:
@@ -316,6 +335,9 @@ def most_frequent_items(
     count_share : number, default=0.2
         Part of epsilon for noisy counts of the items found, if counts are not free. 0 gives no
         counts.
+    method : {"one-shot", "peeling", "canonical", "joint", "auto"}, default="one-shot"
+        How the items are selected; see `skdp.mechanisms.top_k`. "canonical" and "auto" give no
+        order: the items are then ordered by their noisy counts, if there are any.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before any value is read.
     random_state : None, int or NoiseSource, default=None
@@ -325,9 +347,9 @@ def most_frequent_items(
     Returns
     -------
     DataFrame
-        Columns "item", best first, and "count": the noisy number of persons with it, where each
-        person counts for ``max_items`` items at most. ``attrs["privacy_loss"]`` says what it cost,
-        by part, and whether it was seeded.
+        Columns "item", best first if that is known, and "count": the noisy number of persons with
+        it, where each person counts for ``max_items`` items at most. ``attrs["privacy_loss"]`` says
+        what it cost, by part, and whether it was seeded.
 
     Raises
     ------
@@ -338,10 +360,11 @@ def most_frequent_items(
 
     Notes
     -----
-    There are two ways, and the one with less noise is taken; it depends on ``k``, ``max_items``
-    and ``count_share`` only. Either all counts get discrete Laplace noise of scale ``max_items`` /
-    epsilon, and the k largest are reported with their counts; or k are selected by `top_k` with
-    noise of scale k / epsilon, and their counts are measured with the rest of epsilon.
+    There are two ways. Either all counts get discrete Laplace noise of scale ``max_items`` /
+    epsilon, and the k largest are reported with their counts; or k are selected by `top_k`, with
+    noise of scale k / epsilon where ``method`` is "one-shot", and their counts are measured with
+    the rest of epsilon. For "one-shot" and "auto" the one with less noise is taken; it depends on
+    ``k``, ``max_items`` and ``count_share`` only. The other methods always select.
 
     Examples
     --------
@@ -368,7 +391,9 @@ def most_frequent_items(
         raise ValueError(f"count_share must be at least 0 and below 1, got {count_share!r}.")
     bound = min(bound, n_items)
     # Variances: 2 b**2 for Laplace, (k / (1 - share))**2 for geometric noise.
-    everything = 2 * bound**2 * (1 - share) ** 2 <= number**2
+    check_choice(method, "method", METHODS)
+    less_noise = 2 * bound**2 * (1 - share) ** 2 <= number**2
+    everything = less_noise and method in ("one-shot", "auto")
     exact = as_epsilon(epsilon)
     parts = {"counts": 1} if everything else {"selection": 1 - share, "counts": share}
     source = noise_source(random_state)
@@ -394,7 +419,7 @@ def most_frequent_items(
         owners = as_column(object_array(names), "persons").identities()
     column = as_column(object_array(entries), "item")
     counts = _bounded_counts(catalogue.encode(column), owners, n_items, bound, source)
-    best, found = _noisy_best(counts, number, bound, loss.parts, source)
+    best, found = _noisy_best(counts, number, bound, loss.parts, method, source)
     table = pd.DataFrame({"item": [catalogue.categories[place] for place in best]})
     if found is not None:
         table["count"] = found
@@ -408,18 +433,27 @@ def most_frequent_items(
 
 
 def _noisy_best(
-    counts: IntArray, k: int, bound: int, parts: Mapping[str, Fraction], source: NoiseSource
+    counts: IntArray,
+    k: int,
+    bound: int,
+    parts: Mapping[str, Fraction],
+    method: str,
+    source: NoiseSource,
 ) -> tuple[IntArray, IntArray | None]:
     """The items with the largest counts, and their noisy counts if there is a part for them."""
     if "selection" not in parts:
         noisy = discrete_laplace(counts, parts["counts"], bound, random_state=source)
         best = np.argsort(-noisy, kind="stable")[:k]
         return best, noisy[best]
-    best = top_k(counts, k, parts["selection"], 1, random_state=source)
+    ordered = method not in _UNORDERED
+    best = top_k(
+        counts, k, parts["selection"], 1, method=method, ordered=ordered, random_state=source
+    )
     if "counts" not in parts:
         return best, None
-    sensitivity = min(bound, k)
-    return best, discrete_laplace(counts[best], parts["counts"], sensitivity, random_state=source)
+    noisy = discrete_laplace(counts[best], parts["counts"], min(bound, k), random_state=source)
+    order = np.arange(k) if ordered else np.argsort(-noisy, kind="stable")
+    return best[order], noisy[order]
 
 
 def _plain_list(values: Any, name: str) -> list[Any]:

@@ -545,10 +545,15 @@ def grids() -> list[Branch]:
             ),
             lambda: apart(pairs_of(CLASSES), "s"),
         ),
-        Branch(
-            "DPTopKSelector",
-            lambda epsilon: skdp.DPTopKSelector(2, epsilon, domain=SPACE, target="s"),
-            lambda: apart(pairs_of(SPACE), "s"),
+        *(
+            Branch(
+                f"DPTopKSelector{'' if method == 'one-shot' else ', ' + method}",
+                lambda epsilon, method=method: skdp.DPTopKSelector(
+                    2, epsilon, domain=SPACE, target="s", method=method
+                ),
+                lambda: apart(pairs_of(SPACE), "s"),
+            )
+            for method in ("one-shot", "canonical", "joint")
         ),
     ]
     return found
@@ -761,7 +766,25 @@ def scores() -> list[Branch]:
         )
 
     same = lambda epsilon: epsilon  # noqa: E731
+
+    def many_baskets() -> dict:
+        lists = [[f"i{j}" for j in range(i)] for i in range(12)]
+        return {"all items": (lists, lists[:-1]), "one item": (lists, lists[:1] + lists[2:])}
+
+    def ten_items(epsilon: float) -> Any:
+        return lambda data: skdp.most_frequent_items(
+            data, 10, [f"i{j}" for j in range(12)], epsilon, max_items=12, method="auto"
+        )
+
     return [
+        Branch(
+            "most_frequent_items, canonical",
+            lambda epsilon: items(epsilon, method="canonical"),
+            baskets,
+            claim=same,
+            runs=12,
+        ),
+        Branch("most_frequent_items, auto", ten_items, many_baskets, claim=same, runs=12),
         Branch(
             "sparse_counts",
             lambda epsilon: large_counts(epsilon, 1, 2),
@@ -976,6 +999,7 @@ PARTS = {
     "quantiles._find_range, stream": "range",
     "selection.DPTopKSelector.fit, discrete_laplace": "label",
     "selection.DPTopKSelector.fit, top_k": "selection",
+    "selection.DPTopKSelector.fit, top_k, together": "selection",
 }
 
 # Branches whose worst case needs other pairs than these; the exact tests of their modules reach it.

@@ -30,7 +30,7 @@ from skdp._random import noise_source
 from skdp.audit import AUDITS
 from skdp.kernels.kmeans import tree as kmeans_tree
 from skdp.kernels.kmeans.rows import noisy_round
-from skdp.rows import Column
+from skdp.rows import Column, Frame
 
 ROWS = people(300)
 # Private attributes that hold public facts only.
@@ -290,6 +290,7 @@ def test_a_crash_after_the_charge_leaves_it_spent(case, monkeypatch):
         raise MemoryError("in the middle of a fit")
 
     monkeypatch.setattr(skdp.Domain, "encode_columns", crash)
+    monkeypatch.setattr(Frame, "numbers", crash)
     ledger = skdp.PrivacyLedger(3)
     estimator = case.make(epsilon=1, ledger=ledger)
     with pytest.raises(MemoryError):

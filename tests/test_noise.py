@@ -231,6 +231,13 @@ def test_buckets_decide_only_what_is_certain(rate, signed):
         for words in (left[decided], right[decided]):
             source = ScriptedSource([])
             assert (table.decide(source, words) == table.buckets[decided]).all()
+        # Undecided buckets know their only threshold; at it, just above it, and at both ends.
+        open_buckets = np.flatnonzero(~decided)
+        near = np.concatenate(
+            [first, first + np.uint64(1), left[open_buckets], right[open_buckets]]
+        )
+        buckets = (near >> np.uint64(48)).astype(np.uint16)
+        assert (table._cells_in(buckets, near) == np.searchsorted(first, near)).all()
 
 
 # ---------------------------------------------------------------------------------------------

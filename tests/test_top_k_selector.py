@@ -386,6 +386,33 @@ def test_the_ledger_pays_for_items():
         most_frequent_items([["i0"]], 1, ITEMS, 0.75, max_items=2, ledger=1)
 
 
+@pytest.mark.parametrize("method", ["peeling", "canonical", "joint", "auto"])
+def test_every_method_finds_clear_items(method):
+    baskets = [[f"i{i}" for i in range(12) if person % (i + 1) == 0] for person in range(9000)]
+    names = [f"i{i}" for i in range(30)]
+    found = most_frequent_items(baskets, 10, names, 50.0, max_items=12, method=method)
+    assert sorted(found["item"]) == sorted(names[:10])
+    assert found["count"].is_monotonic_decreasing
+    # Without counts a set comes in the order of the catalogue.
+    bare = most_frequent_items(
+        baskets, 10, names[::-1], 50.0, max_items=12, method=method, count_share=0
+    )
+    if method == "canonical":
+        assert bare["item"].tolist() == names[:10][::-1]
+
+
+def test_a_set_of_features_is_in_the_order_of_the_domain():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (3000, 6))
+    y = np.where(2 * X[:, 4] + X[:, 1] > 3, "yes", "no")
+    options = {"k": 2, "domain": skdp.Numeric(0, 2, integer=True), "classes": ["no", "yes"]}
+    selector = skdp.DPTopKSelector(epsilon=9.0, method="canonical", **options).fit(X, y)
+    assert selector.get_support(indices=True).tolist() == [1, 4]
+    assert selector.selected_ == [selector.domain_.names[i] for i in (1, 4)]
+    with pytest.raises(ValueError, match="method must be"):
+        skdp.DPTopKSelector(method="best", **options).fit(X, y)
+
+
 def test_items_in_long_form_are_charged_to_the_person():
     ledger = skdp.PrivacyLedger(2.0)
     column, persons = ["i0", "i1", "i1"], [1, 1, 2]

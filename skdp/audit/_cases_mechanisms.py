@@ -124,6 +124,31 @@ def _() -> AuditCase:
     )
 
 
+@audited("top_k, canonical")
+def _() -> AuditCase:
+    # The best score inside the true set falls behind one outside.
+    return AuditCase(
+        lambda scores: tuple(top_k(scores, 2, 1.0, 1, method="canonical", ordered=False)),
+        [3, 3, 2, 2],
+        [4, 4, 2, 2],
+        1.0,
+        n_trials=30_000,
+        quick_trials=3_000,
+    )
+
+
+@audited("top_k, joint")
+def _() -> AuditCase:
+    return AuditCase(
+        lambda scores: tuple(top_k(scores, 2, 1.0, 1, method="joint")),
+        [3, 3, 2, 2],
+        [4, 4, 2, 2],
+        1.0,
+        n_trials=30_000,
+        quick_trials=3_000,
+    )
+
+
 @audited("sparse_counts")
 def _() -> AuditCase:
     # The record more is alone in its cell.

@@ -356,7 +356,7 @@ class Follower(_Tape):
             )
             spread = np.maximum.reduceat(change, starts) - np.minimum.reduceat(change, starts)
             self._compare_with_declared(int(spread.max()), width, entry, "scores move {} apart")
-            times = entry.public[2] if entry.mechanism == "top_k" else 1
+            times = _TIMES.get(entry.mechanism, lambda public: 1)(entry.public)
             self._bound[entry.step] += times * rate * float(spread.sum())
 
     def _compare_with_declared(self, moved: int, declared: Any, entry: _Entry, what: str) -> None:
@@ -465,11 +465,19 @@ _OUTPUTS: dict[str, Callable[[IntArray, tuple[Any, ...]], Any]] = {
     "selection": _selected,
     "buckets": _partitioned,
     "top_k": lambda noisy, public: np.argsort(-noisy, kind="stable")[: public[2]],
+    "top_k, together": lambda noisy, public: np.argsort(-noisy, kind="stable")[: public[2]],
     "stream": _compared,
 }
 
 
 # --- the loss of a call
+
+# By how much more than the scores of a selection that moves which is compared: each winner's score
+# in turn, or the difference of two scores.
+_TIMES: dict[str, Callable[[tuple[Any, ...]], int]] = {
+    "top_k": lambda public: int(public[2]),
+    "top_k, together": lambda public: 2,
+}
 
 
 def _log_side(values: IntArray, threshold: int, rate: float, above: BoolArray) -> FloatArray:

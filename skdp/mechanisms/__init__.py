@@ -7,6 +7,8 @@ as long as its stream, takes a ledger.
 ==================  ================================================================================
 ``_noise``          discrete Laplace, geometric noise, threshold tests, `bounded_sum`
 ``_selection``      noisy maximum, permute-and-flip, exponential mechanism, `top_k`
+``_sets``           the sets and sequences of `top_k`
+``_race``           which of many random times is the least, exactly
 ``_line``           `select_on_line`: permute-and-flip on up to 2**62 integers
 ``_buckets``        `choose_buckets`: a partition of a line by noisy costs
 ``_sparse_vector``  `SparseVector`, and SVT with retraversal (`sparse_vector_top_k`)

@@ -22,7 +22,7 @@ import decimal
 import numbers
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -222,35 +222,54 @@ class _Table:
         self.tails = tails
         self.limit = limit
         self._ends = np.append(thresholds.first_words, np.uint64(2**64 - 1))
-        self._buckets: NDArray[np.int16] | None = None
 
-    @property
+    @cached_property
     def buckets(self) -> NDArray[np.int16]:
         """Code of each leading 16 bits, or the sentinel where they cannot decide."""
-        if self._buckets is None:
-            first = (self.thresholds.first_words >> np.uint64(48)).astype(np.int64)
-            widths = np.diff(first, prepend=0, append=2**16)
-            buckets = np.repeat(self.codes.astype(np.int16), widths)
-            # The first words are floors, so a threshold just above the left edge of a bucket
-            # counts as inside: that bucket is undecided too.
-            buckets[first] = _UNDECIDED
-            self._buckets = buckets
-        return self._buckets
+        first = (self.thresholds.first_words >> np.uint64(48)).astype(np.int64)
+        widths = np.diff(first, prepend=0, append=2**16)
+        buckets = np.repeat(self.codes.astype(np.int16), widths)
+        # The first words are floors, so a threshold just above the left edge of a bucket counts as
+        # inside: that bucket is undecided too.
+        buckets[first] = _UNDECIDED
+        return buckets
+
+    @cached_property
+    def _only(self) -> NDArray[np.int32]:
+        """The only threshold in each undecided bucket, or -1 where there are several."""
+        only = np.full(2**16, -1, dtype=np.int32)
+        buckets, places, counts = np.unique(
+            self.thresholds.first_words >> np.uint64(48), return_index=True, return_counts=True
+        )
+        only[buckets[counts == 1]] = places[counts == 1]
+        return only
 
     def fill(self, source: NoiseSource, out: IntArray) -> None:
         """Draw into ``out`` by buckets."""
         half_words = source.half_words(out.size)
-        codes = self.buckets[half_words]
+        codes = self.buckets.take(half_words)
         out[:] = codes
         slow = np.flatnonzero(codes == _UNDECIDED)
         if slow.size:
+            buckets = half_words.take(slow)
             words = source.words(slow.size) >> np.uint64(16)
-            words |= half_words[slow].astype(np.uint64) << np.uint64(48)
-            out[slow] = self.decide(source, words)
+            words |= buckets.astype(np.uint64) << np.uint64(48)
+            out[slow] = self.decide(source, words, self._cells_in(buckets, words))
 
-    def decide(self, source: NoiseSource, words: NDArray[np.uint64]) -> IntArray:
-        """Codes of draws whose first 64 bits are ``words``."""
-        cells = np.searchsorted(self.thresholds.first_words, words)
+    def _cells_in(self, buckets: NDArray[np.uint16], words: NDArray[np.uint64]) -> IntArray:
+        """Cells of words in these buckets, mostly without a search."""
+        cells = self._only.take(buckets).astype(np.int64)
+        crowded = np.flatnonzero(cells < 0)
+        cells += self.thresholds.first_words.take(cells, mode="clip") < words
+        cells[crowded] = np.searchsorted(self.thresholds.first_words, words[crowded])
+        return cells
+
+    def decide(
+        self, source: NoiseSource, words: NDArray[np.uint64], cells: IntArray | None = None
+    ) -> IntArray:
+        """Codes of draws whose first 64 bits are ``words``, and their cells if they are known."""
+        if cells is None:
+            cells = np.searchsorted(self.thresholds.first_words, words)
         for position in np.flatnonzero(self._ends[cells] == words):
             cells[position] = self._refine(source, words[position])
         codes: IntArray = self.codes[cells]
@@ -340,7 +359,9 @@ class _Sampler:
     def _append(high: IntArray, low: IntArray, width: int) -> None:
         # -1 - x is the bitwise complement of x, so a negative number appends complemented
         # digits.
-        low ^= (high >> 63) & (2**width - 1)
+        signs = high >> 63
+        signs &= 2**width - 1
+        low ^= signs
         high <<= width
         high |= low
 

@@ -18,6 +18,7 @@ from .._random import Call, NoiseSource, Tape, noise_source
 from .._types import FloatArray, IntArray
 from .._validation import as_integer
 from ._inversion import decimal_context, noise_rate
+from ._race import least_time
 from ._selection import as_range, as_scores
 
 __all__ = ["MOST_INTEGERS", "select_on_line"]
@@ -144,17 +145,13 @@ def _earliest(widths: IntArray, gaps: IntArray, rate: Fraction, source: NoiseSou
     low, high = low + delay[able] - margin[able], high + delay[able] + margin[able]
     close = np.flatnonzero(low <= high.min())
     left = {int(able[place]): int(words[able[place]]) for place in close}
-    bits = 64
-    while len(left) > 1:
-        bits += 64
-        left = {piece: word << 64 | int(source.words(1)[0]) for piece, word in left.items()}
-        ends = {
-            piece: _log_time(word, bits, int(widths[piece]), int(gaps[piece]) * rate)
-            for piece, word in left.items()
-        }
-        best = min(end[1] for end in ends.values())
-        left = {piece: word for piece, word in left.items() if ends[piece][0] <= best}
-    return next(iter(left))
+    return least_time(
+        left,
+        lambda piece: (
+            lambda word, bits: _log_time(word, bits, int(widths[piece]), int(gaps[piece]) * rate)
+        ),
+        source,
+    )
 
 
 def _log_first(words: NDArray[np.uint64], extra: int, widths: IntArray) -> FloatArray:

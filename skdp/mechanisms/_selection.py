@@ -8,6 +8,7 @@ in one direction, and twice the sensitivity in general.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,29 @@ from .._random import Call, NoiseSource, Tape, noise_source
 from .._types import IntArray
 from .._validation import as_epsilon, as_integer, check_choice
 from ._inversion import LIMIT, noise_rate
-from ._noise import as_integers, geometric
+from ._noise import as_integers, discrete_laplace, geometric
+from ._sets import canonical_set, joint_sequence
 
-__all__ = ["as_range", "as_scores", "exponential", "noisy_max", "permute_and_flip", "top_k"]
+__all__ = [
+    "METHODS",
+    "as_range",
+    "as_scores",
+    "exponential",
+    "noisy_max",
+    "permute_and_flip",
+    "top_k",
+]
+
+METHODS = ("one-shot", "peeling", "canonical", "joint", "auto")
+# Those that select k candidates as one.
+_TOGETHER = {"canonical": canonical_set, "joint": joint_sequence}
+# What "auto" spends on its choice; below this k it takes one round of noise and spends nothing.
+_AUTO_SHARE = Fraction(1, 10)
+_FEW = 10
+# One round of noise is better where the scores between the (k/2)-th and the (2k)-th fall by a
+# number in this range, in units of its scale k R / epsilon. Chosen on generated lists of scores:
+# power laws, exponential, linear, lognormal and stepped ones.
+_AUTO_BETWEEN = (0.3, 4.0)
 
 
 def as_scores(scores: ArrayLike) -> NDArray[np.integer]:
@@ -171,6 +192,7 @@ def top_k(
     score_range: int,
     *,
     method: str = "one-shot",
+    ordered: bool = True,
     random_state: Any = None,
 ) -> IntArray:
     """Select k candidates with high scores, in order.
@@ -185,10 +207,19 @@ def top_k(
         Privacy parameter of the whole selection. The noise is drawn at its dyadic floor.
     score_range : int
         The range R, as in `noisy_max`.
-    method : {"one-shot", "peeling"}, default="one-shot"
-        One round of geometric noise of rate epsilon / (k R) on all scores, or k rounds of the
-        `exponential` mechanism at epsilon / k among the remaining candidates. "peeling" is the
-        usual baseline in the literature; it is slower and less accurate.
+    method : {"one-shot", "peeling", "canonical", "joint", "auto"}, default="one-shot"
+        "one-shot": one round of geometric noise of rate epsilon / (k R) on all scores. "peeling": k
+        rounds of the `exponential` mechanism at epsilon / k among the remaining candidates, the
+        usual baseline in the literature; slower and less accurate. "canonical": the canonical
+        Lipschitz mechanism, which selects the set of k as one; much more accurate where
+        neighbouring scores around the k-th are more than a few R / epsilon apart, and where the
+        noise of one round would drown all but the few largest scores; less accurate between. In
+        time proportional to k n. "joint": the joint exponential mechanism, which selects the
+        sequence of k as one; rarely the best. "auto": a tenth of epsilon measures how fast the
+        scores fall around the k-th, and decides between "one-shot" and "canonical"; "one-shot"
+        where ``k`` is below 10 or the order is asked for.
+    ordered : bool, default=True
+        Whether the winners are best first. "canonical" selects a set and needs ``ordered=False``.
     random_state : None, int or NoiseSource, default=None
         Seed of the noise. None: the operating system's random source. An int is for experiments
         only: no guarantee.
@@ -196,42 +227,124 @@ def top_k(
     Returns
     -------
     ndarray of int64, shape (k,)
-        Positions of the winners, best first. The order is part of what is private.
+        Positions of the winners: best first, where the order is part of what is private, or
+        ascending if not ``ordered``.
 
     Raises
     ------
     TypeError
         If scores are not integers, or a parameter has the wrong type.
     ValueError
-        If ``k`` is less than 1 or more than there are scores, ``method`` is unknown, or a
-        parameter is out of range.
+        If ``k`` is less than 1 or more than there are scores, ``method`` is unknown or cannot give
+        an order, or a parameter is out of range. For "joint", if k times the number of scores
+        exceeds 2**24.
+
+    References
+    ----------
+    M. Shekelyan, G. Loukides, "Differentially private top-k selection via canonical Lipschitz
+    mechanism", 2022. J. Gillenwater, M. Joseph, A. Munoz Medina, M. Ribero, "A joint exponential
+    mechanism for differentially private top-k", ICML 2022. Both are stated there for other
+    neighbours or truncated; here with the coefficient epsilon / (2 R) on the untruncated utility.
 
     Examples
     --------
     >>> from skdp.mechanisms import top_k
     >>> top_k([3, 900, 5, 400], k=2, epsilon=2.0, score_range=1).tolist()
     [1, 3]
+    >>> top_k([3, 900, 5, 400], 2, 1.0, 1, method="canonical", ordered=False).tolist()
+    [1, 3]
     """
     # Privacy. Released: the ordered indices of the k largest of score + G, G geometric of rate
     # eps_d / (k R). As in noisy_max, raising the noise of each of the k winners by at most R keeps
-    # the same winners in the same order; k raises cost k R eps_d / (k R) = eps_d.
+    # the same winners in the same order; k raises cost k R eps_d / (k R) = eps_d. The other methods
+    # have their arguments beside them.
     array = as_scores(scores)
     width = as_range(score_range)
     count = as_integer(k, "k", 1, meaning="it is the number of candidates to select.")
     if count > array.size:
         raise ValueError(f"k={count} candidates were asked for, but there are {array.size}.")
-    check_choice(method, "method", ("one-shot", "peeling"))
-    if method == "peeling":
-        return _peel(array, count, epsilon, width, noise_source(random_state))
+    check_choice(method, "method", METHODS)
+    if not isinstance(ordered, bool):
+        raise TypeError(f"ordered must be True or False, got {ordered!r}.")
+    if ordered and method == "canonical":
+        raise ValueError(
+            'method="canonical" selects a set, which has no order: pass ordered=False, or take '
+            '"one-shot" or "joint".'
+        )
     source = noise_source(random_state)
+    if method == "auto":
+        method, epsilon = _best_method(array, count, epsilon, width, ordered, source)
+    if method == "peeling":
+        chosen = _peel(array, count, epsilon, width, source)
+    elif method == "one-shot":
+        chosen = _one_shot(array, count, epsilon, width, source)
+    else:
+        chosen = _together(array, count, epsilon, width, method, source)
+    # A set is drawn by ranks, whose true order must not show: ``ordered`` is false for it.
+    return chosen if ordered else np.sort(chosen)
+
+
+def _one_shot(
+    scores: NDArray[np.integer], k: int, epsilon: Any, width: int, source: NoiseSource
+) -> IntArray:
     if isinstance(source, Tape):
-        call = Call("top_k", _exact(array), noise_rate(epsilon, count * width), (width, count))
-        chosen: IntArray = source.answer(call)
-        return chosen
-    noise = geometric(array.size, epsilon, count * width, random_state=source)
+        call = Call("top_k", _exact(scores), noise_rate(epsilon, k * width), (width, k))
+        recorded: IntArray = source.answer(call)
+        return recorded
+    noise = geometric(scores.size, epsilon, k * width, random_state=source)
     # Sorting the negated values stably leaves equal ones in order of index.
-    order = np.argsort(_deficits(array, array.max()) - noise, kind="stable")
-    return order[:count].astype(np.int64)
+    order = np.argsort(_deficits(scores, scores.max()) - noise, kind="stable")
+    return order[:k].astype(np.int64)
+
+
+def _best_method(
+    scores: NDArray[np.integer],
+    k: int,
+    epsilon: Any,
+    width: int,
+    ordered: bool,
+    source: NoiseSource,
+) -> tuple[str, Any]:
+    """The method that "auto" stands for, and what is left of epsilon."""
+    # Privacy. How far it is from the (k/2)-th largest score down to the (2k)-th. If all changes of
+    # scores lie in [lo, lo + R], so do those of both order statistics, and the distance changes by
+    # at most R: discrete Laplace noise of that sensitivity at its share. What follows spends the
+    # rest. That no share is spent where the order is asked for or k is small is public.
+    if ordered or k < _FEW:
+        return "one-shot", epsilon
+    whole = as_epsilon(epsilon)
+    ranked = np.sort(_deficits(scores, scores.max()))
+    fall = int(ranked[min(2 * k, scores.size) - 1] - ranked[(k + 1) // 2 - 1])
+    noisy = discrete_laplace(fall, _AUTO_SHARE * whole, width, random_state=source)
+    drowned, apart = _AUTO_BETWEEN
+    steps = float(noisy) * float(whole) / (k * width)
+    between = drowned <= steps < apart
+    return "one-shot" if between else "canonical", (1 - _AUTO_SHARE) * whole
+
+
+def _together(
+    scores: NDArray[np.integer],
+    k: int,
+    epsilon: Any,
+    width: int,
+    method: str,
+    source: NoiseSource,
+) -> IntArray:
+    """Select the set or the sequence of k candidates as one thing."""
+    # Privacy. The exponential mechanism on all sets, with utility (least score inside - largest
+    # outside), or on all sequences, with utility -max over i of (i-th largest score - score at
+    # place i). If all scores change by numbers in [lo, lo + R], so do least, largest and i-th
+    # largest ones; their differences and the maximum of these then change by numbers in [-R, R],
+    # an interval of length 2 R. So the coefficient eps_d / (2 R) costs eps_d.
+    rate = noise_rate(epsilon, 2 * width)
+    if isinstance(source, Tape):
+        recorded: IntArray = source.answer(
+            Call("top_k, together", _exact(scores), rate, (width, k))
+        )
+        return recorded
+    behind = scores.max().astype(np.uint64) - scores.astype(np.uint64)
+    order = np.argsort(behind, kind="stable")
+    return order[_TOGETHER[method](behind[order], k, rate, source)].astype(np.int64)
 
 
 def _peel(
