@@ -90,7 +90,7 @@ class Evidence:
                 continue
             model = _with_margins(self._models[axes], axes, parts)
             mean = posterior_mean(counts, variance, self.total * model) / self.total
-            found[axes] = _with_margins(np.maximum(mean, 0.1 * model), axes, parts)
+            found[axes] = _with_margins(np.maximum(mean, 0.0), axes, parts)
         return [Target(axes, table) for axes, table in found.items()]
 
 
