@@ -12,7 +12,7 @@ from ..._random import NoiseSource, noise_source, sampling_generator
 from ..._types import FloatArray, IntArray
 from ...domain import Zeros
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
-from ...release import MixtureModel, TreeModel
+from ...release import MixtureModel, TreeModel, group_sums
 from ...rows import Counts
 from ..pairviews.attributes import Attribute
 from ..pairviews.budget import used_attributes
@@ -31,6 +31,7 @@ from .model import as_model
 from .plan import GROUPS, Plan, Workload, used_sets
 from .population import Population, Target
 from .schemes import aim_sets, annealed_views, planned
+from .stepwise import stepwise_views
 from .views import measure_sets
 from .wide import joint_share, measure_joint
 
@@ -206,10 +207,14 @@ def _measure(
     laws = Laws.of(rules, singles.attributes)
     population = Population.of(singles.attributes, laws, plan.n_rows, generator)
     ordered = [order is not None for order in orders]
-    targets = _measure_views(table, plan, singles, asked, population, ordered, source)
+    targets, left = _measure_views(table, plan, singles, asked, population, ordered, source)
+    if left:
+        asked.progress("single columns once more")
+        _measure_again(table, left, singles, parts, orders, widths, source)
+        targets = singles.evidence.targets()
     asked.progress("synthetic rows")
     _finish(population, targets, plan.n_last)
-    budget = {"total": parts["total"], "joint": joint} | plan.budget()
+    budget = {"total": parts["total"], "joint": joint} | plan.budget() | {"again": left}
     return as_model(
         population,
         targets,
@@ -310,6 +315,26 @@ def _measure_singles(
     return _Singles(attributes, total, evidence, list(known))
 
 
+def _measure_again(
+    table: Counts,
+    epsilon: Fraction,
+    singles: _Singles,
+    parts: Mapping[str, Fraction],
+    orders: Sequence[IntArray | None],
+    widths: Mapping[int, FloatArray],
+    source: NoiseSource,
+) -> None:
+    """Measure every attribute alone a second time, and add what that tells to the evidence."""
+    views, _ = single_views(
+        table, epsilon, round(singles.total), parts["total"], orders, widths=widths,
+        random_state=source,
+    )  # fmt: skip
+    variances = _single_variances(table.shape, epsilon, orders, singles.attributes)
+    for axis, (view, each) in enumerate(zip(views, singles.attributes, strict=True)):
+        grouped = group_sums(view, each.groups, len(each.grouped))
+        singles.evidence.counted(axis, singles.whole * grouped / view.sum(), variances[axis])
+
+
 def _finish(population: Population, targets: Sequence[Target], n_rows: int) -> None:
     """Fit the rows that are released."""
     population.scale(targets)
@@ -326,8 +351,11 @@ def _measure_views(
     population: Population,
     ordered: Sequence[bool],
     source: NoiseSource,
-) -> list[Target]:
-    """Choose and measure views in rounds; the population follows them. All margins to be had."""
+) -> tuple[list[Target], Fraction]:
+    """Choose and measure views in rounds; the population follows them.
+
+    All margins to be had, and the budget that was worth no view.
+    """
     attributes, total, evidence = singles.attributes, singles.whole, singles.evidence
     used = used_attributes(table.shape)
     taken = list(singles.known)
@@ -366,10 +394,16 @@ def _measure_views(
         plan.most_cells,
         by_cells=plan.by_cells,
     )
-    if plan.first_round:
-        return annealed_views(
+    if plan.first_round and asked.plan == "aim":
+        found = annealed_views(
             table, plan, attributes, total, candidates, population, evidence, source
         )
+        return found, Fraction(0)
+    if plan.first_round:
+        left = stepwise_views(
+            table, plan, attributes, total, candidates, population, evidence, taken, source
+        )
+        return evidence.targets(), left
     for n_views in plan.rounds:
         sets = candidates.best(
             population, total, taken, n_views, plan.pick(n_views), plan.view(), source
@@ -383,7 +417,7 @@ def _measure_views(
         )
         targets = evidence.targets()
         population.fit([*targets, *grids], _SWEEPS)
-    return [*targets, *grids]
+    return [*targets, *grids], Fraction(0)
 
 
 def _first_pairs(

@@ -46,6 +46,10 @@ _MOST_COUNTED = 20_000
 _ALONE, _GRID = Fraction(1, 10), Fraction(1, 5)
 _IN_CLASSES = Fraction(7, 8)
 _LEFT = Fraction(1, 10)
+# Where fewer views than this are wanted, sets are chosen one at a time. The first rounds are as
+# costly as if so many of these views were measured. The share of a round that its choice takes is
+# this over the root of the number of cells: their noise is what the choice is weighed against.
+_MOST_STEPS, _STEPS, _CHOICE_STEP = 40.0, 0.6, 0.55
 # Rounds in which views are chosen after the first.
 _ROUNDS = 3
 # Rows of a population per unit of signal, and their bounds; those of the last one, per record.
@@ -193,6 +197,14 @@ def plan_views(
     n_views = min(max(round(wanted), 1), _n_sets(sizes, max_order, workload))
     most_cells = math.inf if labelled else power / (_FINE**large * n_views)
     n_sets = _n_sets(sizes, max_order, workload, most_cells)
+    if not labelled and not isinstance(workload, Mapping) and wanted < _MOST_STEPS:
+        steps = min(max(round(_STEPS * wanted), 1), n_sets)
+        rest = choice + left
+        choice = rest * Fraction(round(1000 * _CHOICE_STEP / math.sqrt(cells)), 1000)
+        return Plan(
+            single, choice, rest - choice, 0, [1] * steps, n_rows, n_last, most_cells,
+            first_round=rest / steps,
+        )  # fmt: skip
     all_sets = n_views >= n_sets and not labelled
     n_views = min(n_views, n_sets)
     if all_sets:

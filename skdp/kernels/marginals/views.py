@@ -140,7 +140,7 @@ def _refined(
     cell = np.ravel_multi_index(np.ix_(*lines), noisy.shape)
     sums = np.bincount(cell.ravel(), weights=model.ravel(), minlength=noisy.size)
     known: FloatArray = sums.astype(np.float64, copy=False).reshape(noisy.shape)
-    mean = np.maximum(posterior_mean(noisy, variance, known), 0.0)
+    mean = posterior_mean(noisy, variance, known, empty=True)
     ratio = np.divide(mean, known, out=np.zeros_like(known), where=known > 0)
     found: FloatArray = model * ratio.ravel()[cell]
     # Bins that the model leaves empty are spread evenly.
