@@ -136,6 +136,10 @@ class Candidates:
         chosen = top_k(scores, n_views, epsilon, 2 * _PARTS, random_state=source)
         return [sets[place] for place in chosen if place < len(sets)]
 
+    def any(self, taken: Sequence[Axes]) -> bool:
+        """Whether there is a set that has not been measured."""
+        return bool(self._sets(taken))
+
     def _sets(self, taken: Sequence[Axes]) -> list[Axes]:
         """Candidates: of the workload, or all pairs and the wider sets that can be held."""
         if isinstance(self._workload, Mapping):

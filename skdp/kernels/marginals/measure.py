@@ -207,14 +207,14 @@ def _measure(
     laws = Laws.of(rules, singles.attributes)
     population = Population.of(singles.attributes, laws, plan.n_rows, generator)
     ordered = [order is not None for order in orders]
-    targets, left = _measure_views(table, plan, singles, asked, population, ordered, source)
-    if left:
+    targets, plan = _measure_views(table, plan, singles, asked, population, ordered, source)
+    if plan.again:
         asked.progress("single columns once more")
-        _measure_again(table, left, singles, parts, orders, widths, source)
+        _measure_again(table, plan.again, singles, parts, orders, widths, source)
         targets = singles.evidence.targets()
     asked.progress("synthetic rows")
     _finish(population, targets, plan.n_last)
-    budget = {"total": parts["total"], "joint": joint} | plan.budget() | {"again": left}
+    budget = {"total": parts["total"], "joint": joint} | plan.budget()
     return as_model(
         population,
         targets,
@@ -351,10 +351,10 @@ def _measure_views(
     population: Population,
     ordered: Sequence[bool],
     source: NoiseSource,
-) -> tuple[list[Target], Fraction]:
+) -> tuple[list[Target], Plan]:
     """Choose and measure views in rounds; the population follows them.
 
-    All margins to be had, and the budget that was worth no view.
+    All margins to be had, and the plan with what was spent.
     """
     attributes, total, evidence = singles.attributes, singles.whole, singles.evidence
     used = used_attributes(table.shape)
@@ -398,12 +398,12 @@ def _measure_views(
         found = annealed_views(
             table, plan, attributes, total, candidates, population, evidence, source
         )
-        return found, Fraction(0)
+        return found, plan
     if plan.first_round:
-        left = stepwise_views(
+        spent = stepwise_views(
             table, plan, attributes, total, candidates, population, evidence, taken, source
         )
-        return evidence.targets(), left
+        return evidence.targets(), spent
     for n_views in plan.rounds:
         sets = candidates.best(
             population, total, taken, n_views, plan.pick(n_views), plan.view(), source
@@ -417,7 +417,7 @@ def _measure_views(
         )
         targets = evidence.targets()
         population.fit([*targets, *grids], _SWEEPS)
-    return [*targets, *grids], Fraction(0)
+    return [*targets, *grids], plan
 
 
 def _first_pairs(

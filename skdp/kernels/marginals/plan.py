@@ -82,6 +82,8 @@ class Plan(NamedTuple):
         Cost of the first of rounds whose costs depend on those before; 0 for none of these.
     classes, grid : Fraction
         Budgets of single attributes in each class of a label, and of the grid for it.
+    again : Fraction
+        Of single attributes, measured once more: what was worth no view.
     """
 
     single: Fraction
@@ -96,6 +98,7 @@ class Plan(NamedTuple):
     first_round: Fraction = Fraction(0)
     classes: Fraction = Fraction(0)
     grid: Fraction = Fraction(0)
+    again: Fraction = Fraction(0)
 
     @property
     def n_views(self) -> int:
@@ -118,6 +121,7 @@ class Plan(NamedTuple):
             "grid": self.grid,
             "choice": self.choice,
             "views": self.views,
+            "again": self.again,
         }
 
 
@@ -197,8 +201,9 @@ def plan_views(
     n_views = min(max(round(wanted), 1), _n_sets(sizes, max_order, workload))
     most_cells = math.inf if labelled else power / (_FINE**large * n_views)
     n_sets = _n_sets(sizes, max_order, workload, most_cells)
-    if not labelled and not isinstance(workload, Mapping) and wanted < _MOST_STEPS:
-        steps = min(max(round(_STEPS * wanted), 1), n_sets)
+    n_all = _n_sets(sizes, max_order, workload)
+    if not labelled and not isinstance(workload, Mapping) and wanted < min(_MOST_STEPS, n_all):
+        steps = min(max(round(_STEPS * wanted), 1), n_all)
         rest = choice + left
         choice = rest * Fraction(round(1000 * _CHOICE_STEP / math.sqrt(cells)), 1000)
         return Plan(

@@ -37,8 +37,8 @@ def stepwise_views(
     evidence: Evidence,
     taken: Sequence[tuple[int, ...]],
     source: NoiseSource,
-) -> Fraction:
-    """Choose and measure one set a round; the budget that is left, since no set is worth it.
+) -> Plan:
+    """Choose and measure one set a round; the plan, with what was spent and what is left.
 
     Parameters
     ----------
@@ -65,17 +65,20 @@ def stepwise_views(
     # these on every way through, which suffices for pure epsilon with costs chosen on the way.
     left, cost = plan.choice + plan.views, plan.first_round
     share = plan.choice / left
+    spent = {"choice": Fraction(0), "views": Fraction(0)}
     known = list(taken)
-    while True:
+    while left and candidates.any(known):
         last = left <= 2 * cost
         cost = left if last else cost
         choice = cost * share
         sets = candidates.best(
             population, total, known, 1, choice, cost - choice, source, or_none=True
         )
+        spent["choice"] += choice
         left -= choice
         if sets:
             view = cost - choice
+            spent["views"] += view
             left -= view
             known += sets
             before = population.margin(sets[0])
@@ -84,6 +87,7 @@ def stepwise_views(
             after = next(each.table for each in targets if each.axes == sets[0])
             population.fit(targets, _SWEEPS)
         if last:
-            return left
+            break
         if not sets or told_nothing(before, after, total, float(view), population.n_rows):
             cost *= 2
+    return plan._replace(**spent, again=left)
