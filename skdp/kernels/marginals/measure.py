@@ -34,6 +34,7 @@ from .schemes import aim_sets, annealed_views, planned
 from .stepwise import stepwise_views
 from .views import measure_sets
 from .wide import joint_share, measure_joint
+from .worth import worth_views
 
 __all__ = ["marginal_views"]
 
@@ -167,10 +168,10 @@ def _measure(
 ) -> TreeModel:
     """Measure a table over the codes that records can have, within "total" and "views"."""
     # Privacy. Measured one after the other, within budgets that add up to the two parts: the total
-    # or that of each class (sensitivity 1), perhaps the joint counts, single attributes, with a
-    # label bins of them in each class and a grid, then in rounds the choice of views and the
-    # views. The division depends on public facts and the released total, a round on the releases
-    # before it.
+    # or that of each class (sensitivity 1), perhaps whether any pair is dependent, perhaps the
+    # joint counts, single attributes, with a label bins of them in each class and a grid, then in
+    # rounds the choice of views and the views; with what is left single attributes once more. The
+    # division depends on public facts and releases before it.
     label = asked.label if asked.label is not None and table.shape[asked.label] > 1 else None
     classes = None
     if label is not None and table.shape[label] <= MOST_CLASSES:
@@ -200,6 +201,10 @@ def _measure(
         workload=workload,
         labelled=classes is not None,
     )
+    if plan.test:
+        asked.progress("are there dependent columns?")
+        if not worth_views(table, plan.test, orders, source):
+            plan = plan.without_views()
     counted = measure_joint(table, joint, first_total, source) if joint else None
     asked.progress("single columns")
     singles = _measure_singles(table, plan, first_total, parts, orders, widths, classes, source)
@@ -325,6 +330,7 @@ def _measure_again(
     source: NoiseSource,
 ) -> None:
     """Measure every attribute alone a second time, and add what that tells to the evidence."""
+    # Privacy. As the first time (`single_views`), with a budget that was left.
     views, _ = single_views(
         table, epsilon, round(singles.total), parts["total"], orders, widths=widths,
         random_state=source,

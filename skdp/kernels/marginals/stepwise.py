@@ -6,12 +6,10 @@ choice and the view are more exact. What is left in the end goes to single attri
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 from ..._random import NoiseSource
-from ..._types import FloatArray
 from ...rows import Counts
 from ..pairviews.attributes import Attribute
 from .candidates import Candidates
