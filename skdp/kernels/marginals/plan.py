@@ -50,7 +50,8 @@ _LEFT = Fraction(1, 10)
 # Where fewer views than this are wanted, sets are chosen one at a time. The first rounds are as
 # costly as if so many of these views were measured. The share of a round that its choice takes is
 # this over the root of the number of cells: their noise is what the choice is weighed against.
-_MOST_STEPS, _STEPS, _CHOICE_STEP = 40.0, 0.6, 0.55
+# Where attributes are large, views differ less in what they tell.
+_MOST_STEPS, _STEPS, _CHOICE_STEP, _MOST_LARGE = 40.0, 0.6, 0.55, 0.5
 # Most of the share of the test whether there are views at all, the distance from independence that
 # it should notice at least, as a share of records, and what is near enough to notice.
 _TEST, _NOTICED, _SEEN = 0.04, 0.6, 0.1
@@ -216,7 +217,8 @@ def plan_views(
     most_cells = math.inf if labelled else power / (_FINE**large * n_views)
     n_sets = _n_sets(sizes, max_order, workload, most_cells)
     n_all = _n_sets(sizes, max_order, workload)
-    if not labelled and not isinstance(workload, Mapping) and wanted < min(_MOST_STEPS, n_all):
+    stepwise = not labelled and not isinstance(workload, Mapping) and large < _MOST_LARGE
+    if stepwise and wanted < min(_MOST_STEPS, n_all):
         steps = min(max(round(_STEPS * wanted), 1), n_all)
         test = views * _test_share(signal, math.comb(len(used), 2))
         rest = choice + left - test

@@ -57,6 +57,7 @@ def planned(
     used = used_attributes(shape)
     if name == "adaptive" or len(used) < 2 or max_order < 2 or workload == {}:
         return plan
+    plan = plan._replace(test=Fraction(0), first_round=Fraction(0))
     if name == "mst":
         # Single attributes, the choice of a tree, and its pairs share the budget equally.
         third = views / 3
