@@ -88,4 +88,4 @@ def stepwise_views(
             break
         if not sets or told_nothing(before, after, total, float(view), population.n_rows):
             cost *= 2
-    return plan._replace(**spent, again=left)
+    return plan._replace(choice=spent["choice"], views=spent["views"], again=left)
