@@ -368,6 +368,13 @@ def marginals() -> list[Branch]:
             branch(f"workload {name}", lambda: few(pairs_of(SPACE)), workload=workload)
             for name, workload in (("ranges",) * 2, ("cells",) * 2, ("of sets", weights))
         ),
+        # At 2 sets are chosen one at a time, or none; at 2.9 a test comes first.
+        branch(
+            "one set at a time",
+            lambda: {name: pairs_of(SPACE)[name] for name in ("crowded",)},
+            (2.0, 2.9),
+            4,
+        ),
         branch("plan mst", lambda: few(pairs_of(SPACE)), plan="mst"),
         # The gain of a view decides what the next one costs.
         branch("plan aim", lambda: few(pairs_of(SPACE)), (0.05, 1.0), 1, plan="aim"),

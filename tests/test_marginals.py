@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
 from fractions import Fraction
 
@@ -12,13 +13,16 @@ import pytest
 
 import skdp
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
+from skdp._random import noise_source
 from skdp.exceptions import DomainError
-from skdp.kernels.marginals import schemes
+from skdp.kernels.marginals import schemes, stepwise
 from skdp.kernels.marginals.candidates import Candidates
 from skdp.kernels.marginals.evidence import Evidence
 from skdp.kernels.marginals.lawful import Laws
 from skdp.kernels.marginals.plan import plan_views, used_sets
 from skdp.kernels.marginals.population import Population
+from skdp.kernels.marginals.posterior import posterior_mean
+from skdp.kernels.marginals.worth import least_distance, worth_views
 from skdp.kernels.pairviews.attributes import Attribute
 from skdp.kernels.pairviews.errors import exact_answers, random_weights
 from skdp.release import TreeDensity
@@ -213,7 +217,7 @@ def test_every_parameter_gives_a_release_whose_views_agree(parameters):
     model = check(view, DOMAIN, apart=0.002)
     assert view.count() == pytest.approx(len(frame), abs=100)
     parts = {"total", "single", "views"}
-    assert parts <= set(model.budget) <= {*parts, "choice"}
+    assert parts <= set(model.budget) <= {*parts, "test", "choice", "again"}
     assert sum(model.budget.values()) <= 2.0
     wanted = set() if parameters.get("error_share") == 0 else {"errors"}
     assert set(view.privacy_loss_.parts) == {"total", "views"} | wanted
@@ -392,13 +396,91 @@ def test_the_parts_of_a_plan_add_up(shape, workload, labelled):
     for total in (-10, 0, 300, 10_000, 10**7):
         for views in (Fraction(1, 50), Fraction(1), Fraction(500)):
             plan = plan_views(views, total, shape, workload=workload, labelled=labelled)
-            shares = [plan.single, plan.classes, plan.grid, plan.choice, plan.views]
+            shares = [plan.test, plan.single, plan.classes, plan.grid, plan.choice, plan.views]
             assert sum(shares) == views
             assert min(shares) >= 0 and plan.single > 0
             assert labelled or not (plan.classes or plan.grid)
             assert all(number > 0 for number in plan.rounds)
             assert plan.n_views == plan.n_first + sum(plan.rounds)
             assert (plan.n_views > 0) == (plan.views > 0)
+
+
+def pairs_of_columns(n, dependent, seed=0):
+    """Codes of eight columns; of the first two the second repeats the first, or nothing does."""
+    codes = np.random.default_rng(seed).integers(0, 4, (n, 8), dtype=np.int32)
+    if dependent:
+        codes[:, 1] = codes[:, 0]
+    return CountTable.from_codes(codes, (4,) * 8)
+
+
+def test_a_test_says_whether_any_pair_is_worth_a_view():
+    source = noise_source(0)
+    orders = [np.arange(4)] * 8
+    for dependent in (False, True):
+        table = pairs_of_columns(5000, dependent)
+        found = [worth_views(table, Fraction(1, 20), orders, source) for _ in range(30)]
+        # Without dependence the share of "yes" is a few in a hundred.
+        assert sum(found) == 30 if dependent else sum(found) <= 6
+    assert least_distance(28, 0.05) == pytest.approx(8 * (math.log(28) + 2) / 0.05)
+
+
+def test_without_dependence_single_columns_get_all_but_the_test():
+    domain = Domain({name: Numeric(0, 3, integer=True) for name in "abcdefgh"})
+    codes = np.random.default_rng(0).integers(0, 4, (5000, 8))
+    frame = pd.DataFrame(codes, columns=list("abcdefgh"))
+    model = release(frame, 0.6, domain=domain, error_share=0).synopsis_.model
+    assert not model.pairs
+    assert model.budget["single"] + model.budget["test"] == pytest.approx(0.6 * 0.98)
+
+
+def test_the_steps_spend_what_they_have_and_no_more(monkeypatch):
+    chosen, costs = [], []
+
+    def best(self, *given, **more):
+        chosen.append(given[4])
+        return pick(self, *given, **more)
+
+    def measured(*given, **more):
+        costs.append(given[3])
+        return measure(*given, **more)
+
+    measure, pick = stepwise.measure_sets, Candidates.best
+    monkeypatch.setattr(stepwise, "measure_sets", measured)
+    monkeypatch.setattr(Candidates, "best", best)
+    view = release(rows(2000), 0.4, error_share=0)
+    views, budget = view.privacy_loss_.parts["views"], view.synopsis_.model.budget
+    assert chosen and sum(chosen) == pytest.approx(budget["choice"])
+    assert float(sum(costs)) == pytest.approx(budget.get("views", 0.0))
+    spent = sum(each for name, each in budget.items() if name != "total")
+    assert spent == pytest.approx(float(views))
+
+
+def test_no_set_is_a_candidate_that_noise_seldom_beats():
+    codes = np.random.default_rng(0).integers(0, 4, (3000, 4), dtype=np.int32)
+    attributes = [Attribute.of(np.ones(4) / 4, np.arange(4), 128) for _ in range(4)]
+    population = Population.of(
+        attributes, Laws.of(None, attributes), 3000, np.random.default_rng(0)
+    )
+    table = CountTable.from_codes(codes, (4,) * 4)
+    candidates = Candidates(table, attributes, range(4), 3, "all", None, 1000)
+    source = noise_source(1)
+
+    def one():
+        given = (population, 3000.0, [], 1, Fraction(1, 10), Fraction(1, 10), source)
+        return candidates.best(*given, or_none=True)
+
+    assert sum(not one() for _ in range(40)) >= 20
+    assert candidates.any([]) and not candidates.any(candidates._sets([]))
+
+
+def test_cells_can_be_empty_whatever_the_model_says():
+    rng = np.random.default_rng(0)
+    truth = np.where(np.arange(200) % 2, 0.0, 100.0)
+    noisy = truth + rng.normal(0, 15, 200)
+    model = np.full(200, 50.0)
+    mean = posterior_mean(noisy, 15.0**2, model, empty=True)
+    assert mean.min() >= 0
+    assert np.abs(mean - truth).mean() < 0.8 * np.abs(noisy - truth).mean()
 
 
 def test_nothing_is_spent_on_choosing_all_sets():

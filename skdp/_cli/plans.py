@@ -135,8 +135,10 @@ def _marginals(parts: Mapping[str, Fraction], domain: Domain, options: Namespace
     shares = plan_views(parts["views"] - joint, options.rows, sizes, labelled=classes > 1, **asked)
     none = "" if shares.n_views else "; no sets: too few records for this epsilon"
     sets = f"{shares.n_views} set{'s' * (shares.n_views > 1)} of two and more columns"
+    sets = f"about {sets}" if shares.first_round else sets
     views = [
         Step("- joint", joint, "all columns together, cell by cell", joint),
+        Step("- test", shares.test, "whether any two columns are dependent; if not, no sets"),
         Step("- single", shares.single, f"{used} single columns{none}"),
         Step("- classes", shares.classes, f"bins of {used} single columns{each}"),
         Step("- grid", shares.grid, f"one grid of the columns that tell most{each}"),

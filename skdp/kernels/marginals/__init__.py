@@ -11,6 +11,8 @@ posterior means the population follows by proportional fitting and Gibbs steps.
 `classes`       single attributes in each class of a label
 `shrinkage`     differences between classes, without what noise could explain
 `grid`          one grid of the attributes that tell most of a label, counted in each class
+`worth`         whether any pair is dependent enough for views, before anything is measured
+`stepwise`      sets chosen one at a time, or none, where there is little signal
 `schemes`       MST and AIM as settings of this engine
 `candidates`    scores of sets of attributes, and which are measured
 `views`         noisy tables of sets, cell by cell or by boxes

@@ -32,6 +32,8 @@ MOST_CELLS = 200_000
 _NOISE = 0.6
 # Weights of a workload are multiples of 1 / _PARTS; scores are sums of so many units for a record.
 _PARTS = 16
+# "No set" has this much of the highest noise of the scores of all sets.
+_NONE = 0.5
 
 
 class Candidates:
@@ -93,6 +95,8 @@ class Candidates:
         epsilon: Fraction,
         view_epsilon: Fraction,
         source: NoiseSource,
+        *,
+        or_none: bool = False,
     ) -> list[Axes]:
         """The sets with the highest noisy scores.
 
@@ -110,13 +114,15 @@ class Candidates:
         view_epsilon : Fraction
             What a view will be measured with.
         source : NoiseSource
+        or_none : bool, default=False
+            Whether "no set" is a candidate too: the only one of no use, if it is chosen.
         """
         # Privacy. Released: the sets of the noisy top scores. A score is the sum of the absolute
         # differences of exact counts and released integers, times a public whole number of at
         # most _PARTS, less released numbers; a record changes one count by one, so that every
         # score changes by at most _PARTS, up or down: the range is 2 * _PARTS. Which sets are
-        # candidates, and their bins, follow from released values. Without a budget nothing is
-        # looked at: sets are taken in a public order.
+        # candidates, and their bins, follow from released values; so does the score of "no set".
+        # Without a budget nothing is looked at: sets are taken in a public order.
         sets = self._sets(taken)
         n_views = min(n_views, len(sets))
         if not n_views:
@@ -127,8 +133,16 @@ class Candidates:
         scores = np.array(
             [self._score(axes, population, total, view_epsilon) for axes in sets], dtype=np.int64
         )
+        if or_none:
+            # The highest of many noises is a public number, about.
+            by_chance = 2 * _PARTS * math.log(len(sets)) / float(epsilon)
+            scores = np.append(scores, round(min(_NONE * by_chance, 1e15)))
         chosen = top_k(scores, n_views, epsilon, 2 * _PARTS, random_state=source)
-        return [sets[place] for place in chosen]
+        return [sets[place] for place in chosen if place < len(sets)]
+
+    def any(self, taken: Sequence[Axes]) -> bool:
+        """Whether there is a set that has not been measured."""
+        return bool(self._sets(taken))
 
     def _sets(self, taken: Sequence[Axes]) -> list[Axes]:
         """Candidates: of the workload, or all pairs and the wider sets that can be held."""

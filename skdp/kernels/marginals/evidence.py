@@ -66,6 +66,10 @@ class Evidence:
                 if order > 1:
                     self._models.setdefault(part, model.sum(axis=others))
 
+    def counted(self, axis: int, counts: FloatArray, variance: float) -> None:
+        """Add counts of the groups of one attribute, with the variance of each."""
+        self._add((axis,), counts, variance)
+
     def estimated(self, axes: Axes, table: FloatArray) -> None:
         """Add a table that is an estimate already, as shares."""
         self._given[axes] = table
@@ -97,8 +101,8 @@ class Evidence:
                 found[axes] = project_to_simplex(counts, self.total) / self.total
                 continue
             model = _with_margins(self._models[axes], axes, parts)
-            mean = posterior_mean(counts, variance, self.total * model) / self.total
-            found[axes] = _with_margins(np.maximum(mean, 0.1 * model), axes, parts)
+            mean = posterior_mean(counts, variance, self.total * model, empty=True) / self.total
+            found[axes] = _with_margins(mean, axes, parts)
         return [Target(axes, table) for axes, table in found.items()]
 
 

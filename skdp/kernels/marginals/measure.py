@@ -12,7 +12,7 @@ from ..._random import NoiseSource, noise_source, sampling_generator
 from ..._types import FloatArray, IntArray
 from ...domain import Zeros
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
-from ...release import ErrorClasses, MixtureModel, TreeModel
+from ...release import ErrorClasses, MixtureModel, TreeModel, group_sums
 from ...rows import Counts
 from ..pairviews.attributes import Attribute
 from ..pairviews.budget import used_attributes
@@ -32,8 +32,10 @@ from .plan import GROUPS, Plan, Workload, used_sets
 from .population import Population, Target
 from .schemes import aim_sets, annealed_views, planned
 from .simulation import Alone, simulated_errors, variance_of_total
+from .stepwise import stepwise_views
 from .views import measure_sets
 from .wide import joint_share, measure_joint
+from .worth import worth_views
 
 __all__ = ["marginal_views"]
 
@@ -187,10 +189,10 @@ def _measure(
 ) -> tuple[TreeModel, Alone, dict[tuple[int, int], float]]:
     """Measure a table over the codes that records can have, within "total" and "views"."""
     # Privacy. Measured one after the other, within budgets that add up to the two parts: the total
-    # or that of each class (sensitivity 1), perhaps the joint counts, single attributes, with a
-    # label bins of them in each class and a grid, then in rounds the choice of views and the
-    # views. The division depends on public facts and the released total, a round on the releases
-    # before it.
+    # or that of each class (sensitivity 1), perhaps whether any pair is dependent, perhaps the
+    # joint counts, single attributes, with a label bins of them in each class and a grid, then in
+    # rounds the choice of views and the views; with what is left single attributes once more. The
+    # division depends on public facts and releases before it.
     label = asked.label if asked.label is not None and table.shape[asked.label] > 1 else None
     classes = None
     if label is not None and table.shape[label] <= MOST_CLASSES:
@@ -220,6 +222,10 @@ def _measure(
         workload=workload,
         labelled=classes is not None,
     )
+    if plan.test:
+        asked.progress("are there dependent columns?")
+        if not worth_views(table, plan.test, orders, source):
+            plan = plan.without_views()
     counted = measure_joint(table, joint, first_total, source) if joint else None
     asked.progress("single columns")
     singles = _measure_singles(table, plan, first_total, parts, orders, widths, classes, source)
@@ -227,7 +233,11 @@ def _measure(
     laws = Laws.of(rules, singles.attributes)
     population = Population.of(singles.attributes, laws, plan.n_rows, generator)
     ordered = [order is not None for order in orders]
-    targets = _measure_views(table, plan, singles, asked, population, ordered, source)
+    targets, plan = _measure_views(table, plan, singles, asked, population, ordered, source)
+    if plan.again:
+        asked.progress("single columns once more")
+        _measure_again(table, plan.again, singles, parts, orders, widths, source)
+        targets = singles.evidence.targets()
     asked.progress("synthetic rows")
     _finish(population, targets, plan.n_last)
     budget = {"total": parts["total"], "joint": joint} | plan.budget()
@@ -357,6 +367,27 @@ def _measure_singles(
     return _Singles(attributes, total, evidence, list(known))
 
 
+def _measure_again(
+    table: Counts,
+    epsilon: Fraction,
+    singles: _Singles,
+    parts: Mapping[str, Fraction],
+    orders: Sequence[IntArray | None],
+    widths: Mapping[int, FloatArray],
+    source: NoiseSource,
+) -> None:
+    """Measure every attribute alone a second time, and add what that tells to the evidence."""
+    # Privacy. As the first time (`single_views`), with a budget that was left.
+    views, _ = single_views(
+        table, epsilon, round(singles.total), parts["total"], orders, widths=widths,
+        random_state=source,
+    )  # fmt: skip
+    variances = _single_variances(table.shape, epsilon, orders, singles.attributes)
+    for axis, (view, each) in enumerate(zip(views, singles.attributes, strict=True)):
+        grouped = group_sums(view, each.groups, len(each.grouped))
+        singles.evidence.counted(axis, singles.whole * grouped / view.sum(), variances[axis])
+
+
 def _finish(population: Population, targets: Sequence[Target], n_rows: int) -> None:
     """Fit the rows that are released."""
     population.scale(targets)
@@ -373,8 +404,11 @@ def _measure_views(
     population: Population,
     ordered: Sequence[bool],
     source: NoiseSource,
-) -> list[Target]:
-    """Choose and measure views in rounds; the population follows them. All margins to be had."""
+) -> tuple[list[Target], Plan]:
+    """Choose and measure views in rounds; the population follows them.
+
+    All margins to be had, and the plan with what was spent.
+    """
     attributes, total, evidence = singles.attributes, singles.whole, singles.evidence
     used = used_attributes(table.shape)
     taken = list(singles.known)
@@ -414,10 +448,16 @@ def _measure_views(
         by_cells=plan.by_cells,
         label_known=bool(singles.known),
     )
-    if plan.first_round:
-        return annealed_views(
+    if plan.first_round and asked.plan == "aim":
+        found = annealed_views(
             table, plan, attributes, total, candidates, population, evidence, source
         )
+        return found, plan
+    if plan.first_round:
+        spent = stepwise_views(
+            table, plan, attributes, total, candidates, population, evidence, taken, source
+        )
+        return evidence.targets(), spent
     for n_views in plan.rounds:
         sets = candidates.best(
             population, total, taken, n_views, plan.pick(n_views), plan.view(), source
@@ -431,7 +471,7 @@ def _measure_views(
         )
         targets = evidence.targets()
         population.fit([*targets, *grids], _SWEEPS)
-    return [*targets, *grids]
+    return [*targets, *grids], plan
 
 
 def _first_pairs(

@@ -9,6 +9,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from ..pairviews.budget import used_attributes
+from .worth import least_distance
 
 __all__ = ["BOXES", "GROUPS", "Plan", "Workload", "plan_views", "used_sets"]
 
@@ -46,6 +47,14 @@ _MOST_COUNTED = 20_000
 _ALONE, _GRID = Fraction(1, 10), Fraction(1, 5)
 _IN_CLASSES = Fraction(7, 8)
 _LEFT = Fraction(1, 10)
+# Where fewer views than this are wanted, sets are chosen one at a time. The first rounds are as
+# costly as if so many of these views were measured. The share of a round that its choice takes is
+# this over the root of the number of cells: their noise is what the choice is weighed against.
+# Where attributes are large, views differ less in what they tell.
+_MOST_STEPS, _STEPS, _CHOICE_STEP, _MOST_LARGE = 40.0, 0.6, 0.55, 0.5
+# Most of the share of the test whether there are views at all, the distance from independence that
+# it should notice at least, as a share of records, and what is near enough to notice.
+_TEST, _NOTICED, _SEEN = 0.04, 0.6, 0.1
 # Rounds in which views are chosen after the first.
 _ROUNDS = 3
 # Rows of a population per unit of signal, and their bounds; those of the last one, per record.
@@ -78,6 +87,10 @@ class Plan(NamedTuple):
         Cost of the first of rounds whose costs depend on those before; 0 for none of these.
     classes, grid : Fraction
         Budgets of single attributes in each class of a label, and of the grid for it.
+    test : Fraction
+        Of the question whether views are worth anything at all; 0 if it is not asked.
+    again : Fraction
+        Of single attributes, measured once more: what was worth no view.
     """
 
     single: Fraction
@@ -92,6 +105,8 @@ class Plan(NamedTuple):
     first_round: Fraction = Fraction(0)
     classes: Fraction = Fraction(0)
     grid: Fraction = Fraction(0)
+    test: Fraction = Fraction(0)
+    again: Fraction = Fraction(0)
 
     @property
     def n_views(self) -> int:
@@ -106,14 +121,22 @@ class Plan(NamedTuple):
         """Budget of choosing so many views."""
         return self.choice * Fraction(n, max(self.n_views, 1))
 
+    def without_views(self) -> Plan:
+        """The plan if views are worth nothing: single attributes get the whole budget."""
+        single = self.single + self.choice + self.views
+        none = Fraction(0)
+        return Plan(single, none, none, 0, [], _FEWEST, _FEWEST_LAST, 0.0, test=self.test)
+
     def budget(self) -> dict[str, Fraction]:
         """Budgets by their names."""
         return {
+            "test": self.test,
             "single": self.single,
             "classes": self.classes,
             "grid": self.grid,
             "choice": self.choice,
             "views": self.views,
+            "again": self.again,
         }
 
 
@@ -193,6 +216,17 @@ def plan_views(
     n_views = min(max(round(wanted), 1), _n_sets(sizes, max_order, workload))
     most_cells = math.inf if labelled else power / (_FINE**large * n_views)
     n_sets = _n_sets(sizes, max_order, workload, most_cells)
+    n_all = _n_sets(sizes, max_order, workload)
+    stepwise = not labelled and not isinstance(workload, Mapping) and large < _MOST_LARGE
+    if stepwise and wanted < min(_MOST_STEPS, n_all):
+        steps = min(max(round(_STEPS * wanted), 1), n_all)
+        test = views * _test_share(signal, math.comb(len(used), 2))
+        rest = choice + left - test
+        choice = rest * Fraction(round(1000 * _CHOICE_STEP / math.sqrt(cells)), 1000)
+        return Plan(
+            single, choice, rest - choice, 0, [1] * steps, n_rows, n_last, most_cells,
+            first_round=rest / steps, test=test,
+        )  # fmt: skip
     all_sets = n_views >= n_sets and not labelled
     n_views = min(n_views, n_sets)
     if all_sets:
@@ -206,6 +240,14 @@ def plan_views(
         single, choice, left, n_first, rounds, n_rows, n_last, most_cells,
         classes=classes, grid=grid,
     )  # fmt: skip
+
+
+def _test_share(signal: float, n_pairs: int) -> Fraction:
+    """Share of the test whether views are worth anything; 0 if it would not notice much."""
+    distance = least_distance(n_pairs, signal)
+    if distance > _NOTICED * _TEST:
+        return Fraction(0)
+    return Fraction(round(10_000 * min(_TEST, distance / _SEEN)), 10_000)
 
 
 def _populated(signal: float, total: float, n_attributes: int) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """What a noisy table says beside a model: the posterior mean of its cells.
 
-A cell is either near the model or far from it. How far, and how many are, follows from all cells of
-the table together (empirical Bayes). Post-processing of released numbers.
+A cell is near the model, or far from it, or perhaps empty. How far, and how many are, follows from
+all cells of the table together (empirical Bayes). Post-processing of released numbers.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ __all__ = ["posterior_mean"]
 _NEAR = (0.0, 0.3, 1.0, 3.0, 10.0)
 _FAR = (0.1, 0.2, 0.4, 0.8, 1.6)
 _SHARES_FAR = (0.05, 0.2, 0.5, 0.9)
+_SHARES_EMPTY = (0.0, 0.1, 0.3, 0.6)
 # A model's count below this is as uncertain as this one, in standard deviations of the noise.
 _FLOOR = 0.02
 
 
-def posterior_mean(noisy: FloatArray, variance: float, model: FloatArray) -> FloatArray:
+def posterior_mean(
+    noisy: FloatArray, variance: float, model: FloatArray, *, empty: bool = False
+) -> FloatArray:
     """Expected true counts of cells, given noisy ones and those of a model.
 
     Parameters
@@ -33,33 +36,39 @@ def posterior_mean(noisy: FloatArray, variance: float, model: FloatArray) -> Flo
         Of the noise of a cell.
     model : ndarray of float64
         Counts of the same shape, not negative.
+    empty : bool, default=False
+        Whether some cells may be empty whatever the model says. Means are then not negative.
 
     Returns
     -------
     ndarray of float64
-        It may be negative.
+        It may be negative, unless ``empty``.
     """
     shape = noisy.shape
     y, m = noisy.ravel(), model.ravel()
     distance = y - m
     count = m + _FLOOR * np.sqrt(variance)
+    least = -m if empty else -np.inf
+    log_none = _log_density(y, np.full_like(y, variance)) if empty else -np.inf
     best, found = -np.inf, distance
     for near, far in itertools.product(_NEAR, _FAR):
         v_near = near**2 * count
         v_far = v_near + far**2 * count**2
         log_near, log_far = (_log_density(distance, variance + v) for v in (v_near, v_far))
-        shift = np.maximum(log_near, log_far)
-        p_near, p_far = np.exp(log_near - shift), np.exp(log_far - shift)
-        for share in _SHARES_FAR:
-            mixed = (1 - share) * p_near + share * p_far
+        shift = np.maximum(np.maximum(log_near, log_far), log_none)
+        p_near, p_far, p_none = (np.exp(each - shift) for each in (log_near, log_far, log_none))
+        for share, none in itertools.product(_SHARES_FAR, _SHARES_EMPTY if empty else (0.0,)):
+            mixed = (1 - none) * ((1 - share) * p_near + share * p_far) + none * p_none
             fit = float((np.log(mixed) + shift).sum())
             if fit > best:
                 best = fit
-                is_far = share * p_far / mixed
-                known = (1 - is_far) * v_near / (v_near + variance)
-                known += is_far * v_far / (v_far + variance)
-                found = known * distance
-    return (m + found).reshape(shape)
+                is_far = (1 - none) * share * p_far / mixed
+                is_none = none * p_none / mixed
+                at_near = np.maximum(v_near / (v_near + variance) * distance, least)
+                at_far = np.maximum(v_far / (v_far + variance) * distance, least)
+                found = (1 - is_far - is_none) * at_near + is_far * at_far - is_none * m
+    mean: FloatArray = m + found
+    return (np.maximum(mean, 0.0) if empty else mean).reshape(shape)
 
 
 def _log_density(distance: FloatArray, variance: FloatArray) -> FloatArray:

@@ -26,7 +26,7 @@ from .plan import Plan, Workload, plan_views
 from .population import Population, Target
 from .views import measure_sets
 
-__all__ = ["PLANS", "aim_sets", "annealed_views", "planned"]
+__all__ = ["PLANS", "aim_sets", "annealed_views", "planned", "told_nothing"]
 
 Axes = tuple[int, ...]
 
@@ -57,6 +57,7 @@ def planned(
     used = used_attributes(shape)
     if name == "adaptive" or len(used) < 2 or max_order < 2 or workload == {}:
         return plan
+    plan = plan._replace(test=Fraction(0), first_round=Fraction(0))
     if name == "mst":
         # Single attributes, the choice of a tree, and its pairs share the budget equally.
         third = views / 3
@@ -174,12 +175,12 @@ def annealed_views(
         targets = evidence.targets()
         after = next(each.table for each in targets if each.axes == sets[0])
         population.fit(targets, _SWEEPS)
-        if _told_nothing(before, after, total, float(view), population.n_rows):
+        if told_nothing(before, after, total, float(view), population.n_rows):
             cost *= 2
     return targets
 
 
-def _told_nothing(
+def told_nothing(
     before: FloatArray, after: FloatArray, total: float, epsilon: float, n_rows: int
 ) -> bool:
     """Whether a view moved the model by no more than its noise, and chance in the model's rows."""

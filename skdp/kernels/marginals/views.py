@@ -32,8 +32,6 @@ _RECORDS, _RECORDS_FINE = 0.5, 60.0
 _SMALL = 100
 # Attributes of wider sets have bins if fewer noise scales of records than this lie in a cell.
 _RECORDS_WIDE, _FEWEST = 1.0, 2
-# Least share of a model's count that an estimate keeps.
-_LEAST = 0.1
 # Weight of the smoothing term mixed into the model that spreads a box over its cells, and the
 # assumed precision of this model.
 _SMOOTH, _TRUST = 0.03, 2.0
@@ -142,7 +140,7 @@ def _refined(
     cell = np.ravel_multi_index(np.ix_(*lines), noisy.shape)
     sums = np.bincount(cell.ravel(), weights=model.ravel(), minlength=noisy.size)
     known: FloatArray = sums.astype(np.float64, copy=False).reshape(noisy.shape)
-    mean = np.maximum(posterior_mean(noisy, variance, known), _LEAST * known)
+    mean = posterior_mean(noisy, variance, known, empty=True)
     ratio = np.divide(mean, known, out=np.zeros_like(known), where=known > 0)
     found: FloatArray = model * ratio.ravel()[cell]
     # Bins that the model leaves empty are spread evenly.
