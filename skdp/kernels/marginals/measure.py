@@ -32,7 +32,7 @@ from .plan import GROUPS, Plan, Workload, used_sets
 from .population import Population, Target
 from .schemes import aim_sets, annealed_views, planned
 from .views import measure_sets
-from .wide import joint_share, measure_joint
+from .wide import joint_share, measure_joint, measure_whole, whole_share
 
 __all__ = ["marginal_views"]
 
@@ -181,40 +181,49 @@ def _measure(
         groups = [min(size, GROUPS) for size in table.shape]
         workload = aim_sets(workload, groups, asked.max_order)
     asked = asked._replace(workload=workload, label=label)
-    joint = Fraction(0)
+    joint = whole = Fraction(0)
     if asked.plan == "adaptive":
-        joint = joint_share(
-            parts["views"],
-            first_total,
-            table.shape,
-            max_order=asked.max_order,
-            workload=workload,
-        )
+        given = parts["views"], first_total, table.shape
+        joint = joint_share(*given, max_order=asked.max_order, workload=workload)
+        if not joint and label is None:
+            whole = whole_share(*given, max_order=asked.max_order, workload=workload)
     plan = planned(
         asked.plan,
-        parts["views"] - joint,
+        parts["views"] - joint - whole,
         first_total,
         table.shape,
-        max_order=asked.max_order,
+        max_order=1 if whole else asked.max_order,
         workload=workload,
         labelled=classes is not None,
     )
-    counted = measure_joint(table, joint, first_total, source) if joint else None
+    counted = None
+    if joint:
+        counted = measure_joint(table, joint, first_total, parts["total"], source)
     asked.progress("single columns")
     singles = _measure_singles(table, plan, first_total, parts, orders, widths, classes, source)
+    if whole:
+        # Ranges are sums of codes of the table, whatever the tree of a single attribute tells.
+        singles = singles.by_codes(table.shape, plan.single, orders)
     generator = sampling_generator(source)
     laws = Laws.of(rules, singles.attributes)
     population = Population.of(singles.attributes, laws, plan.n_rows, generator)
     ordered = [order is not None for order in orders]
-    targets = _measure_views(table, plan, singles, asked, population, ordered, source)
-    asked.progress("synthetic rows")
-    _finish(population, targets, plan.n_last)
-    budget = {"total": parts["total"], "joint": joint} | plan.budget()
+    if whole:
+        asked.progress("all columns together")
+        counted, targets = measure_whole(
+            table, whole, singles.attributes, singles.whole, parts["total"], singles.evidence,
+            source,
+        )  # fmt: skip
+    else:
+        targets = _measure_views(table, plan, singles, asked, population, ordered, source)
+        asked.progress("synthetic rows")
+        _finish(population, targets, plan.n_last)
+    budget = {"total": parts["total"], "joint": joint + whole} | plan.budget()
     return as_model(
         population,
         targets,
         singles.attributes,
-        singles.total,
+        singles.total if counted is None else counted.total,
         {name: float(part) for name, part in budget.items() if part},
         generator,
         laws=laws,
@@ -248,6 +257,15 @@ class _Singles(NamedTuple):
     total: float
     evidence: Evidence
     known: list[tuple[int, ...]]
+
+    def by_codes(
+        self, shape: Sequence[int], epsilon: Fraction, orders: Sequence[IntArray | None]
+    ) -> _Singles:
+        """The same where it matters how each code was counted."""
+        variances = _single_variances(shape, epsilon, orders, self.attributes)
+        counts = [self.whole * each.grouped for each in self.attributes]
+        evidence = Evidence(counts, _code_variances(shape, variances, orders))
+        return self._replace(evidence=evidence)
 
     @property
     def whole(self) -> float:

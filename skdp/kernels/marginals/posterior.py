@@ -21,6 +21,9 @@ _FAR = (0.1, 0.2, 0.4, 0.8, 1.6)
 _SHARES_FAR = (0.05, 0.2, 0.5, 0.9)
 # A model's count below this is as uncertain as this one, in standard deviations of the noise.
 _FLOOR = 0.02
+# Share of cells of which the model says nothing at all, and the variance of their counts, in units
+# of that of the noise, above the square of the mean count.
+_SHARE_WIDE, _WIDE = 0.002, 10.0
 
 
 def posterior_mean(noisy: FloatArray, variance: float, model: FloatArray) -> FloatArray:
@@ -43,7 +46,7 @@ def posterior_mean(noisy: FloatArray, variance: float, model: FloatArray) -> Flo
     y, m = noisy.ravel(), model.ravel()
     distance = y - m
     count = m + _FLOOR * np.sqrt(variance)
-    best, found = -np.inf, distance
+    best, known, likely = -np.inf, np.ones_like(y), np.zeros_like(y)
     for near, far in itertools.product(_NEAR, _FAR):
         v_near = near**2 * count
         v_far = v_near + far**2 * count**2
@@ -58,8 +61,13 @@ def posterior_mean(noisy: FloatArray, variance: float, model: FloatArray) -> Flo
                 is_far = share * p_far / mixed
                 known = (1 - is_far) * v_near / (v_near + variance)
                 known += is_far * v_far / (v_far + variance)
-                found = known * distance
-    return (m + found).reshape(shape)
+                likely = np.log(mixed) + shift
+    # A model of drawn rows has empty cells, of which it says nothing.
+    wide = _WIDE * variance + m.mean() ** 2
+    odds = np.exp(np.clip(_log_density(distance, variance + wide) - likely, -50.0, 50.0))
+    is_wide = _SHARE_WIDE * odds / (1 + _SHARE_WIDE * odds)
+    known = (1 - is_wide) * known + is_wide * wide / (variance + wide)
+    return (m + known * distance).reshape(shape)
 
 
 def _log_density(distance: FloatArray, variance: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ So they do at a very large epsilon, and where there are few cells for the number
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -14,16 +14,30 @@ import numpy as np
 
 from ..._random import NoiseSource
 from ..._types import CodeArray, FloatArray
-from ...mechanisms import least_threshold, sparse_counts
+from ...mechanisms import (
+    discrete_laplace,
+    discrete_laplace_variance,
+    least_threshold,
+    sparse_counts,
+)
 from ...rows import Counts, CountTable
-from .plan import Workload
+from ..pairviews.attributes import Attribute
+from ..pairviews.budget import used_attributes
+from .evidence import Evidence
+from .plan import GROUPS, Workload
+from .population import Target
 
-__all__ = ["JointCounts", "joint_share", "measure_joint"]
+__all__ = ["JointCounts", "joint_share", "measure_joint", "measure_whole", "whole_share"]
 
 # Share of the views that the joint counts take where they are measured.
 _SHARE = Fraction(1, 2)
 # Empty cells that are expected to pass the threshold, per record.
 _FALSE = 0.001
+# A view of all attributes has so many noise scales of records in a cell on average; most cells and
+# attributes of it.
+_RECORDS, _MOST_CELLS, _WIDEST = 5.0, 100_000, 10
+# Share of single attributes beside it, up to so many noise scales in a cell; then less, and least.
+_SINGLE, _SINGLE_UNTIL, _LEAST_SINGLE = 0.2, 30.0, 0.02
 # Released rows: a bound on memory.
 _MOST_RECORDS = 5_000_000
 # Joint counts that hold less than this share of the records are not used.
@@ -31,10 +45,19 @@ _ENOUGH = 0.8
 
 
 class JointCounts(NamedTuple):
-    """Rows of codes and their released counts."""
+    """Rows of codes and their released counts.
+
+    Attributes
+    ----------
+    rows : ndarray of int32, shape (n_rows, n_attributes)
+    counts : ndarray of float64, shape (n_rows,)
+    total : float
+        Estimated number of all records.
+    """
 
     rows: CodeArray
     counts: FloatArray
+    total: float
 
 
 def joint_share(
@@ -69,12 +92,46 @@ def joint_share(
     return share if _threshold(share, total, shape) <= 1 else Fraction(0)
 
 
+def whole_share(
+    views: Fraction,
+    total: float,
+    shape: tuple[int, ...],
+    *,
+    max_order: int = 3,
+    workload: Workload = "all",
+) -> Fraction:
+    """Budget of a view of all attributes: 0 if there are too few records for its cells.
+
+    Parameters
+    ----------
+    views : Fraction
+    total : float
+        The released number of records.
+    shape : tuple of int
+    max_order : int, default=3
+        Up to so many attributes other sets hold all of them.
+    workload : str or mapping, default="all"
+        With a mapping there is no such view.
+    """
+    sizes = [size for size in shape if size > 1]
+    if max(sizes, default=0) > GROUPS:
+        return Fraction(0)
+    if max_order == 1 or isinstance(workload, Mapping) or not max_order < len(sizes) <= _WIDEST:
+        return Fraction(0)
+    cells = math.prod(sizes)
+    signal = total * float(views) / cells
+    if signal < _RECORDS or cells > _MOST_CELLS:
+        return Fraction(0)
+    single = max(_SINGLE * min(_SINGLE_UNTIL / signal, 1.0), _LEAST_SINGLE)
+    return views * (1 - Fraction(round(1000 * single), 1000))
+
+
 def _threshold(epsilon: Fraction, total: float, shape: tuple[int, ...]) -> int:
     return least_threshold(math.prod(shape), epsilon, max(round(_FALSE * total), 1))
 
 
 def measure_joint(
-    table: Counts, epsilon: Fraction, total: float, source: NoiseSource
+    table: Counts, epsilon: Fraction, total: float, total_epsilon: Fraction, source: NoiseSource
 ) -> JointCounts | None:
     """Noisy counts of all cells that reach the threshold; None if they hold too few records.
 
@@ -86,6 +143,8 @@ def measure_joint(
         Their cost.
     total : float
         The released number of records.
+    total_epsilon : Fraction
+        What the total cost.
     source : NoiseSource
     """
     # Privacy. Released: the cells of the whole domain whose noisy count reaches a threshold that
@@ -99,4 +158,66 @@ def measure_joint(
     counts = noisy.astype(np.float64)
     if counts.sum() < _ENOUGH * total:
         return None
-    return JointCounts(rows.astype(np.int32), counts)
+    # Cells that pass by noise alone, and small ones that are lost, are part of the error.
+    n_noisy = len(rows) + math.prod(table.shape) * math.exp(-float(epsilon) * threshold)
+    variance = n_noisy * discrete_laplace_variance(epsilon)
+    known = _both_totals(total, total_epsilon, float(counts.sum()), variance)
+    return JointCounts(rows.astype(np.int32), counts, known)
+
+
+def _both_totals(total: float, epsilon: Fraction, summed: float, variance: float) -> float:
+    """A total and a sum of counts, weighted by their precision."""
+    own = discrete_laplace_variance(epsilon)
+    return (total * variance + summed * own) / (variance + own)
+
+
+def measure_whole(
+    table: Counts,
+    epsilon: Fraction,
+    attributes: Sequence[Attribute],
+    total: float,
+    total_epsilon: Fraction,
+    evidence: Evidence,
+    source: NoiseSource,
+) -> tuple[JointCounts, list[Target]]:
+    """A noisy table of all attributes, combined with what is known of each: its cells as counts.
+
+    Parameters
+    ----------
+    table : CountTable or ProjectedCounts
+        Exact and private.
+    epsilon : Fraction
+        Its cost.
+    attributes : sequence of Attribute
+    total : float
+        The released number of records, positive.
+    total_epsilon : Fraction
+        What the total cost.
+    evidence : Evidence
+        Of single attributes; is added to.
+    source : NoiseSource
+
+    Returns
+    -------
+    JointCounts
+        All cells that have a positive estimate.
+    list of Target
+        This table and its margins.
+    """
+    # Privacy. Released: noisy counts of all cells of the domain; a record is in one of them:
+    # sensitivity 1. That there is such a table follows from the domain and the released total.
+    axes = tuple(used_attributes(table.shape))
+    exact = table.regrouped(axes, [None] * len(axes))
+    noisy = discrete_laplace(exact, epsilon, random_state=source).astype(np.float64)
+    model = np.ones(())
+    for axis in axes:
+        model = np.multiply.outer(model, attributes[axis].grouped)
+    variance = discrete_laplace_variance(epsilon)
+    evidence.measured(axes, noisy, variance, model)
+    targets = evidence.targets()
+    found = next(each.table for each in targets if each.axes == axes)
+    rows = np.zeros((np.count_nonzero(found), len(table.shape)), dtype=np.int32)
+    rows[:, axes] = np.argwhere(found > 0)
+    summed = float(noisy.sum())
+    known = max(_both_totals(total, total_epsilon, summed, variance * exact.size), 1.0)
+    return JointCounts(rows, known * found[found > 0], known), targets
