@@ -201,19 +201,19 @@ def _measure(
         counted = measure_joint(table, joint, first_total, parts["total"], source)
     asked.progress("single columns")
     singles = _measure_singles(table, plan, first_total, parts, orders, widths, classes, source)
-    if whole:
-        # Ranges are sums of codes of the table, whatever the tree of a single attribute tells.
-        singles = singles.by_codes(table.shape, plan.single, orders)
     generator = sampling_generator(source)
     laws = Laws.of(rules, singles.attributes)
     population = Population.of(singles.attributes, laws, plan.n_rows, generator)
     ordered = [order is not None for order in orders]
     if whole:
         asked.progress("all columns together")
+        attributes = singles.attributes
+        variances = _single_variances(table.shape, plan.single, orders, attributes)
+        # Ranges are sums of its cells, whatever the tree of a single attribute tells.
+        variances = _code_variances(table.shape, variances, orders)
         counted, targets = measure_whole(
-            table, whole, singles.attributes, singles.whole, parts["total"], singles.evidence,
-            source,
-        )  # fmt: skip
+            table, whole, attributes, variances, singles.whole, parts["total"], source
+        )
     else:
         targets = _measure_views(table, plan, singles, asked, population, ordered, source)
         asked.progress("synthetic rows")
@@ -257,15 +257,6 @@ class _Singles(NamedTuple):
     total: float
     evidence: Evidence
     known: list[tuple[int, ...]]
-
-    def by_codes(
-        self, shape: Sequence[int], epsilon: Fraction, orders: Sequence[IntArray | None]
-    ) -> _Singles:
-        """The same where it matters how each code was counted."""
-        variances = _single_variances(shape, epsilon, orders, self.attributes)
-        counts = [self.whole * each.grouped for each in self.attributes]
-        evidence = Evidence(counts, _code_variances(shape, variances, orders))
-        return self._replace(evidence=evidence)
 
     @property
     def whole(self) -> float:

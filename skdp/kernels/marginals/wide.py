@@ -175,9 +175,9 @@ def measure_whole(
     table: Counts,
     epsilon: Fraction,
     attributes: Sequence[Attribute],
+    variances: Sequence[float],
     total: float,
     total_epsilon: Fraction,
-    evidence: Evidence,
     source: NoiseSource,
 ) -> tuple[JointCounts, list[Target]]:
     """A noisy table of all attributes, combined with what is known of each: its cells as counts.
@@ -189,12 +189,12 @@ def measure_whole(
     epsilon : Fraction
         Its cost.
     attributes : sequence of Attribute
+    variances : sequence of float
+        Of the count of a code of each.
     total : float
         The released number of records, positive.
     total_epsilon : Fraction
         What the total cost.
-    evidence : Evidence
-        Of single attributes; is added to.
     source : NoiseSource
 
     Returns
@@ -212,12 +212,12 @@ def measure_whole(
     model = np.ones(())
     for axis in axes:
         model = np.multiply.outer(model, attributes[axis].grouped)
-    variance = discrete_laplace_variance(epsilon)
+    variance, summed = discrete_laplace_variance(epsilon), float(noisy.sum())
+    known = max(_both_totals(total, total_epsilon, summed, variance * exact.size), 1.0)
+    evidence = Evidence([known * each.grouped for each in attributes], variances)
     evidence.measured(axes, noisy, variance, model)
     targets = evidence.targets()
     found = next(each.table for each in targets if each.axes == axes)
     rows = np.zeros((np.count_nonzero(found), len(table.shape)), dtype=np.int32)
     rows[:, axes] = np.argwhere(found > 0)
-    summed = float(noisy.sum())
-    known = max(_both_totals(total, total_epsilon, summed, variance * exact.size), 1.0)
     return JointCounts(rows, known * found[found > 0], known), targets
