@@ -196,11 +196,13 @@ def _measure(
         workload=workload,
         labelled=classes is not None,
     )
-    counted = None
-    if joint:
-        counted = measure_joint(table, joint, first_total, parts["total"], source)
     asked.progress("single columns")
     singles = _measure_singles(table, plan, first_total, parts, orders, widths, classes, source)
+    counted = None
+    if joint:
+        counted = measure_joint(
+            table, joint, singles.attributes, singles.whole, parts["total"], source
+        )
     generator = sampling_generator(source)
     laws = Laws.of(rules, singles.attributes)
     population = Population.of(singles.attributes, laws, plan.n_rows, generator)

@@ -11,9 +11,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.isotonic import IsotonicRegression
 
-from ..._random import NoiseSource
-from ..._types import CodeArray, FloatArray
+from ..._random import NoiseSource, sampling_generator
+from ..._types import CodeArray, FloatArray, IntArray
 from ...mechanisms import (
     discrete_laplace,
     discrete_laplace_variance,
@@ -30,14 +31,18 @@ from .population import Target
 __all__ = ["JointCounts", "joint_share", "measure_joint", "measure_whole", "whole_share"]
 
 # Share of the views that the joint counts take where they are measured.
-_SHARE = Fraction(1, 2)
+_SHARE = Fraction(19, 20)
 # Empty cells that are expected to pass the threshold, per record.
-_FALSE = 0.001
+_FALSE = 0.02
 # A view of all attributes has so many noise scales of records in a cell on average; most cells and
 # attributes of it.
 _RECORDS, _MOST_CELLS, _WIDEST = 5.0, 100_000, 10
 # Share of single attributes beside it, up to so many noise scales in a cell; then less, and least.
 _SINGLE, _SINGLE_UNTIL, _LEAST_SINGLE = 0.2, 30.0, 0.02
+# Where empty cells pass: bins of cells by their density, levels of their counts, cells that are
+# tried, and the least share of a code.
+_DENSITIES, _LEVELS, _TRIED, _RARE = 100, 3, 200_000, 1e-9
+_TINY = 1e-6
 # Released rows: a bound on memory.
 _MOST_RECORDS = 5_000_000
 # Joint counts that hold less than this share of the records are not used.
@@ -131,7 +136,12 @@ def _threshold(epsilon: Fraction, total: float, shape: tuple[int, ...]) -> int:
 
 
 def measure_joint(
-    table: Counts, epsilon: Fraction, total: float, total_epsilon: Fraction, source: NoiseSource
+    table: Counts,
+    epsilon: Fraction,
+    attributes: Sequence[Attribute],
+    total: float,
+    total_epsilon: Fraction,
+    source: NoiseSource,
 ) -> JointCounts | None:
     """Noisy counts of all cells that reach the threshold; None if they hold too few records.
 
@@ -141,6 +151,8 @@ def measure_joint(
         Exact and private.
     epsilon : Fraction
         Their cost.
+    attributes : sequence of Attribute
+        Released: where records are likely.
     total : float
         The released number of records.
     total_epsilon : Fraction
@@ -155,14 +167,62 @@ def measure_joint(
     rows, noisy = sparse_counts(
         whole.codes, whole.counts, table.shape, epsilon, threshold, random_state=source
     )
-    counts = noisy.astype(np.float64)
+    counts = noisy * _real(rows, noisy, table.shape, attributes, epsilon, threshold, source)
     if counts.sum() < _ENOUGH * total:
         return None
-    # Cells that pass by noise alone, and small ones that are lost, are part of the error.
-    n_noisy = len(rows) + math.prod(table.shape) * math.exp(-float(epsilon) * threshold)
-    variance = n_noisy * discrete_laplace_variance(epsilon)
+    # How many empty cells pass is as uncertain as a Poisson number.
+    passing = math.exp(math.log(math.prod(table.shape)) - float(epsilon) * threshold)
+    variance = len(rows) * discrete_laplace_variance(epsilon) + passing * threshold**2
     known = _both_totals(total, total_epsilon, float(counts.sum()), variance)
     return JointCounts(rows.astype(np.int32), counts, known)
+
+
+def _real(
+    rows: IntArray,
+    noisy: IntArray,
+    shape: Sequence[int],
+    attributes: Sequence[Attribute],
+    epsilon: Fraction,
+    threshold: int,
+    source: NoiseSource,
+) -> FloatArray:
+    """Probability that a cell that passed the threshold is not empty.
+
+    Empty cells pass everywhere alike, records lie where single attributes have them: cells are
+    compared with as many as must be empty among those of equal density by independent attributes.
+    """
+    if not len(rows):
+        return np.ones(0)
+    logs = [np.log(np.maximum(each.mu, _RARE)) for each in attributes]
+    generator = sampling_generator(source)
+    anywhere = sum(
+        log[generator.integers(0, size, _TRIED)] for log, size in zip(logs, shape, strict=True)
+    )
+    dense = sum(log[codes] for log, codes in zip(logs, rows.T, strict=True))
+    inner = np.linspace(0, 1, _DENSITIES + 1)[1:-1]
+    edges = np.unique(np.concatenate([np.quantile(each, inner) for each in (dense, anywhere)]))
+    bin_of = np.searchsorted(edges, dense)
+    share = np.bincount(np.searchsorted(edges, anywhere), minlength=len(edges) + 1) / _TRIED
+    level = np.minimum(noisy - threshold, _LEVELS - 1)
+    found = np.zeros((len(share), _LEVELS))
+    np.add.at(found, (bin_of, level), 1.0)
+    # Noise is at least t with probability q**t / (1 + q), where q = exp(-epsilon).
+    q = math.exp(-float(epsilon))
+    least = threshold + np.arange(_LEVELS)
+    passing = np.exp(math.log(math.prod(shape)) - float(epsilon) * least) / (1 + q)
+    empty = -np.diff(passing, append=0.0)
+    false = np.outer(share, empty)
+    # The share of real cells grows with density. Bins without cells count too: noise averages out.
+    cells = np.maximum(found, _TINY)
+    growing = IsotonicRegression(y_min=None, out_of_bounds="clip")
+    real = np.column_stack(
+        [
+            growing.fit_transform(np.arange(len(n)), (n - f) / n, sample_weight=n)
+            for n, f in zip(cells.T, false.T, strict=True)
+        ]
+    )
+    kept: FloatArray = np.clip(real, 0.0, 1.0)[bin_of, level]
+    return kept
 
 
 def _both_totals(total: float, epsilon: Fraction, summed: float, variance: float) -> float:
