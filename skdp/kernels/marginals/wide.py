@@ -32,8 +32,9 @@ __all__ = ["JointCounts", "joint_share", "measure_joint", "measure_whole", "whol
 
 # Share of the views that the joint counts take where they are measured.
 _SHARE = Fraction(19, 20)
-# Empty cells that are expected to pass the threshold, per record.
-_FALSE = 0.02
+# Empty cells that are expected to pass the threshold, per record; with a smaller budget single
+# counts would be lost in the noise.
+_FALSE, _LEAST_JOINT = 0.02, 5
 # A view of all attributes has so many noise scales of records in a cell on average; most cells and
 # attributes of it.
 _RECORDS, _MOST_CELLS, _WIDEST = 5.0, 100_000, 10
@@ -92,7 +93,9 @@ def joint_share(
     if not 1 <= total <= _MOST_RECORDS:
         return Fraction(0)
     # With less, the threshold is above 1 in any domain of more than one cell.
-    if float(share) < math.log(math.prod(shape)) - math.log(max(_FALSE * total, 1.0)):
+    if share < _LEAST_JOINT or float(share) < math.log(math.prod(shape)) - math.log(
+        max(_FALSE * total, 1.0)
+    ):
         return Fraction(0)
     return share if _threshold(share, total, shape) <= 1 else Fraction(0)
 
@@ -114,14 +117,14 @@ def whole_share(
         The released number of records.
     shape : tuple of int
     max_order : int, default=3
-        Up to so many attributes other sets hold all of them.
+        With at most 2 there is no such view; up to so many attributes, other sets hold all.
     workload : str or mapping, default="all"
         With a mapping there is no such view.
     """
     sizes = [size for size in shape if size > 1]
     if max(sizes, default=0) > GROUPS:
         return Fraction(0)
-    if max_order == 1 or isinstance(workload, Mapping) or not max_order < len(sizes) <= _WIDEST:
+    if isinstance(workload, Mapping) or not 2 < max_order < len(sizes) <= _WIDEST:
         return Fraction(0)
     cells = math.prod(sizes)
     signal = total * float(views) / cells
@@ -167,7 +170,9 @@ def measure_joint(
     rows, noisy = sparse_counts(
         whole.codes, whole.counts, table.shape, epsilon, threshold, random_state=source
     )
-    counts = noisy * _real(rows, noisy, table.shape, attributes, epsilon, threshold, source)
+    counts = noisy * _real(
+        rows, noisy.astype(np.int64), table.shape, attributes, epsilon, threshold, source
+    )
     if counts.sum() < _ENOUGH * total:
         return None
     # How many empty cells pass is as uncertain as a Poisson number.
@@ -178,7 +183,7 @@ def measure_joint(
 
 
 def _real(
-    rows: IntArray,
+    rows: CodeArray | IntArray,
     noisy: IntArray,
     shape: Sequence[int],
     attributes: Sequence[Attribute],
