@@ -125,6 +125,24 @@ def _points(name: str) -> Table:
     )
 
 
+def survey() -> Table:
+    """Six generated answers of yes or no and the age of 254,654 persons, as in a health survey."""
+    rng = np.random.default_rng(0)
+    n = 254_654
+    age = np.clip(rng.normal(52, 19, n).round(), 18, 99).astype(np.int64)
+    health = rng.normal(0, 1, n) + (age - 52) / 30
+    answers = {}
+    for number, cut in enumerate((0.2, 0.8, 1.3, 1.9, -0.4, 2.4)):
+        own = health + rng.normal(0, 0.6 + 0.2 * number, n)
+        # Two of the answers depend on others beside health: together, not one by one.
+        if number == 4:
+            own = own + (answers["yes0"] ^ answers["yes2"])
+        answers[f"yes{number}"] = (own > cut).astype(np.int64)
+    rows = pd.DataFrame({"age": age, **answers})
+    kinds = dict.fromkeys(answers, Categorical([0, 1]))
+    return Table("survey", rows, Domain({"age": Numeric(18, 99, integer=True), **kinds}))
+
+
 def wide() -> Table:
     """Sixty generated columns and a million rows."""
     rows = wide_rows()
@@ -145,6 +163,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "nltcs": functools.partial(_labelled, nltcs),
     **{f"hdpview/{name}": functools.partial(_with_ranges, name) for name in _data.HDPVIEW_TABLES},
     **{f"kmeans/{name}": functools.partial(_points, name) for name in _KMEANS},
+    "survey": survey,
     "wide": wide,
 }
 

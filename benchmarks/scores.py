@@ -6,7 +6,7 @@ All of them are exact and not private.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,11 @@ _OBSERVED_ROWS = 20_000
 
 
 def joint_codes(
-    records: pd.DataFrame, synthetic: pd.DataFrame, bins: int = BINS
+    records: pd.DataFrame,
+    synthetic: pd.DataFrame,
+    bins: int = BINS,
+    *,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[int, ...]]:
     """Both tables as codes: categories as they are, numbers in bins of the range of the records.
 
@@ -32,6 +36,9 @@ def joint_codes(
     records, synthetic : DataFrame with the same columns
     bins : int, default=16
         Bins of equal width for columns of numbers with more than ``bins`` distinct values.
+    ranges : mapping of str to (low, high), default=None
+        Ends of the bins of columns, which then have bins however few values there are; by
+        default those of the records.
 
     Returns
     -------
@@ -48,9 +55,11 @@ def joint_codes(
             pd.api.types.is_numeric_dtype(one) or pd.api.types.is_datetime64_any_dtype(one)
             for one in both
         )
-        if numeric and records[name].nunique() > bins:
+        declared = ranges is not None and name in ranges
+        if numeric and (declared or records[name].nunique() > bins):
             numbers = [_numbers(one) for one in both]
-            low, high = np.nanmin(numbers[0]), np.nanmax(numbers[0])
+            ends = np.nanmin(numbers[0]), np.nanmax(numbers[0])
+            low, high = ends if ranges is None else ranges.get(name, ends)
             cut = [np.floor((x - low) / (high - low) * bins) for x in numbers]
             codes = [np.where(np.isnan(x), bins, np.clip(x, 0, bins - 1)) for x in cut]
             sizes.append(bins + 1)

@@ -16,6 +16,8 @@ from .posterior import posterior_mean
 __all__ = ["Evidence"]
 
 Axes = tuple[int, ...]
+# Margins of a table of more attributes than this have at most so many, or all of them.
+_NARROW = 3
 # Rounds of proportional fitting of a wide table to the tables of its pairs.
 _ROUNDS = 12
 
@@ -57,7 +59,7 @@ class Evidence:
         model : ndarray of float64
             Shares of the cells by the model so far.
         """
-        for order in range(1, len(axes) + 1):
+        for order in [*range(1, min(len(axes), _NARROW + 1)), len(axes)]:
             for places in combinations(range(len(axes)), order):
                 others = tuple(p for p in range(len(axes)) if p not in places)
                 part = tuple(axes[p] for p in places)

@@ -34,7 +34,7 @@ from .schemes import aim_sets, annealed_views, planned
 from .simulation import Alone, simulated_errors, variance_of_total
 from .stepwise import stepwise_views
 from .views import measure_sets
-from .wide import joint_share, measure_joint
+from .wide import joint_share, measure_joint, measure_whole, whole_share
 from .worth import worth_views
 
 __all__ = ["marginal_views"]
@@ -204,21 +204,18 @@ def _measure(
         groups = [min(size, GROUPS) for size in table.shape]
         workload = aim_sets(workload, groups, asked.max_order)
     asked = asked._replace(workload=workload, label=label)
-    joint = Fraction(0)
+    joint = whole = Fraction(0)
     if asked.plan == "adaptive":
-        joint = joint_share(
-            parts["views"],
-            first_total,
-            table.shape,
-            max_order=asked.max_order,
-            workload=workload,
-        )
+        given = parts["views"], first_total, table.shape
+        joint = joint_share(*given, max_order=asked.max_order, workload=workload)
+        if not joint and label is None:
+            whole = whole_share(*given, max_order=asked.max_order, workload=workload)
     plan = planned(
         asked.plan,
-        parts["views"] - joint,
+        parts["views"] - joint - whole,
         first_total,
         table.shape,
-        max_order=asked.max_order,
+        max_order=1 if whole else asked.max_order,
         workload=workload,
         labelled=classes is not None,
     )
@@ -226,26 +223,40 @@ def _measure(
         asked.progress("are there dependent columns?")
         if not worth_views(table, plan.test, orders, source):
             plan = plan.without_views()
-    counted = measure_joint(table, joint, first_total, source) if joint else None
     asked.progress("single columns")
     singles = _measure_singles(table, plan, first_total, parts, orders, widths, classes, source)
+    counted = None
+    if joint:
+        counted = measure_joint(
+            table, joint, singles.attributes, singles.whole, parts["total"], source
+        )
     generator = sampling_generator(source)
     laws = Laws.of(rules, singles.attributes)
     population = Population.of(singles.attributes, laws, plan.n_rows, generator)
     ordered = [order is not None for order in orders]
-    targets, plan = _measure_views(table, plan, singles, asked, population, ordered, source)
-    if plan.again:
-        asked.progress("single columns once more")
-        _measure_again(table, plan.again, singles, parts, orders, widths, source)
-        targets = singles.evidence.targets()
-    asked.progress("synthetic rows")
-    _finish(population, targets, plan.n_last)
-    budget = {"total": parts["total"], "joint": joint} | plan.budget()
+    if whole:
+        asked.progress("all columns together")
+        attributes = singles.attributes
+        variances = _single_variances(table.shape, plan.single, orders, attributes)
+        # Ranges are sums of its cells, whatever the tree of a single attribute tells.
+        variances = _code_variances(table.shape, variances, orders)
+        counted, targets = measure_whole(
+            table, whole, attributes, variances, singles.whole, parts["total"], source
+        )
+    else:
+        targets, plan = _measure_views(table, plan, singles, asked, population, ordered, source)
+        if plan.again:
+            asked.progress("single columns once more")
+            _measure_again(table, plan.again, singles, parts, orders, widths, source)
+            targets = singles.evidence.targets()
+        asked.progress("synthetic rows")
+        _finish(population, targets, plan.n_last)
+    budget = {"total": parts["total"], "joint": joint + whole} | plan.budget()
     model = as_model(
         population,
         targets,
         singles.attributes,
-        singles.total,
+        singles.total if counted is None else counted.total,
         {name: float(part) for name, part in budget.items() if part},
         generator,
         laws=laws,

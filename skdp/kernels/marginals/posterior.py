@@ -22,6 +22,9 @@ _SHARES_FAR = (0.05, 0.2, 0.5, 0.9)
 _SHARES_EMPTY = (0.0, 0.1, 0.3, 0.6)
 # A model's count below this is as uncertain as this one, in standard deviations of the noise.
 _FLOOR = 0.02
+# Share of cells of which the model says nothing at all, and the variance of their counts, in units
+# of that of the noise, above the square of the mean count.
+_SHARE_WIDE, _WIDE = 0.002, 10.0
 
 
 def posterior_mean(
@@ -50,7 +53,7 @@ def posterior_mean(
     count = m + _FLOOR * np.sqrt(variance)
     least = -m if empty else -np.inf
     log_none = _log_density(y, np.full_like(y, variance)) if empty else -np.inf
-    best, found = -np.inf, distance
+    best, found, likely = -np.inf, distance, np.zeros_like(y)
     for near, far in itertools.product(_NEAR, _FAR):
         v_near = near**2 * count
         v_far = v_near + far**2 * count**2
@@ -67,7 +70,13 @@ def posterior_mean(
                 at_near = np.maximum(v_near / (v_near + variance) * distance, least)
                 at_far = np.maximum(v_far / (v_far + variance) * distance, least)
                 found = (1 - is_far - is_none) * at_near + is_far * at_far - is_none * m
-    mean: FloatArray = m + found
+                likely = np.log(mixed) + shift
+    # A model of drawn rows has empty cells, of which it says nothing.
+    wide = _WIDE * variance + m.mean() ** 2
+    odds = np.exp(np.clip(_log_density(distance, variance + wide) - likely, -50.0, 50.0))
+    is_wide = _SHARE_WIDE * odds / (1 + _SHARE_WIDE * odds)
+    at_wide = np.maximum(wide / (variance + wide) * distance, least)
+    mean: FloatArray = m + (1 - is_wide) * found + is_wide * at_wide
     return (np.maximum(mean, 0.0) if empty else mean).reshape(shape)
 
 

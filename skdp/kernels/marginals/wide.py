@@ -6,24 +6,44 @@ So they do at a very large epsilon, and where there are few cells for the number
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.isotonic import IsotonicRegression
 
-from ..._random import NoiseSource
-from ..._types import CodeArray, FloatArray
-from ...mechanisms import least_threshold, sparse_counts
+from ..._random import NoiseSource, sampling_generator
+from ..._types import CodeArray, FloatArray, IntArray
+from ...mechanisms import (
+    discrete_laplace,
+    discrete_laplace_variance,
+    least_threshold,
+    sparse_counts,
+)
 from ...rows import Counts, CountTable
-from .plan import Workload
+from ..pairviews.attributes import Attribute
+from ..pairviews.budget import used_attributes
+from .evidence import Evidence
+from .plan import GROUPS, Workload
+from .population import Target
 
-__all__ = ["JointCounts", "joint_share", "measure_joint"]
+__all__ = ["JointCounts", "joint_share", "measure_joint", "measure_whole", "whole_share"]
 
 # Share of the views that the joint counts take where they are measured.
-_SHARE = Fraction(1, 2)
-# Empty cells that are expected to pass the threshold, per record.
-_FALSE = 0.001
+_SHARE = Fraction(19, 20)
+# Empty cells that are expected to pass the threshold, per record; with a smaller budget single
+# counts would be lost in the noise.
+_FALSE, _LEAST_JOINT = 0.02, 5
+# A view of all attributes has so many noise scales of records in a cell on average; most cells and
+# attributes of it.
+_RECORDS, _MOST_CELLS, _WIDEST = 5.0, 100_000, 10
+# Share of single attributes beside it, up to so many noise scales in a cell; then less, and least.
+_SINGLE, _SINGLE_UNTIL, _LEAST_SINGLE = 0.2, 30.0, 0.02
+# Where empty cells pass: bins of cells by their density, levels of their counts, cells that are
+# tried, and the least share of a code.
+_DENSITIES, _LEVELS, _TRIED, _RARE = 100, 3, 200_000, 1e-9
+_TINY = 1e-6
 # Released rows: a bound on memory.
 _MOST_RECORDS = 5_000_000
 # Joint counts that hold less than this share of the records are not used.
@@ -31,10 +51,19 @@ _ENOUGH = 0.8
 
 
 class JointCounts(NamedTuple):
-    """Rows of codes and their released counts."""
+    """Rows of codes and their released counts.
+
+    Attributes
+    ----------
+    rows : ndarray of int32, shape (n_rows, n_attributes)
+    counts : ndarray of float64, shape (n_rows,)
+    total : float
+        Estimated number of all records.
+    """
 
     rows: CodeArray
     counts: FloatArray
+    total: float
 
 
 def joint_share(
@@ -64,9 +93,45 @@ def joint_share(
     if not 1 <= total <= _MOST_RECORDS:
         return Fraction(0)
     # With less, the threshold is above 1 in any domain of more than one cell.
-    if float(share) < math.log(math.prod(shape)) - math.log(max(_FALSE * total, 1.0)):
+    if share < _LEAST_JOINT or float(share) < math.log(math.prod(shape)) - math.log(
+        max(_FALSE * total, 1.0)
+    ):
         return Fraction(0)
     return share if _threshold(share, total, shape) <= 1 else Fraction(0)
+
+
+def whole_share(
+    views: Fraction,
+    total: float,
+    shape: tuple[int, ...],
+    *,
+    max_order: int = 3,
+    workload: Workload = "all",
+) -> Fraction:
+    """Budget of a view of all attributes: 0 if there are too few records for its cells.
+
+    Parameters
+    ----------
+    views : Fraction
+    total : float
+        The released number of records.
+    shape : tuple of int
+    max_order : int, default=3
+        With at most 2 there is no such view; up to so many attributes, other sets hold all.
+    workload : str or mapping, default="all"
+        With a mapping there is no such view.
+    """
+    sizes = [size for size in shape if size > 1]
+    if max(sizes, default=0) > GROUPS:
+        return Fraction(0)
+    if isinstance(workload, Mapping) or not 2 < max_order < len(sizes) <= _WIDEST:
+        return Fraction(0)
+    cells = math.prod(sizes)
+    signal = total * float(views) / cells
+    if signal < _RECORDS or cells > _MOST_CELLS:
+        return Fraction(0)
+    single = max(_SINGLE * min(_SINGLE_UNTIL / signal, 1.0), _LEAST_SINGLE)
+    return views * (1 - Fraction(round(1000 * single), 1000))
 
 
 def _threshold(epsilon: Fraction, total: float, shape: tuple[int, ...]) -> int:
@@ -74,7 +139,12 @@ def _threshold(epsilon: Fraction, total: float, shape: tuple[int, ...]) -> int:
 
 
 def measure_joint(
-    table: Counts, epsilon: Fraction, total: float, source: NoiseSource
+    table: Counts,
+    epsilon: Fraction,
+    attributes: Sequence[Attribute],
+    total: float,
+    total_epsilon: Fraction,
+    source: NoiseSource,
 ) -> JointCounts | None:
     """Noisy counts of all cells that reach the threshold; None if they hold too few records.
 
@@ -84,8 +154,12 @@ def measure_joint(
         Exact and private.
     epsilon : Fraction
         Their cost.
+    attributes : sequence of Attribute
+        Released: where records are likely.
     total : float
         The released number of records.
+    total_epsilon : Fraction
+        What the total cost.
     source : NoiseSource
     """
     # Privacy. Released: the cells of the whole domain whose noisy count reaches a threshold that
@@ -96,7 +170,119 @@ def measure_joint(
     rows, noisy = sparse_counts(
         whole.codes, whole.counts, table.shape, epsilon, threshold, random_state=source
     )
-    counts = noisy.astype(np.float64)
+    counts = noisy * _real(
+        rows, noisy.astype(np.int64), table.shape, attributes, epsilon, threshold, source
+    )
     if counts.sum() < _ENOUGH * total:
         return None
-    return JointCounts(rows.astype(np.int32), counts)
+    # How many empty cells pass is as uncertain as a Poisson number.
+    passing = math.exp(math.log(math.prod(table.shape)) - float(epsilon) * threshold)
+    variance = len(rows) * discrete_laplace_variance(epsilon) + passing * threshold**2
+    known = _both_totals(total, total_epsilon, float(counts.sum()), variance)
+    return JointCounts(rows.astype(np.int32), counts, known)
+
+
+def _real(
+    rows: CodeArray | IntArray,
+    noisy: IntArray,
+    shape: Sequence[int],
+    attributes: Sequence[Attribute],
+    epsilon: Fraction,
+    threshold: int,
+    source: NoiseSource,
+) -> FloatArray:
+    """Probability that a cell that passed the threshold is not empty.
+
+    Empty cells pass everywhere alike, records lie where single attributes have them: cells are
+    compared with as many as must be empty among those of equal density by independent attributes.
+    """
+    if not len(rows):
+        return np.ones(0)
+    logs = [np.log(np.maximum(each.mu, _RARE)) for each in attributes]
+    generator = sampling_generator(source)
+    anywhere = sum(
+        log[generator.integers(0, size, _TRIED)] for log, size in zip(logs, shape, strict=True)
+    )
+    dense = sum(log[codes] for log, codes in zip(logs, rows.T, strict=True))
+    inner = np.linspace(0, 1, _DENSITIES + 1)[1:-1]
+    edges = np.unique(np.concatenate([np.quantile(each, inner) for each in (dense, anywhere)]))
+    bin_of = np.searchsorted(edges, dense)
+    share = np.bincount(np.searchsorted(edges, anywhere), minlength=len(edges) + 1) / _TRIED
+    level = np.minimum(noisy - threshold, _LEVELS - 1)
+    found = np.zeros((len(share), _LEVELS))
+    np.add.at(found, (bin_of, level), 1.0)
+    # Noise is at least t with probability q**t / (1 + q), where q = exp(-epsilon).
+    q = math.exp(-float(epsilon))
+    least = threshold + np.arange(_LEVELS)
+    passing = np.exp(math.log(math.prod(shape)) - float(epsilon) * least) / (1 + q)
+    empty = -np.diff(passing, append=0.0)
+    false = np.outer(share, empty)
+    # The share of real cells grows with density. Bins without cells count too: noise averages out.
+    cells = np.maximum(found, _TINY)
+    growing = IsotonicRegression(y_min=None, out_of_bounds="clip")
+    real = np.column_stack(
+        [
+            growing.fit_transform(np.arange(len(n)), (n - f) / n, sample_weight=n)
+            for n, f in zip(cells.T, false.T, strict=True)
+        ]
+    )
+    kept: FloatArray = np.clip(real, 0.0, 1.0)[bin_of, level]
+    return kept
+
+
+def _both_totals(total: float, epsilon: Fraction, summed: float, variance: float) -> float:
+    """A total and a sum of counts, weighted by their precision."""
+    own = discrete_laplace_variance(epsilon)
+    return (total * variance + summed * own) / (variance + own)
+
+
+def measure_whole(
+    table: Counts,
+    epsilon: Fraction,
+    attributes: Sequence[Attribute],
+    variances: Sequence[float],
+    total: float,
+    total_epsilon: Fraction,
+    source: NoiseSource,
+) -> tuple[JointCounts, list[Target]]:
+    """A noisy table of all attributes, combined with what is known of each: its cells as counts.
+
+    Parameters
+    ----------
+    table : CountTable or ProjectedCounts
+        Exact and private.
+    epsilon : Fraction
+        Its cost.
+    attributes : sequence of Attribute
+    variances : sequence of float
+        Of the count of a code of each.
+    total : float
+        The released number of records, positive.
+    total_epsilon : Fraction
+        What the total cost.
+    source : NoiseSource
+
+    Returns
+    -------
+    JointCounts
+        All cells that have a positive estimate.
+    list of Target
+        This table and its margins.
+    """
+    # Privacy. Released: noisy counts of all cells of the domain; a record is in one of them:
+    # sensitivity 1. That there is such a table follows from the domain and the released total.
+    axes = tuple(used_attributes(table.shape))
+    exact = table.regrouped(axes, [None] * len(axes))
+    noisy = discrete_laplace(exact, epsilon, random_state=source).astype(np.float64)
+    model = np.ones(())
+    for axis in axes:
+        model = np.multiply.outer(model, attributes[axis].grouped)
+    variance, summed = discrete_laplace_variance(epsilon), float(noisy.sum())
+    known = max(_both_totals(total, total_epsilon, summed, variance * exact.size), 1.0)
+    evidence = Evidence([known * each.grouped for each in attributes], variances)
+    evidence.measured(axes, noisy, variance, model)
+    targets = evidence.targets()
+    found = next(each.table for each in targets if each.axes == axes)
+    rows = np.zeros((np.count_nonzero(found), len(table.shape)), dtype=np.int32)
+    rows[:, axes] = np.argwhere(found > 0)
+    return JointCounts(rows, known * found[found > 0], known), targets
