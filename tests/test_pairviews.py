@@ -884,7 +884,8 @@ def test_odd_tables(domain, frame, epsilon, tmp_path):
     assert list(sample.columns) == list(domain.names) and len(sample) == 200
     assert domain.encode(sample).min() >= 0
     answer = view.count(return_interval=True)
-    assert answer.lower < answer.value < answer.upper
+    # A count is not negative; its noisy value may be.
+    assert answer.lower <= max(answer.value, 0.0) < answer.upper
     if epsilon == 100:
         assert view.count() == pytest.approx(len(frame), abs=10)
     view.synopsis_.save(tmp_path / "file")

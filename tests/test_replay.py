@@ -650,6 +650,9 @@ def test_every_public_mechanism_passes_the_seam():
         "SparseVector": lambda: SparseVector(1.0, 5, 1).query_many([1, 2, 9]).tolist(),
         "above_threshold": lambda: above_threshold([1, 2, 3], 0.1, 2).tolist(),
         "bounded_sum": lambda: bounded_sum([0.5, 1.0], 0, 1, 0.01),
+        "choose_buckets": lambda: mechanisms.choose_buckets(
+            [[0] * 9, [1] * 8, [2] * 6, [3] * 2], 9, 0.01, 2
+        ).tolist(),
         "discrete_laplace": lambda: discrete_laplace([1, 2, 3], 0.01).tolist(),
         "exponential": lambda: exponential(range(50), 0.01, 1),
         "noisy_max": lambda: noisy_max(range(50), 0.01, 1),

@@ -277,9 +277,11 @@ class _Additive(PrivateEstimator):
         """Code of each row in each column; -1 if the domain has none."""
         check_is_fitted(self)
         rows = as_frame(X)
-        if self.target_ in rows.named:
-            X = without_label(X, rows, self.domain_, self.target_)
-            rows = rows.select([name for name in rows.names if name != self.target_])
+        for name in (self.target_, self.unit):
+            # Neither the label nor the person is a feature.
+            if name is not None and name in rows.named:
+                X = without_label(X, rows, self.domain_, name)
+                rows = rows.select([each for each in rows.names if each != name])
         validate_data(self, X, reset=False, skip_check_array=True)
         names = list(self.shape_functions_)
         if rows.n_unnamed:
