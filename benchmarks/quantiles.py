@@ -17,8 +17,8 @@ mean over the quantiles, and then over runs.
 The two published methods are drawn with NumPy's floating-point noise, at the score range that
 adding or removing a record needs. Widths of the bounds: powers of two that hold the column.
 
-A few runs of one quantile say little: its error is often 0 and sometimes hundreds. For the median the
-expected errors of our selection and of the exponential mechanism are computed from their laws.
+A few runs of one quantile say little: its error is often 0 and sometimes hundreds. For the median
+the expected errors of our selection and of the exponential mechanism are computed from their laws.
 
 Run as ``python -m benchmarks.quantiles --out quantiles.json``; ``--quick`` makes fewer runs.
 """
