@@ -52,7 +52,7 @@ def _opendp(k: int, epsilon: float) -> Callable[[Ints], Any] | None:
         import opendp.prelude as dp
     except ImportError:
         return None
-    dp.enable_features("contrib", "idealized-numerics")
+    dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64", monotonic=True)
     run: Callable[[Ints], Any] = dp.m.make_noisy_top_k(
         *space, dp.max_divergence(), k=k, scale=k / epsilon

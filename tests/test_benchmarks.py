@@ -1,12 +1,13 @@
 """What benchmarks share: the list of data files, and scores."""
 
 import hashlib
+import itertools
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import data, scores
+from benchmarks import data, quantiles, scores
 
 
 def test_the_list_of_files_is_complete():
@@ -74,3 +75,26 @@ def test_shuffled_columns_lose_their_rank_correlation_and_are_observed(table):
     assert scores.spearman_difference(table, apart) > 0.7
     assert scores.observer_auc(table, apart) > 0.8
     assert 0.4 < scores.observer_auc(table[:1_000], table[1_000:]) < 0.6
+
+
+def test_laws_of_the_median_are_those_of_every_order_of_the_coins():
+    widths, errors = np.array([2, 1, 3]), np.array([4.0, 0.5, 2.5])
+    laws = quantiles.median_laws(widths, errors, 0.3)
+    piece = np.repeat(np.arange(3), widths)
+    coins = np.exp(-0.3 * (errors - errors.min()))[piece]
+    exact = np.zeros(3)
+    orders = list(itertools.permutations(range(6)))
+    for order in orders:
+        left = 1.0
+        for place in order:
+            exact[piece[place]] += left * coins[place] / len(orders)
+            left *= 1 - coins[place]
+    np.testing.assert_allclose(laws["plan"], exact, rtol=1e-9)
+    assert abs(laws["exponential"].sum() - 1) < 1e-12
+
+
+def test_the_median_is_never_further_off_than_by_the_exponential_mechanism():
+    rng = np.random.default_rng(0)
+    for values in (rng.integers(0, 40, 300), rng.geometric(0.05, 500), np.full(20, 7)):
+        expected = quantiles.expected_medians(values, 0.1)
+        assert expected["plan"] <= expected["exponential"] + 1e-9

@@ -734,7 +734,7 @@ def test_exact_shares_refuse():
     tree = hierarchy.perfect_tree(2, 1)
     for bad, message in [
         ([0.5, 0.6, 0.5], "more than 1"),
-        ([0.5, -0.1, 0.5], "non-negative"),
+        ([0.5, -0.1, 0.5], "not negative, got -0.1 for node 1"),
         ([0.5, 0.5], "each of the 3 nodes"),
         ([0.0, 0.0, 1.0], "Neither leaf 0"),
         ([np.inf, 0, 0], "finite"),

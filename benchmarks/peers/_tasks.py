@@ -41,6 +41,10 @@ METHODS = (
     Method("skdp", "ranges", "RangeTreeHistogram"),
     Method("OpenDP", "ranges", "b-ary tree", note="the branching that it recommends"),
     Method("diffprivlib", "ranges", "histogram", note="bins alone; counts below 0 become 0"),
+    Method("skdp", "top-k", "top_k", note="ten selections; in order"),
+    Method("skdp", "top-k", "top_k, canonical", note="ten selections; a set"),
+    Method("skdp", "top-k", "top_k, auto", note="ten selections; a set"),
+    Method("OpenDP", "top-k", "noisy_top_k", note="ten selections; in order"),
     Method("skdp", "marginals", "PairViewSynthesizer"),
     Method("OpenDP", "marginals", "MST", note="pure, unlike the published MST"),
     Method("OpenDP", "marginals", "AIM", note="pure, unlike the published AIM"),
@@ -86,6 +90,10 @@ def tasks(quick: bool, names: Container[str]) -> Iterator[Task]:
     if "ranges" in names:
         for epsilon in (0.1,) if quick else (0.1, 1.0):
             yield _ranges(epsilon)
+    if "top-k" in names:
+        for name in ("retail", "kosarak_head"):
+            for epsilon in (0.1,) if quick else (0.01, 0.1, 0.5):
+                yield _top_k(name, epsilon)
     if "marginals" in names:
         for table in ("small", "adult"):
             for epsilon in (1.0,) if quick else (0.1, 1.0):
@@ -147,6 +155,19 @@ def _ranges(epsilon: float) -> Task:
 
     setting = f"{histogram.name}, {bins:,} bins"
     return Task("ranges", setting, epsilon, {"counts": counts}, score, {})
+
+
+def _top_k(name: str, epsilon: float, k: int = 50) -> Task:
+    """The items that most persons have; a person adds at most one to each count."""
+    counts = np.random.default_rng(0).permutation(_data.item_frequencies(name))
+    best = int(np.sort(counts)[-k:].sum())
+
+    def score(result: dict[str, Any]) -> dict[str, float]:
+        found = counts[result["selected"]].sum(axis=1)
+        return {"score error": float(1 - found.mean() / best)}
+
+    setting = f"{name}, {k} of {len(counts):,} items"
+    return Task("top-k", setting, epsilon, {"counts": counts, "k": k}, score, {})
 
 
 def _marginals(name: str, epsilon: float, n_queries: int) -> Task:

@@ -41,6 +41,16 @@ def tree(data, job, clock):
     return {"released": np.asarray(leaves, dtype=float)}
 
 
+def most_frequent(data, job, clock):
+    """Ten selections of the k most frequent items; a person moves each count by at most one."""
+    counts, k = data["counts"].tolist(), int(data["k"])
+    with clock:
+        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64", monotonic=True)
+        select = space >> dp.m.then_noisy_top_k(dp.max_divergence(), k=k, scale=k / job["epsilon"])
+        selected = [select(counts) for _ in range(10)]
+    return {"selected": np.asarray(selected, dtype=np.int64)}
+
+
 def contingency(data, job, algorithm):
     """Model of all columns, whose categories are public: pure epsilon."""
     import polars as pl
@@ -92,6 +102,7 @@ if __name__ == "__main__":
     works = {
         "noise/make_laplace": noise,
         "ranges/b-ary tree": tree,
+        "top-k/noisy_top_k": most_frequent,
         "conduct/as it comes": conduct,
     }
     for name in ("MST", "AIM"):

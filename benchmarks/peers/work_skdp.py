@@ -20,7 +20,7 @@ from skdp import (
     RangeTreeHistogram,
 )
 from skdp.exceptions import BudgetExceededError
-from skdp.mechanisms import discrete_laplace
+from skdp.mechanisms import discrete_laplace, top_k
 
 
 def noise(data, job, clock):
@@ -40,6 +40,28 @@ def ranges(data, job, clock):
         histogram.fit(records)
         counts = histogram.to_frame()["count"].to_numpy()
     return {"released": counts}
+
+
+def most_frequent(method):
+    """Ten selections of the k most frequent items; a person moves each count by at most one."""
+
+    def work(data, job, clock):
+        ordered = method == "one-shot"
+        with clock:
+            selected = [
+                top_k(
+                    data["counts"],
+                    int(data["k"]),
+                    job["epsilon"],
+                    1,
+                    method=method,
+                    ordered=ordered,
+                )
+                for _ in range(10)
+            ]
+        return {"selected": np.asarray(selected)}
+
+    return work
 
 
 def kmeans(data, job, clock):
@@ -187,6 +209,9 @@ if __name__ == "__main__":
             "noise/discrete_laplace": noise,
             "conduct/as it comes": conduct,
             "ranges/RangeTreeHistogram": ranges,
+            "top-k/top_k": most_frequent("one-shot"),
+            "top-k/top_k, canonical": most_frequent("canonical"),
+            "top-k/top_k, auto": most_frequent("auto"),
             "k-means/DPKMeans": kmeans,
             "marginals/PairViewSynthesizer": marginals,
             "classify/PairViewSynthesizer": synthetic,

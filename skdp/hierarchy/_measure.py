@@ -51,10 +51,14 @@ def exact_shares(tree: Tree, shares: ArrayLike) -> IntArray:
         measured node at all.
     """
     s = np.asarray(shares, dtype=np.float64)
-    if s.shape != (tree.n_nodes,) or not (np.isfinite(s) & (s >= 0)).all():
+    if s.shape != (tree.n_nodes,):
         raise ValueError(
-            f"shares must hold a finite non-negative number for each of the {tree.n_nodes} nodes, "
-            f"got shape {s.shape}."
+            f"shares must hold a number for each of the {tree.n_nodes} nodes, got shape {s.shape}."
+        )
+    wrong = np.flatnonzero(~(np.isfinite(s) & (s >= 0)))
+    if wrong.size:
+        raise ValueError(
+            f"shares must be finite and not negative, got {s[wrong[0]]:g} for node {wrong[0]}."
         )
     spent = tree.spread_down(s)[tree.leaves]
     if (spent > 1 + 1e-6).any():
