@@ -15,16 +15,18 @@ import skdp
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
 from skdp._random import noise_source
 from skdp.exceptions import DomainError
-from skdp.kernels.marginals import schemes, stepwise
+from skdp.kernels.marginals import marginal_views, schemes, stepwise
 from skdp.kernels.marginals.candidates import Candidates
 from skdp.kernels.marginals.evidence import Evidence
 from skdp.kernels.marginals.lawful import Laws
 from skdp.kernels.marginals.plan import plan_views, used_sets
 from skdp.kernels.marginals.population import Population
-from skdp.kernels.marginals.posterior import posterior_mean
+from skdp.kernels.marginals.posterior import nearer_model, posterior_mean
+from skdp.kernels.marginals.wide import measure_whole
 from skdp.kernels.marginals.worth import least_distance, worth_views
 from skdp.kernels.pairviews.attributes import Attribute
 from skdp.kernels.pairviews.errors import exact_answers, random_weights
+from skdp.mechanisms import discrete_laplace_variance
 from skdp.release import TreeDensity
 from skdp.rows import CountTable
 from skdp.synthesis.workloads import as_workload
@@ -513,6 +515,63 @@ def test_cells_can_be_empty_whatever_the_model_says():
     mean = posterior_mean(noisy, 15.0**2, model, empty=True)
     assert mean.min() >= 0
     assert np.abs(mean - truth).mean() < 0.8 * np.abs(noisy - truth).mean()
+
+
+def test_patterns_above_the_noise_move_the_model_and_noise_does_not():
+    rng = np.random.default_rng(0)
+    score = np.linspace(-1, 1, 24)
+    model = np.full((24, 24), 30.0)
+    truth = model * (1 + 0.9 * np.outer(score, score))
+    noisy = truth + rng.normal(0, 15, truth.shape)
+    found = nearer_model(noisy, 15.0**2, model)
+    assert found.min() >= 0
+    # Better than the model, and than the noisy cells.
+    apart = [((each - truth) ** 2).mean() for each in (found, model, noisy)]
+    assert apart[0] < 0.5 * min(apart[1:])
+    assert score @ found @ score > 0.5 * score @ truth @ score
+    noise = nearer_model(model + rng.normal(0, 19, model.shape), 19.0**2, model)
+    assert np.abs(noise - model).max() < 5
+    # Cells without noise are taken as they are, a table of one row as well.
+    np.testing.assert_allclose(nearer_model(truth, 1e-9, model), truth, rtol=1e-6)
+    assert nearer_model(np.array([[3.0, 1.0]]), 0.5, np.array([[2.0, 2.0]])).shape == (1, 2)
+
+
+def test_columns_that_rise_together_stay_together():
+    # 24 codes each: a cell holds about as many records as its noise.
+    rng = np.random.default_rng(0)
+    z, columns = rng.normal(size=10_000), {}
+    for name in "abcde":
+        z = 0.7 * z + 0.7 * rng.normal(size=len(z))
+        columns[name] = np.clip(np.rint(12 + 4 * z), 0, 23).astype(int)
+    frame = pd.DataFrame(columns)
+    domain = Domain({name: Numeric(0, 23, integer=True) for name in columns})
+    view = release(frame, 3.0, domain, error_share=0).synopsis_
+    for one, two in itertools.pairwise("abcde"):
+        assert view.correlation(one, two) > 0.6 * frame[one].corr(frame[two])
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 4, 3), (3, 4, 5, 4)])
+def test_total_beside_a_table_of_all_columns_has_the_stated_variance(sizes):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({f"c{i}": rng.integers(0, size, 12_000) for i, size in enumerate(sizes)})
+    table = CountTable.from_codes(frame.to_numpy(), sizes)
+    parts = {"total": Fraction(1, 50), "views": Fraction(1), "errors": Fraction(1, 20)}
+    attributes = [Attribute.of(np.ones(size), np.arange(size), 128) for size in sizes]
+    own, share = 900.0, Fraction(1, 2)
+    source = noise_source(0)
+    # The first total has noise of its own.
+    totals = []
+    for _ in range(150):
+        first = 12_000 + rng.normal(0, np.sqrt(own))
+        joint, _, noise = measure_whole(table, share, attributes, [50.0] * 4, first, own, source)
+        totals.append(joint.total)
+    expected = 1 / (1 / own + 1 / (discrete_laplace_variance(share) * np.prod(sizes)))
+    assert joint.variance == pytest.approx(expected)
+    # A variance of 150 normal numbers is off by 40% in one of 1,000 cases.
+    assert np.var(totals) == pytest.approx(expected, rel=0.4)
+    assert set(noise) == set(itertools.combinations(range(4), 2))
+    model = marginal_views(table, parts, random_state=0)
+    assert "joint" in model.budget and model.error_bars.total_variance < 5000
 
 
 def test_nothing_is_spent_on_choosing_all_sets():

@@ -304,6 +304,31 @@ def test_empty_groups_have_intervals_and_the_guarantee_says_that_nothing_is_know
         assert repr(mean) and repr(std) and mean._repr_html_()
 
 
+def test_bins_covered_in_part_are_told():
+    domain = Domain({"x": Numeric(0, 12, bins=3), "y": Numeric(0, 6, bins=2)})
+    counts = np.array([[5000, 4000], [4000, 6000], [3000, 2000]])
+    release = gaussian(counts, 9.0, domain)
+    told = "Bins covered in part"
+    asked = [
+        lambda query: release.count(query, return_interval=True),
+        lambda query: release.sum("y", query, return_interval=True),
+        lambda query: release.mean("y", query, return_interval=True),
+        lambda query: release.std("y", query, return_interval=True),
+        lambda query: release.proportion(query, return_interval=True),
+        lambda query: release.correlation("x", "y", query, return_interval=True),
+    ]
+    for ask in asked:
+        assert ask("x >= 2").guarantee.count(told) == 1
+        assert told not in ask("x >= 4").guarantee
+
+
+def test_the_interval_of_a_correlation_that_says_nothing_keeps_its_value():
+    release = gaussian(np.full(DOMAIN.shape, 2), 100.0)
+    found = release.correlation("n", "m", return_interval=True)
+    assert (found.lower, found.upper) == (-1, 1)
+    assert found.value == pytest.approx(release.correlation("n", "m"))
+
+
 def test_constant_columns():
     counts = np.zeros(DOMAIN.shape)
     counts[4] = 100

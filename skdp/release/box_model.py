@@ -18,6 +18,7 @@ from .box_given import boxes_given
 from .box_rounded import spread_evenly
 from .boxes import Boxes
 from .draws import codes_under, draw_in_ranges
+from .estimates import IN_PROPORTION
 from .intervals import (
     AnySpread,
     Cut,
@@ -213,7 +214,7 @@ class BoxModel:
         if are_shares(parts) and any(
             ((v > 0) & (v < 1)).any() for weights in parts for v in weights.values()
         ):
-            text += " Bins covered in part are taken as covered in proportion."
+            text += IN_PROPORTION
         return Error(std, below, above, text)
 
     def column_errors(self, axis: int, weights: np.ndarray, level: float) -> tuple[np.ndarray, str]:

@@ -7,7 +7,7 @@ these two reach e and b, the interval reaches e / (B - b); where b is B or more,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +15,12 @@ import numpy as np
 from .._types import FloatArray, IntArray
 from .confidence import Confidence
 from .intervals import Errors
+from .model import Weights
 from .result import QueryResult
 
-__all__ = ["Estimates", "joined", "linear", "ratios"]
+__all__ = ["IN_PROPORTION", "Estimates", "joined", "linear", "ratios", "telling_cuts"]
+
+IN_PROPORTION = " Bins covered in part are taken as covered in proportion."
 
 _NOTHING = (
     " The noise in the number of records is as large as the number itself: the release says "
@@ -153,6 +156,22 @@ def ratios(
     text = errors.guarantee + confidence.text
     text += _NOTHING * bool(len(known) and not known.all())
     return Estimates(value, std, sampling, lower, upper, text)
+
+
+def telling_cuts(found: Estimates, queries: Iterable[Weights]) -> Estimates:
+    """The same, with a guarantee that says so if a query covers a bin in part.
+
+    Parameters
+    ----------
+    found : Estimates
+    queries : iterable of mapping of int to ndarray
+        Weights of conjunctions.
+    """
+    if IN_PROPORTION in found.guarantee or not any(
+        ((vector > 0) & (vector < 1)).any() for weights in queries for vector in weights.values()
+    ):
+        return found
+    return found._replace(guarantee=found.guarantee + IN_PROPORTION)
 
 
 def joined(each: Sequence[Estimates]) -> Estimates:

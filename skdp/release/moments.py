@@ -20,7 +20,7 @@ from ..domain import Domain
 from .answers import answer_sums
 from .column_values import Numbers, Selected, scaled
 from .confidence import Confidence
-from .estimates import Estimates, ratios
+from .estimates import Estimates, ratios, telling_cuts
 from .linear_errors import errors_of
 from .model import Model, Weights
 
@@ -131,7 +131,7 @@ def correlation(
     if confidence is None:
         return value
     if not known:
-        return _anything(_CONSTANT)
+        return _anything(_CONSTANT, value)
     influence = [
         *among.weighted(x, y),
         *among.weighted(lambda of: -value / 2 * xx(of), None),
@@ -154,7 +154,7 @@ def correlation(
     first, second = _half(found, 0), _half(found, 1)
     off = max(_half(found, 2) + first**2, _half(found, 3) + second**2)
     if off >= _TOO_FAR:
-        return _anything(found.guarantee + _CONSTANT)
+        return _anything(found.guarantee + _CONSTANT, value)
     reach = _half(found, 4)
     more = (reach * off + 2.0 * off**2) / (1.0 - off) + (first**2 + second**2) / 2
     return _last(found, value, more, 1.0)
@@ -232,7 +232,7 @@ class _Among:
         own, of_count = errors.part(slice(-1)), errors.part(slice(-1, None))
         value, n = np.array(values), len(values)
         limit = np.array(most)
-        return ratios(
+        found = ratios(
             value,
             np.full(n, self.count),
             own,
@@ -242,6 +242,7 @@ class _Among:
             confidence,
             self.model.total,
         )
+        return telling_cuts(found, self.present)
 
 
 def _half(found: Estimates, place: int) -> float:
@@ -267,7 +268,7 @@ def _last(found: Estimates, value: float, more: float, limit: float) -> Estimate
     )
 
 
-def _anything(guarantee: str) -> Estimates:
+def _anything(guarantee: str, value: float) -> Estimates:
     """Nothing is known of a correlation."""
     one = np.ones(1)
-    return Estimates(np.full(1, np.nan), one, 0.0 * one, -one, one, guarantee.strip())
+    return Estimates(np.full(1, value), one, 0.0 * one, -one, one, guarantee.strip())

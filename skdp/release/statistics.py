@@ -7,6 +7,7 @@ the error of a share p that of the records of the query less p times those that 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..domain.conditions import parts_of
 from .answers import answer_sums
 from .column_values import Selected, joined_parts, scaled
 from .confidence import Confidence
-from .estimates import Estimates, linear, ratios
+from .estimates import Estimates, linear, ratios, telling_cuts
 from .linear_errors import errors_of
 from .model import Model, Weights
 from .queries import weights_of
@@ -41,7 +42,8 @@ def counts_with_error(
     share = np.clip(value / total, 0.0, 1.0)
     errors = errors_of(model, questions, confidence)
     variance = total * share * (1.0 - share)
-    return linear(value, errors, variance, (0.0, np.inf), confidence, model.total)
+    found = linear(value, errors, variance, (0.0, np.inf), confidence, model.total)
+    return telling_cuts(found, chain.from_iterable(questions))
 
 
 def sums_with_error(
@@ -55,7 +57,7 @@ def sums_with_error(
     low, high = _bounds(cases)
     bounds = np.where(low < 0, -np.inf, 0.0), np.where(high > 0, np.inf, 0.0)
     found = linear(value, errors, variance, bounds, confidence, model.total, reach)
-    return _told(found, reach)
+    return _told(found, reach, cases)
 
 
 def means_with_error(
@@ -92,7 +94,7 @@ def means_with_error(
     found = ratios(
         value, count, errors, count_errors, variance, bounds, confidence, model.total, reach
     )
-    return _told(found, reach)
+    return _told(found, reach, cases)
 
 
 def proportion(
@@ -115,7 +117,7 @@ def proportion(
     errors = errors_of(model, [[*top, *less] if differing is None else [differing]], confidence)
     count_errors = errors_of(model, [bottom], confidence)
     variance = np.array([share * (1.0 - share) / max(count, 1.0)])
-    return ratios(
+    found = ratios(
         np.array([share]),
         np.array([count]),
         errors,
@@ -125,6 +127,7 @@ def proportion(
         confidence,
         model.total,
     )
+    return telling_cuts(found, [*top, *bottom])
 
 
 def _one_axis_less(top: Weights, bottom: Weights, share: float) -> Weights | None:
@@ -193,5 +196,6 @@ def _ends(case: Sequence[Selected]) -> tuple[float, float]:
     return min(low for low, _ in each), max(high for _, high in each)
 
 
-def _told(found: Estimates, reach: FloatArray) -> Estimates:
-    return found._replace(guarantee=found.guarantee + _BINS * bool(reach.any()))
+def _told(found: Estimates, reach: FloatArray, cases: Sequence[Sequence[Selected]]) -> Estimates:
+    found = found._replace(guarantee=found.guarantee + _BINS * bool(reach.any()))
+    return telling_cuts(found, (each.weights for case in cases for each in case))

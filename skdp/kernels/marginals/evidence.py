@@ -11,7 +11,7 @@ from ..._types import FloatArray
 from ...hierarchy import project_to_simplex
 from ...release import couple
 from .population import Target
-from .posterior import posterior_mean
+from .posterior import nearer_model, posterior_mean
 
 __all__ = ["Evidence"]
 
@@ -103,7 +103,10 @@ class Evidence:
                 found[axes] = project_to_simplex(counts, self.total) / self.total
                 continue
             model = _with_margins(self._models[axes], axes, parts)
-            mean = posterior_mean(counts, variance, self.total * model, empty=True) / self.total
+            near = self.total * model
+            if len(axes) == 2:
+                near = nearer_model(counts, variance, near)
+            mean = posterior_mean(counts, variance, near, empty=True) / self.total
             found[axes] = _with_margins(mean, axes, parts)
         return [Target(axes, table) for axes, table in found.items()]
 

@@ -134,12 +134,12 @@ def marginal_views(
     label = label if plan == "adaptive" else None
     asked = _Asked(max_order, workload, label, plan, progress)
     if rules is None:
-        model, alone, noise = _measure(table, parts, orders, widths or {}, asked, None, source)
+        model, known = _measure(table, parts, orders, widths or {}, asked, None, source)
     else:
         inside = {axis: each[rules.codes[axis]] for axis, each in (widths or {}).items()}
         possible = rules.compressed(table)
         own = rules.orders(orders)
-        model, alone, noise = _measure(possible, parts, own, inside, asked, rules, source)
+        model, known = _measure(possible, parts, own, inside, asked, rules, source)
     simulated = model
     model = model if rules is None else rules.expanded(model)
     if "errors" in parts:
@@ -150,7 +150,7 @@ def marginal_views(
                 table, model, parts["errors"], ordered, orders=_ORDERS, random_state=source
             )
             return model
-        errors = simulated_errors(simulated.density.marginals, model.total, alone, source)
+        errors = simulated_errors(simulated.density.marginals, model.total, known.alone, source)
         if rules is not None:
             errors = rules.expanded_columns(errors)
         published = publish_classes(
@@ -161,8 +161,8 @@ def marginal_views(
             {name: each.typical for name, each in published.items()},
             {name: each.misfit for name, each in published.items()},
             {name: each.lower for name, each in published.items()},
-            variance_of_total(alone),
-            noise,
+            known.total_variance,
+            known.noise,
             errors,
         )
     return model
@@ -178,6 +178,24 @@ class _Asked(NamedTuple):
     progress: Callable[[str], None]
 
 
+class _Known(NamedTuple):
+    """What is known of the noise of a model.
+
+    Attributes
+    ----------
+    alone : Alone
+        How single attributes were measured.
+    total_variance : float
+        Of the number of records.
+    noise : dict of (int, int) to float
+        Standard deviation of a cell of each pair that was counted by cells.
+    """
+
+    alone: Alone
+    total_variance: float
+    noise: dict[tuple[int, int], float]
+
+
 def _measure(
     table: Counts,
     parts: dict[str, Fraction],
@@ -186,7 +204,7 @@ def _measure(
     asked: _Asked,
     rules: Rules | None,
     source: NoiseSource,
-) -> tuple[TreeModel, Alone, dict[tuple[int, int], float]]:
+) -> tuple[TreeModel, _Known]:
     """Measure a table over the codes that records can have, within "total" and "views"."""
     # Privacy. Measured one after the other, within budgets that add up to the two parts: the total
     # or that of each class (sensitivity 1), perhaps whether any pair is dependent, perhaps the
@@ -225,10 +243,12 @@ def _measure(
             plan = plan.without_views()
     asked.progress("single columns")
     singles = _measure_singles(table, plan, first_total, parts, orders, widths, classes, source)
+    alone = _how_alone(table.shape, plan, parts, orders, widths, classes)
+    total_variance = variance_of_total(alone)
     counted = None
     if joint:
         counted = measure_joint(
-            table, joint, singles.attributes, singles.whole, parts["total"], source
+            table, joint, singles.attributes, singles.whole, total_variance, source
         )
     generator = sampling_generator(source)
     laws = Laws.of(rules, singles.attributes)
@@ -240,8 +260,8 @@ def _measure(
         variances = _single_variances(table.shape, plan.single, orders, attributes)
         # Ranges are sums of its cells, whatever the tree of a single attribute tells.
         variances = _code_variances(table.shape, variances, orders)
-        counted, targets = measure_whole(
-            table, whole, attributes, variances, singles.whole, parts["total"], source
+        counted, targets, noise = measure_whole(
+            table, whole, attributes, variances, singles.whole, total_variance, source
         )
     else:
         targets, plan = _measure_views(table, plan, singles, asked, population, ordered, source)
@@ -249,6 +269,7 @@ def _measure(
             asked.progress("single columns once more")
             _measure_again(table, plan.again, singles, parts, orders, widths, source)
             targets = singles.evidence.targets()
+        noise = singles.evidence.noise_of_pairs()
         asked.progress("synthetic rows")
         _finish(population, targets, plan.n_last)
     budget = {"total": parts["total"], "joint": joint + whole} | plan.budget()
@@ -262,8 +283,9 @@ def _measure(
         laws=laws,
         joint=counted,
     )
-    alone = _how_alone(table.shape, plan, parts, orders, widths, classes)
-    return model, alone, singles.evidence.noise_of_pairs()
+    if counted is not None:
+        total_variance = counted.variance
+    return model, _Known(alone, total_variance, noise)
 
 
 def _how_alone(

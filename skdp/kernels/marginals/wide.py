@@ -59,11 +59,14 @@ class JointCounts(NamedTuple):
     counts : ndarray of float64, shape (n_rows,)
     total : float
         Estimated number of all records.
+    variance : float
+        Of the total; at most this where the joint counts have a threshold.
     """
 
     rows: CodeArray
     counts: FloatArray
     total: float
+    variance: float
 
 
 def joint_share(
@@ -143,7 +146,7 @@ def measure_joint(
     epsilon: Fraction,
     attributes: Sequence[Attribute],
     total: float,
-    total_epsilon: Fraction,
+    total_variance: float,
     source: NoiseSource,
 ) -> JointCounts | None:
     """Noisy counts of all cells that reach the threshold; None if they hold too few records.
@@ -158,8 +161,8 @@ def measure_joint(
         Released: where records are likely.
     total : float
         The released number of records.
-    total_epsilon : Fraction
-        What the total cost.
+    total_variance : float
+        Of its noise.
     source : NoiseSource
     """
     # Privacy. Released: the cells of the whole domain whose noisy count reaches a threshold that
@@ -178,8 +181,8 @@ def measure_joint(
     # How many empty cells pass is as uncertain as a Poisson number.
     passing = math.exp(math.log(math.prod(table.shape)) - float(epsilon) * threshold)
     variance = len(rows) * discrete_laplace_variance(epsilon) + passing * threshold**2
-    known = _both_totals(total, total_epsilon, float(counts.sum()), variance)
-    return JointCounts(rows.astype(np.int32), counts, known)
+    known = _both_totals(total, total_variance, float(counts.sum()), variance)
+    return JointCounts(rows.astype(np.int32), counts, known, total_variance)
 
 
 def _real(
@@ -230,9 +233,8 @@ def _real(
     return kept
 
 
-def _both_totals(total: float, epsilon: Fraction, summed: float, variance: float) -> float:
+def _both_totals(total: float, own: float, summed: float, variance: float) -> float:
     """A total and a sum of counts, weighted by their precision."""
-    own = discrete_laplace_variance(epsilon)
     return (total * variance + summed * own) / (variance + own)
 
 
@@ -242,9 +244,9 @@ def measure_whole(
     attributes: Sequence[Attribute],
     variances: Sequence[float],
     total: float,
-    total_epsilon: Fraction,
+    total_variance: float,
     source: NoiseSource,
-) -> tuple[JointCounts, list[Target]]:
+) -> tuple[JointCounts, list[Target], dict[tuple[int, int], float]]:
     """A noisy table of all attributes, combined with what is known of each: its cells as counts.
 
     Parameters
@@ -258,8 +260,8 @@ def measure_whole(
         Of the count of a code of each.
     total : float
         The released number of records, positive.
-    total_epsilon : Fraction
-        What the total cost.
+    total_variance : float
+        Of its noise.
     source : NoiseSource
 
     Returns
@@ -268,6 +270,8 @@ def measure_whole(
         All cells that have a positive estimate.
     list of Target
         This table and its margins.
+    dict of (int, int) to float
+        Standard deviation of the noise of a cell of each pair.
     """
     # Privacy. Released: noisy counts of all cells of the domain; a record is in one of them:
     # sensitivity 1. That there is such a table follows from the domain and the released total.
@@ -278,11 +282,14 @@ def measure_whole(
     for axis in axes:
         model = np.multiply.outer(model, attributes[axis].grouped)
     variance, summed = discrete_laplace_variance(epsilon), float(noisy.sum())
-    known = max(_both_totals(total, total_epsilon, summed, variance * exact.size), 1.0)
+    of_sum = variance * exact.size
+    known = max(_both_totals(total, total_variance, summed, of_sum), 1.0)
     evidence = Evidence([known * each.grouped for each in attributes], variances)
     evidence.measured(axes, noisy, variance, model)
     targets = evidence.targets()
     found = next(each.table for each in targets if each.axes == axes)
     rows = np.zeros((np.count_nonzero(found), len(table.shape)), dtype=np.int32)
     rows[:, axes] = np.argwhere(found > 0)
-    return JointCounts(rows, known * found[found > 0], known), targets
+    of_both = 1 / (1 / total_variance + 1 / of_sum)
+    joint = JointCounts(rows, known * found[found > 0], known, of_both)
+    return joint, targets, evidence.noise_of_pairs()
