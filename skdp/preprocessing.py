@@ -335,6 +335,9 @@ def _narrowed(values, low, high, fractions, epsilon, source):
     # after the other.
     # Halves, because the distance of two bounds may be infinite.
     width = (high / 2 - low / 2) / _PARTS
+    if not width > 0:
+        # Public as well: the parts of a range of subnormal numbers.
+        return low, high
     parts = np.floor((np.clip(values, low, high) / 2 - low / 2) / width)
     codes = np.minimum(parts[~np.isnan(parts)], _PARTS - 1).astype(np.int64)
     plan = TreePlan(fractions, epsilon, _PARTS)

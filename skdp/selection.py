@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._base import PrivateEstimator, declare_label, match_rows, require_y, warn_of_emptiness
 from ._random import NoiseSource, noise_source
 from ._types import BoolArray, CodeArray, IntArray
-from ._validation import as_epsilon, as_fraction, as_integer, check_choice, split_epsilon
+from ._validation import as_epsilon, as_fraction, as_integer, split_epsilon
 from .accounting import PrivacyLoss, charge
 from .domain import Categorical, Numeric
 from .exceptions import DomainError
 from .mechanisms import discrete_laplace, discrete_laplace_variance, top_k
-from .mechanisms._selection import METHODS
+from .mechanisms._selection import check_method
 from .rows import as_column, as_frame, few_of_each, object_array
 
 __all__ = ["DPTopKSelector", "most_frequent_items"]
@@ -188,7 +188,7 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
             raise ValueError(
                 f"k={k} features were asked for, but there are {len(features)} besides the target."
             )
-        check_choice(self.method, "method", METHODS)
+        check_method(self.method, k, len(features))
         shares = {"label": _LABEL_SHARE, "selection": 1 - as_fraction(_LABEL_SHARE, "share")}
         loss, source = self._spend(shares=shares)
 
@@ -394,7 +394,7 @@ def most_frequent_items(
         raise ValueError(f"count_share must be at least 0 and below 1, got {count_share!r}.")
     bound = min(bound, n_items)
     # Variances: 2 b**2 for Laplace, (k / (1 - share))**2 for geometric noise.
-    check_choice(method, "method", METHODS)
+    check_method(method, number, n_items)
     less_noise = 2 * bound**2 * (1 - share) ** 2 <= number**2
     everything = less_noise and method in ("one-shot", "auto")
     exact = as_epsilon(epsilon)

@@ -350,6 +350,9 @@ def marginals() -> list[Branch]:
         )
 
     weights = {("x", "s"): 1, ("y", "z"): 0.5, ("x", "y", "s"): 0.25}
+    # No column depends on another: a test says so.
+    same = pd.concat([edge(SPACE, 1)] * 480 + [edge(SPACE, 0)], ignore_index=True)
+    alike = (same, same[:-1])
     return [
         branch("one column", lambda: few(pairs_of(LINE)), domain=LINE),
         branch("two columns", lambda: few(pairs_of(PLANE)), domain=PLANE),
@@ -360,6 +363,13 @@ def marginals() -> list[Branch]:
             runs=4,
             error_share=0.2,
         ),
+        branch(
+            "published errors, scaled and of three levels",
+            lambda: {name: pairs_of(SPACE)[name] for name in ("crowded",)},
+            (1000.0,),
+            4,
+            error_share=0.2,
+        ),
         *(
             branch(f"max_order={order}", lambda: few(pairs_of(SPACE)), max_order=order)
             for order in (1, 2, 4)
@@ -368,12 +378,29 @@ def marginals() -> list[Branch]:
             branch(f"workload {name}", lambda: few(pairs_of(SPACE)), workload=workload)
             for name, workload in (("ranges",) * 2, ("cells",) * 2, ("of sets", weights))
         ),
-        # At 2 sets are chosen one at a time, or none; at 2.9 a test comes first.
+        # At 2 sets are chosen one at a time, or none; at 2.9 a test comes first. With three columns
+        # in a set at most there would be one of all columns.
+        *(
+            branch(
+                f"one set at a time{test}",
+                lambda: {"alike": alike, "crowded": pairs_of(SPACE)["crowded"]},
+                (epsilon,),
+                runs,
+                max_order=4,
+            )
+            for epsilon, test, runs in ((2.0, "", 4), (2.9, ", after a test", 6))
+        ),
         branch(
-            "one set at a time",
+            "all columns together",
             lambda: {name: pairs_of(SPACE)[name] for name in ("crowded",)},
-            (2.0, 2.9),
+            (2.0,),
             4,
+        ),
+        branch(
+            "all columns together, rules",
+            lambda: {name: pairs_of(RULED)[name] for name in ("crowded",)},
+            (3.0,),
+            domain=RULED,
         ),
         branch("plan mst", lambda: few(pairs_of(SPACE)), plan="mst"),
         # The gain of a view decides what the next one costs.
@@ -988,6 +1015,8 @@ PARTS = {
     "kernels.marginals.measure._measure, discrete_laplace": "total",
     "kernels.marginals.views.measure_sets, discrete_laplace": "views",
     "kernels.marginals.wide.measure_joint, sparse_counts": "views",
+    "kernels.marginals.wide.measure_whole, discrete_laplace": "views",
+    "kernels.marginals.worth.worth_views, selection": "views",
     "kernels.kmeans.sample_aggregate._private_range.<locals>.<listcomp>, selection": "range",
     "kernels.kmeans.privgene.genetic, selection": "rounds",
     "kernels.kmeans.privgene.genetic, top_k": "rounds",

@@ -116,6 +116,20 @@ def test_the_choice_of_a_clear_case_and_of_huge_costs():
         assert edges.tolist() == [0, 4, 6, 8]
 
 
+def test_costs_of_all_64_bits_are_exact():
+    # As floating-point numbers the costs of both partitions would be equal.
+    singles = np.array([2**62 + 1, 0], dtype=np.uint64)
+    for whole, edges in ((2**62, [0, 2]), (2**62 + 2, [0, 1, 2])):
+        found = choose_buckets([singles, [whole]], 2, 1e6, 1, random_state=0)
+        assert found.tolist() == edges
+    # The least 64-bit integer has no positive counterpart.
+    least = -(2**63)
+    found = choose_buckets([[least, least], [0]], 2, 9.0, 1, penalty=2**70, random_state=0)
+    assert found.tolist() == [0, 2]
+    found = choose_buckets([[least, least], [0]], 2, 9.0, 1, random_state=0)
+    assert found.tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize("aligned", [False, True])
 def test_hardly_any_budget_still_gives_a_partition(aligned):
     costs = bucket_costs(np.arange(200), aligned=aligned)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -106,6 +108,14 @@ def test_bounds_next_to_each_other_leave_a_range():
     low, high = 1e9, 1e9 + 1
     clipper = skdp.PrivateQuantileClipper(1, bounds=(low, high)).fit(np.full((50, 1), low))
     assert low <= clipper.lower_[0] < clipper.upper_[0] <= high
+
+
+def test_nothing_warns_of_records_where_a_range_cannot_be_divided_again():
+    for rows in (np.zeros((0, 1)), np.full((50, 1), 1e-316)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            clipper = skdp.PrivateQuantileClipper(1e5, bounds=(0, 1e-315)).fit(rows)
+        assert 0 <= clipper.lower_[0] < clipper.upper_[0] <= 1e-315
 
 
 def test_in_a_column_transformer():

@@ -1,6 +1,7 @@
 import decimal
 import itertools
 import math
+import warnings
 from fractions import Fraction
 from functools import lru_cache
 
@@ -403,9 +404,19 @@ def test_bad_methods(keywords, error, message):
 
 
 def test_joint_refuses_what_does_not_fit_into_memory(monkeypatch):
-    monkeypatch.setattr(_sets, "_MOST_LOSSES", 10)
+    monkeypatch.setattr(_selection, "_MOST_LOSSES", 10)
     with pytest.raises(ValueError, match="use another method"):
         top_k([1, 2, 3, 4, 5, 6], 2, 1.0, 1, method="joint")
+
+
+@pytest.mark.parametrize("method", ["canonical", "joint", "auto"])
+@pytest.mark.parametrize("epsilon", [1e300, Fraction(10) ** 400])
+def test_nothing_warns_where_scores_and_epsilon_are_huge(method, epsilon):
+    scores = np.array([-(2**63), 2**63 - 1, *range(2**62, 2**62 + 11)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        best = top_k(scores, 12, epsilon, 1, method=method, ordered=False)
+    assert best.tolist() == list(range(1, 13))
 
 
 def test_segments_equal_a_loop():

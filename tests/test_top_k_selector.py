@@ -357,6 +357,7 @@ def test_the_type_of_a_catalogue_is_its_own():
         ({"epsilon": 0}, ValueError, "epsilon"),
         ({"items": "abc"}, skdp.DomainError, "categories must"),
         ({"count_share": 1}, ValueError, "count_share"),
+        ({"k": 4097, "items": range(4097), "method": "joint"}, ValueError, "another method"),
         ({"baskets": "i0"}, TypeError, "baskets must"),
         ({"baskets": 5}, TypeError, "baskets must"),
         ({"baskets": pd.DataFrame({"item": ["i0"]})}, TypeError, "collection of collections"),

@@ -18,7 +18,7 @@ from ._selection import as_range
 __all__ = ["choose_buckets", "least_cost_edges"]
 
 # Sums of costs and noise up to this fit into 64 bits.
-_SAFE = 2.0**60
+_SAFE = 2**60
 
 
 def choose_buckets(
@@ -76,7 +76,7 @@ def choose_buckets(
     """
     # Privacy. Released: the partition whose noisy costs, cost - G of each bucket with G geometric
     # of rate eps_d / R, have the least sum. Every partition has exactly one bucket that holds the
-    # record, and with it its cost moves by some d in [lo, lo + R]. Lower the noise of that bucket
+    # record, and with it its cost moves by some d in [lo, lo + R]. Raise the noise of that bucket
     # of the winner by d - lo, between 0 and R: the winner then moves by lo, as do all partitions
     # with the same bucket, and every other one by lo at least, so it still wins; ties go to a
     # public order. Geometric noise pays exp(rate) per unit, exp(eps_d) in all. The costs are
@@ -88,7 +88,9 @@ def choose_buckets(
     width = as_range(score_range)
     rate = noise_rate(epsilon, width)
     extra = as_integer(penalty, "penalty", 0)
-    exact = np.concatenate(arrays).astype(np.int64)
+    # Unsigned and signed 64-bit integers together would become floating-point numbers.
+    wide = any(each.dtype == np.uint64 for each in arrays)
+    exact = np.concatenate([each.astype(object if wide else np.int64) for each in arrays])
     source = noise_source(random_state)
     if isinstance(source, Tape):
         # The tape adds noise to scores, of which the largest wins.
@@ -99,11 +101,11 @@ def choose_buckets(
     return least_cost_edges(_differences(exact, noise, size, extra), lengths, size, extra)
 
 
-def _differences(exact: IntArray, noise: IntArray, size: int, penalty: int) -> NDArray[Any]:
+def _differences(exact: NDArray[Any], noise: IntArray, size: int, penalty: int) -> NDArray[Any]:
     """Costs minus noise, as Python integers where sums of them may not fit into 64 bits."""
-    largest = float(noise.max()) + float(np.abs(exact).max()) + penalty
+    largest = int(noise.max()) + max(int(exact.max()), -int(exact.min())) + penalty
     if largest * (size + 1) < _SAFE:
-        return exact - noise
+        return exact.astype(np.int64) - noise
     return exact.astype(object) - noise.astype(object)
 
 

@@ -22,18 +22,21 @@ from ._noise import as_integers, discrete_laplace, geometric
 from ._sets import canonical_set, joint_sequence
 
 __all__ = [
-    "METHODS",
     "as_range",
     "as_scores",
+    "check_method",
     "exponential",
     "noisy_max",
     "permute_and_flip",
     "top_k",
 ]
 
-METHODS = ("one-shot", "peeling", "canonical", "joint", "auto")
+_METHODS = ("one-shot", "peeling", "canonical", "joint", "auto")
 # Those that select k candidates as one.
 _TOGETHER = {"canonical": canonical_set, "joint": joint_sequence}
+# At this rate nothing but the best is ever selected, and its product with any difference of 64-bit
+# scores fits into a floating-point number.
+_MOST_RATE = Fraction(2**30)
 # What "auto" spends on its choice; below this k it takes one round of noise and spends nothing.
 _AUTO_SHARE = Fraction(1, 10)
 _FEW = 10
@@ -41,6 +44,18 @@ _FEW = 10
 # number in this range, in units of its scale k R / epsilon. Chosen on generated lists of scores:
 # power laws, exponential, linear, lognormal and stepped ones.
 _AUTO_BETWEEN = (0.3, 4.0)
+# "joint" holds the losses of all candidates at all places at once.
+_MOST_LOSSES = 2**24
+
+
+def check_method(method: str, k: int, n_scores: int) -> None:
+    """Refuse a method of `top_k` that does not exist or cannot select ``k`` of so many scores."""
+    check_choice(method, "method", _METHODS)
+    if method == "joint" and k * n_scores > _MOST_LOSSES:
+        raise ValueError(
+            f'k times the number of scores is {k * n_scores}, and method="joint" takes at most '
+            f"{_MOST_LOSSES}: use another method."
+        )
 
 
 def as_scores(scores: ArrayLike) -> NDArray[np.integer]:
@@ -263,7 +278,7 @@ def top_k(
     count = as_integer(k, "k", 1, meaning="it is the number of candidates to select.")
     if count > array.size:
         raise ValueError(f"k={count} candidates were asked for, but there are {array.size}.")
-    check_choice(method, "method", METHODS)
+    check_method(method, count, array.size)
     if not isinstance(ordered, bool):
         raise TypeError(f"ordered must be True or False, got {ordered!r}.")
     if ordered and method == "canonical":
@@ -317,7 +332,7 @@ def _best_method(
     fall = int(ranked[min(2 * k, scores.size) - 1] - ranked[(k + 1) // 2 - 1])
     noisy = discrete_laplace(fall, _AUTO_SHARE * whole, width, random_state=source)
     drowned, apart = _AUTO_BETWEEN
-    steps = float(noisy) * float(whole) / (k * width)
+    steps = int(noisy) * whole / (k * width)
     between = drowned <= steps < apart
     return "one-shot" if between else "canonical", (1 - _AUTO_SHARE) * whole
 
@@ -336,7 +351,7 @@ def _together(
     # place i). If all scores change by numbers in [lo, lo + R], so do least, largest and i-th
     # largest ones; their differences and the maximum of these then change by numbers in [-R, R],
     # an interval of length 2 R. So the coefficient eps_d / (2 R) costs eps_d.
-    rate = noise_rate(epsilon, 2 * width)
+    rate = min(noise_rate(epsilon, 2 * width), _MOST_RATE)
     if isinstance(source, Tape):
         recorded: IntArray = source.answer(
             Call("top_k, together", _exact(scores), rate, (width, k))

@@ -22,8 +22,6 @@ __all__ = ["canonical_set", "joint_sequence"]
 
 # Classes that are entered into the race at once.
 _BLOCK = 2**20
-# The losses of all candidates at all places are held at once.
-_MOST_LOSSES = 2**24
 
 
 def canonical_set(
@@ -109,11 +107,6 @@ def joint_sequence(
     # Place i can hold the n_i(v) candidates that are at most v behind the true one, and n_i grows
     # with i, so that N(v) is the product of n_i(v) - i. It is constant between the losses that some
     # candidate has at some place.
-    if k * behind.size > _MOST_LOSSES:
-        raise ValueError(
-            f'k times the number of scores is {k * behind.size}, and method="joint" takes at most '
-            f"{_MOST_LOSSES}: use another method."
-        )
     at_no_loss = np.searchsorted(behind, behind[:k], side="right")
     losses, growth = [], []
     for i in range(k):
