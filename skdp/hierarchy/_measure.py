@@ -242,7 +242,7 @@ def _reach(w: FloatArray, v: FloatArray, times: FloatArray, alpha: float) -> flo
     """A bound that the standardised sum exceeds with probability at most alpha (Chernoff)."""
     if len(w) == 0:
         return 0.0
-    largest = float((np.arccosh(1.0 + 1.0 / v) / w).min())
+    largest = float((2.0 * np.arcsinh(np.sqrt(0.5 / v)) / w).min())
     rates = largest * np.linspace(0.02, 0.98, 49)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         terms = v[:, None] * (np.cosh(w[:, None] * rates) - 1.0)

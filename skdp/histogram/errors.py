@@ -40,7 +40,7 @@ def simulated_errors(
     leaves, measured = blue.tree.leaves, blue.measured
     # The variance of discrete Laplace noise determines its rate.
     variances = blue.noise_variances[measured]
-    rates = np.arccosh(1.0 + 1.0 / variances)
+    rates = 2.0 * np.arcsinh(np.sqrt(0.5 / variances))
     success = -np.expm1(-rates)
     repetitions = int(np.clip(_NUMBERS // len(counts), _FEWEST, _MOST))
     errors = np.empty((repetitions, len(leaves)))
