@@ -338,7 +338,9 @@ def _narrowed(values, low, high, fractions, epsilon, source):
     if not width > 0:
         # Public as well: the parts of a range of subnormal numbers.
         return low, high
-    parts = np.floor((np.clip(values, low, high) / 2 - low / 2) / width)
+    # Quotients of subnormal numbers may warn, and a warning would tell that there are values.
+    with np.errstate(all="ignore"):
+        parts = np.floor((np.clip(values, low, high) / 2 - low / 2) / width)
     codes = np.minimum(parts[~np.isnan(parts)], _PARTS - 1).astype(np.int64)
     plan = TreePlan(fractions, epsilon, _PARTS)
     first, last = plan.release(codes, _PARTS, _LEVEL, source)[0]

@@ -46,6 +46,7 @@ def test_a_wrong_scale_is_rejected():
         assert fit(seen, law(starts, scores, size, epsilon * scale, score_range)) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", LINES)
 def test_more_bits_and_digits_give_the_same_law(line, monkeypatch):
     # Margins so wide that nothing is decided by floating-point numbers.

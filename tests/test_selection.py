@@ -297,6 +297,7 @@ def draw_together(scores, k, method, size, seed=6):
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", SETS)
 @pytest.mark.parametrize("scores", [(5, 1, 3, 3, 0), (60, 0, 58, 57, 57)])
 def test_classes_in_blocks_and_decided_by_decimals_have_the_same_law(method, scores, monkeypatch):

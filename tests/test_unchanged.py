@@ -103,6 +103,7 @@ SLOW = (
     "large, Cube, optimized",
     "large, KMeans, extended-grid",
     "large, KMeans, hybrid",
+    "large, Marginal, label",
     "large, PrivPfC, transformer",
 )
 ROUNDED = [name for name, (made, _) in LARGE.items() if hasattr(made, "sample")]
