@@ -2,7 +2,7 @@
 
 =============  =====================================================================================
 ``estimator``  `PrivateEstimator`: parts of the budget, charge, source of noise, bound per person
-``labels``     the declared labels of a classifier, and rows without the label's column
+``labels``     rows matched with a label, its declared values, rows without its column
 ``schema``     rows and labels matched with the declared domain, by names and types
 ``published``  what a fitted estimator takes along when it is copied or stored
 ``seeds``      seeds of noise, which copies and files must not contain
@@ -11,7 +11,7 @@
 """
 
 from .estimator import PrivateEstimator, warn_of_emptiness
-from .labels import label_classes, without_label
+from .labels import feature_rows, label_classes, match_labelled, without_label
 from .published import Published, _Kept, for_travel  # noqa: F401 (pickles name _Kept)
 from .schema import (
     declare_label,
@@ -34,9 +34,11 @@ __all__ = [
     "as_seed",
     "declare_label",
     "feature_bounds",
+    "feature_rows",
     "for_travel",
     "full_domain",
     "label_classes",
+    "match_labelled",
     "match_rows",
     "require_y",
     "take_features",

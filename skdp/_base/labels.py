@@ -1,17 +1,96 @@
-"""The label of a classification task: its declared values, and rows without its column."""
+"""The label of a model: rows matched with it, its declared values, and rows without its column."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._types import IntArray
 from ..domain import Categorical, Domain
 from ..exceptions import DomainError
-from ..rows import Frame, select_columns
+from ..rows import Frame, LazyRows, as_frame, select_columns
+from .estimator import PrivateEstimator
+from .schema import declare_label, match_rows, require_y, without_unit
 
-__all__ = ["label_classes", "without_label"]
+__all__ = ["feature_rows", "label_classes", "match_labelled", "without_label"]
+
+
+def match_labelled(
+    estimator: PrivateEstimator,
+    read: Frame | LazyRows,
+    y: Any,
+    declared: Any,
+    kind: str,
+    parameter: str,
+) -> tuple[Any, Domain, str]:
+    """Match rows and labels to the columns of the domain; checks the schema only.
+
+    Parameters
+    ----------
+    estimator : PrivateEstimator
+        With the parameters ``domain`` and ``target``.
+    read : Frame or LazyRows
+        What was read of the rows that ``fit`` was given.
+    y : array-like or None
+        The labels that it was given.
+    declared : Attribute, array-like or None
+        Declaration of the label by the parameter that may do so.
+    kind, parameter : str
+        What this parameter holds, and its name, for errors: "the list of", "classes=".
+
+    Returns
+    -------
+    rows : Frame or LazyRows
+    domain : Domain
+        With a column for the label.
+    target : str
+        Its name.
+
+    Raises
+    ------
+    DomainError, TypeError, ValueError
+        If no label is declared, or the schema does not fit.
+    """
+    unit = estimator._unit()
+    domain, target = declare_label(
+        estimator.domain, without_unit(read, unit), estimator.target, declared
+    )
+    if target is None:
+        raise DomainError(
+            "No column is declared as the label: name a column of the domain in target=, or "
+            f"give {kind} {parameter}."
+        )
+    if declared is not None:
+        require_y(estimator, y, f": {parameter} declares a label that X has no column for")
+    rows, domain = match_rows(read, y, domain, target, lazy=True, unit=unit, of=estimator)
+    return rows, domain, target
+
+
+def feature_rows(estimator: PrivateEstimator, X: Any, ignored: str | None = None) -> Frame:
+    """Rows to predict, without the label, under the names of the domain.
+
+    Parameters
+    ----------
+    estimator : PrivateEstimator
+        Fitted, with ``domain_`` and ``target_``.
+    X : array-like or frame
+    ignored : str, default=None
+        A further column that is left out where it is there.
+    """
+    check_is_fitted(estimator)
+    domain, target = estimator.domain_, estimator.target_
+    rows = as_frame(X)
+    for name in (target, ignored):
+        if name is not None and name in rows.named:
+            X = without_label(X, rows, domain, name)
+            rows = rows.select([each for each in rows.names if each != name])
+    validate_data(estimator, X, reset=False, skip_check_array=True)
+    if rows.n_unnamed:
+        names = [name for name in domain.names if name != target]
+        rows = rows.with_names(domain.names_for(rows.n_unnamed, [target]) or names)
+    return rows
 
 
 def label_classes(domain: Domain, target: str) -> tuple[Any, IntArray]:

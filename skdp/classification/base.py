@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import exclusive_cumsum
 from .._base import (
     PrivateEstimator,
-    declare_label,
+    feature_rows,
     label_classes,
-    match_rows,
-    require_y,
+    match_labelled,
     warn_of_emptiness,
     without_label,
-    without_unit,
 )
 from .._random import sampling_generator
 from .._validation import as_sample_size, check_choice
@@ -25,7 +23,7 @@ from ..kernels.privpfc import measure_grid_counts
 from ..mechanisms import discrete_laplace_variance
 from ..release.rounding import round_line, round_table, shuffled_line
 from ..release.sampling import METHODS
-from ..rows import Frame, Layout, as_frame, count_rows, labels_like, read_rows
+from ..rows import Frame, Layout, count_rows, labels_like, read_rows
 from .grid import Grid, one_hot
 
 __all__ = ["GridRelease", "GridTransformer"]
@@ -70,7 +68,9 @@ class GridRelease(PrivateEstimator):
         """
         self._check_parameters()
         read = read_rows(X)
-        rows, domain, target = self._match(read, y)
+        rows, domain, target = match_labelled(
+            self, read, y, self.classes, "the list of", "classes="
+        )
         classes, class_of = label_classes(domain, target)
         names = _predictors(domain, target)
         layout = Layout.of(X, rows, domain)
@@ -115,22 +115,6 @@ class GridRelease(PrivateEstimator):
         self._finish()
         warn_of_emptiness(self, *_noisy_total(noisy, n_records, noise))
         return self
-
-    def _match(self, read, y):
-        """Match rows and labels to the columns of the domain; checks the schema only."""
-        unit = self._unit()
-        domain, target = declare_label(
-            self.domain, without_unit(read, unit), self.target, self.classes
-        )
-        if target is None:
-            raise DomainError(
-                "No column is declared as the label: name a column of the domain in target=, or "
-                "give the list of classes=."
-            )
-        if self.classes is not None:
-            require_y(self, y, ": classes= declares a label that X has no column for")
-        rows, domain = match_rows(read, y, domain, target, lazy=True, unit=unit, of=self)
-        return rows, domain, target
 
     def sample(self, n_samples=None, random_state=None, *, method="rounded"):
         """Draw synthetic rows: cell and label from the histogram, values uniformly in the cell.
@@ -276,16 +260,7 @@ class GridRelease(PrivateEstimator):
 
     def _coordinates(self, X):
         """Group of each row in each predictor of the grid; -1 if the domain has no code."""
-        check_is_fitted(self)
-        rows = as_frame(X)
-        if self.target_ in rows.named:
-            X = without_label(X, rows, self.domain_, self.target_)
-            rows = rows.select([name for name in rows.names if name != self.target_])
-        validate_data(self, X, reset=False, skip_check_array=True)
-        names = [name for name in self.domain_.names if name != self.target_]
-        if rows.n_unnamed:
-            taken = [self.target_]
-            rows = rows.with_names(self.domain_.names_for(rows.n_unnamed, taken) or names)
+        rows = feature_rows(self, X)
         used = self.grid_.columns
         absent = [name for name in used if name not in rows.names]
         if absent:

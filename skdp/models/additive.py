@@ -7,17 +7,15 @@ from dataclasses import replace
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.isotonic import isotonic_regression
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._base import (
     PrivateEstimator,
-    declare_label,
+    feature_rows,
     label_classes,
-    match_rows,
-    require_y,
+    match_labelled,
     warn_of_emptiness,
     without_label,
-    without_unit,
 )
 from .._validation import as_integer, check_choice
 from ..domain import Numeric
@@ -31,7 +29,7 @@ from ..kernels.additive import (
     fit_additive,
 )
 from ..mechanisms import discrete_laplace_variance
-from ..rows import Frame, Layout, as_frame, count_rows, read_rows
+from ..rows import Frame, count_rows, read_rows
 from .grouping import group_values
 from .shapes import ShapeFunction
 
@@ -74,7 +72,9 @@ class _Additive(PrivateEstimator):
         """
         max_groups = as_integer(self.max_groups, "max_groups", 2)
         read = read_rows(X)
-        rows, domain, target = self._match(read, y)
+        rows, domain, target = match_labelled(
+            self, read, y, self._declared_label(), *self._shorthand
+        )
         names = [name for name in domain.names if name != target]
         if not names:
             raise DomainError(
@@ -82,7 +82,6 @@ class _Additive(PrivateEstimator):
                 "predictor."
             )
         link, label_of = self._link(domain, target)
-        layout = Layout.of(X, rows, domain)
         parts = additive_parts(self._record_epsilon())
         self._warn_of_size(rows, domain)
         loss, source = self._spend(parts)
@@ -104,7 +103,6 @@ class _Additive(PrivateEstimator):
             # The label is a column of X; the features are the others.
             X = without_label(X, read, domain, target)
         self._remember_columns(X, rows, target)
-        self._layout = layout
         self.domain_ = domain
         self.target_ = target
         self.privacy_loss_ = loss
@@ -112,22 +110,6 @@ class _Additive(PrivateEstimator):
         std = np.sqrt(discrete_laplace_variance(loss.of_record.parts["total"]))
         warn_of_emptiness(self, total, std)
         return self
-
-    def _match(self, read, y):
-        """Match rows and labels to the columns of the domain; checks the schema only."""
-        unit = self._unit()
-        domain, target = declare_label(
-            self.domain, without_unit(read, unit), self.target, self._declared_label()
-        )
-        if target is None:
-            raise DomainError(
-                "No column is declared as the label: name a column of the domain in target=, or "
-                f"give {self._shorthand}."
-            )
-        if self._declared_label() is not None:
-            require_y(self, y, f": {self._shorthand} declares a label that X has no column for")
-        rows, domain = match_rows(read, y, domain, target, lazy=True, unit=unit, of=self)
-        return rows, domain, target
 
     def _publish(self, model, groupings):
         """Set the released attributes, in the units that users see."""
@@ -275,17 +257,9 @@ class _Additive(PrivateEstimator):
 
     def _codes(self, X):
         """Code of each row in each column; -1 if the domain has none."""
-        check_is_fitted(self)
-        rows = as_frame(X)
-        for name in (self.target_, self.unit):
-            # Neither the label nor the person is a feature.
-            if name is not None and name in rows.named:
-                X = without_label(X, rows, self.domain_, name)
-                rows = rows.select([each for each in rows.names if each != name])
-        validate_data(self, X, reset=False, skip_check_array=True)
+        # The person is no feature.
+        rows = feature_rows(self, X, self.unit)
         names = list(self.shape_functions_)
-        if rows.n_unnamed:
-            rows = rows.with_names(self.domain_.names_for(rows.n_unnamed, [self.target_]) or names)
         absent = [name for name in names if name not in rows.names]
         if absent:
             raise DomainError(f"The rows lack the columns {absent} of the model.")
@@ -395,7 +369,7 @@ class PrivateAdditiveClassifier(ClassifierMixin, _Additive):
         self.ledger = ledger
         self.random_state = random_state
 
-    _shorthand = "the list of classes="
+    _shorthand = ("the list of", "classes=")
 
     def _declared_label(self):
         return self.classes
@@ -522,7 +496,7 @@ class PrivateAdditiveRegressor(RegressorMixin, _Additive):
         self.ledger = ledger
         self.random_state = random_state
 
-    _shorthand = "its public range in target_range="
+    _shorthand = ("its public range in", "target_range=")
 
     def _declared_label(self):
         if self.target_range is None:

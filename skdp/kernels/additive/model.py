@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,31 +32,9 @@ class AdditiveModel:
     variances: tuple[FloatArray, ...]
     sizes: tuple[FloatArray, ...]
 
-    def scores(self, groups: IntArray) -> FloatArray:
-        """Scores of rows, (n, n_outputs); a negative group adds nothing.
-
-        Parameters
-        ----------
-        groups : ndarray of shape (n, n_columns)
-        """
-        result = np.tile(self.intercept, (len(groups), 1))
-        for column in range(len(self.shapes)):
-            result += self.contribution(groups, column)
-        return result
-
-    def contribution(self, groups: IntArray, column: int) -> FloatArray:
-        """What one column adds to the scores of rows, (n, n_outputs)."""
-        padded = np.vstack([self.shapes[column], np.zeros(len(self.intercept))])
-        return padded[groups[:, column]]
-
     def exact_scores(self, groups: IntArray) -> IntArray:
         """Scores in whole units: those of a row depend on nothing but the row and the release."""
         result = np.tile(fixed(self.intercept), (len(groups), 1))
         for column, shape in enumerate(self.shapes):
             result += fixed(shape)[groups[:, column]]
         return result
-
-    def with_shape(self, column: int, shape: FloatArray) -> AdditiveModel:
-        """The model with another function of one column."""
-        shapes = (*self.shapes[:column], shape, *self.shapes[column + 1 :])
-        return replace(self, shapes=shapes)
