@@ -49,7 +49,8 @@ class ErrorClasses(TupleKeys):
     ----------
     classes : mapping of str to ErrorBars
         Published quantiles: "two" (random ranges of two attributes), "tail" (ranges at the ends of
-        two attributes), "wide" (three and four attributes).
+        two attributes), "wide" (three and four attributes), "slope" (sums of products of weights
+        of two attributes, each of range 1; not in files of earlier versions).
     typical : mapping of str to float
         What the half width for weights of the largest spread is, in quantiles of the class, if
         errors follow a normal law as wide as the weights spread: about 1.5.
@@ -129,6 +130,9 @@ class ErrorClasses(TupleKeys):
             return self._of_cell(model, parts[0], axes, shape, level)
         half = max(self._half(kind, shape, total, level) for kind in kinds)
         outer = max(self._half(kind, shape, total, self.level) for kind in kinds)
+        if not shape.counting:
+            half = max(half, self._half_of_slopes(parts, level))
+            outer = max(outer, self._half_of_slopes(parts, self.level))
         text += _guessed(model, axes)
         return Error(outer / float(ndtri(0.5 + self.level / 2)), half, half, text)
 
@@ -168,6 +172,18 @@ class ErrorClasses(TupleKeys):
             if axis in part
         )
         return float(self.column_halves(axis, np.asarray(weights)[None], level)[0])
+
+    def _half_of_slopes(self, parts: Sequence[Weights], level: float) -> float:
+        """A dependence that is flatter in the model than in truth moves such sums one way."""
+        if "slope" not in self.classes:
+            return 0.0
+        bars = self.classes["slope"]
+        scale = sum(
+            abs(_factor(part)) * math.prod(float(np.ptp(each)) for each in _plain(part).values())
+            for part in parts
+            if len(part) > 2
+        )
+        return bars.reach * scale * _of_level(level, bars.level)
 
     def _kinds(self, shape: _Shape, n_axes: int) -> list[str]:
         if n_axes == 2:

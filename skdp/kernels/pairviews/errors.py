@@ -27,6 +27,7 @@ __all__ = [
     "publish_classes",
     "publish_errors",
     "random_weights",
+    "slope_weights",
     "tail_weights",
 ]
 
@@ -68,6 +69,9 @@ _CLASS_CONFIDENCE = 0.8
 _BEYOND_NOISE, _BEYOND_AT_ENDS = 1.2, 1.5
 # Further quantiles that are published where records are many.
 _LOWER_LEVELS = (0.8, 0.9)
+# Weights of the class "slope" are whole multiples of this share of their range.
+_SLOPE_UNIT = 8
+_SLOPES = (0.5, 1.0, 1.0, 2.0)
 # Ranges at the ends of two attributes hold at least and at most these shares of the records.
 _TAIL = 0.02, 0.2
 # A class on two attributes, and on any other number of them: number of queries, and number of sets
@@ -183,16 +187,18 @@ def publish_classes(
     -------
     dict of str to ClassErrors
         "two": random ranges of two attributes; "tail": ranges at the ends of two attributes;
-        "wide": random ranges of three and four.
+        "wide": random ranges of three and four; "slope": products of centred weights of two.
     """
-    # Privacy. Released: order statistics of the errors of three classes, each with noise, one after
-    # the other, for a third of epsilon each, which three levels of a class share. For each the
+    # Privacy. Released: order statistics of the errors of four classes, each with noise, one after
+    # the other, for a quarter of epsilon each, which three levels of a class share. For each the
     # argument is that of `publish_errors`: the questions come from public coins and the released
     # model, before a record is read, and one record moves each error, times a released integer of
-    # at most MOST or 1, by at most that integer. How many levels there are follows from the
+    # at most MOST or 1, by at most that integer; products of whole weights, of at most _SLOPE_UNIT
+    # each, change by at most _SLOPE_UNIT**2. How many levels there are follows from the
     # released total. What errors of single attributes cause is computed from the release.
     source = noise_source(random_state)
-    scaled = _affords_scale(model, epsilon / 3)
+    each = epsilon / 4
+    scaled = _affords_scale(model, each)
     masses = [np.maximum(mu, 0.0) / max(mu.sum(), 1e-300) for mu in model.density.marginals]
 
     def tail(axis: int, generator: np.random.Generator) -> FloatArray:
@@ -205,13 +211,9 @@ def publish_classes(
         asked = [_ask(table, model, ordered, order, by_noise, draw) for order in orders]
         if draw is None:
             lower: tuple[float, ...] = ()
-            return _publish_class(
-                asked, model, epsilon / 3, scaled, lower, _BEYOND_NOISE, text, source
-            )
+            return _publish_class(asked, model, each, scaled, lower, _BEYOND_NOISE, text, source)
         lower = _LOWER_LEVELS if scaled else ()
-        return _publish_class(
-            asked, model, epsilon / 3, False, lower, _BEYOND_AT_ENDS, text, source
-        )
+        return _publish_class(asked, model, each, False, lower, _BEYOND_AT_ENDS, text, source)
 
     wide = [3, 4][: len(used_attributes(table.shape)) - 2]
     ranges = "all random ranges (any subset of unordered categories)"
@@ -223,7 +225,42 @@ def publish_classes(
         "two": published([2], f"{ranges} on two attributes"),
         "tail": published([2], ends, tail),
         "wide": published(wide, f"{ranges} on {_in_words(wide)}"),
+        "slope": _publish_slopes(table, model, each, ordered, masses, source),
     }
+
+
+def _publish_slopes(
+    table: Counts,
+    model: TreeModel,
+    epsilon: Fraction,
+    ordered: Sequence[bool],
+    masses: Sequence[FloatArray],
+    source: NoiseSource,
+) -> ClassErrors:
+    """The quantile of errors of sums of products of centred weights, such as a covariance.
+
+    Errors of ranges have any sign; a dependence that the model flattens moves all of them, and such
+    a sum, one way.
+    """
+
+    def slope(axis: int, generator: np.random.Generator) -> FloatArray:
+        return slope_weights(masses[axis], ordered[axis], generator)
+
+    asked = _ask(table, model, ordered, 2, None, slope)
+    unit = _SLOPE_UNIT**2
+    quantile = _ranked(_integer_errors(asked, model, False))
+    noisy = int(discrete_laplace(quantile, epsilon, unit, random_state=source))
+    margin = discrete_laplace_quantile(2 * _CLASS_CONFIDENCE - 1, epsilon, unit)
+    bars = ErrorBars(
+        level=_ERROR_LEVEL,
+        reach=max(noisy + margin, 1) / unit,
+        scaled=False,
+        confidence=_CLASS_CONFIDENCE,
+        n_queries=len(asked.answers),
+        text="sums of products of centred weights of two attributes",
+    )
+    misfit = max(noisy, 1) / unit / float(ndtri(0.5 + _ERROR_LEVEL / 2))
+    return ClassErrors(bars, 1.0, misfit, {})
 
 
 def _publish_class(
@@ -473,8 +510,22 @@ def tail_weights(mass: FloatArray, ordered: bool, generator: np.random.Generator
     return weights
 
 
+def slope_weights(mass: FloatArray, ordered: bool, generator: np.random.Generator) -> FloatArray:
+    """Weights that rise along the codes, or of a random range, about their mean.
+
+    They are whole, and the largest is at most `_SLOPE_UNIT` above the smallest.
+    """
+    size = len(mass)
+    if ordered and generator.random() < 0.5:
+        weights = np.linspace(0.0, 1.0, size) ** generator.choice(_SLOPES)
+    else:
+        weights = random_weights(size, ordered, generator)
+    centred: FloatArray = np.rint(_SLOPE_UNIT * weights) - np.rint(_SLOPE_UNIT * (mass @ weights))
+    return centred
+
+
 def exact_answers(table: Counts, axes: tuple[int, ...], queries: Sequence[Query]) -> IntArray:
-    """Exact numbers of records under queries with weights 0 and 1."""
+    """Exact sums over the records of products of whole weights."""
     return _answers(next(_exact_tables(table, [axes])), axes, queries)
 
 
@@ -510,8 +561,9 @@ def _answers(
         return np.rint(found).astype(np.int64)
     answers = np.empty(len(queries), dtype=np.int64)
     for i, query in enumerate(queries):
-        inside = np.ones(len(counts.counts), dtype=bool)
+        weights = counts.counts.astype(np.float64)
         for place, axis in enumerate(axes):
-            inside &= query[axis][counts.codes[:, place]] > 0
-        answers[i] = counts.counts[inside].sum()
+            weights *= query[axis][counts.codes[:, place]]
+        # Sums of integers below 2**53 are exact.
+        answers[i] = int(weights.sum())
     return answers
