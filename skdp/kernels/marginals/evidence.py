@@ -11,7 +11,7 @@ from ..._types import FloatArray
 from ...hierarchy import project_to_simplex
 from ...release import couple
 from .population import Target
-from .posterior import nearer_model, posterior_mean
+from .posterior import nearer_model, posterior_mean, tilted_model
 
 __all__ = ["Evidence"]
 
@@ -105,7 +105,8 @@ class Evidence:
             model = _with_margins(self._models[axes], axes, parts)
             near = self.total * model
             if len(axes) == 2:
-                near = nearer_model(counts, variance, near)
+                tilted = tilted_model(counts, variance, near)
+                near = nearer_model(counts, variance, near) if tilted is near else tilted
             mean = posterior_mean(counts, variance, near, empty=True) / self.total
             found[axes] = _with_margins(mean, axes, parts)
         return [Target(axes, table) for axes, table in found.items()]

@@ -9,10 +9,12 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+from scipy.optimize import least_squares
 
 from ..._types import FloatArray
+from ...release import couple
 
-__all__ = ["nearer_model", "posterior_mean"]
+__all__ = ["nearer_model", "posterior_mean", "tilted_model"]
 
 # Scales of the distance between truth and model that are tried: of cells near the model in units of
 # the square root of the count, of those far from it in units of the count.
@@ -25,6 +27,11 @@ _FLOOR = 0.02
 # Share of cells of which the model says nothing at all, and the variance of their counts, in units
 # of that of the noise, above the square of the mean count.
 _SHARE_WIDE, _WIDE = 0.002, 10.0
+# Moments of a pair: degrees of polynomials, standard deviations of the noise above which one counts,
+# and that of a coefficient before anything is seen.
+_DEGREES, _SURE, _TILT = 3, 3.0, 1.0
+# Steps of the fit to moments, and rounds of proportional fitting in each.
+_STEPS, _ROUNDS = 20, 5
 
 
 def posterior_mean(
@@ -115,6 +122,64 @@ def nearer_model(noisy: FloatArray, variance: float, model: FloatArray) -> Float
     kept = np.sqrt(np.where(out, np.maximum(both, 0.0), 0.0)) / np.maximum(values, 1e-300)
     moved: FloatArray = np.maximum(model + (left * kept) @ right, 0.0)
     return moved
+
+
+def tilted_model(noisy: FloatArray, variance: float, model: FloatArray) -> FloatArray:
+    """A model of a pair, tilted until it has the low moments that stand out from the noise.
+
+    How two columns rise and curve together is a sum over all cells, and so known much better than
+    any of them. The model is multiplied by the exponential of a sum of products of polynomials of
+    degree 1 to 3, of codes: of all tables with these moments and its margins the nearest to it.
+
+    Parameters
+    ----------
+    noisy : ndarray of float64, shape (n_rows, n_columns)
+        Counts.
+    variance : float
+        Of the noise of a cell.
+    model : ndarray of float64, shape (n_rows, n_columns)
+        Counts, not negative.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_rows, n_columns)
+        Not negative, with the margins of the model.
+    """
+    total = model.sum()
+    if min(model.shape) < 3 or not total > 0:
+        return model
+    rows, columns = model.sum(axis=1), model.sum(axis=0)
+    x, y = _polynomials(rows), _polynomials(columns)
+    seen = x.T @ noisy @ y
+    noise = np.sqrt(variance * np.outer((x**2).sum(axis=0), (y**2).sum(axis=0)))
+    if not (np.abs(seen - x.T @ model @ y) > _SURE * noise).any():
+        return model
+
+    def tilted(tilt: FloatArray) -> FloatArray:
+        exponent = x @ tilt.reshape(seen.shape) @ y.T
+        scaled = model * np.exp(np.maximum(exponent - exponent.max(), -60.0))
+        return couple(scaled, rows, columns, rounds=_ROUNDS)
+
+    def residuals(tilt: FloatArray) -> FloatArray:
+        gap = (x.T @ tilted(tilt) @ y - seen) / noise
+        return np.append(gap.ravel(), tilt / scale)
+
+    # Smooth dependence has small coefficients of high degrees.
+    degrees = np.outer(np.arange(1, x.shape[1] + 1), np.arange(1, y.shape[1] + 1))
+    scale = _TILT / degrees.ravel()
+
+    found = least_squares(residuals, np.zeros(seen.size), max_nfev=_STEPS)
+    return tilted(found.x)
+
+
+def _polynomials(weights: FloatArray) -> FloatArray:
+    """Polynomials of the codes of degree 1 to 3, orthonormal under weights, and to 1."""
+    n = len(weights)
+    mass = np.sqrt(np.maximum(weights, 1e-9 * weights.sum()) / weights.sum())
+    powers = np.linspace(-1.0, 1.0, n)[:, None] ** np.arange(min(_DEGREES, n - 1) + 1)
+    basis = np.linalg.qr(powers * mass[:, None])[0] / mass[:, None]
+    found: FloatArray = basis[:, 1:]
+    return found
 
 
 def _log_density(distance: FloatArray, variance: FloatArray) -> FloatArray:
