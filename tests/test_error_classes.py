@@ -15,6 +15,7 @@ from skdp.kernels.pairviews.errors import (
     exact_answers,
     publish_classes,
     random_weights,
+    slope_weights,
     tail_weights,
 )
 from skdp.kernels.pairviews.single import single_views
@@ -246,6 +247,7 @@ def test_published_quantiles_have_the_sensitivity_that_is_paid_for(monkeypatch, 
         80 if many else 1,
         *[1] * (3 if many else 1),
         80 if many else 1,
+        64,
     ]
     assert set(found["tail"].lower) == ({0.8, 0.9} if many else set())
     moved = [0] * len(before)
@@ -270,7 +272,47 @@ def test_no_quantile_is_below_that_of_noise_alone():
     rng = np.random.default_rng(0)
     alone = [rng.normal(scale=1e5, size=(6, size)) for size in table.shape]
     found = publish_classes(table, release, ONE, [True] * 4, alone, random_state=0)
-    assert all(each.bars.reach > 1e4 for each in found.values())
+    # Sums of products are compared with the truth and with nothing else.
+    assert all(found[kind].bars.reach > 1e4 for kind in ("two", "tail", "wide"))
+    assert found["slope"].bars.reach < 1e4
+
+
+def test_products_of_weights_move_by_at_most_what_is_paid_for():
+    rng = np.random.default_rng(0)
+    for ordered, size in ((True, 24), (True, 2), (False, 7), (True, 1)):
+        mass = rng.dirichlet(np.ones(size))
+        for _ in range(200):
+            weights = slope_weights(mass, ordered, rng)
+            np.testing.assert_array_equal(weights, np.rint(weights))
+            assert np.abs(weights).max() <= 8
+            assert abs(weights @ mass) <= 1
+
+
+def test_covariances_of_a_flattened_model_are_wide_enough():
+    """A model that takes two columns that rise together for independent."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 12, 20_000)
+    y = np.clip(x + rng.integers(-2, 3, len(x)), 0, 11)
+    codes = np.stack([x, y, rng.integers(0, 12, len(x))], axis=1)
+    table = CountTable.from_codes(codes, (12, 12, 12))
+    margins = [np.bincount(column, minlength=12) / len(x) for column in codes.T]
+    release = TreeModel(TreeDensity(margins, []), float(len(x)))
+    alone = [np.zeros((4, 12))] * 3
+    classes = publish_classes(table, release, ONE, [True] * 3, alone, random_state=0)
+    known = ErrorClasses(
+        classes={kind: each.bars for kind, each in classes.items()},
+        typical={kind: each.typical for kind, each in classes.items()},
+        misfit={kind: each.misfit for kind, each in classes.items()},
+        lower={kind: each.lower for kind, each in classes.items()},
+        total_variance=1.0,
+        noise={},
+        alone=alone,
+    )
+    steps = np.arange(12.0) - 5.5
+    error = abs((steps[codes[:, 0]] * steps[codes[:, 1]]).sum())
+    stated = TreeModel(release.density, release.total, error_bars=known)
+    half = stated.error({0: steps, 1: steps}, 0.95)[1]
+    assert error < half < 4 * error
 
 
 def test_tail_ranges_hold_few_records_at_one_end():

@@ -110,7 +110,7 @@ class MarginalSynthesizer(ViewSynthesizer):
     *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain
     and parameters. *Released*: a noisy total, noisy views (with a target also of each class;
     perhaps of all columns together, see below), which sets of columns were selected, and a noisy
-    quantile of the errors of each of three classes of questions (three of one class, if there are
+    quantile of the errors of each of four classes of questions (three of one class, if there are
     many records). *Cost*: a record changes the total by one, one cell of each view of one
     column, one cell (or one box per level) of the view of each set, every score of a set within a
     known range, and every error by one; these are measured one after the other and their budgets

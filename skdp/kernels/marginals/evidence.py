@@ -11,7 +11,7 @@ from ..._types import FloatArray
 from ...hierarchy import project_to_simplex
 from ...release import couple
 from .population import Target
-from .posterior import nearer_model, posterior_mean, tilted_model
+from .posterior import mean_of_pair, posterior_mean
 
 __all__ = ["Evidence"]
 
@@ -105,10 +105,10 @@ class Evidence:
             model = _with_margins(self._models[axes], axes, parts)
             near = self.total * model
             if len(axes) == 2:
-                tilted = tilted_model(counts, variance, near)
-                near = nearer_model(counts, variance, near) if tilted is near else tilted
-            mean = posterior_mean(counts, variance, near, empty=True) / self.total
-            found[axes] = _with_margins(mean, axes, parts)
+                mean = mean_of_pair(counts, variance, near)
+            else:
+                mean = posterior_mean(counts, variance, near, empty=True)
+            found[axes] = _with_margins(mean / self.total, axes, parts)
         return [Target(axes, table) for axes, table in found.items()]
 
 

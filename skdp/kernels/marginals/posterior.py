@@ -14,7 +14,7 @@ from scipy.optimize import least_squares
 from ..._types import FloatArray
 from ...release import couple
 
-__all__ = ["nearer_model", "posterior_mean", "tilted_model"]
+__all__ = ["mean_of_pair", "nearer_model", "posterior_mean", "tilted_model"]
 
 # Scales of the distance between truth and model that are tried: of cells near the model in units of
 # the square root of the count, of those far from it in units of the count.
@@ -32,6 +32,8 @@ _SHARE_WIDE, _WIDE = 0.002, 10.0
 _DEGREES, _SURE, _TILT = 3, 3.0, 1.0
 # Steps of the fit to moments, and rounds of proportional fitting in each.
 _STEPS, _ROUNDS = 20, 5
+# Models learned from the counts follow the noise too: log likelihood that each number must add.
+_WORTH = 1.0
 
 
 def posterior_mean(
@@ -54,6 +56,47 @@ def posterior_mean(
     ndarray of float64
         It may be negative, unless ``empty``.
     """
+    return _posterior(noisy, variance, model, empty)[0]
+
+
+def mean_of_pair(noisy: FloatArray, variance: float, model: FloatArray) -> FloatArray:
+    """Expected true counts of a pair, whose model first learns what all cells show together.
+
+    Low moments are learned where they stand out; patterns as well where the counts become much
+    likelier by them (:func:`tilted_model`, :func:`nearer_model`).
+
+    Parameters
+    ----------
+    noisy : ndarray of float64, shape (n_rows, n_columns)
+        Counts.
+    variance : float
+        Of the noise of a cell.
+    model : ndarray of float64, shape (n_rows, n_columns)
+        Counts, not negative.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_rows, n_columns)
+        Not negative.
+    """
+    tilted = tilted_model(noisy, variance, model)
+    best, found = -np.inf, model
+    for start, n_tilts in ((model, 0), (tilted, _DEGREES**2)):
+        if n_tilts and tilted is model:
+            break
+        moved, n_patterns = _moved(noisy, variance, start)
+        nearer = ((start, n_tilts), (moved, n_tilts + n_patterns))
+        for near, n_numbers in nearer if n_patterns else nearer[:1]:
+            mean, likely = _posterior(noisy, variance, near, True)
+            if likely - _WORTH * n_numbers > best:
+                best, found = likely - _WORTH * n_numbers, mean
+    return found
+
+
+def _posterior(
+    noisy: FloatArray, variance: float, model: FloatArray, empty: bool
+) -> tuple[FloatArray, float]:
+    """Expected counts, and the logarithm of the likelihood of the noisy ones."""
     shape = noisy.shape
     y, m = noisy.ravel(), model.ravel()
     distance = y - m
@@ -84,7 +127,7 @@ def posterior_mean(
     is_wide = _SHARE_WIDE * odds / (1 + _SHARE_WIDE * odds)
     at_wide = np.maximum(wide / (variance + wide) * distance, least)
     mean: FloatArray = m + (1 - is_wide) * found + is_wide * at_wide
-    return (np.maximum(mean, 0.0) if empty else mean).reshape(shape)
+    return (np.maximum(mean, 0.0) if empty else mean).reshape(shape), best
 
 
 def nearer_model(noisy: FloatArray, variance: float, model: FloatArray) -> FloatArray:
@@ -114,6 +157,11 @@ def nearer_model(noisy: FloatArray, variance: float, model: FloatArray) -> Float
     .. [1] M. Gavish and D. L. Donoho. Optimal shrinkage of singular values. IEEE Transactions on
        Information Theory 63(4), 2017.
     """
+    return _moved(noisy, variance, model)[0]
+
+
+def _moved(noisy: FloatArray, variance: float, model: FloatArray) -> tuple[FloatArray, int]:
+    """The model moved by patterns, and how many numbers these are."""
     rows, columns = noisy.shape
     left, values, right = np.linalg.svd(noisy - model, full_matrices=False)
     squares = values**2
@@ -121,7 +169,8 @@ def nearer_model(noisy: FloatArray, variance: float, model: FloatArray) -> Float
     out = squares > (np.sqrt(rows) + np.sqrt(columns)) ** 2 * variance
     kept = np.sqrt(np.where(out, np.maximum(both, 0.0), 0.0)) / np.maximum(values, 1e-300)
     moved: FloatArray = np.maximum(model + (left * kept) @ right, 0.0)
-    return moved
+    rank = int(np.count_nonzero(kept))
+    return moved, rank * (rows + columns - rank)
 
 
 def tilted_model(noisy: FloatArray, variance: float, model: FloatArray) -> FloatArray:
