@@ -27,8 +27,8 @@ _FLOOR = 0.02
 # Share of cells of which the model says nothing at all, and the variance of their counts, in units
 # of that of the noise, above the square of the mean count.
 _SHARE_WIDE, _WIDE = 0.002, 10.0
-# Moments of a pair: degrees of polynomials, standard deviations of the noise above which one counts,
-# and that of a coefficient before anything is seen.
+# Moments of a pair: degrees of polynomials, standard deviations of the noise above which one
+# counts, and that of a coefficient before anything is seen.
 _DEGREES, _SURE, _TILT = 3, 3.0, 1.0
 # Steps of the fit to moments, and rounds of proportional fitting in each.
 _STEPS, _ROUNDS = 20, 5
