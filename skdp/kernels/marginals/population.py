@@ -8,6 +8,7 @@ Post-processing of released numbers.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -221,8 +222,7 @@ class Population:
             part = slice(first, first + step)
             held = {other: self.columns[other][part] for other in blanket}
             n = len(u[part])
-            reach = np.cumsum(_weights(self._logs(axis, own, held, n)), axis=1)
-            drawn[part] = (reach[:, :-1] <= u[part, None] * reach[:, -1:]).sum(axis=1)
+            drawn[part] = _drawn(self._logs(axis, own, held, n), u[part])
         self.columns[axis] = drawn
 
     def _logs(
@@ -233,13 +233,13 @@ class Population:
         n: int,
     ) -> FloatArray:
         """Sum of the logarithms of factors for each code of an attribute, (n, size)."""
-        total = np.zeros((n, self.sizes[axis]), dtype=np.float64)
+        total = np.zeros((n, self.sizes[axis]), dtype=np.float32)
         for axes, log, bins in own:
             place = axes.index(axis)
             lines = np.moveaxis(log, place, -1).reshape(-1, log.shape[place])
             if bins is not None:
                 lines = lines[:, bins[place]]
-            lines = np.ascontiguousarray(lines, dtype=np.float64)
+            lines = np.ascontiguousarray(lines, dtype=np.float32)
             if len(axes) == 1:
                 total += lines
                 continue
@@ -288,6 +288,21 @@ def _absorbed(factors: Sequence[Factor]) -> list[Factor]:
 def _log(mass: FloatArray) -> FloatArray:
     """Logarithms of shares, of which none is so small that later views could not raise it."""
     return np.log(np.maximum(mass, _RARE))
+
+
+def _drawn(logs: FloatArray, u: FloatArray) -> IntArray:
+    """A code for each row, by its own shares."""
+    # Whole columns of many rows at a time: short rows keep a processor waiting.
+    reach = np.ascontiguousarray(logs.T)
+    reach -= reach.max(axis=0)
+    np.exp(reach, out=reach)
+    for before, line in itertools.pairwise(reach):
+        line += before
+    at = (u * reach[-1]).astype(np.float32)
+    drawn = np.zeros(len(u), dtype=np.int64)
+    for line in reach[:-1]:
+        drawn += line <= at
+    return drawn
 
 
 def _weights(logs: FloatArray) -> FloatArray:
