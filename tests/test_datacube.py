@@ -19,11 +19,12 @@ from skdp._random import NoiseSource
 from skdp.datacube import cube as cube_module
 from skdp.datacube import plan as plan_module
 from skdp.datacube.sources import search
-from skdp.datacube.sums import sum_cells
+
 from skdp.exceptions import InsecureSeedWarning
 from skdp.kernels import cuboids
 from skdp.kernels.cuboids import optimized
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
+from skdp.rows import weighted_tables
 
 DOMAIN = Domain(
     {
@@ -181,11 +182,10 @@ def test_values_of_a_sum_are_treated_one_by_one(calls):
 
 def test_large_sums_stay_exact():
     # The sum passes 2**53, beyond which float64 has no odd numbers.
-    plan = DataCube(domain=Domain({"g": Categorical(["a", "b"])}), strategy="base").plan()
-    codes = np.array([[0], [0], [0], [1], [-1]])
-    contributions = np.array([2**52, 2**52, 1, -(2**55) - 1, 7])
-    tables = sum_cells(codes, contributions, plan)
-    assert tables[1].tolist() == [2**53 + 1, -(2**55) - 1]
+    codes = np.array([[0, 0], [0, 0], [0, 1], [1, 2], [-1, 0]], dtype=np.int32)
+    numbers = np.array([2**52, 1, -(2**55) - 1])
+    [[table]] = weighted_tables(codes, (2, 3), [[0]], lambda each: [numbers[each]])
+    assert table.tolist() == [2**53 + 1, -(2**55) - 1]
 
 
 def test_columns_that_are_no_dimension_skip_no_record():

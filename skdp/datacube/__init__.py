@@ -3,6 +3,7 @@
 ==============  ===================================================================================
 ``plan``        `CubePlan`: which cuboids are measured, and how accurate each cuboid will be
 ``sources``     the search for the cuboids to measure
+``kept``        plans kept on disk, because a search takes seconds
 ``cube``        `DataCube`: parameters, ``fit`` and queries
 ``sums``        exact sums of a bounded column, in integers
 ``tables``      answers from released tables: slices, groups, cross tables

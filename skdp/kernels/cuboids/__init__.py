@@ -14,6 +14,7 @@ Optimizing Noise Sources and Consistency", SIGMOD 2011, and one of our own, by f
 `lattices`      the cuboids, and which of them contain which
 `limits`        how large a cube can be
 `variances`     variances after least squares, and from one best source
+`functionals`   weighted sums of cells: the law of their noise
 `one_source`    publishing without consistency
 `l2`            L2 consistency: weighted least squares
 `lp`            L1 and Linf consistency: linear programs
@@ -30,6 +31,7 @@ Optimizing Noise Sources and Consistency", SIGMOD 2011, and one of our own, by f
 from __future__ import annotations
 
 from .bmax import plan_bmax
+from .functionals import Functional, Terms
 from .l2 import consistent_l2
 from .lattices import Lattice, dimensions_of, lattice
 from .limits import MAX_CELLS, MAX_CUBOIDS, MAX_SOURCE_CELLS
@@ -51,8 +53,10 @@ __all__ = [
     "MAX_CELLS",
     "MAX_CUBOIDS",
     "MAX_SOURCE_CELLS",
+    "Functional",
     "Lattice",
     "Plan",
+    "Terms",
     "best_sources",
     "blue_variances",
     "box_variances",
