@@ -396,6 +396,9 @@ def test_pivot(exact):
     wide = exact.pivot("age", ["sex", "region"])
     assert wide.columns.names == ["sex", "region"] and wide.shape == (4, 10)
     np.testing.assert_allclose(wide, true_table(ROWS, DIMENSIONS).reshape(4, 10))
+    both = exact.pivot("age", "sex", values=["count", "std_error"])
+    pd.testing.assert_frame_equal(both["count"], table)
+    assert (both["std_error"] == exact.plan_.std_error(["age", "sex"])).all(axis=None)
     errors = exact.pivot("age", "sex", values="std_error", query={"region": ["N", "S"]})
     assert errors.shape == (4, 2) and errors.to_numpy().min() > 0
     assert exact.pivot("age", []).shape == (4, 1)
@@ -538,6 +541,7 @@ def test_plot(exact):
         {"consistency": None, "strategy": "all"},
         {"consistency": "l1"},
         {"measure": "sum", "value": "pay", "strategy": "base", "epsilon": Fraction(1, 3)},
+        {"measure": "mean", "value": "pay", "max_order": 2},
         {"random_state": 12345678},
     ],
     ids=str,
@@ -638,10 +642,13 @@ def test_thirty_dimensions_with_a_limit():
 @pytest.mark.parametrize(
     ("params", "error", "match"),
     [
-        ({"strategy": "best"}, ValueError, "strategy must be 'bmax'.* got 'best'"),
+        ({"strategy": "best"}, ValueError, "strategy must be 'auto'.* got 'best'"),
         ({"objective": "min"}, ValueError, "objective must be 'max' or 'mean'"),
         ({"consistency": "l3"}, ValueError, "consistency must be 'l2'"),
-        ({"measure": "mean"}, ValueError, "measure must be 'count' or 'sum'"),
+        ({"measure": "median"}, ValueError, "measure must be 'count', 'sum' or 'mean'"),
+        ({"measure": "mean"}, skdp.DomainError, "needs value="),
+        ({"measure": "mean", "value": "region"}, skdp.DomainError, "declared Categorical"),
+        ({"measure": "mean", "value": "pay", "resolution": 1e-9}, ValueError, "finer than"),
         ({"dimensions": ["age", "size"]}, ValueError, "no dimension 'size'; there are"),
         ({"dimensions": ["age", "age"]}, ValueError, "named twice"),
         ({"dimensions": []}, ValueError, "dimensions is empty"),

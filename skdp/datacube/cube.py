@@ -266,6 +266,7 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
         ------
         DomainError, TypeError, ValueError
             If the schema or a parameter is invalid, or the cube is too large; nothing is spent.
+            Sums and means refuse lazy frames of Dask and PySpark.
             Values never raise: numbers out of range are clipped, an unknown category becomes
             `other` where declared, and a record that the dimensions cannot represent is skipped.
         BudgetExceededError
@@ -276,9 +277,9 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
         rows, domain = match_rows(X, None, self.domain, None, lazy=True, unit=self._unit(), of=self)
         if self.value is not None and isinstance(rows, LazyRows) and not rows.in_batches:
             raise TypeError(
-                f"Sums and means read rows batch by batch, which {type(X).__module__} does not "
-                "give here: take a lazy frame of Polars (1.34 or newer) or of DuckDB (with pyarrow "
-                "installed), or collect the frame. Nothing was spent."
+                f"Sums and means read rows batch by batch, and the installed {rows.engine} does "
+                "not give batches. Take a lazy frame of a recent Polars, or of DuckDB with pyarrow "
+                "installed, or collect the frame. Nothing was spent."
             )
         plan = self._plan(domain)
         loss, source = self._spend(plan._parts())
