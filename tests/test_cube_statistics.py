@@ -6,29 +6,38 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from test_datacube import DOMAIN, ROWS, NoNoise, make, people, true_table
+from test_datacube import DOMAIN, ROWS, make, people, true_table
 
 import skdp
 from skdp import Categorical, DataCube, Domain, Numeric
+from skdp.datacube import cube as cube_module
 from skdp.datacube.model import CubeModel
 from skdp.exceptions import InsecureSeedWarning
-from skdp.release.confidence import Confidence
 
 HOLES = people(600, 3)
 HOLES.loc[::7, "pay"] = np.nan
 CLIPPED = HOLES.assign(pay=HOLES["pay"].clip(0, 100))
 
 
+def exact(cube, rows):
+    """A cube fitted without noise."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            cube_module,
+            "discrete_laplace",
+            lambda values, epsilon, sensitivity=1, *, random_state=None: np.asarray(values),
+        )
+        return cube.fit(rows)
+
+
 @pytest.fixture(scope="module")
 def counts():
-    return make(strategy="bmax", random_state=NoNoise()).fit(ROWS)
+    return exact(make(strategy="bmax"), ROWS)
 
 
 @pytest.fixture(scope="module")
 def means():
-    return make(
-        strategy="bmax", measure="mean", value="pay", resolution=0.01, random_state=NoNoise()
-    ).fit(HOLES)
+    return exact(make(strategy="bmax", measure="mean", value="pay", resolution=0.01), HOLES)
 
 
 # --- counts ---------------------------------------------------------------------------------------
@@ -68,7 +77,7 @@ def test_intervals_cover(params):
         [{0: np.array([0.5, 1, 1, 0]), 1: np.array([1.0, 0])}, {2: np.array([0.0, 1, 0, 0, 0])}],
     ]
     shape = (2,) if plan._measure == "mean" else ()
-    covered, runs = np.zeros((2, 2)), 400
+    covered, runs, halves = np.zeros((2, 2)), 400, {}
     for _ in range(runs):
         noisy = {}
         for mask, share in plan._masks.items():
@@ -79,8 +88,9 @@ def test_intervals_cover(params):
         model = CubeModel(plan, tables)
         for place, parts in enumerate(queries):
             value = model.answer(parts).sum()
-            half = model.error_of_parts(parts, 0.9).above if not _ else _HALVES[place]
-            _HALVES[place] = half
+            if place not in halves:
+                halves[place] = model.error_of_parts(parts, 0.9).above
+            half = halves[place]
             covered[place] += abs(value) <= half, abs(value) <= 0.8 * half
     sigma = np.sqrt(0.9 * 0.1 / runs)
     assert (covered[:, 0] / runs >= 0.9 - 5 * sigma).all()
@@ -88,11 +98,8 @@ def test_intervals_cover(params):
     assert (covered[:, 1] / runs < 0.9 - sigma).all()
 
 
-_HALVES: dict[int, float] = {}
-
-
 def test_intervals_of_linear_programs_are_called_approximate():
-    cube = make(strategy="all", dimensions=["sex", "age"], consistency="l1").fit(ROWS)
+    cube = make(strategy="all", dimensions=["sex"], consistency="l1").fit(ROWS)
     result = cube.count({"sex": "F"}, return_interval=True)
     assert "about 95%" in result.guarantee
     assert result.std == pytest.approx(cube.cuboid("sex")["std_error"][0])
@@ -155,7 +162,7 @@ def test_a_record_costs_a_mean_no_more_than_a_sum(means):
 def test_errors_of_means_are_those_measured():
     """Z-scores of means, counts and sums over seeds have the variance 1, up to 5 sigma."""
     plan = make(measure="mean", value="pay", strategy="bmax", resolution=1).plan()
-    runs = 150
+    runs = 100
     truth = CLIPPED.assign(pay=CLIPPED["pay"].round()).groupby("sex")["pay"]
     expected = truth.agg(["mean", "count", "sum"])
     scores = []
@@ -183,7 +190,7 @@ def test_errors_of_means_are_those_measured():
 
 def test_means_of_nothing_say_nothing():
     with pytest.warns(UserWarning, match="total of"):
-        cube = make(measure="mean", value="pay", random_state=NoNoise()).fit(HOLES.iloc[:0])
+        cube = exact(make(measure="mean", value="pay"), HOLES.iloc[:0])
     result = cube.mean(return_interval=True)
     assert np.isnan(float(result)) and (result.lower, result.upper) == (0, 100)
     assert cube.cuboid("sex")["std_error"].to_list() == [50, 50]
@@ -206,10 +213,8 @@ def test_means_far_from_zero_and_special_values():
     )
 
     def of(value):
-        cube = DataCube(
-            domain=domain, dimensions="g", measure="mean", value=value, random_state=NoNoise()
-        )
-        return cube.fit(rows).cuboid("g")
+        cube = DataCube(domain=domain, dimensions="g", measure="mean", value=value)
+        return exact(cube, rows).cuboid("g")
 
     assert of("v")["mean"].to_list() == pytest.approx(
         [1_000_000 + 24.75 / 3, 1_000_005], abs=1e-4
@@ -230,7 +235,7 @@ def test_a_dimension_may_be_averaged_too():
     rows = HOLES[["sex", "pay"]]
     domain = DOMAIN.select(["sex", "pay"])
     settings = dict(domain=domain, dimensions=["sex", "pay"], measure="mean", value="pay")
-    cube = DataCube(**settings, random_state=NoNoise()).fit(rows)
+    cube = exact(DataCube(**settings), rows)
     table = cube.cuboid("pay")
     low = CLIPPED.loc[CLIPPED["pay"] < 20, "pay"]
     assert table["mean"][0] == pytest.approx(low.mean(), abs=1e-3)
@@ -240,16 +245,15 @@ def test_a_dimension_may_be_averaged_too():
 
 
 def test_sums_have_intervals():
-    cube = make(measure="sum", value="pay", strategy="bmax", random_state=NoNoise()).fit(HOLES)
+    cube = exact(make(measure="sum", value="pay", strategy="bmax", resolution=0.01), HOLES)
     result = cube.sum(query={"sex": "F"}, return_interval=True)
     assert float(result) == pytest.approx(CLIPPED.loc[CLIPPED["sex"] == "F", "pay"].sum(), abs=0.1)
     assert result.std == pytest.approx(cube.cuboid("sex")["std_error"][0])
     assert result.lower > 0
-    small = cube.sum(query={"age": (20, 20), "region": "W", "sex": "M"}, return_interval=True)
-    assert small.lower == 0
+    assert cube.sum(query={"age": 20, "region": "W"}, return_interval=True).lower == 0
     signed = Domain({"g": Categorical(["a"]), "v": Numeric(-5, 10)})
     rows = pd.DataFrame({"g": ["a"], "v": [-1.0]})
-    below = DataCube(domain=signed, measure="sum", value="v", random_state=NoNoise()).fit(rows)
+    below = exact(DataCube(domain=signed, measure="sum", value="v"), rows)
     assert below.sum(return_interval=True).lower < -1
 
 
@@ -281,7 +285,7 @@ def test_what_a_cube_does_not_know(ask, match, counts, means):
 
 def test_unpublished_cuboids_answer_nothing():
     cube = make(max_order=1, strategy="all").fit(ROWS)
-    assert np.isfinite(cube.count("sex == 'F' or age > 29 and sex == 'M'") if False else 0)
+    assert np.isfinite(cube.count({"sex": "F"}))
     with pytest.raises(ValueError, match="max_order=1"):
         cube.count({"sex": "F", "age": 25})
 

@@ -623,6 +623,16 @@ def test_other_files_are_refused(tmp_path):
 # --- large, small and bad input -------------------------------------------------------------------
 
 
+def test_what_to_leave_out_is_said():
+    sizes = {"big": 4000, "small": 10, "wide": 3000, "low": 5}
+    domain = Domain({name: Categorical(range(size)) for name, size in sizes.items()})
+    with pytest.raises(ValueError, match=r"max_order=2 .* or leave out 'big' \(4,000 values\); or"):
+        DataCube(domain=domain).plan()
+    many = Domain({f"c{i}": Categorical("ab") for i in range(40)})
+    with pytest.raises(ValueError, match="leave out 28 dimensions, such as 'c0'"):
+        DataCube(domain=many).plan()
+
+
 def test_thirty_dimensions_with_a_limit():
     domain = Domain({f"c{i}": Categorical(list("abcde")) for i in range(30)})
     rng = np.random.default_rng(0)

@@ -673,6 +673,8 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
         grid, origin = value_grid(domain, self.measure, self.value, self.resolution)
         domain = self._select(domain)
         order = as_order(self.max_order, domain)
+        top = len(domain) if order is None else order
+        cuboids.check_extent(domain.shape, top, domain.names)
         lattice = cuboids.lattice(domain.shape, order)
         label, sources = self._choose_sources(domain, lattice, epsilon, grid)
         plan = CubePlan(

@@ -34,7 +34,7 @@ from .bmax import plan_bmax
 from .functionals import Functional, Terms
 from .l2 import consistent_l2
 from .lattices import Lattice, dimensions_of, lattice
-from .limits import MAX_CELLS, MAX_CUBOIDS, MAX_SOURCE_CELLS
+from .limits import MAX_CELLS, MAX_CUBOIDS, MAX_SOURCE_CELLS, check_extent
 from .lp import check_lp_size, consistent_lp
 from .one_source import derive
 from .optimized import plan_optimized
@@ -61,6 +61,7 @@ __all__ = [
     "blue_variances",
     "box_variances",
     "cell_variances",
+    "check_extent",
     "check_lp_size",
     "consistent_l2",
     "consistent_lp",
