@@ -62,7 +62,7 @@ def test_the_default_falls_back_where_the_search_is_worse(monkeypatch):
     cube = lattice((4, 5))
     bad = cuboids.Plan((0, 3), (Fraction(999, 1000), Fraction(1, 1000)))
     monkeypatch.setattr(cuboids, "plan_optimized", lambda *args: bad)
-    settings = dict(limit=None, noise_of=lambda n: 2.0 * float(n) ** 2, progress=print)
+    settings = {"limit": None, "noise_of": lambda n: 2.0 * float(n) ** 2, "progress": print}
     for weights in (None, np.ones(len(cube))):
         search.cache_clear()
         label, plan = find_sources(cube, "auto", weights=weights, consistent=True, **settings)

@@ -1,4 +1,4 @@
-"""Counts, sums and means of cubes with intervals; cubes of means; sums of persons and in engines."""
+"""Questions to cubes, with intervals; cubes of means; sums of persons and in engines."""
 
 from __future__ import annotations
 
@@ -216,9 +216,7 @@ def test_means_far_from_zero_and_special_values():
         cube = DataCube(domain=domain, dimensions="g", measure="mean", value=value)
         return exact(cube, rows).cuboid("g")
 
-    assert of("v")["mean"].to_list() == pytest.approx(
-        [1_000_000 + 24.75 / 3, 1_000_005], abs=1e-4
-    )
+    assert of("v")["mean"].to_list() == pytest.approx([1_000_000 + 24.75 / 3, 1_000_005], abs=1e-4)
     assert of("v")["count"].to_list() == pytest.approx([3, 2])
     assert of("k")["mean"].to_list() == pytest.approx([1, 2 / 3], abs=1e-4)
 
@@ -234,8 +232,8 @@ def test_population_intervals_of_means_hold_for_any_spread(means):
 def test_a_dimension_may_be_averaged_too():
     rows = HOLES[["sex", "pay"]]
     domain = DOMAIN.select(["sex", "pay"])
-    settings = dict(domain=domain, dimensions=["sex", "pay"], measure="mean", value="pay")
-    cube = exact(DataCube(**settings), rows)
+    cube = DataCube(domain=domain, dimensions=["sex", "pay"], measure="mean", value="pay")
+    exact(cube, rows)
     table = cube.cuboid("pay")
     low = CLIPPED.loc[CLIPPED["pay"] < 20, "pay"]
     assert table["mean"][0] == pytest.approx(low.mean(), abs=1e-3)
@@ -298,8 +296,13 @@ def test_sums_at_a_bound_on_the_rows_of_a_person(measure):
     rows = CLIPPED.dropna().assign(who=lambda table: np.arange(len(table)) % 40, pay=50.0)
     most = 2
     cube = make(
-        measure=measure, value="pay", strategy="base", unit="who", max_contributions=most,
-        epsilon=1000 * most, resolution=1,
+        measure=measure,
+        value="pay",
+        strategy="base",
+        unit="who",
+        max_contributions=most,
+        epsilon=1000 * most,
+        resolution=1,
     ).fit(rows)
     assert cube.sum() == pytest.approx(40 * most * 50, rel=0.01)
     # Noise is that of a row, and the loss that of a person.

@@ -19,7 +19,6 @@ from skdp._random import NoiseSource
 from skdp.datacube import cube as cube_module
 from skdp.datacube import plan as plan_module
 from skdp.datacube.sources import search
-
 from skdp.exceptions import InsecureSeedWarning
 from skdp.kernels import cuboids
 from skdp.kernels.cuboids import optimized

@@ -11,15 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import PrivateEstimator, full_domain, match_rows, warn_of_emptiness
 from .._validation import check_choice, is_word
 from ..domain import Domain
+from ..domain.conditions import with_names
 from ..exceptions import DomainError
 from ..expected import ExpectsErrors
-from ..domain.conditions import with_names
 from ..kernels import cuboids
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import parse
-from ..release.files import TupleKeys
 from ..release.answers import listed
 from ..release.confidence import Confidence
+from ..release.files import TupleKeys
 from ..rows import LazyRows, count_rows
 from . import files, statistics, tables
 from .model import CubeModel
@@ -62,8 +62,8 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
         the table over all dimensions. A `CubePlan`, or a mapping of tuples of names to shares of
         epsilon, is used as it is. Plans of searches are kept on disk, see Notes.
     objective : {"max", "mean"}, default="max"
-        What "auto", "optimized" and "bmax" minimise: the largest cell variance of a cuboid, or the mean
-        over all cuboids, weighted by ``weights``.
+        What "auto", "optimized" and "bmax" minimise: the largest cell variance of a cuboid, or the
+        mean over all cuboids, weighted by ``weights``.
     consistency : {"l2", "l1", "linf"} or None, default="l2"
         How the sources are combined. "l2" is weighted least squares: fast, unbiased, and with the
         least variance of all linear estimates. "l1" and "linf" minimise the sum and the maximum
@@ -629,8 +629,9 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
         The file is a zip archive of ``metadata.json`` (UTF-8: ``format`` "skdp cube", ``version``
         1, ``domain`` of the dimensions, ``privacy`` with epsilon and parts as exact fractions and
         ``seeded``, ``max_order``, ``strategy``, ``consistency``, ``value`` with name, bounds and
-        step of a sum or null, for means also ``measure`` "mean", ``sources`` as a list of dimensions and exact shares) and of one
-        array in NumPy's format, numbers only, for each source, ``source0.npy`` and so on. With
+        step of a sum or null, for means also ``measure`` "mean", ``sources`` as a list of
+        dimensions and exact shares) and of one array in NumPy's format, numbers only, for each
+        source, ``source0.npy`` and so on. With
         "l1" or "linf" also ``interactions.npy``, their simulated variances, and
         ``cuboid0.npy`` and so on, the tables of ``cuboids``, because another solver might find
         another solution. It never holds a seed. Equal releases give equal bytes.

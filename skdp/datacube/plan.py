@@ -80,7 +80,7 @@ class CubePlan(TupleKeys):
         self.strategy = strategy
         self.max_order = max_order
         self.consistency = consistency
-        # Of a bounded sum, or of the distances to `origin` of the values of a mean; None for counts.
+        # Of a bounded sum, or of distances to the origin of a mean; None for counts.
         self._grid = grid
         if origin is not None:
             self._origin = origin

@@ -73,7 +73,9 @@ def means(model, plan, value, column, queries, confidence):
     if _of_dimension(plan, value, column):
         if confidence is not None:
             return mean_results(model, plan.domain, column, queries, confidence)
-        values = means_of(plan.domain, column, *sums_and_counts(model, plan.domain, column, queries))
+        values = means_of(
+            plan.domain, column, *sums_and_counts(model, plan.domain, column, queries)
+        )
         return plan.domain[column].shown(values)
     if plan._measure != "mean":
         raise ValueError("A cube of sums knows no means. Fit one with measure='mean'.")
@@ -86,9 +88,7 @@ def means(model, plan, value, column, queries, confidence):
         return found
     return [
         _told(means_with_error(model, plan.domain, [case], each, many, confidence), confidence)
-        for case, each, many in zip(
-            cases, found.reshape(-1, 1), count.reshape(-1, 1), strict=True
-        )
+        for case, each, many in zip(cases, found.reshape(-1, 1), count.reshape(-1, 1), strict=True)
     ]
 
 

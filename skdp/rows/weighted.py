@@ -51,7 +51,9 @@ def weighted_tables(
         tallies = [Tallies(some, blocks) for _ in range(many)]
 
         def add(codes: Codes, n_rows: int, to: list[Tallies] = tallies) -> None:
-            for each, weights in zip(to, numbers(np.asarray(codes[last], dtype=np.int64)), strict=True):
+            for each, weights in zip(
+                to, numbers(np.asarray(codes[last], dtype=np.int64)), strict=True
+            ):
                 each.add(codes, n_rows, weights)
 
         axes = sorted({*tallies[0].axes, last})
