@@ -1,16 +1,16 @@
 """Data cubes: errors of eight methods, defaults, means, intervals, time, large cubes.
 
-On Adult's eight categorical columns, if nothing else is said. The error is the variance of a cell at
-epsilon 1, the largest or the mean over all cuboids with equal weight. "The seven" are the methods
-of Ding et al.: All, Base, BMax, PMost, and the first, third and fourth made consistent by weighted
-least squares (AllC, BMaxC, PMostC). PMost uses the threshold that is best for the error shown.
-Variances are in closed form, with 2 / epsilon**2 for the noise as in that work. Times are CPU times
-of this process.
+On Adult's eight categorical columns, if nothing else is said. The error is the variance of a cell
+at epsilon 1, the largest or the mean over all cuboids with equal weight. "The seven" are the
+methods of Ding et al.: All, Base, BMax, PMost, and the first, third and fourth made consistent by
+weighted least squares (AllC, BMaxC, PMostC). PMost uses the threshold that is best for the error
+shown. Variances are in closed form, with 2 / epsilon**2 for the noise as in that work. Times are
+CPU times of this process.
 
-The default is compared with the default before it, "bmax", on shapes like those of known tables and
-on others drawn by a seed; plans depend on shapes alone. Means are compared with a cube of sums and a cube
-of counts at half the budget each, the way that there was before, on Adult's hours per week. Large
-cubes have 20 columns, all cuboids up to three of them, and a million rows.
+The default is compared with the default before it, "bmax", on shapes like those of known tables
+and on others drawn by a seed; plans depend on shapes alone. Means are compared with a cube of sums
+and a cube of counts at half the budget each, the way that there was before, on Adult's hours per
+week. Large cubes have 20 columns, all cuboids up to three of them, and a million rows.
 
 Run as ``python -m benchmarks.cubes --out cubes.json``; ``--quick`` has fewer releases, and
 ``--only defaults means`` runs some of the parts.
@@ -275,7 +275,7 @@ def defaults(quick: bool, seed: int = 0) -> tuple[Any, list[tuple[str, bool]]]:
 def means(quick: bool) -> tuple[Any, list[tuple[str, bool]]]:
     """Errors of means of hours per week, and how often their intervals cover."""
     names = ["workclass", "education", "sex", "income"]
-    table = _data.frame("adult")[[*names, "hours-per-week"]]
+    table = _data.frame("adult")[[*names, "hours-per-week"]].astype({"hours-per-week": float})
     domain = Domain(
         {name: Categorical(sorted(table[name].unique())) for name in names}
         | {"hours-per-week": Numeric(0, 100, integer=True)}
@@ -300,7 +300,7 @@ def means(quick: bool) -> tuple[Any, list[tuple[str, bool]]]:
                             **({} if measure == "count" else value),
                             strategy=plans.get(measure, "auto"),
                             random_state=3 * seed + number,
-                        ).fit(table if measure != "count" else table[names].assign(**table))
+                        ).fit(table)
                         for number, (measure, share) in enumerate(
                             (("mean", 1.0), ("sum", 0.5), ("count", 0.5))
                         )
@@ -324,8 +324,8 @@ def means(quick: bool) -> tuple[Any, list[tuple[str, bool]]]:
             found.append(row)
             print(
                 f"mean hours by {', '.join(asked):<20} epsilon {epsilon:<4g} "
-                f"error {row['mean']:.3f}, sum over count {row['sum over count']:.3f}, ratio {row['ratio']:.3f}; covered "
-                f"{row['covered']:.3f} of {row['intervals']}",
+                f"error {row['mean']:.3f}, sum over count {row['sum over count']:.3f}, "
+                f"ratio {row['ratio']:.3f}; covered {row['covered']:.3f} of {row['intervals']}",
                 flush=True,
             )
     worst = max(row["ratio"] for row in found)

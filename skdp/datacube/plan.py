@@ -60,7 +60,7 @@ class CubePlan(TupleKeys):
 
     # Lower end of the range of a mean, None for counts and sums. On the class, for plans that were
     # pickled before there were means.
-    _origin = None
+    _origin: Fraction | None = None
 
     def __init__(
         self,
@@ -241,12 +241,13 @@ class CubePlan(TupleKeys):
     @property
     def _range(self):
         """Lower and upper end of a mean."""
+        assert self._origin is not None
         return float(self._origin), float(self._origin + self._width)
 
     def _of_ends(self, ends):
         """Weights of count and sum that give a weighted sum of the two ends, see `model`."""
-        lower, width = float(self._origin), float(self._width)
-        slope = (float(ends[0]) - float(ends[1])) / width
+        lower, upper = self._range
+        slope = (float(ends[0]) - float(ends[1])) / (upper - lower)
         return float(ends[1]) - slope * lower, slope
 
     @functools.cached_property

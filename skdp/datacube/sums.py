@@ -75,8 +75,9 @@ def _coded_attribute(attribute, grid, origin):
             round((Fraction(end) - origin) / grid.step)
             for end in (attribute.lower, attribute.upper)
         )
-        ends = (float(origin + (place - Fraction(1, 2)) * grid.step) for place in (low, high + 1))
-        coded = Numeric(*ends, bins=high - low + 1, special=attribute.special)
+        # Bin j holds what is rounded to the number low + j of the grid.
+        ends = [float(origin + (place - Fraction(1, 2)) * grid.step) for place in (low, high + 1)]
+        coded = Numeric(ends[0], ends[1], bins=high - low + 1, special=attribute.special)
 
         def numbers(codes):
             return codes.astype(np.int64) + low

@@ -158,7 +158,8 @@ def _answer(plan, tables, names, weights, levels):
     ]
     std = np.sqrt(plan._box_variances(mask, [axis.for_errors() for axis in axes]))
     if plan._measure == "mean":
-        cells = _means(plan, *(_weighted_sums(table, axes) for table in tables[key]), std)
+        counts, sums = (_weighted_sums(table, axes) for table in tables[key])
+        cells = _means(plan, counts, sums, std)
     else:
         cells = {plan._measure: _weighted_sums(tables[key], axes), "std_error": std}
     kept = [axis for axis in axes if axis.values is not None]

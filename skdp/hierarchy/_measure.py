@@ -239,7 +239,7 @@ def _grouped(
     _, first, group = np.unique(
         np.stack([kind.ravel(), cell]), axis=1, return_index=True, return_inverse=True
     )
-    times = np.bincount(group.ravel(), weights=number)
+    times = np.bincount(group.ravel(), weights=number).astype(np.float64)
     variance = v[first]
     square = np.bincount(group.ravel(), weights=power) / (times * variance)
     return np.sqrt(square), variance, times, rest
