@@ -980,6 +980,13 @@ def test_terms_may_be_given_together(number):
     )
 
 
+def test_fine_units_change_nothing():
+    # Sums in small units have weights as small and variances as large.
+    coarse = hierarchy.noise_quantile([1.0, 0.5], [1e6, 1e6], 0.95)
+    fine = hierarchy.noise_quantile([1e-7, 0.5e-7], [1e20, 1e20], 0.95)
+    assert fine == pytest.approx(coarse, rel=1e-3)
+
+
 def test_quantile_of_nothing_and_bad_levels():
     assert hierarchy.noise_quantile([0.0, 1.0], [1.0, 0.0], 0.95) == 0.0
     assert hierarchy.noise_quantile([], [], 0.95) == 0.0

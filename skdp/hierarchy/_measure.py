@@ -208,7 +208,8 @@ def noise_quantile(
     t = np.arange(1, int(top / step) + 1) * step
     log_phi = -0.5 * (rest + kernel**2) * t**2
     for weight, variance, many in zip(w, v, number, strict=True):
-        log_phi -= many * np.log1p(variance * (1.0 - np.cos(weight * t)))
+        # 1 - cos(w t), without cancellation where v is large and w small.
+        log_phi -= many * np.log1p(2.0 * variance * np.sin(weight * t / 2.0) ** 2)
     keep = log_phi > math.log(slack) - 5.0
     t, phi = t[keep], np.exp(log_phi[keep]) / t[keep]
 
@@ -252,7 +253,7 @@ def _reach(w: FloatArray, v: FloatArray, times: FloatArray, alpha: float) -> flo
     largest = float((2.0 * np.arcsinh(np.sqrt(0.5 / v)) / w).min())
     rates = largest * np.linspace(0.02, 0.98, 49)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        terms = v[:, None] * (np.cosh(w[:, None] * rates) - 1.0)
+        terms = 2.0 * v[:, None] * np.sinh(w[:, None] * rates / 2.0) ** 2
         moment = -(times[:, None] * np.log1p(-np.minimum(terms, 1.0))).sum(axis=0)
         bounds = (moment + math.log(2.0 / alpha)) / rates
     return float(bounds[np.isfinite(bounds)].min())
