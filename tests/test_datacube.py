@@ -525,7 +525,7 @@ def test_plot(exact):
     _, other = pyplot.subplots()
     assert make(strategy={"age": 1, ("age", "sex"): 1}, max_order=1).plan().plot(ax=other) is other
     wide = Domain({f"c{i}": Categorical(["a", "b"]) for i in range(6)})
-    assert not DataCube(domain=wide).plan().plot().texts
+    assert not DataCube(domain=wide, strategy="bmax").plan().plot().texts
     pyplot.close("all")
 
 
@@ -717,7 +717,7 @@ def test_plan_needs_to_know_the_columns():
     assert len(DataCube(domain=[Numeric(0, 1, bins=2)] * 2).plan().to_frame()) == 4
     cube = DataCube(domain=Numeric(0, 1, bins=2)).fit(np.array([[0.1, 0.9]]))
     assert cube.domain_.names == ("x0", "x1")
-    assert len(DataCube(domain=dict(DOMAIN.items()), max_order=1).plan().to_frame()) == 5
+    assert len(DataCube(domain=dict(DOMAIN.items()), max_order=1, strategy="all").plan().to_frame()) == 5
 
 
 @pytest.mark.parametrize(
