@@ -1,4 +1,4 @@
-"""DataCube: counts or sums over every set of dimensions, consistent with each other."""
+"""DataCube: counts, sums or means over every set of dimensions, consistent with each other."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["DataCube"]
 
 
 class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
-    """All cuboids of a table: counts (or sums) over every set of dimensions, with standard errors.
+    """All cuboids of a table: counts, sums or means over every set of dimensions, with errors.
 
     A few cuboids, the sources, are measured with noise; all others are computed from them. The
     sources, and the division of epsilon among them, are planned from the public domain alone. The
@@ -448,7 +448,7 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
         Returns
         -------
         DataFrame
-            One row for each cell: a column for each dimension, ``count`` (or ``sum``),
+            One row for each cell: a column for each dimension, ``count`` (or ``sum``, or ``count`` and ``mean``),
             ``std_error``. Categories are as declared; numbers are integers where each has a bin of
             its own, otherwise the text of the bin, ordered. The cell of missing values is missing.
 
