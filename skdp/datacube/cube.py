@@ -449,7 +449,8 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
         -------
         DataFrame
             One row for each cell: a column for each dimension, ``count`` (or ``sum``, or ``count``
-            and ``mean``), ``std_error``, of means that of the mean. Categories are as declared; numbers are integers where each has a bin of
+            and ``mean``), and ``std_error``, in a cube of means that of the mean.
+            Categories are as declared; numbers are integers where each has a bin of
             its own, otherwise the text of the bin, ordered. The cell of missing values is missing.
 
         Raises
