@@ -8,6 +8,7 @@ new counterexamples.
 """
 
 import contextlib
+import os
 from zlib import crc32
 
 import numpy as np
@@ -15,6 +16,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from skdp import _random
+
+# Plans are searched for, not found on the disk of whoever runs the tests; tests write none there.
+os.environ["SKDP_CACHE_DIR"] = ""
 
 collect_ignore = ["skdp/demo.py", "skdp/__main__.py"]
 

@@ -1,22 +1,32 @@
-"""Data cubes on Adult's eight categorical columns: errors of eight methods, time, standard errors.
+"""Data cubes: errors of eight methods, defaults, means, intervals, time, large cubes.
 
-The error is the variance of a cell at epsilon 1, the largest or the mean over all cuboids with
-equal weight. "The seven" are the methods of Ding et al.: All, Base, BMax, PMost, and the first,
-third and fourth made consistent by weighted least squares (AllC, BMaxC, PMostC). PMost uses the
-threshold that is best for the error shown. Variances are in closed form, with 2 / epsilon**2 for
-the noise as in that work. Times are CPU times of this process.
+On Adult's eight categorical columns, if nothing else is said. The error is the variance of a cell
+at epsilon 1, the largest or the mean over all cuboids with equal weight. "The seven" are the
+methods of Ding et al.: All, Base, BMax, PMost, and the first, third and fourth made consistent by
+weighted least squares (AllC, BMaxC, PMostC). PMost uses the threshold that is best for the error
+shown. Variances are in closed form, with 2 / epsilon**2 for the noise as in that work. Times are
+CPU times of this process.
 
-Run as ``python -m benchmarks.cubes --out cubes.json``; ``--quick`` compares the standard errors
-with fewer releases.
+The default is compared with the default before it, "bmax", on shapes like those of known tables
+and on others drawn by a seed; plans depend on shapes alone. Means are compared with a cube of sums
+and a cube of counts at half the budget each, the way that there was before, on Adult's hours per
+week. Large cubes have 20 columns, all cuboids up to three of them, and a million rows.
+
+Run as ``python -m benchmarks.cubes --out cubes.json``; ``--quick`` has fewer releases, and
+``--only defaults means`` runs some of the parts.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import os
+import resource
 import sys
+import tempfile
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +35,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks import _data
-from skdp import Categorical, DataCube, Domain
+from skdp import Categorical, DataCube, Domain, Numeric
+from skdp.datacube.sources import search
 from skdp.exceptions import InsecureSeedWarning
 from skdp.kernels import cuboids
 from skdp.kernels.cuboids import Lattice, Plan
@@ -190,12 +201,196 @@ def honesty(
     }
 
 
-def main() -> None:
-    """Print the results and whether they meet the targets, and write them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="fewer releases")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
-    arguments = parser.parse_args()
+# Shapes for plans, like those of known tables with a few bins for each number.
+SHAPES = {
+    "adult": (9, 16, 7, 15, 6, 5, 2, 2),
+    "fertility": (2, 6, 2, 2, 2, 3, 5, 3),
+    "diamonds": (5, 7, 8, 10, 10, 10),
+    "nltcs": (2,) * 10,
+    "electricity": (7, 8, 8, 2),
+}
+ALMOST = 1 + 1e-9
+
+
+def shapes(n_drawn: int, seed: int) -> dict[str, tuple[int, ...]]:
+    """Shapes like those of known tables, and others drawn by a seed."""
+    rng = np.random.default_rng(seed)
+    found = dict(SHAPES)
+    for number in range(n_drawn):
+        d = int(rng.integers(2, 8))
+        sizes = np.round(np.exp(rng.uniform(np.log(2), np.log(12), d))).astype(int)
+        found[f"drawn {number}"] = tuple(map(int, sizes))
+    return found
+
+
+def defaults(quick: bool, seed: int = 0) -> tuple[Any, list[tuple[str, bool]]]:
+    """Errors of the default and of the default before it, and planning with and without a disk."""
+    rows = []
+    for (name, sizes), objective in itertools.product(
+        shapes(4 if quick else 20, seed).items(), ("max", "mean")
+    ):
+        domain = Domain({f"c{i}": Categorical(range(size)) for i, size in enumerate(sizes)})
+        row: dict[str, Any] = {"shape": name, "sizes": sizes, "objective": objective}
+        for strategy in ("bmax", "auto"):
+            begin = time.process_time()
+            plan = DataCube(domain=domain, strategy=strategy, objective=objective).plan()
+            row[f"{strategy} seconds"] = time.process_time() - begin
+            largest = plan.max_std_error**2
+            row[strategy] = largest if objective == "max" else plan.mean_variance
+        row["ratio"] = row["auto"] / row["bmax"]
+        rows.append(row)
+        print(
+            f"{name:<12} {objective:<5} bmax {row['bmax']:>9.1f} default {row['auto']:>9.1f} "
+            f"ratio {row['ratio']:.3f}, planned in {row['auto seconds']:.1f} s",
+            flush=True,
+        )
+    ratios = [row["ratio"] for row in rows]
+    longest = max(row["auto seconds"] for row in rows)
+    promised = [
+        (
+            f"variance of the default over bmax, {len(rows)} plans: geometric mean "
+            f"{np.exp(np.mean(np.log(ratios))):.3f}, largest {max(ratios):.3f}, at most 1",
+            max(ratios) <= ALMOST,
+        ),
+        (
+            f"longest planning {longest:.1f} s CPU, at most {PLANNING_SECONDS}",
+            longest <= PLANNING_SECONDS,
+        ),
+    ]
+    with tempfile.TemporaryDirectory() as place:
+        os.environ["SKDP_CACHE_DIR"] = place
+        domain = Domain({f"c{i}": Categorical(range(size)) for i, size in enumerate(SIZES)})
+        seconds = []
+        for _ in range(2):
+            search.cache_clear()
+            begin = time.process_time()
+            DataCube(domain=domain).plan()
+            seconds.append(time.process_time() - begin)
+        os.environ["SKDP_CACHE_DIR"] = ""
+    text = f"eight dimensions planned in {seconds[0]:.1f} s CPU, from disk in {seconds[1]:.2f} s"
+    promised.append((f"{text}, at most 0.5", seconds[1] <= 0.5))
+    return {"plans": rows, "from disk": seconds}, promised
+
+
+def means(quick: bool) -> tuple[Any, list[tuple[str, bool]]]:
+    """Errors of means of hours per week, and how often their intervals cover."""
+    names = ["workclass", "education", "sex", "income"]
+    table = _data.frame("adult")[[*names, "hours-per-week"]].astype({"hours-per-week": float})
+    domain = Domain(
+        {name: Categorical(sorted(table[name].unique())) for name in names}
+        | {"hours-per-week": Numeric(0, 100, integer=True)}
+    )
+    runs, found = 10 if quick else 100, []
+    settings = {"domain": domain, "dimensions": names}
+    value = {"value": "hours-per-week"}
+    for epsilon in (0.1, 1.0):
+        # Large cells, of all sizes, and small ones.
+        for asked in (["sex"], ["workclass", "sex"], ["education", "income"]):
+            truth = table.groupby(asked)["hours-per-week"].mean()
+            errors: dict[str, list[Any]] = {"mean": [], "sum over count": []}
+            covered, plans = [], {}
+            for seed in range(runs):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    cubes = [
+                        DataCube(
+                            share * epsilon,
+                            **settings,
+                            measure=measure,
+                            **({} if measure == "count" else value),
+                            strategy=plans.get(measure, "auto"),
+                            random_state=3 * seed + number,
+                        ).fit(table)
+                        for number, (measure, share) in enumerate(
+                            (("mean", 1.0), ("sum", 0.5), ("count", 0.5))
+                        )
+                    ]
+                plans = {cube.measure: cube.plan_ for cube in cubes}
+                joint, total, count = (cube.cuboid(asked).set_index(asked) for cube in cubes)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    apart = (total["sum"] / count["count"].where(count["count"] > 0)).clip(0, 100)
+                errors["mean"].append((joint["mean"].fillna(50) - truth).abs().mean())
+                errors["sum over count"].append((apart.fillna(50) - truth).abs().mean())
+                cells = truth.sample(3, random_state=seed).index if len(truth) > 3 else truth.index
+                for cell in cells:
+                    key = cell if isinstance(cell, tuple) else (cell,)
+                    query = dict(zip(asked, key, strict=True))
+                    result = cubes[0].mean(query=query, return_interval=True)
+                    covered.append(result.lower <= truth[cell] <= result.upper)
+            row = {"epsilon": epsilon, "asked": asked, "cells": len(truth)}
+            row |= {name: float(np.mean(each)) for name, each in errors.items()}
+            row |= {"covered": float(np.mean(covered)), "intervals": len(covered)}
+            row["ratio"] = row["mean"] / row["sum over count"]
+            found.append(row)
+            print(
+                f"mean hours by {', '.join(asked):<20} epsilon {epsilon:<4g} "
+                f"error {row['mean']:.3f}, sum over count {row['sum over count']:.3f}, "
+                f"ratio {row['ratio']:.3f}; covered {row['covered']:.3f} of {row['intervals']}",
+                flush=True,
+            )
+    worst = max(row["ratio"] for row in found)
+    number = sum(row["intervals"] for row in found)
+    share = sum(row["covered"] * row["intervals"] for row in found) / number
+    least = 0.95 - 4 * (0.95 * 0.05 / number) ** 0.5
+    return found, [
+        (f"error of means over that of sums by counts: at most {worst:.3f}, below 1", worst < 1),
+        (f"intervals of means cover {share:.4f}, at least {least:.4f}", share >= least),
+    ]
+
+
+def large(quick: bool) -> tuple[Any, list[tuple[str, bool]]]:
+    """A million rows of 20 columns, all cuboids up to three of them: seconds and memory."""
+    import polars as pl
+
+    n = 100_000 if quick else 1_000_000
+    rng = np.random.default_rng(0)
+    found, promised = [], []
+    for kind, sizes in {"alike": (5,) * 20, "mixed": (2, 3, 4, 6, 10, 2, 8, 5, 4, 3) * 2}.items():
+        labels = [[str(code) for code in range(size)] for size in sizes]
+        columns = {
+            f"c{i}": pd.Categorical.from_codes(
+                np.minimum(rng.geometric(0.4, n) - 1, size - 1), categories=labels[i]
+            )
+            for i, size in enumerate(sizes)
+        }
+        columns["v"] = rng.uniform(0, 100, n)
+        rows = pd.DataFrame(columns)
+        lazy = pl.from_pandas(rows).lazy().with_columns(pl.selectors.categorical().cast(pl.String))
+        names = {f"c{i}": Categorical(each) for i, each in enumerate(labels)}
+        domain = Domain({**names, "v": Numeric(0, 100)})
+        for measure, engine in (("count", "memory"), ("mean", "memory"), ("mean", "polars")):
+            value = {} if measure == "count" else {"measure": "mean", "value": "v"}
+            search.cache_clear()
+            cube = DataCube(domain=domain, dimensions=list(names), max_order=3, **value)
+            begin, wall = time.process_time(), time.perf_counter()
+            plan = cube.plan()
+            planned = time.process_time() - begin
+            cube.fit(rows if engine == "memory" else lazy)
+            row: dict[str, Any] = {"kind": kind, "measure": measure, "engine": engine, "rows": n}
+            row |= {"sources": len(plan.sources), "planning": planned}
+            row["seconds"] = time.process_time() - begin
+            row["wall"] = time.perf_counter() - wall
+            row["gigabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+            found.append(row)
+            text = (
+                f"20 columns {kind}, {n:,} rows, cube of {measure}s, {engine}: "
+                f"{row['seconds']:.1f} s CPU ({planned:.1f} s planning), {row['gigabytes']:.2f} GB"
+            )
+            kept = row["seconds"] <= 30 and row["gigabytes"] <= 4
+            promised.append((f"{text}, at most 30 and 4", kept))
+            print(text, flush=True)
+    return found, promised
+
+
+PARTS: dict[str, Callable[[bool], tuple[Any, list[tuple[str, bool]]]]] = {
+    "defaults": defaults,
+    "means": means,
+    "large": large,
+}
+
+
+def methods(quick: bool) -> tuple[Any, list[tuple[str, bool]]]:
+    """Eight methods on Adult: errors, seconds, honesty of standard errors, agreement."""
     rows, domain = adult()
 
     print("cell variance at epsilon 1, first d columns; ratio of optimized to the best of seven")
@@ -223,7 +418,7 @@ def main() -> None:
         text = f"L2 consistency of 8 dimensions, sources of {name}: {seconds:.2f} s CPU"
         promised.append((f"{text}, below {CONSISTENCY_SECONDS}", seconds < CONSISTENCY_SECONDS))
 
-    runs = 30 if arguments.quick else 200
+    runs = 30 if quick else 200
     honest = []
     for settings in (
         {"strategy": "bmax", "consistency": "l2"},
@@ -249,21 +444,33 @@ def main() -> None:
         print(f"published all 256 cuboids, {strategy}: {seconds:.1f} s CPU", file=sys.stderr)
         text = f"cuboids of 8 dimensions are consistent, {strategy}: {differences[strategy]:.1e}"
         promised.append((f"{text}, at most {AGREEMENT:g}", differences[strategy] <= AGREEMENT))
+    return {
+        "errors": table,
+        "planning": plan_seconds,
+        "consistency": l2_seconds,
+        "standard errors": honest,
+        "disagreement": differences,
+    }, promised
 
+
+def main() -> None:
+    """Print the results and whether they meet the targets, and write them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="fewer releases")
+    parser.add_argument("--only", nargs="+", choices=["methods", *PARTS], help="some parts")
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    arguments = parser.parse_args()
+    # Every plan is searched for.
+    os.environ["SKDP_CACHE_DIR"] = ""
+    results, promised = {}, []
+    for name, part in {"methods": methods, **PARTS}.items():
+        if arguments.only is None or name in arguments.only:
+            results[name], more = part(arguments.quick)
+            promised += more
     for promise, kept in promised:
         print(f"{'yes' if kept else 'NO':<4} {promise}")
-    _data.write_json(
-        arguments.out,
-        "cubes",
-        {
-            "errors": table,
-            "planning": plan_seconds,
-            "consistency": l2_seconds,
-            "standard errors": honest,
-            "disagreement": differences,
-            "bars": promised,
-        },
-    )
+    results["bars"] = promised
+    _data.write_json(arguments.out, "cubes", results)
 
 
 if __name__ == "__main__":

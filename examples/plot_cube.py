@@ -63,7 +63,7 @@ domain = Domain(
 # alone. So the accuracy of all sixteen tables, or *cuboids*, is known in advance. In the plot each
 # dot is a cuboid, connected with those that have one dimension less. The number is the standard
 # error of a cell; a ring marks a measured cuboid.
-cube = DataCube(epsilon=0.5, domain=domain, strategy="optimized")
+cube = DataCube(epsilon=0.5, domain=domain)
 plan = cube.plan()
 ax = plan.plot()
 ax.set_title("Plan of the cube, epsilon = 0.5")
@@ -72,7 +72,7 @@ plt.show()
 # %%
 # How good is the plan? The two simplest plans are to measure everything ("all"), or to measure only
 # the largest table and sum it ("base"). Both are less accurate:
-for strategy in ("optimized", "bmax", "base", "all"):
+for strategy in ("auto", "bmax", "base", "all"):
     other = DataCube(epsilon=0.5, domain=domain, strategy=strategy).plan()
     print(f"{strategy:10} largest standard error {other.max_std_error:5.1f}")
 

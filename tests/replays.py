@@ -625,6 +625,7 @@ def additive() -> list[Branch]:
 def cubes() -> list[Branch]:
     variants: dict[str, dict[str, Any]] = {
         "defaults": {},
+        "bmax": {"strategy": "bmax"},
         "pmost": {"strategy": "pmost", "max_variance": 1e6},
         "all cuboids": {"strategy": "all"},
         "base": {"strategy": "base"},
@@ -634,6 +635,8 @@ def cubes() -> list[Branch]:
         "no consistency": {"strategy": "all", "max_order": 2, "consistency": None},
         "sums": {"measure": "sum", "value": "x", "resolution": 0.5, "dimensions": ["z", "s"]},
         "sums of signed values": {"measure": "sum", "value": "y", "dimensions": ["s"]},
+        "means": {"measure": "mean", "value": "x", "resolution": 0.5, "dimensions": ["z", "s"]},
+        "means of signed values": {"measure": "mean", "value": "y", "dimensions": ["s"]},
     }
     found = [
         Branch(
@@ -662,6 +665,16 @@ def cubes() -> list[Branch]:
             lambda: persons_of(PLANE),
         )
     )
+    found += [
+        Branch(
+            f"DataCube, {measure}s of persons",
+            lambda epsilon, m=measure: skdp.DataCube(
+                epsilon, domain=PLANE, max_contributions=3, unit="who", measure=m, value="x"
+            ),
+            lambda: persons_of(PLANE),
+        )
+        for measure in ("sum", "mean")
+    ]
     return found
 
 
@@ -1040,6 +1053,8 @@ PARTS = {
 
 # Branches whose worst case needs other pairs than these; the exact tests of their modules reach it.
 LOOSE = {
+    # No person of these pairs has only values at the end of the range.
+    "DataCube, sums of persons": 0.6,
     # No record of these pairs makes one bucket of the binary tree cheaper and another dearer.
     "RangeTreeHistogram, dawa, 9,000 bins": 0.87,
     "HDPViewSynthesizer": 0.2,

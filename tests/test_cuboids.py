@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 
 from skdp.kernels.cuboids import (
     MAX_SOURCE_CELLS,
+    Functional,
     best_sources,
     blue_variances,
     box_variances,
@@ -417,6 +418,68 @@ def test_gradient_of_the_objective(mean):
                 for sign in (step, -step)
             )
             assert slope[axis] == pytest.approx((up - down) / 2e-5, rel=1e-5, abs=1e-8)
+
+
+def asked(cube, parts, factors, tables):
+    """The answer of `Functional`, from tables of every cuboid."""
+    total = 0.0
+    for factor, part in zip(factors, parts, strict=True):
+        table = tables[sum(1 << axis for axis in part)]
+        for axis in sorted(part):
+            table = np.tensordot(part[axis], table, axes=(0, 0))
+        total += factor * float(table)
+    return total
+
+
+@pytest.mark.parametrize("consistent", [True, False])
+def test_noise_of_a_weighted_sum_is_that_of_its_cells(consistent):
+    rng = np.random.default_rng(4)
+    cube = lattice((2, 3, 4))
+    noise = np.full(len(cube), np.inf)
+    # The sources determine all but the table over all dimensions.
+    for mask, variance in ((0b011, 3.0), (0b101, 7.0), (0b110, 2.0), (0b010, 5.0)):
+        noise[cube.position[mask]] = variance
+    sources = [int(cube.masks[place]) for place in np.flatnonzero(np.isfinite(noise))]
+    parts = [
+        {0: rng.normal(size=2), 1: np.array([1.0, 0, 1])},
+        {1: np.array([0.0, 1, 0]), 2: np.array([1.0, 1, 0, 0.5])},
+        {},
+    ]
+    factors = [1.5, 1.0, -0.25]
+    direct = []
+    for source in sources:
+        for cell in np.ndindex(cube.shape(source)):
+            tables = {mask: np.zeros(cube.shape(mask)) for mask in sources}
+            tables[source][cell] = 1.0
+            combine = consistent_l2 if consistent else derive
+            weight = asked(cube, parts, factors, combine(cube, tables, noise))
+            direct.append((weight, noise[cube.position[source]]))
+    question = Functional(cube, parts, factors)
+    interactions = interaction_variances(cube, noise)
+    if consistent:
+        terms = question.terms(noise, interactions)
+    else:
+        _, nearest = best_sources(cube, noise)
+        own = [sum(1 << axis for axis in part) for part in parts]
+        terms = question.terms_of_sources(noise, [int(nearest[cube.position[m]]) for m in own])
+    for power in (1, 2, 4):
+        expected = sum(variance * weight**power for weight, variance in direct)
+        assert terms.times @ (terms.variance * terms.weight**power) == pytest.approx(expected)
+    if consistent:
+        assert terms.times.sum() == len(direct)
+        assert question.cells(sources) == len(terms.weight)
+        assert question.variance(interactions) == pytest.approx(terms.total)
+
+
+def test_noise_of_a_box_is_that_of_the_tables():
+    cube = lattice((6, 5, 2, 2), 2)
+    noise = plan_noise(cube, plan_bmax(cube))
+    interactions = interaction_variances(cube, noise)
+    box = {0: np.array([1.0, 1, 0, 0, 1, 0]), 3: np.array([0.0, 1])}
+    question = Functional(cube, [box], [1.0])
+    expected = box_variances(cube, 0b1001, interactions, [each[None] for each in box.values()])
+    assert question.variance(interactions) == pytest.approx(expected.item())
+    assert question.terms(noise, interactions).total == pytest.approx(expected.item())
 
 
 @pytest.mark.parametrize(("mean", "reach"), [(False, 66.4), (True, 34.1)])

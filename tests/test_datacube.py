@@ -19,11 +19,11 @@ from skdp._random import NoiseSource
 from skdp.datacube import cube as cube_module
 from skdp.datacube import plan as plan_module
 from skdp.datacube.sources import search
-from skdp.datacube.sums import sum_cells
 from skdp.exceptions import InsecureSeedWarning
 from skdp.kernels import cuboids
 from skdp.kernels.cuboids import optimized
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
+from skdp.rows import weighted_tables
 
 DOMAIN = Domain(
     {
@@ -181,11 +181,10 @@ def test_values_of_a_sum_are_treated_one_by_one(calls):
 
 def test_large_sums_stay_exact():
     # The sum passes 2**53, beyond which float64 has no odd numbers.
-    plan = DataCube(domain=Domain({"g": Categorical(["a", "b"])}), strategy="base").plan()
-    codes = np.array([[0], [0], [0], [1], [-1]])
-    contributions = np.array([2**52, 2**52, 1, -(2**55) - 1, 7])
-    tables = sum_cells(codes, contributions, plan)
-    assert tables[1].tolist() == [2**53 + 1, -(2**55) - 1]
+    codes = np.array([[0, 0], [0, 0], [0, 1], [1, 2], [-1, 0]], dtype=np.int32)
+    numbers = np.array([2**52, 1, -(2**55) - 1])
+    [[table]] = weighted_tables(codes, (2, 3), [[0]], lambda each: [numbers[each]])
+    assert table.tolist() == [2**53 + 1, -(2**55) - 1]
 
 
 def test_columns_that_are_no_dimension_skip_no_record():
@@ -396,6 +395,9 @@ def test_pivot(exact):
     wide = exact.pivot("age", ["sex", "region"])
     assert wide.columns.names == ["sex", "region"] and wide.shape == (4, 10)
     np.testing.assert_allclose(wide, true_table(ROWS, DIMENSIONS).reshape(4, 10))
+    both = exact.pivot("age", "sex", values=["count", "std_error"])
+    pd.testing.assert_frame_equal(both["count"], table)
+    assert (both["std_error"] == exact.plan_.std_error(["age", "sex"])).all(axis=None)
     errors = exact.pivot("age", "sex", values="std_error", query={"region": ["N", "S"]})
     assert errors.shape == (4, 2) and errors.to_numpy().min() > 0
     assert exact.pivot("age", []).shape == (4, 1)
@@ -523,7 +525,7 @@ def test_plot(exact):
     _, other = pyplot.subplots()
     assert make(strategy={"age": 1, ("age", "sex"): 1}, max_order=1).plan().plot(ax=other) is other
     wide = Domain({f"c{i}": Categorical(["a", "b"]) for i in range(6)})
-    assert not DataCube(domain=wide).plan().plot().texts
+    assert not DataCube(domain=wide, strategy="bmax").plan().plot().texts
     pyplot.close("all")
 
 
@@ -538,6 +540,7 @@ def test_plot(exact):
         {"consistency": None, "strategy": "all"},
         {"consistency": "l1"},
         {"measure": "sum", "value": "pay", "strategy": "base", "epsilon": Fraction(1, 3)},
+        {"measure": "mean", "value": "pay", "max_order": 2},
         {"random_state": 12345678},
     ],
     ids=str,
@@ -619,6 +622,16 @@ def test_other_files_are_refused(tmp_path):
 # --- large, small and bad input -------------------------------------------------------------------
 
 
+def test_what_to_leave_out_is_said():
+    sizes = {"big": 4000, "small": 10, "wide": 3000, "low": 5}
+    domain = Domain({name: Categorical(range(size)) for name, size in sizes.items()})
+    with pytest.raises(ValueError, match=r"max_order=2 .* or leave out 'big' \(4,000 values\); or"):
+        DataCube(domain=domain).plan()
+    many = Domain({f"c{i}": Categorical(list("ab")) for i in range(40)})
+    with pytest.raises(ValueError, match="leave out 28 dimensions, such as 'c0'"):
+        DataCube(domain=many).plan()
+
+
 def test_thirty_dimensions_with_a_limit():
     domain = Domain({f"c{i}": Categorical(list("abcde")) for i in range(30)})
     rng = np.random.default_rng(0)
@@ -638,10 +651,13 @@ def test_thirty_dimensions_with_a_limit():
 @pytest.mark.parametrize(
     ("params", "error", "match"),
     [
-        ({"strategy": "best"}, ValueError, "strategy must be 'bmax'.* got 'best'"),
+        ({"strategy": "best"}, ValueError, "strategy must be 'auto'.* got 'best'"),
         ({"objective": "min"}, ValueError, "objective must be 'max' or 'mean'"),
         ({"consistency": "l3"}, ValueError, "consistency must be 'l2'"),
-        ({"measure": "mean"}, ValueError, "measure must be 'count' or 'sum'"),
+        ({"measure": "median"}, ValueError, "measure must be 'count', 'sum' or 'mean'"),
+        ({"measure": "mean"}, skdp.DomainError, "needs value="),
+        ({"measure": "mean", "value": "region"}, skdp.DomainError, "declared Categorical"),
+        ({"measure": "mean", "value": "pay", "resolution": 1e-9}, ValueError, "finer than"),
         ({"dimensions": ["age", "size"]}, ValueError, "no dimension 'size'; there are"),
         ({"dimensions": ["age", "age"]}, ValueError, "named twice"),
         ({"dimensions": []}, ValueError, "dimensions is empty"),
@@ -701,7 +717,8 @@ def test_plan_needs_to_know_the_columns():
     assert len(DataCube(domain=[Numeric(0, 1, bins=2)] * 2).plan().to_frame()) == 4
     cube = DataCube(domain=Numeric(0, 1, bins=2)).fit(np.array([[0.1, 0.9]]))
     assert cube.domain_.names == ("x0", "x1")
-    assert len(DataCube(domain=dict(DOMAIN.items()), max_order=1).plan().to_frame()) == 5
+    every = DataCube(domain=dict(DOMAIN.items()), max_order=1, strategy="all")
+    assert len(every.plan().to_frame()) == 5
 
 
 @pytest.mark.parametrize(

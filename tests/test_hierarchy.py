@@ -969,6 +969,24 @@ def test_coverage_of_sums(case):
         assert (np.abs(total) <= 0.9 * half).mean() < level - 5 * sigma
 
 
+@pytest.mark.parametrize("number", [1, 5, 40])
+def test_terms_may_be_given_together(number):
+    weights, variances = np.array([0.3, 1.0, 0.7]), np.array([8.0, 8.0, 200.0])
+    times = np.array([number, 1, 2 * number])
+    one_by_one = [np.repeat(each, times) for each in (weights, variances)]
+    expected = hierarchy.noise_quantile(*one_by_one, 0.95)
+    assert hierarchy.noise_quantile(weights, variances, 0.95, times) == pytest.approx(
+        expected, rel=2e-3
+    )
+
+
+def test_fine_units_change_nothing():
+    # Sums in small units have weights as small and variances as large.
+    coarse = hierarchy.noise_quantile([1.0, 0.5], [1e6, 1e6], 0.95)
+    fine = hierarchy.noise_quantile([1e-7, 0.5e-7], [1e20, 1e20], 0.95)
+    assert fine == pytest.approx(coarse, rel=1e-3)
+
+
 def test_quantile_of_nothing_and_bad_levels():
     assert hierarchy.noise_quantile([0.0, 1.0], [1.0, 0.0], 0.95) == 0.0
     assert hierarchy.noise_quantile([], [], 0.95) == 0.0

@@ -314,9 +314,19 @@ def _() -> AuditCase:
 
 @audited("DataCube, sums")
 def _() -> AuditCase:
-    cube = DataCube(1.0, domain=_PLANE, strategy="base", measure="sum", value="x", resolution=1)
+    return _summing_cube("sum", 3.0)
+
+
+@audited("DataCube, means")
+def _() -> AuditCase:
+    # A record between the ends adds to both tables.
+    return _summing_cube("mean", 1.0)
+
+
+def _summing_cube(measure: str, value: float) -> AuditCase:
+    cube = DataCube(1.0, domain=_PLANE, strategy="base", measure=measure, value="x", resolution=1)
     # A record with the largest possible contribution.
-    rows = pd.DataFrame({"x": [1.0, 3.0], "s": ["a", "b"]})
+    rows = pd.DataFrame({"x": [1.0, value], "s": ["a", "b"]})
     options = {"features": _cube_features}
     return AuditCase(cube, rows, rows.iloc[:-1], options=options)
 

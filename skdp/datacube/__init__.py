@@ -3,8 +3,11 @@
 ==============  ===================================================================================
 ``plan``        `CubePlan`: which cuboids are measured, and how accurate each cuboid will be
 ``sources``     the search for the cuboids to measure
+``kept``        plans kept on disk, because a search takes seconds
 ``cube``        `DataCube`: parameters, ``fit`` and queries
 ``sums``        exact sums of a bounded column, in integers
+``model``       `CubeModel`: a released cube in the form that questions of synopses take
+``statistics``  counts, sums and means with intervals
 ``tables``      answers from released tables: slices, groups, cross tables
 ``files``       what ``save`` writes and ``load`` reads
 ``names``       names of dimensions, and sets of them

@@ -1,4 +1,4 @@
-"""DataCube: counts or sums over every set of dimensions, consistent with each other."""
+"""DataCube: counts, sums or means over every set of dimensions, consistent with each other."""
 
 from __future__ import annotations
 
@@ -11,24 +11,28 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import PrivateEstimator, full_domain, match_rows, warn_of_emptiness
 from .._validation import check_choice, is_word
 from ..domain import Domain
+from ..domain.conditions import with_names
 from ..exceptions import DomainError
 from ..expected import ExpectsErrors
 from ..kernels import cuboids
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import parse
+from ..release.answers import listed
+from ..release.confidence import Confidence
 from ..release.files import TupleKeys
-from ..rows import code_rows, count_rows
-from . import files, tables
+from ..rows import LazyRows, count_rows
+from . import files, statistics, tables
+from .model import CubeModel
 from .names import as_names, check_names, names_of
 from .plan import CONSISTENCIES, CubePlan, as_order
 from .sources import STRATEGIES, cuboid_weights, find_sources, given_sources, variance_limit
-from .sums import contributions_of, sum_cells, value_grid
+from .sums import exact_sums, value_grid
 
 __all__ = ["DataCube"]
 
 
 class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
-    """All cuboids of a table: counts (or sums) over every set of dimensions, with standard errors.
+    """All cuboids of a table: counts, sums or means over every set of dimensions, with errors.
 
     A few cuboids, the sources, are measured with noise; all others are computed from them. The
     sources, and the division of epsilon among them, are planned from the public domain alone. The
@@ -48,24 +52,29 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
     max_order : int, default=None
         Publish cuboids of at most this many dimensions; by default all. A small value allows cubes
         whose table over all dimensions does not fit into memory.
-    strategy : {"bmax", "pmost", "all", "base", "optimized"}, CubePlan or mapping, default="bmax"
-        How the sources are chosen. "all" measures every published cuboid, "base" the table over
-        all dimensions. "bmax" finds a few sources with equal budgets that keep the largest (or
-        mean) variance small; "pmost" finds sources that bring as many cuboids as possible within
-        ``max_variance``. "optimized" finds sources and unequal budgets with the least variance
-        after least squares: it is the most accurate and takes some seconds of planning. A
-        `CubePlan`, or a mapping of tuples of names to shares of epsilon, is used as it is.
+    strategy : {"auto", "optimized", "bmax", "pmost", "all", "base"}, CubePlan or mapping, \
+            default="auto"
+        How the sources are chosen. "optimized" finds sources and unequal budgets with the least
+        variance after least squares; it plans for some seconds. "bmax" finds a few sources with
+        equal budgets that keep the largest (or mean) variance small. "auto" takes the better of
+        these two ("bmax" unless ``consistency="l2"``). "pmost" finds sources that bring as many
+        cuboids as possible within ``max_variance``. "all" measures every published cuboid, "base"
+        the table over all dimensions. A `CubePlan`, or a mapping of tuples of names to shares of
+        epsilon, is used as it is. Plans of searches are kept on disk, see Notes.
     objective : {"max", "mean"}, default="max"
-        What "bmax" and "optimized" minimise: the largest cell variance of a cuboid, or the mean
-        over all cuboids, weighted by ``weights``.
+        What "auto", "optimized" and "bmax" minimise: the largest cell variance of a cuboid, or the
+        mean over all cuboids, weighted by ``weights``.
     consistency : {"l2", "l1", "linf"} or None, default="l2"
         How the sources are combined. "l2" is weighted least squares: fast, unbiased, and with the
         least variance of all linear estimates. "l1" and "linf" minimise the sum and the maximum
         of the residuals, each divided by the scale of its noise, by a linear program of at most
         100,000 measured cells; their standard errors are simulated. None sums each cuboid from
         its best source alone.
-    measure : {"count", "sum"}, default="count"
-        What a cell holds: the number of records, or the sum of the column ``value``.
+    measure : {"count", "sum", "mean"}, default="count"
+        What a cell holds: the number of records, or the sum or the mean of the column ``value``.
+        "mean" gives counts and sums too, of the records with a value. Its error is that of the
+        distance from the mean to the ends of the range: smaller than that of a sum, divided by a
+        count, where numbers are far from zero.
     value : str, default=None
         The summed column, a `Numeric` of the domain. Its range bounds what each record adds; a
         missing value adds nothing.
@@ -99,9 +108,11 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
         Sources, budgets, and the standard error of each cuboid; all of it is public.
     sources_ : dict of tuple of str to ndarray of int64
         The release itself: a noisy table for each measured cuboid, with one axis for each
-        dimension. Sums are in units of their resolution.
+        dimension. Sums are in units of their resolution. Of means a first axis of length two:
+        sums of the distances from the lower end of the range, and of those to the upper end.
     tables_ : dict of tuple of str to ndarray of float64
-        The published cuboids, computed from ``sources_``.
+        The published cuboids, computed from ``sources_``. Of means a first axis of length two:
+        counts, and sums.
     privacy_loss_ : PrivacyLoss
         Epsilon and its parts: one for each source, or, with more than 20 sources, one for each
         number of dimensions.
@@ -119,6 +130,15 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
     squares weights all sources by their noise, in closed form, and "optimized" plans for that.
 
     Counts are not rounded and may be negative, so that they stay unbiased and add up.
+
+    *Means*: a record whose value is the share p of the way from the lower to the upper end of the
+    range adds p to one table and 1 - p to another, 1 in all whatever its value is. So both are
+    measured with noise at the whole budget of a source; their sum is the count.
+
+    *Plans on disk*: what "auto", "optimized" and "bmax" find for cubes of four and more dimensions
+    is kept in the directory for such files of the platform (Linux: ``~/.cache/skdp``), under a hash
+    of sizes and parameters, which are public. The environment variable ``SKDP_CACHE_DIR`` names
+    another directory, or none if it is empty. A damaged file is ignored.
 
     References
     ----------
@@ -146,7 +166,7 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
         domain=None,
         dimensions=None,
         max_order=None,
-        strategy="bmax",
+        strategy="auto",
         objective="max",
         consistency="l2",
         measure="count",
@@ -211,9 +231,16 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
 
     def _formula_errors(self, n):
         """Errors of cells by the number of their dimensions, from `plan`."""
-        planned = self.plan().to_frame()
+        plan = self.plan()
+        planned = plan.to_frame()
         planned = planned[planned["published"]]
-        means = (planned["std_error"] ** 2).groupby(planned["order"]).mean()
+        variances = planned["std_error"] ** 2
+        if self.measure == "mean":
+            # Of a cell that holds its share of the records; no mean is off by more than the range.
+            low, high = plan._range
+            variances *= (planned["cells"] / n) ** 2
+            variances = variances.clip(upper=((high - low) / 2) ** 2)
+        means = variances.groupby(planned["order"]).mean()
         words = {0: "total", 1: "cell, one column"}
         return {
             words.get(order, f"cell, {order} columns"): math.sqrt(variance)
@@ -239,6 +266,7 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
         ------
         DomainError, TypeError, ValueError
             If the schema or a parameter is invalid, or the cube is too large; nothing is spent.
+            Sums and means refuse lazy frames of Dask and PySpark.
             Values never raise: numbers out of range are clipped, an unknown category becomes
             `other` where declared, and a record that the dimensions cannot represent is skipped.
         BudgetExceededError
@@ -246,19 +274,23 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
         EngineError
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
-        # Each value of a sum is rounded separately, which needs rows in memory.
-        rows, domain = match_rows(
-            X, None, self.domain, None, lazy=self.value is None, unit=self._unit(), of=self
-        )
+        rows, domain = match_rows(X, None, self.domain, None, lazy=True, unit=self._unit(), of=self)
+        if self.value is not None and isinstance(rows, LazyRows) and not rows.in_batches:
+            raise TypeError(
+                f"Sums and means read rows batch by batch, and the installed {rows.engine} does "
+                "not give batches. Take a lazy frame of a recent Polars, or of DuckDB with pyarrow "
+                "installed, or collect the frame. Nothing was spent."
+            )
         plan = self._plan(domain)
         loss, source = self._spend(plan._parts())
         contributions = self._contributions(loss, source, rows, domain)
         exact = self._exact_tables(plan, rows, domain, contributions)
         # Privacy. A record adds to one cell of each source: 1 to a count, an integer of at most
-        # `_sensitivity` to a sum, whatever the record is. So the table C with discrete Laplace
-        # noise at eps_C costs eps_C, and the tables, asked one after the other about the same
-        # records, cost the sum of the eps_C: the parts of `loss`. Everything below is computed
-        # from the noisy tables and the public plan.
+        # K = `_sensitivity` to a sum, whatever the record is. Of a mean there are two tables, and
+        # a record adds k to a cell of the one and K - k to that cell of the other, K in all. So
+        # source C with discrete Laplace noise for K at eps_C costs eps_C, and the sources, asked
+        # one after the other about the same records, cost the sum of the eps_C: the parts of
+        # `loss`. Everything below is computed from the noisy tables and the public plan.
         epsilon = loss.of_record.epsilon
         noisy = {
             mask: discrete_laplace(
@@ -269,9 +301,9 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
         self._publish(plan, noisy)
         self._remember_columns(X, rows)
         self.privacy_loss_ = loss
-        if plan._measure == "count":
-            total = self.cuboid().iloc[0]
-            warn_of_emptiness(self, total["count"], total["std_error"])
+        if plan._measure != "sum" and () in self.tables_:
+            total = self.count(return_interval=True)
+            warn_of_emptiness(self, total.value, total.std)
         return self
 
     def _exact_tables(self, plan, rows, domain, contributions):
@@ -281,21 +313,129 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
             dimensions = [cuboids.dimensions_of(mask) for mask in plan._masks]
             tables = table.regrouped_many([(axes, [None] * len(axes)) for axes in dimensions])
             return dict(zip(plan._masks, tables, strict=True))
-        values = contributions_of(rows.column(self.value), domain[self.value], plan._grid)
-        return sum_cells(code_rows(rows, plan.domain), values, plan)
+        return exact_sums(rows, plan, self.value, domain[self.value], contributions)
 
     def _publish(self, plan, noisy, published=None):
         """Set the released attributes from noisy tables; ``published`` where they are known."""
         if published is None:
-            published = plan._reconstruct(
-                {mask: table * plan._unit for mask, table in noisy.items()}
-            )
+            published = plan._published_tables(noisy)
         self.domain_ = plan.domain
         self.plan_ = plan
         self.sources_ = {plan._names(mask): table for mask, table in noisy.items()}
         self.tables_ = {plan._names(mask): table for mask, table in published.items()}
 
-    # -- queries
+    # -- questions
+
+    def count(
+        self,
+        query=None,
+        *,
+        return_interval=False,
+        level=0.95,
+        interval="noise",
+        population_size=None,
+        names=None,
+    ):
+        """Estimate how many records satisfy a query; of means, those with a value.
+
+        Parameters
+        ----------
+        query, return_interval, level, interval, population_size, names
+            As for :meth:`skdp.Synopsis.count`. The dimensions of a query, or with ``or`` those of
+            each of its parts, must be those of a published cuboid.
+
+        Returns
+        -------
+        float, ndarray of float64, QueryResult or list of QueryResult
+            As :meth:`skdp.Synopsis.count`. An interval covers all of the noise, by its exact law;
+            with ``consistency`` "l1" or "linf" about, by a Gaussian law with simulated errors.
+
+        Raises
+        ------
+        ValueError
+            If a query cannot be understood or its cuboid is not published, or for a cube of sums.
+        """
+        confidence = Confidence.asked(return_interval, level, interval, population_size)
+        return self._statistic(statistics.counts, query, names, confidence)
+
+    def sum(
+        self,
+        column=None,
+        query=None,
+        *,
+        return_interval=False,
+        level=0.95,
+        interval="noise",
+        population_size=None,
+        names=None,
+    ):
+        """Estimate the sum of a column over the records that satisfy a query.
+
+        Parameters
+        ----------
+        column : str, default=None
+            ``value``, the default; in a cube of counts a numeric dimension.
+        query, return_interval, level, interval, population_size, names
+            As for :meth:`count`.
+
+        Returns
+        -------
+        float, ndarray of float64, QueryResult or list of QueryResult
+            Of ``value`` without error but the noise. Of a dimension as for
+            :meth:`skdp.Synopsis.sum`, where numbers may lie anywhere in their bins.
+
+        Raises
+        ------
+        ValueError
+            As for `count`, or if the cube does not know the sums of the column.
+        """
+        confidence = Confidence.asked(return_interval, level, interval, population_size)
+        return self._statistic(statistics.sums, query, names, confidence, column)
+
+    def mean(
+        self,
+        column=None,
+        query=None,
+        *,
+        return_interval=False,
+        level=0.95,
+        interval="noise",
+        population_size=None,
+        names=None,
+    ):
+        """Estimate the mean of a column over the records that satisfy a query.
+
+        Parameters
+        ----------
+        column, query, return_interval, level, interval, population_size, names
+            As for :meth:`sum`.
+
+        Returns
+        -------
+        float, ndarray of float64, QueryResult or list of QueryResult
+            Within the range of the column; nan where the number of records is not positive. With
+            ``interval="population"`` the values of ``value`` are taken to vary as much as their
+            range and their mean allow.
+
+        Raises
+        ------
+        ValueError
+            As for `sum`; a cube of sums knows no means.
+        """
+        confidence = Confidence.asked(return_interval, level, interval, population_size)
+        return self._statistic(statistics.means, query, names, confidence, column)
+
+    def _statistic(self, statistic, query, names, confidence, *column):
+        """Answers to one query or a list of queries."""
+        check_is_fitted(self)
+        queries, single = listed(with_names(query, names))
+        model = CubeModel(self.plan_, self.tables_)
+        found = statistic(model, self.plan_, self.value, *column, queries, confidence)
+        if single:
+            return found[0] if isinstance(found, list) else found.tolist()[0]
+        return found
+
+    # -- tables
 
     def cuboid(self, dimensions=()):
         """One cuboid as a tidy table.
@@ -308,8 +448,9 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
         Returns
         -------
         DataFrame
-            One row for each cell: a column for each dimension, ``count`` (or ``sum``),
-            ``std_error``. Categories are as declared; numbers are integers where each has a bin of
+            One row for each cell: a column for each dimension, ``count`` (or ``sum``, or ``count``
+            and ``mean``), and ``std_error``, in a cube of means that of the mean.
+            Categories are as declared; numbers are integers where each has a bin of
             its own, otherwise the text of the bin, ordered. The cell of missing values is missing.
 
         Raises
@@ -426,8 +567,9 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
             Dimensions down and across.
         query : dict or str, default=None
             Count only the records that satisfy it.
-        values : {"count", "sum", "std_error"}, default=None
-            What the cells hold; by default the measure.
+        values : {"count", "sum", "mean", "std_error"} or list of these, default=None
+            What the cells hold; by default the measure. A list gives a table for each, side by
+            side: ``values=["count", "std_error"]`` keeps the errors beside the counts.
 
         Returns
         -------
@@ -488,8 +630,9 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
         The file is a zip archive of ``metadata.json`` (UTF-8: ``format`` "skdp cube", ``version``
         1, ``domain`` of the dimensions, ``privacy`` with epsilon and parts as exact fractions and
         ``seeded``, ``max_order``, ``strategy``, ``consistency``, ``value`` with name, bounds and
-        step of a sum or null, ``sources`` as a list of dimensions and exact shares) and of one
-        array in NumPy's format, numbers only, for each source, ``source0.npy`` and so on. With
+        step of a sum or null, for means also ``measure`` "mean", ``sources`` as a list of
+        dimensions and exact shares) and of one array in NumPy's format, numbers only, for each
+        source, ``source0.npy`` and so on. With
         "l1" or "linf" also ``interactions.npy``, their simulated variances, and
         ``cuboid0.npy`` and so on, the tables of ``cuboids``, because another solver might find
         another solution. It never holds a seed. Equal releases give equal bytes.
@@ -526,20 +669,19 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
     def _plan(self, domain):
         """The plan over a domain that names every column; from public facts alone."""
         epsilon = self._record_epsilon()
-        if self.value is not None and self.unit is not None:
-            raise ValueError(
-                "Contributions are bounded for counts, but value= asks for sums. Leave out unit= "
-                "and max_contributions=, or make one row of each person first."
-            )
         check_choice(self.objective, "objective", ("max", "mean"))
         check_choice(self.consistency, "consistency", CONSISTENCIES)
-        check_choice(self.measure, "measure", ("count", "sum"))
-        grid = value_grid(domain, self.measure, self.value, self.resolution)
+        check_choice(self.measure, "measure", ("count", "sum", "mean"))
+        grid, origin = value_grid(domain, self.measure, self.value, self.resolution)
         domain = self._select(domain)
         order = as_order(self.max_order, domain)
+        top = len(domain) if order is None else order
+        cuboids.check_extent(domain.shape, top, domain.names)
         lattice = cuboids.lattice(domain.shape, order)
         label, sources = self._choose_sources(domain, lattice, epsilon, grid)
-        plan = CubePlan(domain, epsilon, sources, label, order, self.consistency, grid)
+        plan = CubePlan(
+            domain, epsilon, sources, label, order, self.consistency, grid, origin=origin
+        )
         given = self.strategy
         if isinstance(given, CubePlan) and given._key() == plan._key():
             return given
@@ -585,7 +727,7 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
         def noise_of(count):
             return step**2 * discrete_laplace_variance(epsilon / count, sensitivity)
 
-        found = find_sources(
+        label, found = find_sources(
             lattice,
             given,
             weights=weights,
@@ -595,7 +737,7 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
             progress=self._progress,
         )
         shares = zip(found.masks, found.shares, strict=True)
-        return given, {names_of(domain, mask): share for mask, share in shares}
+        return label, {names_of(domain, mask): share for mask, share in shares}
 
     def _progress(self, text):
         if self.verbose:

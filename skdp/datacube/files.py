@@ -29,8 +29,11 @@ def write(path, cube):
     plan, grid = cube.plan_, cube.plan_._grid
     value = None
     if grid is not None:
-        bounds = {name: _exact_text(getattr(grid, name)) for name in ("lower", "upper", "step")}
-        value = {"name": cube.value, **bounds}
+        origin = plan._origin or 0
+        ends = {"lower": origin + grid.lower, "upper": origin + grid.upper, "step": grid.step}
+        value = {"name": cube.value, **{name: _exact_text(end) for name, end in ends.items()}}
+        if plan._origin is not None:
+            value["measure"] = "mean"
     metadata = {
         "format": _FORMAT,
         "version": _VERSION,
@@ -67,7 +70,7 @@ def _cube(make, metadata, arrays):
     loss = loss_from_data(metadata["privacy"])
     plan = _plan(metadata, loss)
     noisy = {
-        mask: _checked(arrays, f"source{i}", plan._lattice.shape(mask), "iu").astype(np.int64)
+        mask: _checked(arrays, f"source{i}", _shape(plan, mask), "iu").astype(np.int64)
         for i, mask in enumerate(plan._masks)
     }
     cube = make(
@@ -93,10 +96,13 @@ def _plan(metadata, loss):
     """The plan that the metadata describe, without what was simulated."""
     domain = Domain.from_json(json.dumps(metadata["domain"]))
     value = metadata["value"]
-    grid = None
+    grid = origin = None
     if value is not None:
-        bounds = [_signed_fraction(value[name]) for name in ("lower", "upper", "step")]
-        grid = BoundedGrid.of(*bounds)
+        lower, upper, step = (_signed_fraction(value[name]) for name in ("lower", "upper", "step"))
+        if "measure" in value:
+            check_choice(value["measure"], "measure", ("mean",))
+            origin, lower, upper = lower, Fraction(0), upper - lower
+        grid = BoundedGrid.of(lower, upper, step)
     sources = {
         tuple(source["dimensions"]): fraction(source["share"]) for source in metadata["sources"]
     }
@@ -111,6 +117,7 @@ def _plan(metadata, loss):
         as_order(metadata["max_order"], domain),
         metadata["consistency"],
         grid,
+        origin=origin,
     )
     if dict(plan._parts()) != dict(loss.of_record.parts):
         raise ValueError("its privacy loss is not that of its sources")
@@ -124,9 +131,15 @@ def _stored_tables(plan, metadata, arrays):
     if set(masks) != expected or len(masks) != len(expected):
         raise ValueError("it does not hold the cuboids that its sources determine")
     return {
-        mask: _checked(arrays, f"cuboid{i}", plan._lattice.shape(mask), "f")
+        mask: _checked(arrays, f"cuboid{i}", _shape(plan, mask), "f")
         for i, mask in enumerate(masks)
     }
+
+
+def _shape(plan, mask):
+    """Shape of a table; of means there are two."""
+    shape = plan._lattice.shape(mask)
+    return (2, *shape) if plan._measure == "mean" else shape
 
 
 def _checked(arrays, name, shape, kinds):

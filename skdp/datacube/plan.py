@@ -58,8 +58,21 @@ class CubePlan(TupleKeys):
     1.92
     """
 
+    # Lower end of the range of a mean, None for counts and sums. On the class, for plans that were
+    # pickled before there were means.
+    _origin: Fraction | None = None
+
     def __init__(
-        self, domain, epsilon, sources, strategy, max_order, consistency, grid, simulated=None
+        self,
+        domain,
+        epsilon,
+        sources,
+        strategy,
+        max_order,
+        consistency,
+        grid,
+        simulated=None,
+        origin=None,
     ):
         self.domain = domain
         self.epsilon = epsilon
@@ -67,8 +80,10 @@ class CubePlan(TupleKeys):
         self.strategy = strategy
         self.max_order = max_order
         self.consistency = consistency
-        # Of a bounded sum; None for counts.
+        # Of a bounded sum, or of distances to the origin of a mean; None for counts.
         self._grid = grid
+        if origin is not None:
+            self._origin = origin
         # Variances of interactions where there is no closed form.
         self._simulated = simulated
 
@@ -91,7 +106,9 @@ class CubePlan(TupleKeys):
         Returns
         -------
         float
-            In the unit of the measure.
+            In the unit of the measure. For means: divide it by the number of records of a cell. It
+            is the largest possible one, that of a mean at an end of the range; in the middle of the
+            range it is 0.71 times as large.
 
         Raises
         ------
@@ -188,7 +205,8 @@ class CubePlan(TupleKeys):
     def _key(self):
         """Everything that the standard errors depend on."""
         sources = tuple(self.sources.items())
-        return (self.domain, self.epsilon, sources, self.max_order, self.consistency, self._grid)
+        kind = (self.max_order, self.consistency, self._grid, self._origin)
+        return (self.domain, self.epsilon, sources, *kind)
 
     @functools.cached_property
     def _lattice(self):
@@ -201,7 +219,9 @@ class CubePlan(TupleKeys):
 
     @property
     def _measure(self):
-        return "count" if self._grid is None else "sum"
+        if self._grid is None:
+            return "count"
+        return "sum" if self._origin is None else "mean"
 
     @property
     def _sensitivity(self):
@@ -212,6 +232,23 @@ class CubePlan(TupleKeys):
     def _unit(self):
         """Value of the integer 1 in the measured tables."""
         return 1.0 if self._grid is None else float(self._grid.step)
+
+    @property
+    def _width(self):
+        """Width of the range of a mean, in whole steps."""
+        return self._grid.sensitivity * self._grid.step
+
+    @property
+    def _range(self):
+        """Lower and upper end of a mean."""
+        assert self._origin is not None
+        return float(self._origin), float(self._origin + self._width)
+
+    def _of_ends(self, ends):
+        """Weights of count and sum that give a weighted sum of the two ends, see `model`."""
+        lower, upper = self._range
+        slope = (float(ends[0]) - float(ends[1])) / (upper - lower)
+        return float(ends[1]) - slope * lower, slope
 
     @functools.cached_property
     def _noise(self):
@@ -281,8 +318,36 @@ class CubePlan(TupleKeys):
 
     # -- from noisy tables to published ones
 
+    def _published_tables(self, noisy):
+        """Published tables from the released integers, by mask."""
+        if self._measure != "mean":
+            return self._reconstruct({mask: table * self._unit for mask, table in noisy.items()})
+        width = float(self._width)
+        upper, lower = (
+            self._reconstruct({mask: table[end] * self._unit for mask, table in noisy.items()})
+            for end in range(2)
+        )
+        low, high = self._range
+        return {
+            mask: np.stack(
+                [
+                    (table + lower[mask]) / width,
+                    (high * table + low * lower[mask]) / width,
+                ]
+            )
+            for mask, table in upper.items()
+        }
+
+    def _terms(self, functional, masks):
+        """Independent noises in a weighted sum of cells, whose parts are in cuboids ``masks``."""
+        if self.consistency is not None:
+            return functional.terms(self._noise, self._interactions)
+        _, source = cuboids.best_sources(self._lattice, self._noise)
+        places = [int(source[self._lattice.position[mask]]) for mask in masks]
+        return functional.terms_of_sources(self._noise, places)
+
     def _reconstruct(self, noisy):
-        """Published tables from noisy ones, by mask."""
+        """Consistent tables from noisy ones, by mask."""
         if self.consistency is None:
             return cuboids.derive(self._lattice, noisy, self._noise)
         if self.consistency == "l2":

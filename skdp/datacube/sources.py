@@ -14,15 +14,19 @@ import numpy as np
 
 from .._validation import as_fraction, as_number
 from ..kernels import cuboids
+from .kept import read_plan, write_plan
 from .names import as_names, mask_of, names_of
 
 __all__ = ["STRATEGIES", "cuboid_weights", "find_sources", "given_sources", "variance_limit"]
 
-STRATEGIES = ("bmax", "pmost", "all", "base", "optimized")
+STRATEGIES = ("auto", "bmax", "pmost", "all", "base", "optimized")
+
+# A search over fewer cuboids takes less than a second: its plan is not kept on disk.
+_KEPT_CUBOIDS = 16
 
 
 def find_sources(lattice, strategy, *, weights, limit, noise_of, consistent, progress):
-    """Sources by one of the strategies, as `skdp.kernels.cuboids.Plan`.
+    """Sources by one of the strategies: its name, and `skdp.kernels.cuboids.Plan`.
 
     Parameters
     ----------
@@ -34,19 +38,38 @@ def find_sources(lattice, strategy, *, weights, limit, noise_of, consistent, pro
     limit : float or None
         Bound on the cell variance, for "pmost".
     noise_of : callable
-        Noise variance in a cell, by the number of sources that share epsilon; for "pmost".
+        Noise variance in a cell, by the number of sources that share epsilon, or 1 / share.
     consistent : bool
         Whether least squares will combine the sources.
     progress : callable
         Takes text for the user.
     """
     if strategy == "all":
-        return cuboids.plan_all(lattice)
+        return strategy, cuboids.plan_all(lattice)
     if strategy == "base":
-        return cuboids.plan_base(lattice)
+        return strategy, cuboids.plan_base(lattice)
     if strategy == "pmost":
-        return cuboids.plan_pmost(lattice, limit, noise_of, weights)
-    return search(SourceSearch(lattice, strategy, weights, consistent, progress))
+        return strategy, cuboids.plan_pmost(lattice, limit, noise_of, weights)
+    # The optimized plan is one for least squares.
+    tried = ("optimized", "bmax") if consistent else ("bmax",)
+    found = {
+        name: search(SourceSearch(lattice, name, weights, consistent, progress))
+        for name in (tried if strategy == "auto" else (strategy,))
+    }
+    if len(found) == 1:
+        return next(iter(found.items()))
+    return min(found.items(), key=lambda each: _error_of(each[1], lattice, weights, noise_of))
+
+
+def _error_of(plan, lattice, weights, noise_of):
+    """Largest or mean cell variance of a plan after least squares, as accurate as a plan is."""
+    noise = np.full(len(lattice), np.inf)
+    for mask, share in zip(plan.masks, plan.shares, strict=True):
+        noise[lattice.position[mask]] = noise_of(1 / share)
+    variances = cuboids.blue_variances(lattice, noise)[lattice.published]
+    if weights is None:
+        return float(f"{variances.max():.9g}")
+    return float(f"{np.average(variances, weights=weights[lattice.published]):.9g}")
 
 
 class SourceSearch:
@@ -58,21 +81,31 @@ class SourceSearch:
     def __init__(self, lattice, strategy, weights, consistent, progress):
         self.lattice, self.strategy, self.weights = lattice, strategy, weights
         self.consistent, self.progress = consistent, progress
-        listed = None if weights is None else tuple(weights)
+        listed = None if weights is None else tuple(weights.tolist())
         # "optimized" always plans for least squares.
         matters = consistent and strategy == "bmax"
-        self._key = (lattice.sizes, tuple(lattice.published), strategy, listed, matters)
+        self.key = (lattice.sizes, tuple(lattice.published.tolist()), strategy, listed, matters)
 
     def __eq__(self, other):
-        return self._key == other._key
+        return self.key == other.key
 
     def __hash__(self):
-        return hash(self._key)
+        return hash(self.key)
 
 
 @functools.lru_cache(maxsize=32)
 def search(task):
-    """Run a search once; `plan` and `fit` share the result."""
+    """Run a search once; `plan` and `fit`, and later processes, share the result."""
+    worth = len(task.lattice) >= _KEPT_CUBOIDS
+    plan = read_plan(task.key, task.lattice) if worth else None
+    if plan is None:
+        plan = _search(task)
+        if worth:
+            write_plan(task.key, plan)
+    return plan
+
+
+def _search(task):
     if task.strategy == "bmax":
         return cuboids.plan_bmax(task.lattice, task.weights, task.consistent)
     return cuboids.plan_optimized(task.lattice, task.weights, task.progress)
@@ -104,7 +137,7 @@ def given_sources(given, domain, lattice):
 def cuboid_weights(weights, domain, lattice, strategy, objective):
     """Weight of each cuboid; None where all count the same, or only the largest variance counts."""
     if weights is None:
-        searched = strategy in ("bmax", "optimized") and objective == "mean"
+        searched = strategy in ("auto", "bmax", "optimized") and objective == "mean"
         return np.ones(len(lattice)) if searched else None
     if not isinstance(weights, Mapping):
         raise TypeError(

@@ -1,78 +1,134 @@
-"""Sums of a bounded column over the cells of cuboids, exact in integers."""
+"""Sums and means of a bounded column over the cells of cuboids, exact in integers.
+
+Every value is rounded to a grid by itself, so that what a record adds depends on its own value
+alone. The value is coded like a dimension, with a code for each number of the grid: so engines code
+it too, and rows of a person that are equal in all that is read are interchangeable.
+"""
 
 from __future__ import annotations
 
-import math
+from fractions import Fraction
 
 import numpy as np
 
-from .._arrays import integer_sums
-from ..domain import Numeric
+from .._names import free_name
+from ..domain import Domain, Numeric
 from ..exceptions import DomainError
 from ..kernels import cuboids
 from ..mechanisms._noise import BoundedGrid
+from ..rows import code_rows, weighted_tables
 
-__all__ = ["contributions_of", "sum_cells", "value_grid"]
+__all__ = ["exact_sums", "value_grid"]
 
 
 def value_grid(domain, measure, value, resolution):
-    """The grid of integers to which the summed column is rounded; None for counts."""
+    """The grid of integers to which the summed column is rounded, and its origin.
+
+    The grid is None for counts, and the origin for sums; for means the grid is one of distances to
+    the origin, the lower end of the range.
+    """
     if measure == "count":
         if value is not None or resolution is not None:
             raise ValueError(
-                "value and resolution belong to measure='sum'; with measure='count' leave them out."
+                "value and resolution belong to measure='sum' and 'mean'; with measure='count' "
+                "leave them out."
             )
-        return None
+        return None, None
     if value not in domain.names:
         raise DomainError(
-            "measure='sum' needs value=, a Numeric column of the domain, which has "
+            f"measure={measure!r} needs value=, a Numeric column of the domain, which has "
             f"{list(domain.names)}; got {value!r}."
         )
     attribute = domain[value]
     if not isinstance(attribute, Numeric):
         raise DomainError(
-            f"value={value!r} is declared Categorical; sums need a Numeric column, whose range "
-            "bounds what a record adds."
+            f"value={value!r} is declared Categorical; sums and means need a Numeric column, whose "
+            "range bounds what a record adds."
         )
     if not attribute.summable:
         raise DomainError(f"value={value!r} holds dates, which have no sum; use measure='count'.")
     # Special values may lie outside of the range.
-    reach = (attribute.lower, attribute.upper, *attribute.special)
-    return BoundedGrid.of(min(reach), max(reach), resolution)
+    reach = [Fraction(end) for end in (attribute.lower, attribute.upper, *attribute.special)]
+    low, high = min(reach), max(reach)
+    if measure == "sum":
+        return BoundedGrid.of(low, high, resolution), None
+    if low == high:
+        raise DomainError(f"value={value!r} can only be {attribute.lower!r}: its mean is known.")
+    return BoundedGrid.of(0, high - low, resolution), low
 
 
-def contributions_of(column, attribute, grid):
-    """Integer that each record adds to a sum, from its own value alone: 0 where it is missing."""
-    values = column.numbers()
-    missing = np.isnan(values)
-    if attribute.special:
-        inside = np.clip(values, attribute.lower, attribute.upper)
-        values = np.where(np.isin(values, attribute.special), values, inside)
+def _coded_attribute(attribute, grid, origin):
+    """The summed column as it is coded: a code for each number of the grid, or each integer.
+
+    Also a function from its codes to the integers that records add.
+    """
+    origin = origin or Fraction(0)
+    special = [float(value) for value in attribute.special]
     if attribute.integer:
-        values = np.floor(values)
-    contributions = grid.encode(values)
-    contributions[missing] = 0
-    return contributions
+        coded = Numeric(attribute.lower, attribute.upper, integer=True, special=attribute.special)
+
+        def numbers(codes):
+            return grid.encode(codes + float(attribute.lower - origin))
+
+    else:
+        low, high = (
+            round((Fraction(end) - origin) / grid.step)
+            for end in (attribute.lower, attribute.upper)
+        )
+        # Bin j holds what is rounded to the number low + j of the grid.
+        ends = [float(origin + (place - Fraction(1, 2)) * grid.step) for place in (low, high + 1)]
+        coded = Numeric(ends[0], ends[1], bins=high - low + 1, special=attribute.special)
+
+        def numbers(codes):
+            return codes.astype(np.int64) + low
+
+    if not special:
+        return coded, numbers
+    added = grid.encode(np.array(special) - float(origin))
+
+    def with_special(codes):
+        place = codes.astype(np.int64) - coded.bins
+        return np.where(place < 0, numbers(codes), added[np.maximum(place, 0)])
+
+    return coded, with_special
 
 
-def sum_cells(codes, contributions, plan):
-    """Exact integer sums of each source of the plan, by its mask.
+def exact_sums(rows, plan, value, attribute, contributions):
+    """Exact integers of each source of the plan, by its mask: private.
 
     Parameters
     ----------
-    codes : ndarray of shape (n_rows, n_dimensions)
-        A record with a negative code is skipped.
-    contributions : ndarray of int64 of shape (n_rows,)
+    rows : Frame or LazyRows
     plan : CubePlan
+    value : str
+        Name of the summed column, which may be a dimension too.
+    attribute : Numeric
+        The column as declared.
+    contributions : Contributions or None
+
+    Returns
+    -------
+    dict of int to ndarray of int64
+        Sums; of a mean the sums of the distances to the lower end and of those to the upper end,
+        one after the other. A record that the dimensions cannot represent, or without a value, adds
+        nothing.
     """
-    represented = (codes >= 0).all(axis=1)
-    codes, contributions = codes[represented], contributions[represented]
-    tables = {}
-    for mask in plan._masks:
-        axes = list(cuboids.dimensions_of(mask))
-        shape = plan._lattice.shape(mask)
-        cell = np.zeros(len(codes), dtype=np.int64)
-        if axes:
-            cell = np.ravel_multi_index(tuple(codes[:, axes].T), shape)
-        tables[mask] = integer_sums(cell, math.prod(shape), contributions).reshape(shape)
-    return tables
+    coded, numbers = _coded_attribute(attribute, plan._grid, plan._origin)
+    names = plan.domain.names
+    again = free_name(value, {*names, *rows.names} if value in names else ())
+    if again != value:
+        rows = rows.with_again(value, again)
+    domain = Domain({**{name: plan.domain[name] for name in names}, again: coded})
+    codes = code_rows(rows, domain, contributions)
+    dimensions = [cuboids.dimensions_of(mask) for mask in plan._masks]
+    if plan._measure == "sum":
+        (found,) = weighted_tables(codes, domain.shape, dimensions, lambda each: [numbers(each)])
+        return dict(zip(plan._masks, found, strict=True))
+    reach = plan._sensitivity
+
+    def both(each):
+        to_lower = numbers(each)
+        return [to_lower, reach - to_lower]
+
+    pairs = zip(*weighted_tables(codes, domain.shape, dimensions, both), strict=True)
+    return {mask: np.stack(pair) for mask, pair in zip(plan._masks, pairs, strict=True)}

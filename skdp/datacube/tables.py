@@ -37,31 +37,38 @@ def tidy_table(plan, tables, names, weights=None, levels=None):
     levels : dict of str to int, default=None
         Level of the hierarchy to which a dimension of the result is grouped.
     """
-    listed, estimate, std = _answer(plan, tables, names, weights or {}, levels or {})
+    listed, shape, cells = _answer(plan, tables, names, weights or {}, levels or {})
     columns = {}
     for place, (name, values) in enumerate(zip(names, listed, strict=True)):
-        columns[name] = values.take(_spread(np.arange(len(values)), estimate.shape, place))
-    columns[free_name(plan._measure, columns)] = estimate.ravel()
-    columns[free_name("std_error", columns)] = np.broadcast_to(std, estimate.shape).ravel()
+        columns[name] = values.take(_spread(np.arange(len(values)), shape, place))
+    for name, table in cells.items():
+        columns[free_name(name, columns)] = table.ravel()
     return pd.DataFrame(columns)
 
 
 def cross_table(plan, tables, down, across, weights, values):
     """One cuboid with some dimensions down and the others across."""
-    if values is not None:
-        check_choice(values, "values", (plan._measure, "std_error"))
+    several = isinstance(values, list | tuple)
+    shown = values if several else [plan._measure if values is None else values]
+    for each in shown:
+        check_choice(each, "values", (*_measured_columns(plan), "std_error"))
+    if not shown:
+        raise ValueError("values is an empty list: name what the cells hold.")
     both = [name for name in down if name in across]
     if both:
         raise ValueError(f"{both} are in index and in columns. Name each dimension once.")
-    listed, estimate, std = _answer(plan, tables, down + across, weights, {})
-    shape = estimate.shape
-    table = np.broadcast_to(std, shape) if values == "std_error" else estimate
+    listed, shape, cells = _answer(plan, tables, down + across, weights, {})
     n_down = len(down)
-    return pd.DataFrame(
-        table.reshape(math.prod(shape[:n_down]), math.prod(shape[n_down:])),
-        index=_index(down, listed[:n_down]),
-        columns=_index(across, listed[n_down:]),
-    )
+    index, columns = _index(down, listed[:n_down]), _index(across, listed[n_down:])
+    found = {
+        each: pd.DataFrame(
+            cells[each].reshape(math.prod(shape[:n_down]), math.prod(shape[n_down:])),
+            index=index,
+            columns=columns,
+        )
+        for each in shown
+    }
+    return pd.concat(found, axis="columns") if several else found[shown[0]]
 
 
 def all_cuboids(plan, tables, order, margin):
@@ -72,8 +79,9 @@ def all_cuboids(plan, tables, order, margin):
             f"No cuboid of {order!r} dimensions is published; there are those of "
             f"{sorted({len(names) for names in tables})}."
         )
-    shapes = {names: tables[names].shape for names in chosen}
-    sizes = [tables[names].size for names in chosen]
+    found = [_answer(plan, tables, names, {}, {}) for names in chosen]
+    shapes = {names: shape for names, (_, shape, _) in zip(chosen, found, strict=True)}
+    sizes = [math.prod(shape) for shape in shapes.values()]
     columns = {
         name: _column_with_margin(name, attribute, shapes, margin)
         for name, attribute in plan.domain.items()
@@ -83,11 +91,10 @@ def all_cuboids(plan, tables, order, margin):
         free_name("cuboid", columns): pd.Categorical.from_codes(which, categories=titles(chosen))
     }
     frame |= columns
-    frame[free_name(plan._measure, columns)] = np.concatenate(
-        [tables[names].ravel() for names in chosen]
-    )
-    std = np.array([plan.std_error(names) for names in chosen])
-    frame[free_name("std_error", columns)] = np.repeat(std, sizes)
+    for name in (*_measured_columns(plan), "std_error"):
+        frame[free_name(name, columns)] = np.concatenate(
+            [cells[name].ravel() for _, _, cells in found]
+        )
     return pd.DataFrame(frame)
 
 
@@ -139,7 +146,7 @@ class _Axis:
 
 
 def _answer(plan, tables, names, weights, levels):
-    """Values along each axis, estimates, and standard errors that broadcast to them."""
+    """Values along each axis, the shape of the answer, and what its cells hold, by name."""
     domain = plan.domain
     check_names(domain, names)
     involved = sorted({*map(domain.index, names), *weights})
@@ -149,14 +156,42 @@ def _answer(plan, tables, names, weights, levels):
         _axis_of(name, domain[name], name in names, weights.get(axis), levels)
         for axis, name in zip(involved, key, strict=True)
     ]
-    estimate = _weighted_sums(tables[key], axes)
     std = np.sqrt(plan._box_variances(mask, [axis.for_errors() for axis in axes]))
+    if plan._measure == "mean":
+        counts, sums = (_weighted_sums(table, axes) for table in tables[key])
+        cells = _means(plan, counts, sums, std)
+    else:
+        cells = {plan._measure: _weighted_sums(tables[key], axes), "std_error": std}
     kept = [axis for axis in axes if axis.values is not None]
     summed = tuple(place for place, axis in enumerate(axes) if axis.values is None)
     order = [[axis.name for axis in kept].index(name) for name in names]
     listed = [kept[place].values for place in order]
-    estimate, std = (np.squeeze(table, summed).transpose(order) for table in (estimate, std))
-    return listed, estimate, std
+    shape = tuple(len(values) for values in listed)
+    cells = {
+        name: np.broadcast_to(np.squeeze(table, summed).transpose(order), shape)
+        for name, table in cells.items()
+    }
+    return listed, shape, cells
+
+
+def _measured_columns(plan):
+    """Names of the estimates that tables of a cube hold."""
+    return ("count", "mean") if plan._measure == "mean" else (plan._measure,)
+
+
+def _means(plan, counts, sums, std):
+    """Counts and means, and the errors of the means, from sums of cells.
+
+    A mean m of n records errs by 1 / n times the error of sum - m * count, which is that of the
+    measured distances to the ends of the range; ``std`` is the standard error of such a distance.
+    """
+    low, high = plan._range
+    records = np.where(counts > 0, counts, np.nan)
+    mean = np.clip(sums / records, low, high)
+    error = std * np.hypot(high - mean, mean - low) / (high - low) / records
+    # Of a number within the range no standard error is larger.
+    most = (high - low) / 2
+    return {"count": counts, "mean": mean, "std_error": np.fmin(error, most)}
 
 
 def _axis_of(name, attribute, wanted, weight, levels):

@@ -156,7 +156,9 @@ def measure(
     return Measurement(values, measured_variances(shares, epsilon))
 
 
-def noise_quantile(weights: ArrayLike, variances: ArrayLike, level: float) -> float:
+def noise_quantile(
+    weights: ArrayLike, variances: ArrayLike, level: float, times: ArrayLike | None = None
+) -> float:
     """Half width that covers a weighted sum of independent discrete Laplace noises.
 
     The characteristic function of the sum is a product of ``1 / (1 + v (1 - cos(w t)))``, v the
@@ -173,6 +175,8 @@ def noise_quantile(weights: ArrayLike, variances: ArrayLike, level: float) -> fl
         distribution.
     level : float
         In (0, 1).
+    times : array-like of float, shape (n,), default=None
+        How many independent terms each entry stands for; one each by default.
 
     Returns
     -------
@@ -181,14 +185,15 @@ def noise_quantile(weights: ArrayLike, variances: ArrayLike, level: float) -> fl
     """
     level = as_level(level)
     w, v = np.abs(np.asarray(weights, dtype=np.float64)), np.asarray(variances, dtype=np.float64)
+    number = np.ones(len(w)) if times is None else np.asarray(times, dtype=np.float64)
     used = (w > 0) & (v > 0) & np.isfinite(v)
-    w, v = w[used], v[used]
+    w, v, number = w[used], v[used], number[used]
     # The noise is integer, so it is nonzero with probability at most v. With hardly any noise the
     # sum is almost always zero, and the inversion below would take too long.
-    if float(v.sum()) <= 1.0 - level:
+    if float(number @ v) <= 1.0 - level:
         return 0.0
-    w, v, times, rest = _grouped(w, v)
-    std = math.sqrt(float((times * w**2) @ v) + rest)
+    w, v, number, rest = _grouped(w, v, number)
+    std = math.sqrt(float((number * w**2) @ v) + rest)
     if std == 0:
         return 0.0
     w, rest = w / std, rest / std**2
@@ -198,12 +203,13 @@ def noise_quantile(weights: ArrayLike, variances: ArrayLike, level: float) -> fl
     slack = 1e-3 * (1.0 - level)
     top = 500.0
     kernel = math.sqrt(-2.0 * math.log(slack)) / top
-    reach = max(_reach(w, v, times, slack), _GAUSSIAN_REACH)
+    reach = max(_reach(w, v, number, slack), _GAUSSIAN_REACH)
     step = math.pi / reach
     t = np.arange(1, int(top / step) + 1) * step
     log_phi = -0.5 * (rest + kernel**2) * t**2
-    for weight, variance, number in zip(w, v, times, strict=True):
-        log_phi -= number * np.log1p(variance * (1.0 - np.cos(weight * t)))
+    for weight, variance, many in zip(w, v, number, strict=True):
+        # 1 - cos(w t), without cancellation where v is large and w small.
+        log_phi -= many * np.log1p(2.0 * variance * np.sin(weight * t / 2.0) ** 2)
     keep = log_phi > math.log(slack) - 5.0
     t, phi = t[keep], np.exp(log_phi[keep]) / t[keep]
 
@@ -215,24 +221,26 @@ def noise_quantile(weights: ArrayLike, variances: ArrayLike, level: float) -> fl
     return std * (x + kernel * float(-ndtri(slack / 2.0)))
 
 
-def _grouped(w: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+def _grouped(
+    w: FloatArray, v: FloatArray, number: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     """Distinct (weight, variance) terms, how often each occurs, and the variance of the rest."""
     if len(w) == 0:
         return w, v, w, 0.0
-    power = w**2 * v
+    power = number * (w**2 * v)
     order = np.argsort(power)
     negligible = np.cumsum(power[order]) < 1e-3 * power.sum()
     rest = float(power[order[negligible]].sum())
     keep = order[~negligible]
-    w, v, power = w[keep], v[keep], power[keep]
+    w, v, power, number = w[keep], v[keep], power[keep], number[keep]
     if len(w) <= 64:
-        return w, v, np.ones(len(w)), rest
+        return w, v, number, rest
     _, kind = np.unique(v, return_inverse=True)
     cell = np.floor(np.log(w) / 0.05).astype(np.int64)
     _, first, group = np.unique(
         np.stack([kind.ravel(), cell]), axis=1, return_index=True, return_inverse=True
     )
-    times = np.bincount(group.ravel()).astype(np.float64)
+    times = np.bincount(group.ravel(), weights=number).astype(np.float64)
     variance = v[first]
     square = np.bincount(group.ravel(), weights=power) / (times * variance)
     return np.sqrt(square), variance, times, rest
@@ -245,7 +253,7 @@ def _reach(w: FloatArray, v: FloatArray, times: FloatArray, alpha: float) -> flo
     largest = float((2.0 * np.arcsinh(np.sqrt(0.5 / v)) / w).min())
     rates = largest * np.linspace(0.02, 0.98, 49)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        terms = v[:, None] * (np.cosh(w[:, None] * rates) - 1.0)
+        terms = 2.0 * v[:, None] * np.sinh(w[:, None] * rates / 2.0) ** 2
         moment = -(times[:, None] * np.log1p(-np.minimum(terms, 1.0))).sum(axis=0)
         bounds = (moment + math.log(2.0 / alpha)) / rates
     return float(bounds[np.isfinite(bounds)].min())

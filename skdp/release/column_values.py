@@ -68,6 +68,13 @@ class Selected:
         self.weights: Weights = weights_of(told, domain)
         self.numbers = [_numbers(column, told[column], domain) for column in columns]
 
+    @classmethod
+    def of(cls, weights: Weights, numbers: Sequence[Numbers]) -> Selected:
+        """Records whose weights, and whose numbers by the code of some axis, are known."""
+        made = cls.__new__(cls)
+        made.weights, made.numbers = weights, list(numbers)
+        return made
+
     def times(self, *factors: tuple[int, FloatArray]) -> dict[int, FloatArray]:
         """Weights of the records times functions of single columns."""
         result = dict(self.weights)

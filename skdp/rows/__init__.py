@@ -29,6 +29,7 @@ Everything here is private; nothing here is ever an attribute of an estimator.
 ``packing``      rows of codes as integers
 ``passes``       which tables a pass over the rows counts, and which of them together
 ``tallies``      counts of many tables, added up from batches of rows
+``weighted``     sums of integers of the rows over the cells of many tables
 ``counts``       `CountTable`: distinct coded rows and their numbers
 ``projected``    `ProjectedCounts`: counts of rows that stay in an engine
 ===============  ===================================================================================
@@ -50,6 +51,7 @@ from .lazy import LazyRows, read_rows
 from .parquet import ParquetFile, check_library, is_parquet_file, is_parquet_name, write_parquet
 from .projected import Counts, EngineTables, ProjectedCounts
 from .tables import build_frame, column_names, row_taker, select_columns, take_rows
+from .weighted import weighted_tables
 
 __all__ = [
     "MOST_AT_ONCE",
@@ -89,6 +91,7 @@ __all__ = [
     "search_sorted",
     "select_columns",
     "take_rows",
+    "weighted_tables",
     "write_parquet",
 ]
 

@@ -26,7 +26,7 @@ from .batches import gives_batches, read_batches
 from .expressions import part_of
 from .packing import Packing
 from .passes import Column, Marginal, plan_pass, split
-from .tallies import Tallies, regroup
+from .tallies import Codes, Tallies, regroup
 
 __all__ = ["CodedRows", "LabelledSums"]
 
@@ -84,6 +84,18 @@ class CodedRows:
 
     def _fill(self, tallies: Tallies) -> None:
         """Add all rows to the tallies."""
+        raise NotImplementedError
+
+    def each_batch(self, axes: Sequence[int], add: Callable[[Codes, int], None]) -> None:
+        """Read some columns batch by batch; only where the engine gives batches.
+
+        Parameters
+        ----------
+        axes : sequence of int
+            At least one.
+        add : callable
+            Takes the codes of each batch by attribute, none negative, and its number of rows.
+        """
         raise NotImplementedError
 
     def cells(self, sides: Sequence[int]) -> tuple[IntArray, IntArray]:
@@ -234,11 +246,15 @@ class EngineCodes(CodedRows):
         return tallies.tables()[0]
 
     def _fill(self, tallies: Tallies) -> None:
-        frame = self._frame
-        if not gives_batches(frame, self._engine):
+        if not gives_batches(self._frame, self._engine):
             self._fill_grouped(tallies)
             return
-        axes = tallies.axes or [0]
+        self.each_batch(tallies.axes or [0], tallies.add)
+
+    def each_batch(  # noqa: D102
+        self, axes: Sequence[int], add: Callable[[Codes, int], None]
+    ) -> None:
+        frame = self._frame
         # The first column says which rows are skipped.
         kept = {
             self._names[axis]: nw.col(self._names[axis]).cast(_small(self.shape[axis]))
@@ -253,7 +269,7 @@ class EngineCodes(CodedRows):
                 known = columns[0] >= 0
                 if not known.all():
                     columns = [column[known] for column in columns]
-                tallies.add(dict(zip(axes, columns, strict=True)), len(columns[0]))
+                add(dict(zip(axes, columns, strict=True)), len(columns[0]))
 
         guarded(self._engine, fill)
 

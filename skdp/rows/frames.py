@@ -107,6 +107,11 @@ class Frame:
         columns = [self.column(name) for name in names]
         return Frame(tuple(names), columns, self.n_rows, self.library)
 
+    def with_again(self, name: str, again: str) -> Frame:
+        """The rows with a column once more, under another name."""
+        columns = (*self._columns, self.column(name))
+        return Frame((*self._names, again), columns, self.n_rows, self.library)
+
     def with_names(self, names: Sequence[str]) -> Frame:
         """Name the unnamed columns, in order of position.
 

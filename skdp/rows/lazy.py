@@ -12,6 +12,7 @@ import narwhals.stable.v2 as nw
 
 from ..domain import Domain
 from ..exceptions import DomainError
+from .batches import gives_batches
 from .bounds import BOUNDS
 from .coded import ENGINES, CodedRows, EngineCodes, guarded
 from .columns import narwhals_kind, type_name
@@ -49,6 +50,11 @@ class LazyRows:
     def library(self) -> str:
         """What :func:`skdp.rows.build_frame` builds for ``like=`` these rows."""
         return "polars" if self.engine == "polars" else "pandas"
+
+    @property
+    def in_batches(self) -> bool:
+        """Whether the engine returns rows batch by batch, which sums of values need."""
+        return self.engine != "dask" and gives_batches(self._frame, self.engine)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,6 +100,10 @@ class LazyRows:
     def select(self, names: Sequence[str]) -> LazyRows:
         """The columns of these names, in this order."""
         return LazyRows(self._frame, {name: self.column(name) for name in names}, self.engine)
+
+    def with_again(self, name: str, again: str) -> LazyRows:
+        """The rows with a column once more, under another name."""
+        return LazyRows(self._frame, {**self._columns, again: self.column(name)}, self.engine)
 
     def with_column(self, name: str, values: Any) -> LazyRows:
         """Refuse a separate column: its rows cannot be matched to those of an engine.

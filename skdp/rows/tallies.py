@@ -15,7 +15,7 @@ from .._types import IntArray
 from .packing import pack
 from .passes import Block, Column, Marginal
 
-__all__ = ["BATCH_ROWS", "Tallies", "regroup"]
+__all__ = ["BATCH_ROWS", "Codes", "Tallies", "regroup"]
 
 # Rows of a batch: enough to outweigh the calls for it, few enough for a processor's cache.
 BATCH_ROWS = 2**17

@@ -14,6 +14,7 @@ Optimizing Noise Sources and Consistency", SIGMOD 2011, and one of our own, by f
 `lattices`      the cuboids, and which of them contain which
 `limits`        how large a cube can be
 `variances`     variances after least squares, and from one best source
+`functionals`   weighted sums of cells: the law of their noise
 `one_source`    publishing without consistency
 `l2`            L2 consistency: weighted least squares
 `lp`            L1 and Linf consistency: linear programs
@@ -30,9 +31,10 @@ Optimizing Noise Sources and Consistency", SIGMOD 2011, and one of our own, by f
 from __future__ import annotations
 
 from .bmax import plan_bmax
+from .functionals import Functional, Terms
 from .l2 import consistent_l2
 from .lattices import Lattice, dimensions_of, lattice
-from .limits import MAX_CELLS, MAX_CUBOIDS, MAX_SOURCE_CELLS
+from .limits import MAX_CELLS, MAX_CUBOIDS, MAX_SOURCE_CELLS, check_extent
 from .lp import check_lp_size, consistent_lp
 from .one_source import derive
 from .optimized import plan_optimized
@@ -51,12 +53,15 @@ __all__ = [
     "MAX_CELLS",
     "MAX_CUBOIDS",
     "MAX_SOURCE_CELLS",
+    "Functional",
     "Lattice",
     "Plan",
+    "Terms",
     "best_sources",
     "blue_variances",
     "box_variances",
     "cell_variances",
+    "check_extent",
     "check_lp_size",
     "consistent_l2",
     "consistent_lp",

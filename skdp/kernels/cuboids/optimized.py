@@ -78,7 +78,7 @@ class _Search:
         self.cube = cube
         self.objective = Objective(cube, weights)
         self.progress = progress
-        cost = cube.above.nnz / 3**8
+        cost = max(cube.above.nnz / 3**8, len(cube) / 2**8)
         ease = min(1.0, len(cube) / 32) ** 2
         self.evaluations = max(MIN_EVALUATIONS, int(EVALUATIONS * ease / max(1.0, cost)))
 

@@ -1,0 +1,350 @@
+"""Questions to cubes, with intervals; cubes of means; sums of persons and in engines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from test_datacube import DOMAIN, ROWS, make, people, true_table
+
+import skdp
+from skdp import Categorical, DataCube, Domain, Numeric
+from skdp.datacube import cube as cube_module
+from skdp.datacube.model import CubeModel
+from skdp.exceptions import InsecureSeedWarning
+
+HOLES = people(600, 3)
+HOLES.loc[::7, "pay"] = np.nan
+CLIPPED = HOLES.assign(pay=HOLES["pay"].clip(0, 100))
+
+
+def exact(cube, rows):
+    """A cube fitted without noise."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            cube_module,
+            "discrete_laplace",
+            lambda values, epsilon, sensitivity=1, *, random_state=None: np.asarray(values),
+        )
+        return cube.fit(rows)
+
+
+@pytest.fixture(scope="module")
+def counts():
+    return exact(make(strategy="bmax"), ROWS)
+
+
+@pytest.fixture(scope="module")
+def means():
+    return exact(make(strategy="bmax", measure="mean", value="pay", resolution=0.01), HOLES)
+
+
+# --- counts ---------------------------------------------------------------------------------------
+
+
+def test_counts_answer_queries(counts):
+    women = ROWS["sex"] == "F"
+    old = ROWS["age"] >= 40
+    assert counts.count() == pytest.approx(len(ROWS))
+    assert counts.count({"sex": "F"}) == pytest.approx(women.sum())
+    both = counts.count(["sex == 'F' or age >= 40", "not sex == 'F'"])
+    np.testing.assert_allclose(both, [(women | old).sum(), (~women).sum()])
+    assert counts.count("sex == @s", names={"s": "M"}) == pytest.approx((~women).sum())
+
+
+def test_errors_of_counts_are_those_of_slices(counts):
+    for query in ({"sex": "F"}, {"age": (20, 29), "region": ["N", None]}, "age > 25"):
+        result = counts.count(query, return_interval=True)
+        sliced = counts.slice(query, []).iloc[0]
+        assert float(result) == pytest.approx(sliced["count"])
+        assert result.std == pytest.approx(sliced["std_error"])
+        assert result.lower < result.value < result.upper
+        assert "at least 95%" in result.guarantee and "exact law" in result.guarantee
+    wide = counts.count(query, return_interval=True, level=0.999)
+    assert wide.upper > result.upper
+    drawn = counts.count(query, return_interval=True, interval="population")
+    assert drawn.sampling_std > 0 and drawn.upper > result.upper
+
+
+@pytest.mark.parametrize("params", [{}, {"consistency": None}, {"measure": "mean", "value": "pay"}])
+def test_intervals_cover(params):
+    """Of noise around an empty cube; false alarms at 5 standard deviations of the coverage."""
+    plan = make(strategy="bmax", epsilon=0.5, **params).plan()
+    rng = np.random.default_rng(8)
+    queries = [
+        [{1: np.array([1.0, 0.0])}],
+        [{0: np.array([0.5, 1, 1, 0]), 1: np.array([1.0, 0])}, {2: np.array([0.0, 1, 0, 0, 0])}],
+    ]
+    shape = (2,) if plan._measure == "mean" else ()
+    covered, runs, halves = np.zeros((2, 2)), 400, {}
+    for _ in range(runs):
+        noisy = {}
+        for mask, share in plan._masks.items():
+            rate = float(share * plan.epsilon / plan._sensitivity)
+            one, two = rng.geometric(-np.expm1(-rate), (2, *shape, *plan._lattice.shape(mask)))
+            noisy[mask] = one - two
+        tables = {plan._names(mask): t for mask, t in plan._published_tables(noisy).items()}
+        model = CubeModel(plan, tables)
+        for place, parts in enumerate(queries):
+            value = model.answer(parts).sum()
+            if place not in halves:
+                halves[place] = model.error_of_parts(parts, 0.9).above
+            half = halves[place]
+            covered[place] += abs(value) <= half, abs(value) <= 0.8 * half
+    sigma = np.sqrt(0.9 * 0.1 / runs)
+    assert (covered[:, 0] / runs >= 0.9 - 5 * sigma).all()
+    # An interval that is a fifth too short would be noticed.
+    assert (covered[:, 1] / runs < 0.9 - sigma).all()
+
+
+def test_intervals_of_linear_programs_are_called_approximate():
+    cube = make(strategy="all", dimensions=["sex"], consistency="l1").fit(ROWS)
+    result = cube.count({"sex": "F"}, return_interval=True)
+    assert "about 95%" in result.guarantee
+    assert result.std == pytest.approx(cube.cuboid("sex")["std_error"][0])
+
+
+def test_many_terms_are_taken_as_gaussian(counts, monkeypatch):
+    exact = counts.count("age > 25", return_interval=True)
+    monkeypatch.setattr("skdp.datacube.model._MAX_TERMS", 0)
+    quick = counts.count("age > 25", return_interval=True)
+    assert quick.std == pytest.approx(exact.std) and "about" in quick.guarantee
+    assert quick.upper == pytest.approx(exact.upper, rel=0.05)
+
+
+def test_sums_and_means_of_dimensions(counts):
+    ages = (ROWS["age"] // 10 * 10 + 4.5)[ROWS["sex"] == "F"]
+    assert counts.sum("age", {"sex": "F"}) == pytest.approx(ages.sum())
+    assert counts.mean("age", {"sex": "F"}) == pytest.approx(ages.mean())
+    result = counts.mean("age", {"sex": "F"}, return_interval=True)
+    assert result.lower < ages.mean() < result.upper and "bins" in result.guarantee
+
+
+# --- means ----------------------------------------------------------------------------------------
+
+
+def test_without_noise_means_are_exact(means):
+    expected = CLIPPED.groupby("sex")["pay"].agg(["count", "sum", "mean"])
+    table = means.cuboid("sex")
+    assert list(table) == ["sex", "count", "mean", "std_error"]
+    np.testing.assert_allclose(table["count"], expected["count"], rtol=1e-9)
+    np.testing.assert_allclose(table["mean"], expected["mean"], rtol=1e-9)
+    for sex, row in expected.iterrows():
+        query = {"sex": sex}
+        assert means.count(query) == pytest.approx(row["count"])
+        assert means.sum("pay", query) == pytest.approx(row["sum"])
+        assert means.mean(query=query) == pytest.approx(row["mean"])
+    assert set(means.tables_) == {names for names in means.tables_ if len(names) < 4}
+    cells, sums = means.tables_[("age", "sex", "region")]
+    known = HOLES[HOLES["pay"].notna()]
+    np.testing.assert_allclose(cells, true_table(known, ["age", "sex", "region"]), atol=1e-9)
+    assert sums.sum() == pytest.approx(CLIPPED["pay"].sum())
+    wide = means.pivot("age", "sex", values=["mean", "count", "std_error"])
+    np.testing.assert_allclose(wide["count"].sum(), expected["count"])
+    assert "mean" in means.to_frame()
+
+
+def test_a_record_costs_a_mean_no_more_than_a_sum(means):
+    plan = means.plan_
+    reach = plan._sensitivity
+    assert reach == 10_000
+    for names, both in means.sources_.items():
+        assert both.shape[0] == 2 and both.dtype == np.int64
+        # Every record adds all of the reach, divided between the two tables.
+        known = HOLES[HOLES["pay"].notna()]
+        np.testing.assert_array_equal(both.sum(axis=0), reach * true_table(known, names))
+    assert plan.std_error("sex") == make(
+        strategy="bmax", measure="sum", value="pay", resolution=0.01
+    ).plan().std_error("sex")
+
+
+def test_errors_of_means_are_those_measured():
+    """Z-scores of means, counts and sums over seeds have the variance 1, up to 5 sigma."""
+    plan = make(measure="mean", value="pay", strategy="bmax", resolution=1).plan()
+    runs = 100
+    truth = CLIPPED.assign(pay=CLIPPED["pay"].round()).groupby("sex")["pay"]
+    expected = truth.agg(["mean", "count", "sum"])
+    scores = []
+    with pytest.warns(InsecureSeedWarning):
+        for seed in range(runs):
+            cube = make(
+                measure="mean", value="pay", strategy=plan, resolution=1, random_state=seed
+            ).fit(CLIPPED)
+            table = cube.cuboid("sex")
+            score = (table["mean"] - expected["mean"].to_numpy()) / table["std_error"]
+            count = cube.count({"sex": "F"}, return_interval=True)
+            total = cube.sum(query={"sex": "F"}, return_interval=True)
+            scores.append(
+                [
+                    *score,
+                    (float(count) - expected["count"]["F"]) / count.std,
+                    (float(total) - expected["sum"]["F"]) / total.std,
+                ]
+            )
+    square = np.mean(np.square(scores), axis=0)
+    # The fourth moment of the scores is below 6.
+    assert (np.abs(square - 1) < 5 * np.sqrt(5 / runs)).all()
+    assert (np.abs(np.mean(square) - 1)) < 0.36
+
+
+def test_means_of_nothing_say_nothing():
+    with pytest.warns(UserWarning, match="total of"):
+        cube = exact(make(measure="mean", value="pay"), HOLES.iloc[:0])
+    result = cube.mean(return_interval=True)
+    assert np.isnan(float(result)) and (result.lower, result.upper) == (0, 100)
+    assert cube.cuboid("sex")["std_error"].to_list() == [50, 50]
+
+
+def test_means_far_from_zero_and_special_values():
+    domain = Domain(
+        {
+            "g": Categorical(["a", "b"]),
+            "v": Numeric(1_000_000, 1_000_010, special=[1_000_020]),
+            "k": Numeric(-3, 5, integer=True),
+        }
+    )
+    rows = pd.DataFrame(
+        {
+            "g": list("aaabbb?"),
+            "v": [1_000_001.25, 1_000_003.5, 1_000_020, 0, np.nan, np.inf, 1_000_005],
+            "k": [-2, 4, np.nan, -9, 5.9, 0, 1],
+        }
+    )
+
+    def of(value):
+        cube = DataCube(domain=domain, dimensions="g", measure="mean", value=value)
+        return exact(cube, rows).cuboid("g")
+
+    assert of("v")["mean"].to_list() == pytest.approx([1_000_000 + 24.75 / 3, 1_000_005], abs=1e-4)
+    assert of("v")["count"].to_list() == pytest.approx([3, 2])
+    assert of("k")["mean"].to_list() == pytest.approx([1, 2 / 3], abs=1e-4)
+
+
+def test_population_intervals_of_means_hold_for_any_spread(means):
+    noise = means.mean(return_interval=True)
+    wide = means.mean(return_interval=True, interval="population")
+    truth = CLIPPED["pay"].dropna()
+    assert wide.sampling_std >= truth.std(ddof=0) / np.sqrt(len(truth))
+    assert wide.lower < noise.lower and "as their range" in wide.guarantee
+
+
+def test_a_dimension_may_be_averaged_too():
+    rows = HOLES[["sex", "pay"]]
+    domain = DOMAIN.select(["sex", "pay"])
+    cube = DataCube(domain=domain, dimensions=["sex", "pay"], measure="mean", value="pay")
+    exact(cube, rows)
+    table = cube.cuboid("pay")
+    low = CLIPPED.loc[CLIPPED["pay"] < 20, "pay"]
+    assert table["mean"][0] == pytest.approx(low.mean(), abs=1e-3)
+
+
+# --- sums -----------------------------------------------------------------------------------------
+
+
+def test_sums_have_intervals():
+    cube = exact(make(measure="sum", value="pay", strategy="bmax", resolution=0.01), HOLES)
+    result = cube.sum(query={"sex": "F"}, return_interval=True)
+    assert float(result) == pytest.approx(CLIPPED.loc[CLIPPED["sex"] == "F", "pay"].sum(), abs=0.1)
+    assert result.std == pytest.approx(cube.cuboid("sex")["std_error"][0])
+    assert result.lower > 0
+    assert cube.sum(query={"age": 20, "region": "W"}, return_interval=True).lower == 0
+    signed = Domain({"g": Categorical(["a"]), "v": Numeric(-5, 10)})
+    rows = pd.DataFrame({"g": ["a"], "v": [-1.0]})
+    below = exact(DataCube(domain=signed, measure="sum", value="v"), rows)
+    assert below.sum(return_interval=True).lower < -1
+
+
+@pytest.mark.parametrize(
+    ("ask", "match"),
+    [
+        (lambda counts, means, sums: sums.count(), "measure='mean'"),
+        (lambda counts, means, sums: sums.mean(), "measure='mean'"),
+        (lambda counts, means, sums: sums.sum("age"), "sums of 'pay' only"),
+        (lambda counts, means, sums: means.mean("age"), "sums of 'pay' only"),
+        (lambda counts, means, sums: counts.mean(), "needs column="),
+        (lambda counts, means, sums: counts.mean("sex"), "sex"),
+        (lambda counts, means, sums: counts.count({"pay": 3}), "pay"),
+        (lambda counts, means, sums: counts.count(level=2), "level"),
+        (lambda counts, means, sums: counts.count(interval="population"), "return_interval"),
+        (
+            lambda counts, means, sums: sums.sum(return_interval=True, interval="population"),
+            "how much values vary",
+        ),
+        (lambda counts, means, sums: means.pivot("age", "sex", values="sum"), "values"),
+        (lambda counts, means, sums: means.pivot("age", "sex", values=[]), "empty"),
+    ],
+)
+def test_what_a_cube_does_not_know(ask, match, counts, means):
+    sums = make(measure="sum", value="pay", strategy="base").fit(HOLES)
+    with pytest.raises(ValueError, match=match):
+        ask(counts, means, sums)
+
+
+def test_unpublished_cuboids_answer_nothing():
+    cube = make(max_order=1, strategy="all").fit(ROWS)
+    assert np.isfinite(cube.count({"sex": "F"}))
+    with pytest.raises(ValueError, match="max_order=1"):
+        cube.count({"sex": "F", "age": 25})
+
+
+# --- persons and engines --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("measure", ["sum", "mean"])
+def test_sums_at_a_bound_on_the_rows_of_a_person(measure):
+    rows = CLIPPED.dropna().assign(who=lambda table: np.arange(len(table)) % 40, pay=50.0)
+    most = 2
+    cube = make(
+        measure=measure,
+        value="pay",
+        strategy="base",
+        unit="who",
+        max_contributions=most,
+        epsilon=1000 * most,
+        resolution=1,
+    ).fit(rows)
+    assert cube.sum() == pytest.approx(40 * most * 50, rel=0.01)
+    # Noise is that of a row, and the loss that of a person.
+    single = make(measure=measure, value="pay", strategy="base", epsilon=1000, resolution=1)
+    assert cube.plan_.std_error("sex") == single.plan().std_error("sex")
+    assert cube.privacy_loss_.epsilon == 2000
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+@pytest.mark.parametrize("measure", ["sum", "mean"])
+def test_engines_sum_as_memory_does(engine, measure):
+    table = pl.from_pandas(HOLES)
+    if engine == "polars":
+        lazy = table.lazy()
+    else:
+        duckdb = pytest.importorskip("duckdb")
+        lazy = duckdb.connect().from_arrow(table.to_arrow())
+
+    def release(rows, **params):
+        with pytest.warns(InsecureSeedWarning):
+            return make(measure=measure, value="pay", random_state=5, **params).fit(rows).sources_
+
+    for params in ({"resolution": 0.01}, {"dimensions": ["sex", "pay"]}):
+        here, there = release(HOLES, **params), release(lazy, **params)
+        assert here.keys() == there.keys()
+        for names, values in here.items():
+            np.testing.assert_array_equal(values, there[names])
+
+
+def test_engines_without_batches_are_refused_before_the_charge():
+    dd = pytest.importorskip("dask.dataframe")
+    ledger = skdp.PrivacyLedger(1)
+    lazy = dd.from_pandas(HOLES[["sex", "pay"]].astype({"sex": "str"}), npartitions=2)
+    cube = DataCube(
+        domain=DOMAIN.select(["sex", "pay"]), measure="mean", value="pay", ledger=ledger
+    )
+    with pytest.raises(TypeError, match="does not give batches"):
+        cube.fit(lazy)
+    assert ledger.spent == 0
+
+
+def test_expected_errors_of_means():
+    found = make(measure="mean", value="pay", strategy="bmax").expected_error(n=1000)
+    text = str(found)
+    assert "units of pay" in text
