@@ -60,8 +60,13 @@ def test_distances_by_hand():
     report = compare(records, synthetic, domain)
     # a: shares (1/4, 1/4, .., 0, 1/2) and (1/2, 0, .., 1/4, 1/4); b: (1/2, 1/2) and (1/4, 3/4).
     assert report.columns["distance"].tolist() == [0.5, 0.25]
-    # In pairs two codes of a are one group: (0-1, p) 1/2 and 1/4, (0-1, q) 0 and 1/4.
-    assert report.pairs["distance"].tolist() == [0.25]
+    # In pairs the 32 codes of a are 20 groups, 0-1 the first: (0, p) 1/2 and 1/4, (0, q) 0 and 1/4,
+    # (18, q) 0 and 1/4, (19, q) 1/2 and 1/4.
+    assert report.pairs["distance"].tolist() == [0.5]
+    assert report.scores["2-way k-marginal"] == 500
+    # a: one record in four moves from 1 to 0, and one from 31 to 30.
+    assert report.columns["wasserstein"][0] == pytest.approx(2 / 4 / 31)
+    assert np.isnan(report.columns["wasserstein"][1])
     same = compare(records, records, domain)
     assert not same.columns["distance"].any() and not same.pairs["distance"].any()
     far = compare(records[:2], records[2:], domain)
