@@ -10,8 +10,7 @@ from ._target import Target
 
 __all__ = ["exact_matches", "singled_out"]
 
-_PREDICATES = 1000
-_TRIES = 4
+_SETS = 32
 
 
 def exact_matches(target: Target, scene: Scene) -> IntArray:
@@ -23,37 +22,24 @@ def exact_matches(target: Target, scene: Scene) -> IntArray:
 
 
 def singled_out(target: Target, scene: Scene) -> IntArray:
-    """Guess "in" for a row that is the only one with some values of a synthetic row.
+    """Guess "in" for a row that values of synthetic rows single out, in most sets of columns.
 
-    A predicate is the values of a synthetic row in a random set of columns in which no other
-    synthetic row has the same. 1,000 predicates are tried, of rows and columns drawn at random.
+    The predicates are the values of a synthetic row in a set of columns, where no other synthetic
+    row has the same values: one that is true of a single row under attack singles it out. Drawn are
+    32 sets, each of half of the columns or more.
 
     References
     ----------
     M. Giomi, F. Boenisch, C. Wehmeyer, B. Tasnadi, "A unified framework for quantifying privacy
     risk in synthetic data", PoPETs 2023(2).
     """
-    made = np.zeros(len(scene.codes), dtype=np.int64)
     n_columns, rng = scene.codes.shape[1], scene.rng
-    found = 0
-    for _ in range(_TRIES * _PREDICATES):
-        size = int(rng.integers(min(2, n_columns), n_columns + 1))
+    times = np.zeros(len(scene.codes), dtype=np.int64)
+    for _ in range(_SETS):
+        size = int(rng.integers((n_columns + 1) // 2, n_columns + 1))
         axes = rng.choice(n_columns, size, replace=False)
-        values = target.rows[rng.integers(len(target.rows)), axes]
-        if _matching(target.rows, axes, values).size != 1:
-            continue
-        found += 1
-        rows = _matching(scene.codes, axes, values)
-        if rows.size == 1:
-            made[rows] = 1
-        if found == _PREDICATES:
-            break
-    return made
-
-
-def _matching(codes: np.ndarray, axes: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Positions of the rows with these values in these columns."""
-    rows = np.flatnonzero(codes[:, axes[0]] == values[0])
-    for axis, value in zip(axes[1:], values[1:], strict=True):
-        rows = rows[codes[rows, axis] == value]
-    return rows
+        here, there = rows_as_numbers(scene.codes[:, axes], target.rows[:, axes])
+        size = max(here.max(initial=-1), there.max(initial=-1)) + 1
+        alone = [np.bincount(each, minlength=size)[here] == 1 for each in (here, there)]
+        times += alone[0] & alone[1]
+    return (2 * times > _SETS).astype(np.int64)

@@ -37,8 +37,13 @@ class Scene:
 
 def rows_as_numbers(*tables: CodeArray) -> list[np.ndarray]:
     """The same number for equal rows, over all tables."""
-    whole = np.ascontiguousarray(np.concatenate(tables))
-    found = np.unique(whole, axis=0, return_inverse=True)[1].ravel()
+    whole = np.concatenate(tables)
+    found = np.zeros(len(whole), dtype=np.int64)
+    for axis in range(whole.shape[1]):
+        column = whole[:, axis].astype(np.int64)
+        # Renumbered after each column, so that no number overflows.
+        both = found * (int(column.max(initial=0)) + 1) + column
+        found = np.unique(both, return_inverse=True)[1].ravel()
     return np.split(found, np.cumsum([len(table) for table in tables])[:-1])
 
 
