@@ -272,8 +272,8 @@ def _planted(
         found, tries = np.concatenate([found, codes]), tries + 1
         if tries == _TRIES and len(found) < n_canaries:
             raise ValueError(
-                "Nearly all cells of the domain are declared empty: canaries cannot be drawn. Audit "
-                "with domain.without_structure()."
+                "Nearly all cells of the domain are declared empty: canaries cannot be drawn. "
+                "Audit with domain.without_structure()."
             )
     member = rng.random(n_canaries) < 0.5
     return Scene(domain, found[:n_canaries], member, records, rng)

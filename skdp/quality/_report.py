@@ -58,6 +58,8 @@ class QualityReport:
     the same distribution differ too; the fewer records, the more.
     """
 
+    # A model card refuses it, unless it is for the data owner alone.
+    publishable = False
     # What reports of earlier versions did not have.
     scores: Mapping[str, float] = {}
     learners: pd.DataFrame | None = None
