@@ -29,6 +29,7 @@ from ..model_selection import (
 )
 from ..models import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from ..preprocessing import PrivateQuantileClipper, PrivateStandardScaler
+from ..quality import PrivateQualityReport, quality_report
 from ..selection import DPTopKSelector
 from ..synthesis import (
     GridSynthesizer,
@@ -618,3 +619,22 @@ def _() -> AuditCase:
         return np.array([result.value, result.lower, result.upper])
 
     return _score_case(score)
+
+
+@audited("quality_report")
+def _() -> AuditCase:
+    def report(rows: Any) -> Any:
+        synthetic = _PLANE_ROWS.iloc[[0, 0, 3]]
+        found = quality_report(rows, synthetic, domain=_PLANE, target="s", epsilon=1.0)
+        assert isinstance(found, PrivateQualityReport) and found.learners is not None
+        tables = (found.scores, found.columns, found.learners)
+        return np.concatenate([table.iloc[:, 1:].to_numpy(float).ravel() for table in tables])
+
+    return AuditCase(
+        report,
+        _PLANE_ROWS,
+        _PLANE_ROWS.iloc[:3].reset_index(drop=True),
+        1.0,
+        n_trials=1_000,
+        quick_trials=200,
+    )

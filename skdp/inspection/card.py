@@ -229,8 +229,8 @@ def _trained(estimator: Any, intended_use: str | None) -> _Section:
         if key not in _HIDDEN:
             text = " ".join(repr(value).split())
             rows.append((key, text if len(text) <= _LONGEST else text[:_LONGEST] + "..."))
-    text = [] if intended_use is None else [intended_use]
-    return _Section("What was trained", text, [_Table(("parameter", "value"), rows)])
+    use = [] if intended_use is None else [intended_use]
+    return _Section("What was trained", use, [_Table(("parameter", "value"), rows)])
 
 
 def _columns(steps: Sequence[Any]) -> _Section:
