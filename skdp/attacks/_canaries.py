@@ -131,7 +131,7 @@ def canary_audit(
     epsilon : number, default=None
         The claim. Needed for a callable; of an estimator it is its own.
     n_canaries : int, default=1000
-        Canaries of a run; about half of them are planted.
+        Canaries of a run, all different; about half of them are planted.
     n_runs : int, default=1
         Fits, each with canaries and coins of its own; their guesses are counted together.
     attack : {"likelihood ratio", "nearest neighbours"}, default="likelihood ratio"
@@ -263,17 +263,17 @@ def _declared(synthesizer: Any, X: Any, domain: Any, epsilon: Any) -> tuple[Doma
 def _planted(
     domain: Domain, n_canaries: int, records: CodeArray, rng: np.random.Generator
 ) -> Scene:
-    """Canaries, uniform over the cells that the domain allows, and their coins."""
+    """Different canaries, uniform over the cells that the domain allows, and their coins."""
     found, tries = np.zeros((0, len(domain)), dtype=np.int32), 0
     while len(found) < n_canaries:
         codes = rng.integers(0, domain.shape, (2 * n_canaries, len(domain))).astype(np.int32)
         if domain.structure.zeros:
             codes = codes[~domain.structure.breaks(codes)]
-        found, tries = np.concatenate([found, codes]), tries + 1
+        found, tries = np.unique(np.concatenate([found, codes]), axis=0), tries + 1
         if tries == _TRIES and len(found) < n_canaries:
             raise ValueError(
-                "Nearly all cells of the domain are declared empty: canaries cannot be drawn. "
-                "Audit with domain.without_structure()."
+                f"The domain allows too few rows for {n_canaries:,} different canaries: take fewer."
             )
+    found = rng.permutation(found)[:n_canaries]
     member = rng.random(n_canaries) < 0.5
-    return Scene(domain, found[:n_canaries], member, records, rng)
+    return Scene(domain, found, member, records, rng)
