@@ -18,7 +18,7 @@ from .._types import CodeArray
 from .._validation import as_epsilon
 from ..domain import Domain
 from ..exceptions import PrivacyLeakWarning
-from ..quality import valid_codes
+from ..quality._frames import valid_codes
 from ._guesses import Guesses, confident_guesses, epsilon_lower_bound
 from ._owner import NOT_PRIVATE, OwnerOnly
 from ._report import SCORES

@@ -18,7 +18,7 @@ from .._types import BoolArray, CodeArray, FloatArray, IntArray
 from .._validation import as_epsilon
 from ..domain import Domain
 from ..exceptions import PrivacyLeakWarning
-from ..quality import valid_codes
+from ..quality._frames import valid_codes
 from ._allowed import allowed_hits, allowed_right
 from ._guesses import Guesses, confident_guesses, epsilon_lower_bound
 from ._inference import inferred

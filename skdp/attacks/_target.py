@@ -9,7 +9,7 @@ import numpy as np
 
 from .._types import CodeArray, FloatArray
 from ..domain import Domain
-from ..quality import valid_codes
+from ..quality._frames import valid_codes
 from ..release import Synopsis
 from ._scene import rows_as_numbers
 

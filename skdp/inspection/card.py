@@ -6,14 +6,15 @@ import html
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from .. import __version__
 from ..accounting import PrivacyLedger, PrivacyLoss
 from ..domain import Domain
 from ..release import QueryResult
@@ -224,7 +225,9 @@ def model_card(
 
 def _trained(estimator: Any, intended_use: str | None) -> _Section:
     name = f"{type(estimator).__module__.split('.')[0]}.{type(estimator).__qualname__}"
-    rows = [("Estimator", name), ("Made with", f"skdp {__version__}")]
+    rows = [("Estimator", name)]
+    with suppress(PackageNotFoundError):
+        rows.append(("Made with", f"skdp {version('skdp')}"))
     for key, value in sorted(estimator.get_params(deep=False).items()):
         if key not in _HIDDEN:
             text = " ".join(repr(value).split())

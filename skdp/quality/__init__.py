@@ -13,7 +13,7 @@
 """
 
 from ._correlation import spearman_difference
-from ._frames import quality_report, report_on, valid_codes
+from ._frames import quality_report
 from ._marginals import k_marginal, total_variation
 from ._private import PrivateQualityReport
 from ._report import QualityReport, compare
@@ -24,8 +24,6 @@ __all__ = [
     "compare",
     "k_marginal",
     "quality_report",
-    "report_on",
     "spearman_difference",
     "total_variation",
-    "valid_codes",
 ]

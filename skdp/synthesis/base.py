@@ -10,7 +10,7 @@ from .._random import sampling_generator
 from .._validation import as_sample_size
 from ..domain.conditions import with_names
 from ..expected import ExpectsErrors, PublicTable, errors_of_answers, generated_table
-from ..quality import report_on, valid_codes
+from ..quality._frames import report_on, valid_codes
 from ..release.sampling import fill_columns
 from ..rows import (
     Layout,
