@@ -1,11 +1,11 @@
 """What attacks prove about releases and about copies, and what private quality scores cost.
 
 Three tables. *Canaries*: the lower bound on epsilon at 99.9% confidence from planted rows, of
-synthesizers at several claims, of counts with the right and with too little noise, and of a function that
-copies its rows. *Attacks*: `attack_report` on releases at epsilon 1 of halves of real tables,
-drawn row by row by a coin: the most that an attack achieves above its baseline as a share of what
-epsilon allows, and what the same attacks prove about a copy. *Scores*: NIST's k-marginal score of
-a 30% subsample of its excerpt, for which the official tool says 984, and the mean absolute error of
+synthesizers at several claims, of counts with the right and with too little noise, and of a
+function that copies its rows. *Attacks*: `attack_report` on releases at epsilon 1 of halves of real
+tables, drawn row by row by a coin: what attacks gain over their baseline as a share of what epsilon
+allows, and what the same attacks prove about a copy. *Scores*: NIST's k-marginal score of a 30%
+subsample of its excerpt, for which the official tool says 984, and the mean absolute error of
 private scores.
 
 Nothing is chosen on these tables; constants of the attacks were chosen on generated ones. Run as
