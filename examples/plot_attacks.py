@@ -72,8 +72,8 @@ print(copied.verdict)
 # %%
 # Canaries
 # --------
-# Planted rows, each in or out by a coin, bound epsilon from a single fit. Without records this reads
-# nothing private, and may be published.
+# Planted rows, each in or out by a coin, bound epsilon from a single fit. Without records this
+# reads nothing private, and may be published.
 audit = canary_audit(PairViewSynthesizer(epsilon=1.0, domain=domain), random_state=0)
 print(audit)
 print(canary_audit(lambda rows: rows, domain=domain, epsilon=1, random_state=0))

@@ -38,18 +38,25 @@ def test_every_synthesizer_reports_and_stores_nothing(synthesizer):
     view.fit(rows)
     before = set(vars(view))
     with pytest.warns(PrivacyLeakWarning, match="not private"):
-        report = view.quality_report(rows, random_state=0)
+        report = view.quality_report(rows, target=None, random_state=0)
     assert set(vars(view)) == before and ledger.spent == 1
     assert list(report.columns["column"]) == list(domain.names)
     assert len(report.pairs) == 3
     assert report.columns["distance"].between(0, 1).all()
     assert report.pairs["distance"].between(0, 1).all()
+    assert repr(report).startswith("NOT PRIVATE")
+    assert "Not private" in report._repr_html_() and report.training is None
+
+
+def test_synthetic_rows_teach_nearly_what_records_do():
+    rows = ROWS[["age", "sex", "income"]]
+    view = PairViewSynthesizer(1.0, domain=DOMAIN.select(rows.columns), target="income").fit(rows)
+    report = view.quality_report(rows, random_state=0)
     accuracy = report.training
-    # The label follows the age: records teach it, and so do the synthetic rows, nearly.
+    # The label follows the age.
     assert accuracy["trained on records"] > accuracy["most frequent label"] + 0.1
     assert accuracy["trained on synthetic rows"] > accuracy["most frequent label"] + 0.05
-    assert repr(report).startswith("NOT PRIVATE")
-    assert "Not private" in report._repr_html_() and "trained on records" in repr(report)
+    assert "trained on records" in repr(report)
 
 
 def test_labels_may_come_apart():
@@ -60,7 +67,7 @@ def test_labels_may_come_apart():
     pd.testing.assert_frame_equal(apart.pairs, together.pairs)
     assert apart.training == together.training
     assert view.quality_report(ROWS[:300], target=None).training is None
-    assert view.quality_report(ROWS[:300], target="sex").target == "sex"
+    assert view.quality_report(ROWS[:15], target="sex").target == "sex"
 
 
 def test_distances_by_hand():

@@ -45,7 +45,7 @@ def propensity_mse(
     y = np.repeat([0, 1], n)
     seed = int(rng.integers(2**31))
     trees = HistGradientBoostingClassifier(
-        max_iter=60, categorical_features=list(categorical), random_state=seed
+        max_iter=30, categorical_features=list(categorical), random_state=seed
     )
     folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed)
     chance = cross_val_predict(trees, X, y, cv=folds, method="predict_proba")[:, 1]
