@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -335,3 +336,20 @@ def test_picture():
     assert shown[0, 0] == 0.1 and shown[0, 1] == shown[1, 0] == 0.5
     assert shown.mask[0, 2] and "Not private" in ax.get_title()
     matplotlib.pyplot.close("all")
+
+
+def test_values_that_no_synthetic_row_has_raise_nothing_and_warn_of_nothing():
+    kinds = [f"k{i}" for i in range(9)]
+    domain = Domain(
+        {
+            "a": skdp.Categorical(kinds, nullable=True),
+            "x": Numeric(0, 4, integer=True, nullable=True),
+            "s": Categorical(["p", "q", "r"]),
+        }
+    )
+    synthetic = pd.DataFrame({"a": ["k0", "k1"] * 30, "x": [0.0, 2.0] * 30, "s": ["p", "q"] * 30})
+    records = pd.DataFrame({"a": ["k8", None, "martian"], "x": [4.0, np.nan, 9.0], "s": [*"rrp"]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = quality_report(records, synthetic, domain=domain, target="s", epsilon=1)
+    assert len(report.learners) == 6
