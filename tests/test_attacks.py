@@ -15,7 +15,7 @@ from skdp.attacks import attack_report, canary_audit
 from skdp.attacks._allowed import allowed_hits, allowed_right
 from skdp.attacks._guesses import Guesses, confident_guesses, epsilon_lower_bound
 from skdp.attacks._membership import nearest
-from skdp.attacks._scene import rows_as_numbers
+from skdp.attacks._scene import neighbours_among, rows_as_numbers
 from skdp.attacks._target import Target, counted
 from skdp.exceptions import PrivacyLeakWarning
 
@@ -105,6 +105,14 @@ def test_distances_by_hand():
     rows = np.array([[2, 0], [4, 1]], dtype=np.int32)
     # x: 2 of 4 steps; s equal. A missing value is 1 from all others.
     assert nearest(domain, codes, rows).tolist() == [0.5, 2.0]
+
+
+def test_neighbours_of_many_rows_are_drawn():
+    rows = np.arange(60_000, dtype=np.int32).reshape(-1, 2)
+    rng = np.random.default_rng(0)
+    assert np.array_equal(neighbours_among(rows[:50], rng), rows[:50])
+    drawn = neighbours_among(rows, rng)
+    assert drawn.shape == (20_000, 2) and len(np.unique(drawn[:, 0])) == 20_000
 
 
 # --- reports

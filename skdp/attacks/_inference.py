@@ -9,7 +9,7 @@ import numpy as np
 from .._types import IntArray
 from ..quality._marginals import grouped
 from ._membership import _BLOCK
-from ._scene import Scene, distances
+from ._scene import Scene, distances, neighbours_among
 from ._target import Target
 
 __all__ = ["inferred"]
@@ -34,7 +34,8 @@ def inferred(target: Target, scene: Scene, secrets: Sequence[int]) -> dict[int, 
     dict of int to ndarray of int64
         Guesses by the position of the secret column.
     """
-    domain, codes, rows = scene.domain, scene.codes, target.rows
+    domain, codes = scene.domain, scene.codes
+    rows = neighbours_among(target.rows, scene.rng)
     truth, told = grouped(codes, domain)[0], grouped(rows, domain)[0]
     made = {secret: np.zeros(len(codes), dtype=np.int64) for secret in secrets}
     step = max(_BLOCK // len(rows), 1)

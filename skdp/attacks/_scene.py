@@ -10,7 +10,10 @@ from .._types import BoolArray, CodeArray, FloatArray
 from ..domain import Domain
 from ..quality._wasserstein import is_ordered
 
-__all__ = ["Scene", "distances", "rows_as_numbers"]
+__all__ = ["Scene", "distances", "neighbours_among", "rows_as_numbers"]
+
+# Nearest neighbours are looked for among at most this many rows.
+_NEIGHBOURS = 20_000
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,13 @@ def rows_as_numbers(*tables: CodeArray) -> list[np.ndarray]:
         both = found * (int(column.max(initial=0)) + 1) + column
         found = np.unique(both, return_inverse=True)[1].ravel()
     return np.split(found, np.cumsum([len(table) for table in tables])[:-1])
+
+
+def neighbours_among(rows: CodeArray, rng: np.random.Generator) -> CodeArray:
+    """The rows, or a random 20,000 of them: distances from all of more would take too long."""
+    if len(rows) <= _NEIGHBOURS:
+        return rows
+    return rows[rng.choice(len(rows), _NEIGHBOURS, replace=False)]
 
 
 def distances(domain: Domain, left: CodeArray, right: CodeArray, axis: int) -> FloatArray:

@@ -623,19 +623,13 @@ def _() -> AuditCase:
 
 @audited("quality_report")
 def _() -> AuditCase:
-    def report(rows: Any) -> Any:
-        # One label, so that thousands of trials train nothing.
-        synthetic = _PLANE_ROWS.iloc[[0, 0, 1]]
-        found = quality_report(rows, synthetic, domain=_PLANE, target="s", epsilon=1.0)
-        assert isinstance(found, PrivateQualityReport) and found.learners is not None
-        tables = (found.scores, found.columns, found.learners)
+    # Most records lie far from the synthetic rows, as does the one that is removed.
+    rows = _PLANE_ROWS.iloc[[0, *[3] * 7]].reset_index(drop=True)
+
+    def report(records: Any) -> Any:
+        found = quality_report(records, rows[:1], domain=_PLANE, epsilon=1.0)
+        assert isinstance(found, PrivateQualityReport)
+        tables = (found.scores, found.columns)
         return np.concatenate([table.iloc[:, 1:].to_numpy(float).ravel() for table in tables])
 
-    return AuditCase(
-        report,
-        _PLANE_ROWS,
-        _PLANE_ROWS.iloc[:3].reset_index(drop=True),
-        1.0,
-        n_trials=3_000,
-        quick_trials=300,
-    )
+    return AuditCase(report, rows, rows[:-1], 1.0, n_trials=3_000, quick_trials=300)
