@@ -5,8 +5,7 @@ All of them are exact and not private.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,8 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+from skdp.quality import k_marginal, spearman_difference, total_variation
 
 __all__ = ["joint_codes", "k_marginal", "observer_auc", "spearman_difference", "total_variation"]
 
@@ -78,67 +79,6 @@ def _numbers(column: pd.Series) -> NDArray[np.float64]:
     if pd.api.types.is_datetime64_any_dtype(column):
         column = (column - pd.Timestamp(0, tz=column.dt.tz)) / pd.Timedelta(days=1)
     return column.to_numpy(dtype=np.float64, na_value=np.nan)
-
-
-def total_variation(
-    records: NDArray[np.int64],
-    synthetic: NDArray[np.int64],
-    shape: Sequence[int],
-    order: int = 2,
-    columns: Sequence[int] | None = None,
-) -> float:
-    """Mean total variation distance of all marginals of ``order`` columns: 0 equal, 1 disjoint.
-
-    Parameters
-    ----------
-    records, synthetic : ndarray of int, shape (n, d)
-    shape : sequence of int
-    order : int, default=2
-    columns : sequence of int, default=None
-        The columns to compare; by default all.
-    """
-    axes = range(len(shape)) if columns is None else columns
-    distances = []
-    for chosen in itertools.combinations(axes, order):
-        cells = []
-        for codes in (records, synthetic):
-            cell = np.zeros(len(codes), dtype=np.int64)
-            for axis in chosen:
-                cell = cell * shape[axis] + codes[:, axis]
-            cells.append(cell)
-        found = np.unique(np.concatenate(cells), return_inverse=True)[1]
-        n = len(cells[0])
-        left, right = (
-            np.bincount(part, minlength=found.max() + 1) / len(part)
-            for part in (found[:n], found[n:])
-        )
-        distances.append(np.abs(left - right).sum() / 2)
-    return float(np.mean(distances))
-
-
-def k_marginal(
-    records: NDArray[np.int64], synthetic: NDArray[np.int64], shape: Sequence[int], order: int = 2
-) -> float:
-    """NIST's k-marginal score, 0 to 1,000: (2 - L1 distance) * 500, mean of all marginals."""
-    return 1000.0 * (1.0 - total_variation(records, synthetic, shape, order))
-
-
-def spearman_difference(records: pd.DataFrame, synthetic: pd.DataFrame) -> float:
-    """Mean absolute difference of the rank correlations of all pairs of columns of numbers.
-
-    Missing values are left out pair by pair; a correlation that is not defined counts as 0.
-    """
-    names = [
-        name
-        for name in records.columns
-        if pd.api.types.is_numeric_dtype(records[name]) and records[name].nunique() > 2
-    ]
-    tables = [
-        frame[names].astype(float).corr(method="spearman").fillna(0.0).to_numpy()
-        for frame in (records, synthetic)
-    ]
-    upper = np.triu_indices(len(names), 1)
-    return float(np.abs(tables[0] - tables[1])[upper].mean())
 
 
 def observer_auc(records: pd.DataFrame, synthetic: pd.DataFrame, seed: int = 0) -> float:

@@ -45,9 +45,11 @@ _LAYERS = Path(__file__).resolve().parent.parent / "layers.toml"
 MODULES = {
     "skdp.mechanisms": "Noise and selection",
     "skdp.audit": "Audits and replays",
+    "skdp.attacks": "Attacks on a release",
+    "skdp.quality": "Quality of synthetic rows",
     "skdp.hierarchy": "Trees of counts",
     "skdp.exceptions": "Errors and warnings",
-    "skdp.inspection": "Reports, linear models and expected errors",
+    "skdp.inspection": "Reports, model cards, linear models and expected errors",
     "skdp.release": "Parts of the released object",
     "skdp.models": "Models and their functions",
 }

@@ -216,7 +216,7 @@ _HOMES = {
     ),
 }
 _PACKAGES = (
-    "accounting", "audit", "classification", "cluster", "compose", "datacube", "domain",
+    "accounting", "attacks", "audit", "classification", "cluster", "compose", "datacube", "domain",
     "exceptions", "hierarchy", "histogram", "inspection", "kernels", "mechanisms",
     "model_selection", "plotting", "preprocessing", "quality", "quantiles", "release", "rows",
     "selection", "synthesis",

@@ -113,6 +113,7 @@ NEAREST = {
     "skdp/model_selection/_scores.py": ["test_model_selection"],
     "skdp/model_selection/_search.py": ["test_model_selection"],
     "skdp/preprocessing.py": ["test_preprocessing"],
+    "skdp/quality/_private.py": ["test_quality"],
     "skdp/selection.py": ["test_top_k_selector", "test_selection"],
     "skdp/synthesis/grid.py": ["test_partitions"],
 }
@@ -166,6 +167,7 @@ REPLAYS = {
     "skdp/model_selection/_scores.py": "private_",
     "skdp/model_selection/_search.py": "PrivateGridSearchCV",
     "skdp/preprocessing.py": "PrivateStandardScaler or PrivateQuantileClipper",
+    "skdp/quality/_private.py": "quality_report",
     "skdp/selection.py": "DPTopKSelector or most_frequent_items",
     "skdp/synthesis/grid.py": "GridSynthesizer",
 }

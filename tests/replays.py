@@ -812,6 +812,18 @@ def scores() -> list[Branch]:
             max_false=10**60,
         )
 
+    low = edge(SPACE, 0)
+    mixed = pd.concat([*[low] * 12, *[edge(SPACE, 1)] * 9], ignore_index=True)
+
+    def quality(synthetic: pd.DataFrame, epsilon: float, target: str | None = None) -> Any:
+        def release(rows: pd.DataFrame) -> list:
+            report = skdp.quality.quality_report(
+                rows, synthetic, domain=SPACE, epsilon=epsilon, target=target
+            )
+            return [report.scores, report.columns.fillna(-1.0), report.learners]
+
+        return release
+
     same = lambda epsilon: epsilon  # noqa: E731
 
     def many_baskets() -> dict:
@@ -868,6 +880,19 @@ def scores() -> list[Branch]:
             numbers,
             claim=same,
             runs=12,
+        ),
+        Branch(
+            "quality_report",
+            lambda epsilon: quality(low, epsilon),
+            lambda: pairs_of(SPACE),
+            claim=same,
+        ),
+        Branch(
+            "quality_report, learners",
+            lambda epsilon: quality(mixed, epsilon, target="s"),
+            lambda: {"the last": (mixed, mixed[:-1]), "nobody": (mixed[:1], mixed[:0])},
+            claim=same,
+            runs=1,
         ),
         Branch("most_frequent_items", items, baskets, claim=same, runs=12),
         Branch(
@@ -1069,6 +1094,8 @@ LOOSE = {
     "ProjectedHistogramTransformer": 0.5,
     "PrivateQuantileClipper": 0.8,
     "private_quantiles, independent": 0.88,
+    # Learners predict a row that is like synthetic ones, whose cells are not empty.
+    "quality_report, learners": 0.6,
     "PrivateRegressor": 0.3,
     "PrivateGridSearchCV": 0.3,
     "private_cross_val_score": 0.3,

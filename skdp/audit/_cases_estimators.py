@@ -29,6 +29,7 @@ from ..model_selection import (
 )
 from ..models import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from ..preprocessing import PrivateQuantileClipper, PrivateStandardScaler
+from ..quality import PrivateQualityReport, quality_report
 from ..selection import DPTopKSelector
 from ..synthesis import (
     GridSynthesizer,
@@ -628,3 +629,17 @@ def _() -> AuditCase:
         return np.array([result.value, result.lower, result.upper])
 
     return _score_case(score)
+
+
+@audited("quality_report")
+def _() -> AuditCase:
+    # Most records lie far from the synthetic rows, as does the one that is removed.
+    rows = _PLANE_ROWS.iloc[[0, *[3] * 7]].reset_index(drop=True)
+
+    def report(records: Any) -> Any:
+        found = quality_report(records, rows[:1], domain=_PLANE, epsilon=1.0)
+        assert isinstance(found, PrivateQualityReport)
+        tables = (found.scores, found.columns)
+        return np.concatenate([table.iloc[:, 1:].to_numpy(float).ravel() for table in tables])
+
+    return AuditCase(report, rows, rows[:-1], 1.0, n_trials=3_000, quick_trials=300)

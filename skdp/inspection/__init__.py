@@ -1,7 +1,8 @@
-"""What a pipeline reads and spends, linear models from a release, and expected errors.
+"""What a pipeline reads and spends, model cards, linear models from a release, expected errors.
 
 ===========  ======================================================================================
 ``privacy``  `privacy_report` and `assert_private`: the steps of a composed estimator
+``card``     `model_card`: a fitted estimator described for its readers, in HTML and Markdown
 ``moments``  `covariance`, and the moments that linear models need
 ``linear``   `linear_regression`, with standard errors that include the noise of the release
 ``noise``    how the noise of a release moves the coefficients of a linear model
@@ -12,6 +13,7 @@
 
 from ..expected import ExpectedError
 from .axes import PrincipalComponents, pca
+from .card import ModelCard, model_card
 from .columns import expected_item_error, expected_quantile_error
 from .linear import LinearFit, linear_regression, regression_workload
 from .moments import covariance
@@ -20,6 +22,7 @@ from .privacy import PrivacyReport, assert_private, privacy_report
 __all__ = [
     "ExpectedError",
     "LinearFit",
+    "ModelCard",
     "PrincipalComponents",
     "PrivacyReport",
     "assert_private",
@@ -27,6 +30,7 @@ __all__ = [
     "expected_item_error",
     "expected_quantile_error",
     "linear_regression",
+    "model_card",
     "pca",
     "privacy_report",
     "regression_workload",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -11,9 +9,8 @@ from .._base import PrivateEstimator, match_rows, take_features, warn_of_emptine
 from .._random import sampling_generator
 from .._validation import as_sample_size
 from ..domain.conditions import with_names
-from ..exceptions import PrivacyLeakWarning
 from ..expected import ExpectsErrors, PublicTable, errors_of_answers, generated_table
-from ..quality import compare
+from ..quality._frames import report_on, valid_codes
 from ..release.sampling import fill_columns
 from ..rows import (
     Layout,
@@ -308,11 +305,14 @@ class Synthesizer(ExpectsErrors, PrivateEstimator):
         check_is_fitted(self)
         return self.synopsis_.plot(columns, ax=ax)
 
-    def quality_report(self, X, y=None, *, target="own", random_state=None):
-        """Compare synthetic rows with the records. NOT private: for the data owner only.
+    def quality_report(
+        self, X, y=None, *, target="own", epsilon=None, level=0.95, random_state=None
+    ):
+        """Compare synthetic rows with the records. Without ``epsilon`` it is NOT private.
 
-        The report is neither stored on the estimator nor charged to its ledger. Publishing it
-        would publish exact numbers about the records.
+        An exact report is for the data owner only; it is neither stored on the estimator nor
+        charged. A report with ``epsilon`` is charged to the estimator's ledger and may be
+        published.
 
         Parameters
         ----------
@@ -321,42 +321,54 @@ class Synthesizer(ExpectsErrors, PrivateEstimator):
         y : array-like of shape (n_rows,), default=None
             Values of the column ``target``, if ``X`` does not hold them.
         target : str or None, default="own"
-            Column with at most 20 codes that boosted trees learn to predict, once from synthetic
-            rows and once from records. "own" is the estimator's ``target``; None trains nothing.
+            Column with at most 20 codes that five learners predict, trained on synthetic rows and
+            tested on records. "own" is the estimator's ``target``; None trains nothing.
+        epsilon : number or Fraction, default=None
+            Privacy parameter of the report; None compares exactly.
+        level : float, default=0.95
+            Confidence of each interval of a private report.
         random_state : int, numpy.random.Generator or None, default=None
-            Seed of the synthetic rows and of the split of the records.
+            Seed of the synthetic rows and of the split of the records. With ``epsilon`` an int
+            seeds the noise too: for experiments only, no guarantee.
 
         Returns
         -------
-        QualityReport
-            ``columns``, ``pairs`` and ``training``, a readable repr and ``plot()``.
+        QualityReport or PrivateQualityReport
+            See :func:`skdp.quality.quality_report`, which compares rows of any library.
 
         Raises
         ------
         DomainError, ValueError
-            If the schema is invalid, or ``target`` is not a column or has too many codes.
+            If the schema is invalid, ``target`` is not a column or has too many codes, ``epsilon``
+            is out of range, or it is given where a person is the unit of privacy.
+        BudgetExceededError
+            If the ledger cannot pay.
 
         Warns
         -----
         PrivacyLeakWarning
-            Always.
+            Without ``epsilon``.
         """
         check_is_fitted(self)
         rows, domain = match_rows(X, y, self.domain_, self.target, structure=True)
         predicted = self.target if target == "own" and "own" not in domain.names else target
         if predicted is not None:
             domain.index(predicted)
-        warnings.warn(
-            "quality_report compares with the exact records: the report is not private and must "
-            "stay with the data owner.",
-            PrivacyLeakWarning,
-            stacklevel=2,
-        )
+        if epsilon is not None and self._unit() is not None:
+            raise ValueError(
+                "A private report protects rows, but unit= makes the person the unit of privacy."
+            )
         rng = sampling_generator(random_state)
-        records = domain.encode(rows)
-        records = records[(records >= 0).all(axis=1)]
-        synthetic = self.synopsis_.sample_codes(max(len(records), 1), rng)
-        return compare(records, synthetic, domain, predicted, rng)
+        if epsilon is None:
+            n = len(valid_codes(rows, domain))
+            random_state = rng
+        else:
+            # The number of records is private; the release says about how many there are.
+            n = min(round(self.synopsis_.total), 100_000)
+        synthetic = self.synopsis_.sample_codes(max(n, 1), rng)
+        return report_on(
+            rows, synthetic, domain, predicted, epsilon, level, self.ledger, random_state
+        )
 
     def _public_table(self, n, like, seed):
         if like is not None:

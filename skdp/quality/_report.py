@@ -1,0 +1,278 @@
+"""How close synthetic rows are to the records: exact, not private, for the data owner only."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .._random import sampling_generator
+from ..domain import Domain
+from ._correlation import spearman_difference
+from ._learners import BASELINE, Contest, categorical_axes
+from ._marginals import chosen_axes, grouped, marginal_distance
+from ._propensity import propensity_mse
+from ._wasserstein import is_ordered, wasserstein
+
+__all__ = ["QualityReport", "compare"]
+
+_LEAST_ROWS = 20
+
+
+class QualityReport:
+    """Distances between records and synthetic rows. Exact: NOT private, for the data owner only.
+
+    Attributes
+    ----------
+    columns : pandas.DataFrame
+        One row for each column: ``column``, ``distance``, and ``wasserstein``, the mean distance
+        that values would have to move, as a share of the declared range, in bins (NaN for
+        categories without order).
+    pairs : pandas.DataFrame
+        One row for each pair of columns: ``first``, ``second`` and ``distance``, over at most 20
+        groups of codes of a number and 100 of a category. If there are more than 1,000 pairs, a
+        random 1,000 of them.
+    scores : dict of str to float
+        ``2-way k-marginal`` and ``3-way k-marginal``: NIST's score, 1,000 for equal tables, on the
+        same groups (over at most 300 random triples). ``correlation difference``: mean absolute
+        difference of Spearman's rank correlations of ordered columns. ``propensity MSE``: 0 if
+        boosted trees cannot tell records from synthetic rows, 0.25 if they always can. Scores that
+        are not defined, for want of columns or rows, are left out.
+    learners : pandas.DataFrame or None
+        One row for each of five learners that predict the target, and the most frequent label:
+        ``learner``, and accuracy on records ``trained on synthetic rows`` and ``trained on
+        records`` (on one half, tested on the other, both ways). At most 20,000 rows train each.
+    training : dict of str to float, or None
+        The same accuracies of boosted trees, and ``most frequent label``. None without a target.
+    target : str or None
+        Column that was predicted.
+
+    Notes
+    -----
+    A distance is the total variation distance, half of the sum of absolute differences between two
+    tables of shares: 0 if they are equal, 1 if they have no cell in common. Two finite samples of
+    the same distribution differ too; the fewer records, the more.
+    """
+
+    # A model card refuses it, unless it is for the data owner alone.
+    publishable = False
+    # What reports of earlier versions did not have.
+    scores: Mapping[str, float] = {}
+    learners: pd.DataFrame | None = None
+
+    def __init__(
+        self,
+        columns: pd.DataFrame,
+        pairs: pd.DataFrame,
+        training: Mapping[str, float] | None = None,
+        target: str | None = None,
+        *,
+        scores: Mapping[str, float] | None = None,
+        learners: pd.DataFrame | None = None,
+    ) -> None:
+        self.columns = columns
+        self.pairs = pairs
+        self.training = training
+        self.target = target
+        self.scores = scores or {}
+        self.learners = learners
+
+    def __repr__(self) -> str:
+        lines = ["NOT PRIVATE: computed from the exact records, for the data owner only"]
+        lines += [f"{name}: {_text(value)}" for name, value in self.scores.items()]
+        lines.append("distance of single columns (0 equal, 1 disjoint)")
+        lines.append(self.columns.to_string(index=False, float_format="{:.3f}".format))
+        if len(self.pairs):
+            lines.append(
+                f"distance of {len(self.pairs):,} pairs of columns: median "
+                f"{self.pairs['distance'].median():.3f}, the furthest"
+            )
+            lines.append(self._furthest().to_string(index=False, float_format="{:.3f}".format))
+        if self.learners is not None:
+            lines.append(f"accuracy on records of learners that predict {self.target!r}")
+            lines.append(self.learners.to_string(index=False, float_format="{:.3f}".format))
+        return "\n".join(lines)
+
+    def _furthest(self) -> pd.DataFrame:
+        return self.pairs.sort_values("distance", ascending=False).head(5)
+
+    def _repr_html_(self) -> str:
+        number = "{:.3f}".format
+        parts = [
+            "<p><b>Not private</b>: computed from the exact records, for the data owner only.</p>",
+            "<ul>"
+            + "".join(
+                f"<li>{html.escape(name)}: {_text(value)}</li>"
+                for name, value in self.scores.items()
+            )
+            + "</ul>",
+            self.columns.to_html(index=False, float_format=number),
+        ]
+        if len(self.pairs):
+            parts.append(self._furthest().to_html(index=False, float_format=number))
+        if self.learners is not None:
+            parts.append(
+                f"<p>accuracy on records of learners that predict {html.escape(str(self.target))}"
+                f"</p>{self.learners.to_html(index=False, float_format=number)}"
+            )
+        return "".join(parts)
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw the distances of all pairs, with those of single columns on the diagonal.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing.
+        """
+        from ..plotting import plot_distances
+
+        names = list(self.columns["column"])
+        at = {name: i for i, name in enumerate(names)}
+        matrix = np.full((len(names), len(names)), np.nan)
+        np.fill_diagonal(matrix, self.columns["distance"])
+        for first, second, distance in self.pairs.itertuples(index=False):
+            matrix[at[first], at[second]] = matrix[at[second], at[first]] = distance
+        return plot_distances(matrix, names, title="Not private: distance to the records", ax=ax)
+
+
+def _text(value: float) -> str:
+    """Scores of up to 1,000 with one decimal, shares with four."""
+    return f"{value:.1f}" if abs(value) > 2 else f"{value:.4f}"
+
+
+def compare(
+    records: NDArray[np.integer],
+    synthetic: NDArray[np.integer],
+    domain: Domain,
+    target: str | None = None,
+    random_state: Any = None,
+) -> QualityReport:
+    """Compare codes of records with codes of synthetic rows.
+
+    Parameters
+    ----------
+    records, synthetic : ndarray of int, shape (n_rows, n_attributes)
+        Codes, all of them inside the domain.
+    domain : Domain
+    target : str, default=None
+        Column that learners predict; it must have at most 20 codes.
+    random_state : int, Generator or None, default=None
+
+    Returns
+    -------
+    QualityReport
+
+    Raises
+    ------
+    ValueError
+        If the target has too many codes.
+    """
+    rng = sampling_generator(random_state)
+    contest = None if target is None else Contest(domain, target, int(rng.integers(2**31)))
+    learners, training = None, None
+    if contest is not None and len(records) >= _LEAST_ROWS:
+        learners = contest.compared(records, synthetic, rng)
+        training = _of_trees(learners, records[:, contest.label])
+    left, right = (grouped(codes, domain) for codes in (records, synthetic))
+    pairs = _pairs(left[0], right[0], left[1], domain.names, rng)
+    scores = _scores(left[0], right[0], left[1], pairs, rng)
+    scores["correlation difference"] = _correlation(records, synthetic, domain)
+    scores["propensity MSE"] = propensity_mse(records, synthetic, categorical_axes(domain), rng)
+    return QualityReport(
+        _columns(records, synthetic, domain),
+        pairs,
+        training,
+        target,
+        scores={name: value for name, value in scores.items() if not np.isnan(value)},
+        learners=learners,
+    )
+
+
+def _columns(
+    records: NDArray[np.integer], synthetic: NDArray[np.integer], domain: Domain
+) -> pd.DataFrame:
+    axes = range(len(domain))
+    return pd.DataFrame(
+        {
+            "column": list(domain.names),
+            "distance": [
+                marginal_distance(records, synthetic, domain.shape, [axis]) for axis in axes
+            ],
+            "wasserstein": [
+                wasserstein(records[:, axis], synthetic[:, axis], domain.attributes[axis].n_values)
+                if is_ordered(domain, axis)
+                else np.nan
+                for axis in axes
+            ],
+        }
+    )
+
+
+def _pairs(
+    records: NDArray[np.integer],
+    synthetic: NDArray[np.integer],
+    shape: tuple[int, ...],
+    names: tuple[str, ...],
+    rng: np.random.Generator,
+) -> pd.DataFrame:
+    rows = [
+        (names[a], names[b], marginal_distance(records, synthetic, shape, (a, b)))
+        for a, b in chosen_axes(len(shape), 2, rng)
+    ]
+    return pd.DataFrame(rows, columns=["first", "second", "distance"])
+
+
+def _scores(
+    records: NDArray[np.integer],
+    synthetic: NDArray[np.integer],
+    shape: tuple[int, ...],
+    pairs: pd.DataFrame,
+    rng: np.random.Generator,
+) -> dict[str, float]:
+    """k-marginal scores of the pairs, and of triples."""
+    scores = {}
+    if len(pairs):
+        scores["2-way k-marginal"] = 1000 * (1 - float(pairs["distance"].mean()))
+    triples = chosen_axes(len(shape), 3, rng)
+    if triples:
+        distances = [marginal_distance(records, synthetic, shape, axes) for axes in triples]
+        scores["3-way k-marginal"] = 1000 * (1 - float(np.mean(distances)))
+    return scores
+
+
+def _correlation(
+    records: NDArray[np.integer], synthetic: NDArray[np.integer], domain: Domain
+) -> float:
+    """Difference of the rank correlations of ordered columns, over codes."""
+    axes = [axis for axis in range(len(domain)) if is_ordered(domain, axis)]
+    frames = []
+    for codes in (records, synthetic):
+        numbers = {
+            domain.names[axis]: np.where(
+                codes[:, axis] < domain.attributes[axis].n_values, codes[:, axis], np.nan
+            )
+            for axis in axes
+        }
+        frames.append(pd.DataFrame(numbers))
+    return spearman_difference(*frames)
+
+
+def _of_trees(learners: pd.DataFrame, labels: NDArray[np.integer]) -> dict[str, float]:
+    """The entry of boosted trees, as reports had it before there were other learners."""
+    trees = learners.set_index("learner").loc["boosted trees"]
+    shares = {str(name): float(value) for name, value in zip(trees.index, trees, strict=True)}
+    return {**shares, BASELINE: float(np.bincount(labels).max() / len(labels))}
