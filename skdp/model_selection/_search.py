@@ -27,8 +27,9 @@ from ..exceptions import TrainingError
 from ..mechanisms import noisy_max
 from ..rows import as_frame
 from ._budget import one_ledger, prepaid_clones, price_of_fit, rehearse
-from ._guard import Labels, Take, draw_places, predictions, true_rows
-from ._scores import check_metric, range_of, row_scores
+from ._guard import Labels, Take, draw_places, true_rows
+from ._named import check_metric
+from ._scores import range_of
 
 __all__ = ["PrivateGridSearchCV"]
 
@@ -58,10 +59,13 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         which is paid for once. Otherwise every candidate's own fit is paid for.
     epsilon : number or Fraction, default=0.1
         Privacy budget of the choice. The fits cost their own epsilon in addition.
-    metric : {"accuracy", "mse"}, default="accuracy"
-        Score by which candidates are compared.
+    metric : str, default="accuracy"
+        Score by which candidates are compared, by one of the names of `make_private_scorer`.
+        Accuracy and means of errors are compared by one noisy maximum; for "roc_auc",
+        "average_precision", "f1" and "balanced_accuracy" every candidate's score is released at an
+        equal part of ``epsilon``, so that many candidates cost accuracy.
     bounds : (low, high), default=None
-        Public range of the target; needed for "mse".
+        Public range of the target; needed for metrics of numbers.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set; by default the ledger in the estimator or in ``param_grid``,
         where there may be only one. It is charged once, for the whole search, before a value is
@@ -158,7 +162,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             If the ledger cannot pay for all; no value has been read.
         """
         require_y(self, y)
-        check_metric(self.metric, self.bounds)
+        metric = check_metric(self.metric, self.bounds)
         choice = as_epsilon(self.epsilon)
         candidates, variants = self._candidates()
         if not candidates:
@@ -171,6 +175,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         as_frame(X)
         labels, take = true_rows(X, y)
         for variant in variants:
+            metric.check_model(variant)
             rehearse(variant, X, y)
         source = noise_source(self.random_state)
         # Privacy. The fits are releases and cost what they cost, in sequence; candidates that are
@@ -233,12 +238,22 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     ) -> int:
         """Position of the winner."""
         everyone, places = np.arange(len(labels)), draw_places(len(labels))
-        bounds = range_of(self.bounds)
-        totals = []
+        bounds, metric = range_of(self.bounds), check_metric(self.metric, self.bounds)
+        totals, released = [], []
         for model in fitted:
-            guesses = predictions(model, take, everyone, places)
-            scores, spread = row_scores(self.metric, labels, guesses, bounds)
-            totals.append(int(scores.sum()))
+            classes = getattr(model, "classes_", ())
+            guesses = metric.guesses(model, take, everyone, places, classes)
+            if metric.is_sum:
+                scores, spread = metric.row_scores(labels, guesses, classes, bounds)
+                totals.append(int(scores.sum()))
+                continue
+            # Privacy. Not a sum over rows: each candidate's score is released at an equal part of
+            # `choice`, in sequence, and the best is taken of what was released.
+            part = epsilon / len(fitted)
+            found = metric.release(labels, guesses, classes, part, source, 0.95, bounds)
+            released.append(float(found))
+        if released:
+            return int(np.argmax(released))
         return int(noisy_max(totals, epsilon, spread, random_state=source))
 
     @available_if(_offers("predict"))

@@ -1,0 +1,147 @@
+"""Losses of single rows between 0 and 1, and scores that follow from their noisy sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from .._random import NoiseSource
+from .._types import FloatArray, IntArray
+from ..kernels.clipped_moments import STEPS, release_parts
+from ..release import QueryResult
+from ..rows import as_column
+from ._guard import Labels
+from ._judge import Covers, Noisy, judge
+from ._score_table import CLIP, largest_loss
+
+__all__ = [
+    "mean_loss",
+    "number_moments",
+    "number_score",
+    "numbers_between",
+    "probability_losses",
+]
+
+
+def probability_losses(name: str, classes: IntArray, probabilities: FloatArray) -> FloatArray:
+    """Log loss or Brier score of each row, divided by the largest possible; missing is 1.
+
+    Parameters
+    ----------
+    name : {"log_loss", "brier"}
+    classes : ndarray of int, shape (n_rows,)
+    probabilities : ndarray of float, shape (n_rows, n_classes) or (n_rows, 1)
+        One column holds the probability of the second of two classes.
+    """
+    several = probabilities.shape[1] > 1
+    clipped = np.clip(probabilities, 0.0, 1.0)
+    rows = np.arange(len(classes))
+    true = clipped[rows, classes] if several else np.abs(1 - classes - clipped[:, 0])
+    with np.errstate(invalid="ignore"):
+        if name == "log_loss":
+            losses = -np.log(np.maximum(true, CLIP))
+        elif several:
+            # One column at a time: the sum of a row may not depend on how many rows there are.
+            losses = sum(
+                (clipped[:, k] - (classes == k)) ** 2 for k in range(clipped.shape[1])
+            ) * np.ones(len(classes))
+        else:
+            losses = (1.0 - true) ** 2
+    return np.asarray(losses / largest_loss(name, several))
+
+
+def mean_loss(
+    losses: FloatArray, largest: float, epsilon: Fraction, source: NoiseSource, covers: Covers
+) -> QueryResult:
+    """Mean of losses of rows, each between 0 and 1, times ``largest``."""
+    # Squares are needed for the sampling error only.
+    squares = covers.population
+    sums = release_parts(losses, epsilon, source, squares=squares)
+    part = Noisy(sums, epsilon, STEPS)
+
+    def mean(arrays: Sequence[FloatArray]) -> FloatArray:
+        loss = arrays[0][..., :-1].sum(-1) / np.maximum(arrays[0].sum(-1), 1.0)
+        return np.asarray(largest * loss)
+
+    sampling = None
+    if squares:
+        records = max(float(sums.sum()), 1.0)
+        first, second = float(sums[:-1].sum()) / records, float(sums[0]) / records
+        sampling = largest * float(np.sqrt(max(second - first**2, 0.0) / records))
+    return judge(
+        mean,
+        [part],
+        covers,
+        span=(0.0, largest),
+        known=_many(part),
+        sampling_std=0.0 if sampling is None else sampling,
+    )
+
+
+def _many(part: Noisy) -> bool:
+    """Whether there are more records than noise."""
+    return bool(part.values.sum() > 4 * np.sqrt(part.variance * part.values.size))
+
+
+# --- numbers
+
+
+def numbers_between(values: Labels, low: float, high: float) -> FloatArray:
+    """Numbers as shares of the range, clipped to it; NaN where there is none."""
+    numbers = np.clip(as_column(values, "y").numbers(), low, high)
+    return np.asarray((numbers - low) / (high - low))
+
+
+def number_moments(
+    truth: FloatArray, guess: FloatArray, epsilon: Fraction, source: NoiseSource
+) -> list[Noisy]:
+    """Release the moments of errors and of the target, both as shares of the range."""
+    # Privacy. Two releases of clipped integer moments in sequence, each at half of epsilon: of the
+    # absolute errors, and of the target. A target that is missing is in the middle of the range,
+    # and its error the largest.
+    half = epsilon / 2
+    wrong = release_parts(np.abs(truth - guess), half, source, squares=True)
+    middle = np.where(np.isnan(truth), 0.5, truth)
+    target = release_parts(middle, half, source, squares=True)
+    return [Noisy(wrong, half, STEPS), Noisy(target, half, STEPS)]
+
+
+def number_score(name: str, parts: Sequence[Noisy], width: float, covers: Covers) -> QueryResult:
+    """Mean absolute error, mean squared error or R2 of released moments."""
+
+    def moments(sums: FloatArray, records: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return sums[..., :2].sum(-1) / records, sums[..., 0] / records
+
+    def statistic(arrays: Sequence[FloatArray]) -> FloatArray:
+        wrong, target = arrays
+        # Both count all records.
+        records = np.maximum((wrong.sum(-1) + target.sum(-1)) / 2, 1.0)
+        absolute, squared = moments(wrong, records)
+        if name == "mae":
+            return np.asarray(width * absolute)
+        if name == "mse":
+            return np.asarray(width**2 * squared)
+        mean, square = moments(target, records)
+        # At least the square of one step of the grid, so that a constant target has a score.
+        variance = np.maximum(square - mean**2, 1.0 / STEPS)
+        return np.asarray(1.0 - np.maximum(squared, 0.0) / variance)
+
+    wrong, target = (part.values for part in parts)
+    records = max(float(wrong.sum() + target.sum()) / 2, 1.0)
+    absolute, squared = (float(each) for each in moments(wrong, np.asarray(records)))
+    mean, square = (float(each) for each in moments(target, np.asarray(records)))
+    # Errors and target as if they were normal: the fourth moment is three squares of the second.
+    relative = np.sqrt(2.0 / records)
+    variance = max(square - mean**2, 1.0 / STEPS)
+    sampling = {
+        "mae": width * np.sqrt(max(squared - absolute**2, 0.0) / records),
+        "mse": width**2 * relative * max(squared, 0.0),
+        "r2": np.sqrt(2.0) * relative * max(squared, 0.0) / variance,
+    }[name]
+    span = {"mae": (0.0, width), "mse": (0.0, width**2), "r2": (-np.inf, 1.0)}[name]
+    # A variance that the noise may have made is no denominator.
+    noise = 4 * np.sqrt(parts[1].variance)
+    known = _many(parts[1]) and (name != "r2" or records * variance > noise)
+    return judge(statistic, parts, covers, span=span, known=known, sampling_std=float(sampling))
