@@ -140,10 +140,11 @@ def release_scores(
         shapes.append(hierarchy.non_negative(blue, noisy.values)[tree.leaves])
     totals = [float(shape.sum()) for shape in shapes]
     even = np.full(INTERVALS, 1.0 / INTERVALS)
-    mass = sum(
+    each = [
         shape / total if total > 0 else even for shape, total in zip(shapes, totals, strict=True)
-    )
-    bin_of = _bins(mass / 2, float(epsilon) * min(totals), edge)
+    ]
+    mass: FloatArray = (each[0] + each[1]) / 2
+    bin_of = _bins(mass, float(epsilon) * min(totals), edge)
     n_bins = int(bin_of[-1]) + 1
     exact = np.bincount(cell * n_bins + bin_of[at], minlength=2 * n_groups * n_bins)
     counts = discrete_laplace(exact, counting, random_state=source)

@@ -711,9 +711,9 @@ def private_r2(
     Returns
     -------
     QueryResult
-        At most 1, from noisy sums of clipped moments: half of epsilon for the errors, half for the
-        target. If noise alone could have made the variance of the target, the interval has no lower
-        end.
+        At most 1, from noisy sums of clipped moments: three quarters of epsilon for the errors, one
+        for the target. If noise alone could have made the variance of the target, the interval has
+        no lower end.
 
     Raises
     ------

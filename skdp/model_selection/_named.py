@@ -101,11 +101,11 @@ class Metric:
         """Refuse a model that cannot give what the metric reads."""
         if self.reads_probabilities and not hasattr(model, "predict_proba"):
             raise TypeError(
-                f"The metric {self.name!r} needs predict_proba, and {type(model).__name__} has none."
+                f"The metric {self.name!r} needs predict_proba; {type(model).__name__} has none."
             )
         if self.needs_classes and not (hasattr(model, "classes_") or is_classifier(model)):
             raise TypeError(
-                f"The metric {self.name!r} is of labels, and {type(model).__name__} is no classifier."
+                f"The metric {self.name!r} is of labels; {type(model).__name__} is no classifier."
             )
 
     def guesses(
@@ -163,8 +163,8 @@ class Metric:
         positions = _positions(classes)
         found = positions_of(truth, positions)
         if not self.reads_probabilities:
-            guessed = positions_of(guess, positions)
-            counts = predicted_counts(found, guessed, len(positions), epsilon, source)[0]
+            answers = positions_of(guess, positions)
+            counts = predicted_counts(found, answers, len(positions), epsilon, source)[0]
             return matrix_score(self.name, Noisy(counts.astype(float), epsilon), covers)
         scores = guess[:, 1:] if len(positions) == 2 else guess
         release = probability_loss if self.is_loss else table_scores

@@ -36,7 +36,7 @@ def score_columns(scores: Any, n_labels: int, name: str) -> tuple[int, list[Colu
 
     No value is looked at; `as_numbers` reads them.
     """
-    shape = getattr(scores, "shape", ())
+    shape: tuple[int, ...] = getattr(scores, "shape", ())
     if len(shape) == 2 and shape[1] > 1:
         frame = as_frame(scores)
         columns = [frame.column(column) for column in frame.names]

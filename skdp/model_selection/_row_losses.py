@@ -98,14 +98,14 @@ def number_moments(
     truth: FloatArray, guess: FloatArray, epsilon: Fraction, source: NoiseSource
 ) -> list[Noisy]:
     """Release the moments of errors and of the target, both as shares of the range."""
-    # Privacy. Two releases of clipped integer moments in sequence, each at half of epsilon: of the
-    # absolute errors, and of the target. A target that is missing is in the middle of the range,
-    # and its error the largest.
-    half = epsilon / 2
-    wrong = release_parts(np.abs(truth - guess), half, source, squares=True)
+    # Privacy. Two releases of clipped integer moments in sequence: of the absolute errors at three
+    # quarters of epsilon, because their squares are the smallest sum, and of the target at the
+    # rest. A target that is missing is in the middle of the range, and its error the largest.
+    of_errors, of_target = epsilon * 3 / 4, epsilon / 4
+    wrong = release_parts(np.abs(truth - guess), of_errors, source, squares=True)
     middle = np.where(np.isnan(truth), 0.5, truth)
-    target = release_parts(middle, half, source, squares=True)
-    return [Noisy(wrong, half, STEPS), Noisy(target, half, STEPS)]
+    target = release_parts(middle, of_target, source, squares=True)
+    return [Noisy(wrong, of_errors, STEPS), Noisy(target, of_target, STEPS)]
 
 
 def number_score(name: str, parts: Sequence[Noisy], width: float, covers: Covers) -> QueryResult:
@@ -116,8 +116,8 @@ def number_score(name: str, parts: Sequence[Noisy], width: float, covers: Covers
 
     def statistic(arrays: Sequence[FloatArray]) -> FloatArray:
         wrong, target = arrays
-        # Both count all records.
-        records = np.maximum((wrong.sum(-1) + target.sum(-1)) / 2, 1.0)
+        # The errors count the records with less noise.
+        records = np.maximum(wrong.sum(-1), 1.0)
         absolute, squared = moments(wrong, records)
         if name == "mae":
             return np.asarray(width * absolute)
@@ -129,7 +129,7 @@ def number_score(name: str, parts: Sequence[Noisy], width: float, covers: Covers
         return np.asarray(1.0 - np.maximum(squared, 0.0) / variance)
 
     wrong, target = (part.values for part in parts)
-    records = max(float(wrong.sum() + target.sum()) / 2, 1.0)
+    records = max(float(wrong.sum()), 1.0)
     absolute, squared = (float(each) for each in moments(wrong, np.asarray(records)))
     mean, square = (float(each) for each in moments(target, np.asarray(records)))
     # Errors and target as if they were normal: the fourth moment is three squares of the second.

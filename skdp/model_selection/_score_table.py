@@ -108,12 +108,12 @@ class Counts:
     @property
     def middles(self) -> FloatArray:
         """Score in the middle of each interval."""
-        return self.binned.scale.points(np.arange(INTERVALS) + 0.5)
+        return self.binned.scale.points(np.arange(INTERVALS, dtype=np.float64) + 0.5)
 
     def averaged(self, of_intervals: FloatArray) -> FloatArray:
         """Mean over each bin of a function of the interval."""
         bin_of, within = self.binned.bin_of, self.binned.within
-        return np.bincount(bin_of, weights=of_intervals * within)
+        return np.bincount(bin_of, weights=of_intervals * within).astype(np.float64)
 
 
 def class_counts(binned: BinnedScores, group: int | None = None) -> Counts:
@@ -156,11 +156,9 @@ def roc_curve(table: Counts, covers: Covers) -> pd.DataFrame:
     thresholds = table.binned.scale.points(np.concatenate([[0.0], ends, [INTERVALS]]))[::-1]
     curve = {"threshold": thresholds}
     for row, name in ((0, "fpr"), (1, "tpr")):
-        part = table.noisy
-        errors, sampling = deviations(
-            lambda arrays, row=row: _formulas.rates(arrays[0][..., row, :]), [part]
-        )
-        value = _formulas.rates(part.values[row])
+        part = Noisy(table.noisy.values[row], table.noisy.epsilon, terms=table.noisy.terms)
+        errors, sampling = deviations(lambda arrays: _formulas.rates(arrays[0]), [part])
+        value = _formulas.rates(part.values)
         curve |= _with_ends(name, value, errors, sampling, covers)
         if not table.present:
             curve[f"{name}_lower"], curve[f"{name}_upper"] = (

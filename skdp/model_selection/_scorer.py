@@ -82,10 +82,10 @@ def make_private_scorer(
     Notes
     -----
     The scorer charges the ledger, and then predicts in a guard that catches every error and warning
-    of ``predict``, because either would reveal something about a value. A row counts as wrong (in a mean
-    of errors as the largest error, in an order of scores as the worst score) if predicting it raises
-    an error, or gives NaN, a list, or an array of several values. An infinite number is clipped to
-    the bounds.
+    of ``predict``, because either would reveal something about a value. A row counts as wrong (in a
+    mean of errors as the largest error, in an order of scores as the worst score) if predicting it
+    raises an error, or gives NaN, a list, or an array of several values. An infinite number is
+    clipped to the bounds.
 
     A row that fails does not change the score of another row. Rows are predicted in tables of 1,024
     rows. The position of each row is drawn independently, and free positions hold copies; a table
