@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import hierarchy
 from .._random import NoiseSource
-from .._types import FloatArray, IntArray
+from .._types import BoolArray, FloatArray, IntArray
 from ..hierarchy import Blue
 from ..mechanisms import discrete_laplace
 from .quantile_tree import prefix_tree
@@ -30,6 +30,11 @@ _FINDING = Fraction(1, 5)
 # the size of the class: their sum is least at its power 2/5.
 _BINS, _SIGNAL, _POWER = 24, 900.0, 0.4
 _FEWEST, _MOST = 6, 96
+# Where the highest bin is divided, from its upper end.
+_TOP = (0.5,)
+# An interval with more records than this many standard deviations of its noise is taken for a value
+# that scores repeat; other intervals are taken for equal to their neighbours among so many.
+_PEAK, _ALIKE = 4.0, 32
 
 
 @dataclass(frozen=True)
@@ -133,11 +138,13 @@ def release_scores(
     at, cell = positions[known], cells[known]
     tree, millionths = prefix_tree(INTERVALS)
     blue = Blue(tree, hierarchy.measured_variances(millionths, finding))
-    shapes = []
+    shapes, peaks = [], np.zeros(INTERVALS, dtype=bool)
+    least = _PEAK * np.sqrt(blue.variances[tree.leaves])
     for label in (0, 1):
         exact = np.bincount(at[cell % 2 == label], minlength=INTERVALS)
         noisy = hierarchy.measure(tree, exact, millionths, finding, random_state=source)
         shapes.append(hierarchy.non_negative(blue, noisy.values)[tree.leaves])
+        peaks |= shapes[-1] > least
     totals = [float(shape.sum()) for shape in shapes]
     even = np.full(INTERVALS, 1.0 / INTERVALS)
     each = [
@@ -148,16 +155,34 @@ def release_scores(
     n_bins = int(bin_of[-1]) + 1
     exact = np.bincount(cell * n_bins + bin_of[at], minlength=2 * n_groups * n_bins)
     counts = discrete_laplace(exact, counting, random_state=source)
-    # A little of everything, so that each bin has a shape.
-    mass = mass + 1e-9 * even
-    within = mass / np.bincount(bin_of, weights=mass)[bin_of]
+    within = _within(mass, bin_of, peaks)
     cut = int(bin_of[edge - 1]) + 1 if edge else 0
     return BinnedScores(scale, bin_of, within, counts.reshape(n_groups, 2, n_bins), counting, cut)
 
 
 def _bins(mass: FloatArray, signal: float, edge: int) -> IntArray:
-    """The bin of each interval: about equal mass, with an end at ``edge``."""
+    """The bin of each interval: about equal mass, with an end at ``edge``.
+
+    The highest bin is divided into a half and quarters, because precision begins there.
+    """
     wanted = np.clip(_BINS * (max(signal, 1.0) / _SIGNAL) ** _POWER, _FEWEST, _MOST)
+    number = round(float(wanted))
+    ends = np.append(np.arange(number), number - np.array(_TOP)) / number
     middle = np.cumsum(mass) - mass / 2
-    rough = np.floor(middle * round(float(wanted))) * 2 + (np.arange(INTERVALS) >= edge)
+    rough = np.searchsorted(np.sort(ends), middle, side="right") * 2
+    rough += np.arange(INTERVALS) >= edge
     return np.concatenate([[0], np.cumsum(np.diff(rough) > 0)]).astype(np.int64)
+
+
+def _within(mass: FloatArray, bin_of: IntArray, peaks: BoolArray) -> FloatArray:
+    """Share of its bin in each interval: even among neighbours that are no peaks.
+
+    Otherwise the noise would make ties where there are none.
+    """
+    block = np.cumsum(np.diff(bin_of * INTERVALS + np.arange(INTERVALS) // _ALIKE, prepend=0) != 0)
+    plain = np.where(peaks, 0.0, mass)
+    number = np.maximum(np.bincount(block, weights=~peaks), 1.0)
+    level = np.bincount(block, weights=plain) / number
+    # A little of everything, so that each bin has a shape.
+    even = np.where(peaks, mass, level[block]) + 1e-9 / INTERVALS
+    return np.asarray(even / np.bincount(bin_of, weights=even)[bin_of])
