@@ -33,7 +33,7 @@ from . import _data
 
 EPSILON, N_ROWS, N_RELEASES, LEVEL = 0.5, 9_000, 200, 0.95
 REFERENCE_BINS = (16, 64, 256)
-# What is measured of classifiers: name and exact value.
+# Where log losses are clipped.
 CLIP = 0.001
 
 Floats = NDArray[np.float64]

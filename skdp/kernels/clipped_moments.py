@@ -52,7 +52,7 @@ def release_parts(
     first = on_grid(numbers)
     parts = [first, STEPS - first]
     if squares:
-        square = first * first // STEPS
+        square = (first * first + STEPS // 2) // STEPS
         parts = [square, first - square, STEPS - first]
     sums = np.array([part.sum() for part in parts], dtype=np.int64)
     noisy: FloatArray = discrete_laplace(sums, epsilon, STEPS, random_state=source) / STEPS

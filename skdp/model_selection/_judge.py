@@ -19,6 +19,7 @@ __all__ = ["Covers", "Noisy", "Statistic", "deviations", "judge"]
 
 # Draws behind each interval.
 _DRAWS = 1000
+_TAILS = (0.005, 0.995)
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,11 @@ class Noisy:
         """Noise as it was drawn, shape (draws, *values.shape)."""
         rate = float(dyadic_floor(self.epsilon / self.steps))
         shape = (draws, *self.values.shape)
-        stop = -np.expm1(-rate)
         total = np.zeros(shape)
         for _ in range(self.terms):
-            total += rng.geometric(stop, shape) - rng.geometric(stop, shape)
+            # Whole parts of exponential variables are geometric.
+            total += np.floor(rng.standard_exponential(shape) / rate)
+            total -= np.floor(rng.standard_exponential(shape) / rate)
         return total / self.steps
 
     def samples(self, draws: int, rng: np.random.Generator) -> FloatArray:
@@ -108,7 +110,10 @@ class Covers:
 
 
 def deviations(
-    statistic: Statistic, parts: Sequence[Noisy], sampling_std: FloatArray | float | None = None
+    statistic: Statistic,
+    parts: Sequence[Noisy],
+    covers: Covers,
+    sampling_std: FloatArray | float | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Errors of a statistic by noise in simulated releases, and its spread by sampling.
 
@@ -117,6 +122,8 @@ def deviations(
     statistic : callable
     parts : sequence of Noisy
         Its arguments.
+    covers : Covers
+        Without a population there is no sampling: its spread is 0.
     sampling_std : float or ndarray, optional
         By default the spread over Poisson counts. Parts may count the same rows, so the spreads of
         all parts are added up.
@@ -133,7 +140,9 @@ def deviations(
     base = statistic(values)
     noisy = [part.values + part.noise(_DRAWS, rng) for part in parts]
     errors = np.asarray(statistic(noisy) - base)
-    if sampling_std is None:
+    if not covers.population:
+        sampling_std = np.zeros(np.shape(base))
+    elif sampling_std is None:
         sampling_std = np.zeros(np.shape(base))
         for place, part in enumerate(parts):
             drawn = [np.broadcast_to(each, (_DRAWS, *each.shape)) for each in values]
@@ -173,10 +182,11 @@ def judge(
         As in `deviations`.
     """
     low, high = span
-    errors, sampling = deviations(statistic, parts, sampling_std)
+    errors, sampling = deviations(statistic, parts, covers, sampling_std)
     if value is None:
         value = float(statistic([part.values for part in parts]))
-    spread = float(np.hypot(errors.std(), resolution))
+    # A quotient of noisy numbers may have no standard deviation: its tails are cut off.
+    spread = float(np.hypot(np.clip(errors, *np.quantile(errors, _TAILS)).std(), resolution))
     if covers.population:
         errors = errors + sampling_generator(1).normal(0.0, float(sampling), errors.shape)
     ends = np.quantile(errors, [(1 - covers.level) / 2, (1 + covers.level) / 2])
@@ -190,5 +200,5 @@ def judge(
         float(np.clip(min(lower, value), low, high)),
         float(np.clip(max(upper, value), low, high)),
         covers.words,
-        float(sampling) if covers.population else 0.0,
+        float(sampling),
     )

@@ -37,6 +37,7 @@ _READS = {
     "accuracy": _LABELS,
     "balanced_accuracy": _LABELS,
     "f1": _LABELS,
+    "f1_macro": _LABELS,
     "roc_auc": _PROBABILITIES,
     "average_precision": _PROBABILITIES,
     "log_loss": _PROBABILITIES,
@@ -52,7 +53,6 @@ _SCORERS = {
     "neg_brier_score": "brier",
     "neg_mean_absolute_error": "mae",
     "neg_mean_squared_error": "mse",
-    "f1_macro": "f1",
     "roc_auc_ovr": "roc_auc",
 }
 

@@ -65,7 +65,7 @@ def mean_loss(
         loss = arrays[0][..., :-1].sum(-1) / np.maximum(arrays[0].sum(-1), 1.0)
         return np.asarray(largest * loss)
 
-    sampling = None
+    sampling = 0.0
     if squares:
         records = max(float(sums.sum()), 1.0)
         first, second = float(sums[:-1].sum()) / records, float(sums[0]) / records
@@ -76,7 +76,7 @@ def mean_loss(
         covers,
         span=(0.0, largest),
         known=_many(part),
-        sampling_std=0.0 if sampling is None else sampling,
+        sampling_std=sampling,
     )
 
 

@@ -166,7 +166,7 @@ def roc_curve(table: Counts, covers: Covers) -> pd.DataFrame:
     curve = {"threshold": thresholds}
     for row, name in ((0, "fpr"), (1, "tpr")):
         part = Noisy(table.noisy.values[row], table.noisy.epsilon, terms=table.noisy.terms)
-        errors, sampling = deviations(lambda arrays: _formulas.rates(arrays[0]), [part])
+        errors, sampling = deviations(lambda arrays: _formulas.rates(arrays[0]), [part], covers)
         value = _formulas.rates(part.values)
         curve |= _with_ends(name, value, errors, sampling, covers)
         if not table.present:
@@ -196,7 +196,7 @@ def calibration_curve(table: Counts, n_bins: int, covers: Covers) -> pd.DataFram
         both = arrays[0] @ fold
         return both[..., 1, :] / np.maximum(both.sum(-2), 1.0)
 
-    errors, sampling = deviations(statistic, [table.noisy])
+    errors, sampling = deviations(statistic, [table.noisy], covers)
     value = statistic([table.noisy.values])
     score = (total * table.averaged(table.middles)) @ fold / np.maximum(total @ fold, 1.0)
     records = table.noisy.values.sum(0) @ fold
