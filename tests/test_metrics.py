@@ -252,7 +252,9 @@ def test_other_intervals_cover(name, interval):
     sampling = np.array([one.sampling_std for one in found])
     assert (sampling > 0).all() == (interval == "population")
     errors = np.array([float(one) for one in found]) - value
-    assert 0.6 < errors.std() / np.median([one.std for one in found]) < 1.5
+    # Quotients of noisy sums have long tails.
+    spread = np.subtract(*np.quantile(errors, [0.84, 0.16])) / 2
+    assert 0.6 < spread / np.median([one.std for one in found]) < 1.5
 
 
 def test_bins_hold_all_rows_and_every_cell_is_noised():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -41,7 +42,9 @@ def probability_losses(name: str, classes: IntArray, probabilities: FloatArray) 
     true = clipped[rows, classes] if several else np.abs(1 - classes - clipped[:, 0])
     with np.errstate(invalid="ignore"):
         if name == "log_loss":
-            losses = -np.log(np.maximum(true, CLIP))
+            # One by one: a vectorised logarithm may round a row by its place in the array.
+            logs = map(math.log, np.maximum(true, CLIP).tolist())
+            losses = -np.fromiter(logs, np.float64, len(true))
         elif several:
             # One column at a time: the sum of a row may not depend on how many rows there are.
             losses = sum(
@@ -111,30 +114,20 @@ def number_moments(
 def number_score(name: str, parts: Sequence[Noisy], width: float, covers: Covers) -> QueryResult:
     """Mean absolute error, mean squared error or R2 of released moments."""
 
-    def moments(sums: FloatArray, records: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return sums[..., :2].sum(-1) / records, sums[..., 0] / records
-
     def statistic(arrays: Sequence[FloatArray]) -> FloatArray:
-        wrong, target = arrays
-        # The errors count the records with less noise.
-        records = np.maximum(wrong.sum(-1), 1.0)
-        absolute, squared = moments(wrong, records)
+        absolute, squared = _moments(arrays[0])
         if name == "mae":
             return np.asarray(width * absolute)
         if name == "mse":
             return np.asarray(width**2 * squared)
-        mean, square = moments(target, records)
-        # At least the square of one step of the grid, so that a constant target has a score.
-        variance = np.maximum(square - mean**2, 1.0 / STEPS)
-        return np.asarray(1.0 - np.maximum(squared, 0.0) / variance)
+        return np.asarray(1.0 - np.maximum(squared, 0.0) / _variance(arrays[1]))
 
-    wrong, target = (part.values for part in parts)
-    records = max(float(wrong.sum()), 1.0)
-    absolute, squared = (float(each) for each in moments(wrong, np.asarray(records)))
-    mean, square = (float(each) for each in moments(target, np.asarray(records)))
+    wrong, target = parts
+    absolute, squared = (float(each) for each in _moments(wrong.values))
+    variance = float(_variance(target.values))
+    records = max(float(wrong.values.sum()), 1.0)
     # Errors and target as if they were normal: the fourth moment is three squares of the second.
     relative = np.sqrt(2.0 / records)
-    variance = max(square - mean**2, 1.0 / STEPS)
     sampling = {
         "mae": width * np.sqrt(max(squared - absolute**2, 0.0) / records),
         "mse": width**2 * relative * max(squared, 0.0),
@@ -142,6 +135,17 @@ def number_score(name: str, parts: Sequence[Noisy], width: float, covers: Covers
     }[name]
     span = {"mae": (0.0, width), "mse": (0.0, width**2), "r2": (-np.inf, 1.0)}[name]
     # A variance that the noise may have made is no denominator.
-    noise = 4 * np.sqrt(parts[1].variance)
-    known = _many(parts[1]) and (name != "r2" or records * variance > noise)
+    known = _many(wrong) and (name != "r2" or records * variance > 4 * np.sqrt(target.variance))
     return judge(statistic, parts, covers, span=span, known=known, sampling_std=float(sampling))
+
+
+def _moments(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and mean square of numbers from the sums of their parts."""
+    records = np.maximum(sums.sum(-1), 1.0)
+    return sums[..., :2].sum(-1) / records, sums[..., 0] / records
+
+
+def _variance(sums: FloatArray) -> FloatArray:
+    """Variance, at least the square of one step of the grid: a constant target has a score."""
+    mean, square = _moments(sums)
+    return np.asarray(np.maximum(square - mean**2, 1.0 / STEPS))

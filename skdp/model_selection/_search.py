@@ -28,7 +28,7 @@ from ..mechanisms import noisy_max
 from ..rows import as_frame
 from ._budget import one_ledger, prepaid_clones, price_of_fit, rehearse
 from ._guard import Labels, Take, draw_places, true_rows
-from ._named import check_metric
+from ._named import check_metric, find_metric
 from ._scores import range_of
 
 __all__ = ["PrivateGridSearchCV"]
@@ -182,7 +182,8 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         # trained on one release are post-processing of it. Given them, one record adds to every
         # candidate's score a number of [0, 1] (right or wrong), or of [0, largest] on the grid of
         # squared errors: all scores move in the same direction by at most the range R, and the
-        # noisy maximum at `choice` costs `choice`, whatever the number of candidates.
+        # noisy maximum at `choice` costs `choice`, whatever the number of candidates. Scores that
+        # are no sums are released one by one, see `_choose`.
         parts = {"fits": sum((each for each, _ in prices), Fraction(0)), "choice": choice}
         seeded = source.seeded or any(seeded for _, seeded in prices)
         loss = PrivacyLoss(sum(parts.values(), Fraction(0)), parts, seeded=seeded)
@@ -320,7 +321,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             type(self).__name__,
             rows.read,
             PRIVATE,
-            f"chooses among {len(candidates):,} candidates by one noisy maximum.",
+            f"chooses among {len(candidates):,} candidates {self._way()}.",
             epsilon=as_epsilon(self.epsilon),
             estimator=self,
         )
@@ -338,6 +339,12 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
                 seeded=True,
             )
         return [*steps, own]
+
+    def _way(self) -> str:
+        """How candidates are compared, in words."""
+        if find_metric(self.metric).is_sum:
+            return "by one noisy maximum"
+        return "by a noisy score of each"
 
     def _price(self) -> Fraction | None:
         return price(self)
