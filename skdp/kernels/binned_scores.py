@@ -31,7 +31,7 @@ _FINDING = Fraction(1, 5)
 _BINS, _SIGNAL, _POWER = 24, 900.0, 0.4
 _FEWEST, _MOST = 6, 96
 # Where the highest bin is divided, from its upper end.
-_TOP = (0.5,)
+_TOP = (0.5, 0.25)
 # An interval with more records than this many standard deviations of its noise is taken for a value
 # that scores repeat; other intervals are taken for equal to their neighbours among so many.
 _PEAK, _ALIKE = 4.0, 32
