@@ -120,7 +120,8 @@ def test_report_of_two_labels():
     matrix = found.confusion_matrix()
     assert matrix.to_numpy().tolist() == exact.confusion_matrix(TRUTH, PROBA > 0.5).tolist()
     assert found.labels == (0, 1) and found.privacy_loss.epsilon == EXACTLY
-    frame = found.to_frame()
+    frame = found.to_frame(interval="population")
+    assert (frame["sampling_std"] > 0).all()
     assert frame["metric"].tolist() == list(VALUES) and set(frame["group"]) == {"all"}
     assert "roc_auc" in repr(found) and "<table" in found._repr_html_()
     with pytest.raises(ValueError, match="one of"):
@@ -235,7 +236,7 @@ def test_intervals_cover_and_the_noise_is_there(epsilon, runs):
     assert np.abs(errors.mean()) < claimed
 
 
-@pytest.mark.parametrize("interval", ["noise", "population"])
+@pytest.mark.parametrize("interval", ["noise", pytest.param("population", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["log_loss", "brier", "f1", "r2"])
 def test_other_intervals_cover(name, interval):
     source, runs = noise_source(2), 60
