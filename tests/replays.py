@@ -716,6 +716,9 @@ def composed() -> list[Branch]:
             trees(epsilon), {"synthesizer__epsilon": [epsilon, epsilon / 2]}, epsilon=epsilon
         )
 
+    def area_search(epsilon: float) -> Any:
+        return search(epsilon).set_params(metric="roc_auc")
+
     def regressor(epsilon: float) -> Any:
         domain = skdp.Domain({name: SPACE[name] for name in ("x", "z")})
         return skdp.PrivateRegressor(
@@ -742,6 +745,7 @@ def composed() -> list[Branch]:
         Branch("PrivateRegressor", regressor, measured),
         Branch("PrivateGridSearchCV", search, labelled, runs=1),
         Branch("PrivateGridSearchCV, a release each", two_releases, labelled, runs=1),
+        Branch("PrivateGridSearchCV, area under the curve", area_search, labelled, runs=1),
         Branch("PrivateGridSearchCV, mean squared error", regressor_search, measured),
         Branch(
             "private_cross_val_score",
@@ -754,6 +758,82 @@ def composed() -> list[Branch]:
             claim=lambda epsilon: 3 * epsilon,
             runs=1,
         ),
+    ]
+
+
+class Fixed:
+    """A model whose predictions are columns of the rows."""
+
+    def __init__(self, n_classes: int = 0) -> None:
+        if n_classes:
+            self.classes_ = np.arange(n_classes)
+            self.predict_proba = lambda X: X
+
+    def predict(self, X: Any) -> Any:
+        return X[:, 0]
+
+
+def metrics(same: Any) -> list[Branch]:
+    """Scores of scikit-learn, and the report of all."""
+    truth = np.array([0, 1, 0, 1, 0, 1, 9])
+    score = np.array([0.1, 0.9, 0.5, 0.0, 1.0, NAN, 0.3])
+    both = np.column_stack([1 - score, score])
+    three = np.column_stack([1 - score, score / 2, score / 2])
+    real = np.array([0.1, 0.5, 1.0, 0.0, NAN, INF, 0.2])
+
+    def pairs(x: Any, y: Any) -> Any:
+        def made() -> dict:
+            return {
+                "right": ((x[:2], y[:2]), (x[:1], y[:1])),
+                "wrong": ((x[:5], y[:5]), (x[:4], y[:4])),
+                "missing": ((x[:6], y[:6]), (x[:5], y[:5])),
+                "unknown": ((x, y), (x[:6], y[:6])),
+                "nobody": ((x[:1], y[:1]), (x[:0], y[:0])),
+            }
+
+        return made
+
+    def branch(name: str, x: Any, y: Any, **options: Any) -> Branch:
+        function = getattr(skdp, name.partition(",")[0])
+        return Branch(
+            name,
+            lambda epsilon: lambda data: function(*data, epsilon=epsilon, **options),
+            pairs(x, y),
+            claim=same,
+            runs=4,
+        )
+
+    def report(kind: str, model: Any, X: Any, y: Any, **options: Any) -> Branch:
+        def make(epsilon: float) -> Any:
+            def run(data: Any) -> Any:
+                more = dict(options)
+                if "group_labels" in more:
+                    more["groups"] = data[1] > 0
+                made = skdp.private_score_report(
+                    model, *data, epsilon=epsilon, trained_elsewhere=True, **more
+                )
+                return made["mae"] if "bounds" in options else made.confusion_matrix()
+
+            return run
+
+        return Branch(f"private_score_report, {kind}", make, pairs(X, y), claim=same, runs=4)
+
+    guess = np.where(score > 0.4, 1, 0)
+    return [
+        branch("private_roc_auc", truth, score),
+        branch("private_average_precision", truth, score, score_range=(-1, 1)),
+        branch("private_roc_curve", truth, score),
+        branch("private_calibration_curve", truth, score),
+        branch("private_f1", truth, guess),
+        branch("private_balanced_accuracy", truth, guess),
+        branch("private_log_loss", truth, both),
+        branch("private_log_loss, sampling", truth, both, interval="population"),
+        branch("private_brier", truth, three, labels=[0, 1, 2]),
+        branch("private_mae", real, score, bounds=(0, 1)),
+        branch("private_r2", real, score, bounds=(0, 1)),
+        report("two labels", Fixed(2), both, truth, group_labels=[True]),
+        report("three labels", Fixed(3), three, truth),
+        report("numbers", Fixed(), both, real, bounds=(0, 1), group_labels=[True]),
     ]
 
 
@@ -894,6 +974,7 @@ def scores() -> list[Branch]:
             claim=same,
             runs=1,
         ),
+        *metrics(same),
         Branch("most_frequent_items", items, baskets, claim=same, runs=12),
         Branch(
             "most_frequent_items, all counts",

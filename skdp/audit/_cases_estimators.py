@@ -25,7 +25,12 @@ from ..model_selection import (
     PrivateGridSearchCV,
     private_accuracy,
     private_confusion_matrix,
+    private_f1,
+    private_log_loss,
     private_mse,
+    private_r2,
+    private_roc_auc,
+    private_score_report,
 )
 from ..models import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from ..preprocessing import PrivateQuantileClipper, PrivateStandardScaler
@@ -591,7 +596,7 @@ def _() -> AuditCase:
     )
 
 
-def _score_case(score: Callable[..., Any]) -> AuditCase:
+def _score_case(score: Callable[..., Any], n_trials: int = 20_000) -> AuditCase:
     # The record that is removed was predicted wrongly, by the whole range.
     truth, guess = np.array([0, 1, 0, 1, 0]), np.array([0, 1, 0, 1, 1])
     return AuditCase(
@@ -599,8 +604,8 @@ def _score_case(score: Callable[..., Any]) -> AuditCase:
         (truth, guess),
         (truth[:-1], guess[:-1]),
         1.0,
-        n_trials=20_000,
-        quick_trials=2_000,
+        n_trials=n_trials,
+        quick_trials=n_trials // 10,
     )
 
 
@@ -620,6 +625,60 @@ def _() -> AuditCase:
         return table.to_numpy().ravel()
 
     return _score_case(score)
+
+
+def _numbers_of(result: Any) -> Any:
+    return np.array([result.value, result.lower, result.upper])
+
+
+@audited("private_roc_auc")
+def _() -> AuditCase:
+    return _score_case(
+        lambda truth, guess: _numbers_of(
+            private_roc_auc(truth, guess, epsilon=1.0, score_range=(-1, 2))
+        ),
+        n_trials=5_000,
+    )
+
+
+@audited("private_f1")
+def _() -> AuditCase:
+    return _score_case(
+        lambda truth, guess: _numbers_of(private_f1(truth, guess, epsilon=1.0)), n_trials=5_000
+    )
+
+
+@audited("private_log_loss")
+def _() -> AuditCase:
+    return _score_case(
+        lambda truth, guess: _numbers_of(private_log_loss(truth, guess, epsilon=1.0)),
+        n_trials=5_000,
+    )
+
+
+@audited("private_r2")
+def _() -> AuditCase:
+    return _score_case(
+        lambda truth, guess: _numbers_of(private_r2(truth, guess, bounds=(0, 1), epsilon=1.0)),
+        n_trials=5_000,
+    )
+
+
+@audited("private_score_report")
+def _() -> AuditCase:
+    class Same:
+        """Predicts the only column."""
+
+        def predict(self, X: Any) -> Any:
+            return X[:, 0]
+
+    def score(truth: Any, guess: Any) -> Any:
+        report = private_score_report(
+            Same(), guess[:, None], truth, bounds=(0, 1), epsilon=1.0, trained_elsewhere=True
+        )
+        return np.array([float(report[name]) for name in report.metrics])
+
+    return _score_case(score, n_trials=5_000)
 
 
 @audited("private_mse")

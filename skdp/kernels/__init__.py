@@ -17,6 +17,8 @@
 ``lines``          DAWA, AHP, and range trees that follow the counts
 ``quantiles``      quantiles of integers: independent, AppQuant
 ``quantile_tree``  the same from noisy counts
+``binned_scores``  scores of a classifier by class, in bins of about equal mass
+``clipped_moments``  sums of powers of numbers between 0 and 1
 ``stop_test``      the stop test of PrivTree and HDPView, and its privacy loss
 ``splitting``      boxes that are divided, level by level
 =================  =================================================================================

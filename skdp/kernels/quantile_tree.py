@@ -19,7 +19,7 @@ from .._types import FloatArray, IntArray
 from .._validation import dyadic_floor
 from ..hierarchy import Blue, Tree
 
-__all__ = ["MOST_LEAVES", "TreePlan"]
+__all__ = ["MOST_LEAVES", "TreePlan", "prefix_tree"]
 
 # Longest line that is counted integer by integer.
 MOST_LEAVES = 2**16
@@ -49,7 +49,7 @@ class TreePlan:
     def __init__(self, quantiles: Sequence[Fraction], epsilon: Fraction, size: int) -> None:
         self._shares = np.array([float(q) for q in quantiles])
         self._epsilon = epsilon
-        self._tree, self._millionths = _design(size)
+        self._tree, self._millionths = prefix_tree(size)
         self._blue = Blue(self._tree, hierarchy.measured_variances(self._millionths, epsilon))
 
     def expected_errors(self) -> FloatArray:
@@ -105,8 +105,8 @@ class TreePlan:
 
 
 @lru_cache(maxsize=16)
-def _design(size: int) -> tuple[Tree, IntArray]:
-    """The tree and its shares of epsilon, in millionths."""
+def prefix_tree(size: int) -> tuple[Tree, IntArray]:
+    """A tree for ranges that begin at the first integer, and its shares in millionths."""
     lengths = _lengths(size)
     weights = (1 / len(lengths),) * len(lengths)
     workload = hierarchy.Workload(lengths, weights, anchored=True)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from .._pipelines import replaced
 from .._random import noise_source
+from .._types import IntArray
 from .._validation import as_epsilon
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..exceptions import TrainingError
@@ -18,8 +19,9 @@ from ..release import QueryResult
 from ..rows import as_frame, take_rows
 from ._budget import one_ledger, prepaid_clones, price_of_fit, rehearse
 from ._folds import PrivateKFold
-from ._guard import Labels, Take, draw_places, no_predictions, predictions, true_rows
-from ._scores import METRICS, check_level, check_metric, range_of
+from ._guard import Labels, Take, draw_places, true_rows
+from ._named import Metric, check_metric
+from ._scores import check_level, range_of
 
 __all__ = ["private_cross_val_score"]
 
@@ -48,10 +50,11 @@ def private_cross_val_score(
     epsilon : number or Fraction
         Privacy budget of the score. The fits cost (k - 1) times the estimator's own epsilon in
         addition.
-    metric : {"accuracy", "mse"}, default="accuracy"
-        Score that is released.
+    metric : str, default="accuracy"
+        Score that is released, by one of the names of `make_private_scorer`. Names that begin with
+        ``neg_`` give the negated score.
     bounds : (low, high), default=None
-        Public range of the target; needed for "mse".
+        Public range of the target; needed for metrics of numbers.
     cv : int or PrivateKFold, default=5
         Number of folds, drawn by `PrivateKFold`.
     level : float, default=0.95
@@ -90,7 +93,8 @@ def private_cross_val_score(
     >>> float(score) > 0.9
     True
     """
-    check_metric(metric, bounds)
+    asked = check_metric(metric, bounds)
+    asked.check_model(estimator)
     level = check_level(level)
     exact = as_epsilon(epsilon)
     folds = _secret_folds(cv)
@@ -111,8 +115,8 @@ def private_cross_val_score(
     charge(book, "private_cross_val_score", loss)
     # That pays for all k fits.
     with prepaid_clones([estimator], book, k * per_fit) as (paid,):
-        guesses = _predict_each_fold(paid, folds, X, labels, take)
-    return METRICS[metric](labels, guesses, exact, source, level, range_of(bounds))
+        guesses, classes = _predict_each_fold(paid, folds, X, labels, take, asked)
+    return asked.release(labels, guesses, classes, exact, source, level, range_of(bounds))
 
 
 def _secret_folds(cv: Any) -> PrivateKFold:
@@ -129,16 +133,27 @@ def _secret_folds(cv: Any) -> PrivateKFold:
 
 
 def _predict_each_fold(
-    paid: Any, folds: PrivateKFold, X: Any, labels: Labels, take: Take
-) -> Labels:
-    """The prediction for each row by the model that was not trained on it."""
-    guesses, places = no_predictions(len(labels)), draw_places(len(labels))
+    paid: Any, folds: PrivateKFold, X: Any, labels: Labels, take: Take, metric: Metric
+) -> tuple[Labels, Any]:
+    """The prediction for each row by the model that was not trained on it, and the classes."""
+    places = draw_places(len(labels))
+    classes: Any = ()
+    predicted: list[tuple[IntArray, Labels]] = []
+    failure: TrainingError | None = None
     for train, test in folds.split(X):
         try:
             model = clone(paid).fit(take_rows(X, train), labels[train])
         except TrainingError as error:
             # Whether it is raised, and its text, depend on the release of this fold only.
             warnings.warn(f"{error} The rows of this fold count as wrong.", stacklevel=3)
+            failure = error
             continue
-        guesses[test] = predictions(model, take, test, places[test])
-    return guesses
+        # Declared, and so the same in all folds.
+        classes = getattr(model, "classes_", ())
+        predicted.append((test, metric.guesses(model, take, test, places[test], classes)))
+    if failure is not None and metric.needs_classes and not predicted:
+        raise failure
+    guesses = metric.no_guesses(len(labels), classes)
+    for test, found in predicted:
+        guesses[test] = found
+    return guesses, classes

@@ -28,6 +28,7 @@ __all__ = [
     "no_predictions",
     "positions_of",
     "predictions",
+    "probabilities",
     "squared_errors",
     "true_rows",
 ]
@@ -88,6 +89,37 @@ def predictions(model: Any, take: Take, rows: IntArray, places: IntArray) -> Lab
     -------
     ndarray of objects of shape (n_rows,)
     """
+    guesses = no_predictions(len(rows))
+    _fill(guesses, take, rows, places, lambda table: _labels_of(model.predict(table)))
+    return guesses
+
+
+def _labels_of(answers: Any) -> Labels:
+    return object_array(as_labels(answers).tolist())
+
+
+def probabilities(
+    model: Any, take: Take, rows: IntArray, places: IntArray, n_classes: int
+) -> FloatArray:
+    """Probabilities of all classes for each row, NaN for a row that has none; see `predictions`."""
+    guesses = np.full((len(rows), n_classes), np.nan)
+
+    def ask(table: Any) -> FloatArray | None:
+        answers = np.asarray(model.predict_proba(table), dtype=np.float64)
+        return answers if answers.shape[1:] == (n_classes,) else None
+
+    _fill(guesses, take, rows, places, ask)
+    return guesses
+
+
+def _fill(
+    guesses: NDArray[Any],
+    take: Take,
+    rows: IntArray,
+    places: IntArray,
+    ask: Callable[[Any], NDArray[Any] | None],
+) -> None:
+    """Fill in the answers for rows, asked for in tables of one size."""
     # Privacy. The prediction for a row may not depend on the other rows, not even by one ulp of a
     # sum: otherwise one record would change the scores of several. So every table that is
     # predicted has the same number of rows, and the place of each row in it is drawn for this row
@@ -96,7 +128,6 @@ def predictions(model: Any, take: Take, rows: IntArray, places: IntArray) -> Lab
     # fails stands alone, with copies of itself; the other rows are predicted again in their old
     # places. No exception and no warning leaves. Assumption: the model treats the rows of a table
     # of this fixed size independently of each other, and equal tables equally.
-    guesses = no_predictions(len(rows))
     order = np.argsort(places, kind="stable")
     # One row of each place in a table.
     turn = np.arange(len(rows)) - np.searchsorted(places[order], places[order])
@@ -105,20 +136,21 @@ def predictions(model: Any, take: Take, rows: IntArray, places: IntArray) -> Lab
         part = parts.pop()
         table = np.full(TABLE, rows[part[0]])
         table[places[part]] = rows[part]
-        answers = _answers(model, take, table)
+        answers = _answers(ask, take, table)
         if answers is not None:
             guesses[part] = answers[places[part]]
         elif len(part) > 1:
             parts += [part[: len(part) // 2], part[len(part) // 2 :]]
-    return guesses
 
 
-def _answers(model: Any, take: Take, table: IntArray) -> Labels | None:
-    """One prediction for each row of a table; None if there are none."""
+def _answers(
+    ask: Callable[[Any], NDArray[Any] | None], take: Take, table: IntArray
+) -> NDArray[Any] | None:
+    """One answer for each row of a table; None if there are none."""
     with _quietly():
         try:
-            answers = as_labels(model.predict(take(table)))
-            return object_array(answers.tolist()) if len(answers) == len(table) else None
+            answers = ask(take(table))
+            return answers if answers is not None and len(answers) == len(table) else None
         except Exception:  # its text may hold values, and whether it is raised depends on them
             return None
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from .._validation import as_epsilon
 from ..accounting import PrivacyLedger
-from ._guard import check_model, draw_places, predictions, true_rows
-from ._scores import METRICS, charge_score, check_metric, range_of
+from ._guard import check_model, draw_places, true_rows
+from ._named import check_metric, find_metric
+from ._scores import charge_score, range_of
 
 __all__ = ["make_private_scorer"]
 
@@ -29,14 +30,17 @@ class _PrivateScorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         check_model(estimator, X)
+        metric = find_metric(self.metric)
+        metric.check_model(estimator)
+        classes = getattr(estimator, "classes_", ())
         truth, take = true_rows(X, y)
         bounds = range_of(self.options.get("bounds"))
-        name = f"private_{self.metric}"
+        name = f"private_{metric.name}"
         exact, source = charge_score(name, self.epsilon, self.options["ledger"], None)
         everyone = np.arange(len(truth))
-        guess = predictions(estimator, take, everyone, draw_places(len(truth)))
-        score = float(METRICS[self.metric](truth, guess, exact, source, 0.95, bounds))
-        return -score if self.metric == "mse" else score
+        guess = metric.guesses(estimator, take, everyone, draw_places(len(truth)), classes)
+        score = float(metric.release(truth, guess, classes, exact, source, 0.95, bounds))
+        return -score if metric.is_loss and not metric.negated else score
 
     def __repr__(self) -> str:
         return f"make_private_scorer({self.metric!r}, epsilon={self.epsilon})"
@@ -53,12 +57,15 @@ def make_private_scorer(
 
     Parameters
     ----------
-    metric : {"accuracy", "mse"}, default="accuracy"
-        Score that is released. "mse" is negated, so that higher is better.
+    metric : str, default="accuracy"
+        Score that is released: "accuracy", "balanced_accuracy", "f1", "roc_auc",
+        "average_precision", "neg_log_loss", "neg_brier_score", "r2", "neg_mean_absolute_error" or
+        "neg_mean_squared_error", or the name in one of the functions ``private_...``. Losses are
+        negated, so that higher is better. Scores of probabilities need ``predict_proba``.
     epsilon : number or Fraction
         Privacy budget of each call: k folds cost k times as much, and m candidates m times.
     bounds : (low, high), default=None
-        Public range of the target; needed for "mse".
+        Public range of the target; needed for metrics of numbers.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged by every call.
 
@@ -75,9 +82,10 @@ def make_private_scorer(
     Notes
     -----
     The scorer charges the ledger, and then predicts in a guard that catches every error and warning
-    of ``predict``, because either would reveal something about a value. A row counts as wrong (for
-    "mse" as the largest error) if predicting it raises an error, or gives NaN, a list, or an array
-    of several values. An infinite number is clipped to the bounds of "mse".
+    of ``predict``, because either would reveal something about a value. A row counts as wrong (in a
+    mean of errors as the largest error, in an order of scores as the worst score) if predicting it
+    raises an error, or gives NaN, a list, or an array of several values. An infinite number is
+    clipped to the bounds.
 
     A row that fails does not change the score of another row. Rows are predicted in tables of 1,024
     rows. The position of each row is drawn independently, and free positions hold copies; a table

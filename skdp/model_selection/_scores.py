@@ -26,15 +26,16 @@ from ..rows import as_labels
 from ._guard import Labels, equal, positions_of, squared_errors
 
 __all__ = [
-    "METRICS",
+    "Bounds",
     "charge_score",
     "check_level",
-    "check_metric",
     "private_accuracy",
     "private_confusion_matrix",
     "private_mse",
     "range_of",
-    "row_scores",
+    "release_accuracy",
+    "release_mse",
+    "squared_scores",
 ]
 
 # Both ends of the public range of a target.
@@ -152,18 +153,13 @@ def private_accuracy(
     truth, guess = _aligned(y_true, y_pred)
     level = check_level(level)
     exact, source = charge_score("private_accuracy", epsilon, ledger, random_state)
-    return _accuracy(truth, guess, exact, source, level)
+    return release_accuracy(truth, guess, exact, source, level)
 
 
-def _accuracy(
-    truth: Labels,
-    guess: Labels,
-    exact: Fraction,
-    source: NoiseSource,
-    level: float,
-    bounds: Bounds | None = None,
+def release_accuracy(
+    truth: Labels, guess: Labels, exact: Fraction, source: NoiseSource, level: float
 ) -> QueryResult:
-    """Accuracy; of `METRICS`, which call all with bounds."""
+    """Release the accuracy; it was charged before."""
     # Privacy. Released are two counts, of correct and of wrong rows. One record is in exactly one
     # of them: together they have L1 sensitivity 1 and cost epsilon, noise on both. The share and
     # its interval are computed from these two numbers and the public distribution of the noise.
@@ -308,12 +304,13 @@ def private_mse(
     """
     truth, guess = _aligned(y_true, y_pred)
     level = check_level(level)
-    check_metric("mse", bounds)
+    if range_of(bounds) is None:
+        raise ValueError("private_mse needs bounds=(low, high), the public range of the target.")
     exact, source = charge_score("private_mse", epsilon, ledger, random_state)
-    return _mse(truth, guess, exact, source, level, range_of(bounds))
+    return release_mse(truth, guess, exact, source, level, range_of(bounds))
 
 
-def _mse(
+def release_mse(
     truth: Labels,
     guess: Labels,
     exact: Fraction,
@@ -321,7 +318,7 @@ def _mse(
     level: float,
     bounds: Bounds | None,
 ) -> QueryResult:
-    """Mean squared error."""
+    """Release the mean squared error; it was charged before."""
     assert bounds is not None
     low, high = bounds
     # Privacy. Two releases in sequence: the number of rows (sensitivity 1) at epsilon/10, and the
@@ -355,39 +352,9 @@ def _mse(
     )
 
 
-# --- metrics by name
-
-METRICS = {"accuracy": _accuracy, "mse": _mse}
-
-
-def row_scores(
-    metric: str, truth: Labels, guess: Labels, bounds: Bounds | None
-) -> tuple[IntArray, int]:
-    """An integer for each row, the higher the better, for a comparison of candidates.
-
-    Returns
-    -------
-    scores : ndarray of int
-    spread : int
-        The range of these integers: the largest change of their sum by one row.
-    """
-    if metric == "accuracy":
-        return equal(truth, guess).astype(np.int64), 1
-    assert bounds is not None
+def squared_scores(truth: Labels, guess: Labels, bounds: Bounds) -> tuple[IntArray, int]:
+    """Minus the squared error of each row as an integer, and the range of these integers."""
     low, high = (float(end) for end in bounds)
     # Each row is rounded to the grid by itself: sums are those of integers.
     unit = (high - low) ** 2 / _STEPS
     return -np.rint(squared_errors(truth, guess, low, high) / unit).astype(np.int64), _STEPS
-
-
-def check_metric(metric: str, bounds: Any) -> None:
-    """Refuse a metric that is not known, and bounds that do not fit it."""
-    if metric not in METRICS:
-        raise ValueError(f"The metric must be one of {sorted(METRICS)}, got {metric!r}.")
-    if (metric == "mse") != (bounds is not None):
-        raise ValueError(
-            "The metric 'mse' needs bounds=(low, high), the public range of the target."
-            if metric == "mse"
-            else f"bounds= belongs to the metric 'mse', not to {metric!r}."
-        )
-    range_of(bounds)

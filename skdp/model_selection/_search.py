@@ -27,8 +27,9 @@ from ..exceptions import TrainingError
 from ..mechanisms import noisy_max
 from ..rows import as_frame
 from ._budget import one_ledger, prepaid_clones, price_of_fit, rehearse
-from ._guard import Labels, Take, draw_places, predictions, true_rows
-from ._scores import check_metric, range_of, row_scores
+from ._guard import Labels, Take, draw_places, true_rows
+from ._named import check_metric, find_metric
+from ._scores import range_of
 
 __all__ = ["PrivateGridSearchCV"]
 
@@ -58,10 +59,13 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         which is paid for once. Otherwise every candidate's own fit is paid for.
     epsilon : number or Fraction, default=0.1
         Privacy budget of the choice. The fits cost their own epsilon in addition.
-    metric : {"accuracy", "mse"}, default="accuracy"
-        Score by which candidates are compared.
+    metric : str, default="accuracy"
+        Score by which candidates are compared, by one of the names of `make_private_scorer`.
+        Accuracy and means of errors are compared by one noisy maximum; for "roc_auc",
+        "average_precision", "f1" and "balanced_accuracy" every candidate's score is released at an
+        equal part of ``epsilon``, so that many candidates cost accuracy.
     bounds : (low, high), default=None
-        Public range of the target; needed for "mse".
+        Public range of the target; needed for metrics of numbers.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set; by default the ledger in the estimator or in ``param_grid``,
         where there may be only one. It is charged once, for the whole search, before a value is
@@ -158,7 +162,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             If the ledger cannot pay for all; no value has been read.
         """
         require_y(self, y)
-        check_metric(self.metric, self.bounds)
+        metric = check_metric(self.metric, self.bounds)
         choice = as_epsilon(self.epsilon)
         candidates, variants = self._candidates()
         if not candidates:
@@ -171,13 +175,15 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         as_frame(X)
         labels, take = true_rows(X, y)
         for variant in variants:
+            metric.check_model(variant)
             rehearse(variant, X, y)
         source = noise_source(self.random_state)
         # Privacy. The fits are releases and cost what they cost, in sequence; candidates that are
         # trained on one release are post-processing of it. Given them, one record adds to every
         # candidate's score a number of [0, 1] (right or wrong), or of [0, largest] on the grid of
         # squared errors: all scores move in the same direction by at most the range R, and the
-        # noisy maximum at `choice` costs `choice`, whatever the number of candidates.
+        # noisy maximum at `choice` costs `choice`, whatever the number of candidates. Scores that
+        # are no sums are released one by one, see `_choose`.
         parts = {"fits": sum((each for each, _ in prices), Fraction(0)), "choice": choice}
         seeded = source.seeded or any(seeded for _, seeded in prices)
         loss = PrivacyLoss(sum(parts.values(), Fraction(0)), parts, seeded=seeded)
@@ -233,12 +239,22 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     ) -> int:
         """Position of the winner."""
         everyone, places = np.arange(len(labels)), draw_places(len(labels))
-        bounds = range_of(self.bounds)
-        totals = []
+        bounds, metric = range_of(self.bounds), check_metric(self.metric, self.bounds)
+        totals, released = [], []
         for model in fitted:
-            guesses = predictions(model, take, everyone, places)
-            scores, spread = row_scores(self.metric, labels, guesses, bounds)
-            totals.append(int(scores.sum()))
+            classes = getattr(model, "classes_", ())
+            guesses = metric.guesses(model, take, everyone, places, classes)
+            if metric.is_sum:
+                scores, spread = metric.row_scores(labels, guesses, classes, bounds)
+                totals.append(int(scores.sum()))
+                continue
+            # Privacy. Not a sum over rows: each candidate's score is released at an equal part of
+            # `choice`, in sequence, and the best is taken of what was released.
+            part = epsilon / len(fitted)
+            found = metric.release(labels, guesses, classes, part, source, 0.95, bounds)
+            released.append(float(found))
+        if released:
+            return int(np.argmax(released))
         return int(noisy_max(totals, epsilon, spread, random_state=source))
 
     @available_if(_offers("predict"))
@@ -305,7 +321,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             type(self).__name__,
             rows.read,
             PRIVATE,
-            f"chooses among {len(candidates):,} candidates by one noisy maximum.",
+            f"chooses among {len(candidates):,} candidates {self._way()}.",
             epsilon=as_epsilon(self.epsilon),
             estimator=self,
         )
@@ -323,6 +339,12 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
                 seeded=True,
             )
         return [*steps, own]
+
+    def _way(self) -> str:
+        """How candidates are compared, in words."""
+        if find_metric(self.metric).is_sum:
+            return "by one noisy maximum"
+        return "by a noisy score of each"
 
     def _price(self) -> Fraction | None:
         return price(self)

@@ -1,0 +1,266 @@
+"""Scores of one class against the others: released counts, and every metric that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+
+from .._random import NoiseSource, sampling_generator
+from .._types import FloatArray, IntArray
+from ..kernels.binned_scores import INTERVALS, BinnedScores, Scale, release_scores
+from ..release import QueryResult
+from . import _formulas
+from ._judge import Covers, Noisy, deviations, judge
+
+__all__ = [
+    "CLIP",
+    "PROBABILITIES",
+    "Counts",
+    "calibration_curve",
+    "class_counts",
+    "ranking",
+    "roc_curve",
+    "row_mean",
+    "score_table",
+]
+
+PROBABILITIES = Scale()
+# Probabilities below count as this in log losses.
+CLIP = 0.001
+# A class is known to be there where its noisy number exceeds this many standard deviations.
+_PRESENT = 4.0
+# What bins still hide, as a share of what half as many would change. The error of an area under the
+# ROC curve falls with the square of their number; that of precision, which may be steep at its
+# beginning, by two fifths each time the number doubles.
+_LEFT = {"roc_auc": 1 / 3, "average_precision": 3 / 2}
+# Parts of a bin in simulations, where precision falls within a bin.
+_PARTS = 4
+
+
+def score_table(
+    scores: FloatArray,
+    cells: IntArray,
+    n_groups: int,
+    epsilon: Fraction,
+    source: NoiseSource,
+    *,
+    scale: Scale = PROBABILITIES,
+    threshold: float = 0.5,
+) -> BinnedScores:
+    """Release scores by group and class; a missing score is as wrong as can be."""
+    found = scale.positions(scores)
+    worst = np.where(cells % 2 == 1, 0, INTERVALS - 1)
+    found = np.where(found < 0, worst, found)
+    return release_scores(found, cells, n_groups, epsilon, scale, scale.edge(threshold), source)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Counts of both classes for a group, or for all, from a release."""
+
+    binned: BinnedScores
+    noisy: Noisy
+
+    @property
+    def negatives(self) -> FloatArray:
+        """Noisy counts, shape (n_bins,)."""
+        return self.noisy.values[0]
+
+    @property
+    def positives(self) -> FloatArray:
+        """Noisy counts, shape (n_bins,)."""
+        return self.noisy.values[1]
+
+    @property
+    def present(self) -> bool:
+        """Whether both classes are larger than the noise in their number."""
+        return bool((self.noisy.values.sum(1) > self.reach).all())
+
+    @property
+    def reach(self) -> float:
+        """A total that noise alone does not reach."""
+        number = self.noisy.values.shape[1]
+        return _PRESENT * float(np.sqrt(self.noisy.variance * number))
+
+    def fine(self, *, tilted: bool = True, merged: bool = False) -> FloatArray:
+        """Counts of both classes in each public interval, shape (2, INTERVALS).
+
+        Within a bin both classes have the shape of the whole, or the share of the positives grows
+        as between its neighbours (``tilted``). ``merged`` gives what half as many bins would show.
+        """
+        bin_of, within = self.binned.bin_of, self.binned.within
+        fine = self.noisy.values[:, bin_of] * within
+        if merged:
+            whole = np.maximum(fine.sum(0), 0.0)
+            pair_of = (bin_of[-1] - bin_of) // 2
+            pairs = np.stack([np.bincount(pair_of, weights=row) for row in fine])
+            mass = np.maximum(np.bincount(pair_of, weights=whole), 1e-12)
+            fine = pairs[:, pair_of] * whole / mass[pair_of]
+        number = self.noisy.values.shape[1]
+        if merged or not tilted or number < 3:
+            return fine
+        weight = np.maximum(self.noisy.values, 0.0)
+        weight = weight / np.maximum(weight.sum(1, keepdims=True), 1.0)
+        share = weight[1] / np.maximum(weight.sum(0), 1e-12)
+        slope = np.gradient(share)
+        # From -1/2 to 1/2 through each bin.
+        place = np.cumsum(within) - bin_of - within / 2 - 0.5
+        for label, sign in ((1, 1.0), (0, -1.0)):
+            own = share if label else 1.0 - share
+            tilt = np.clip(sign * slope / np.maximum(own, 1e-9), -2.0, 2.0)
+            fine[label] *= 1.0 + tilt[bin_of] * place
+        return fine
+
+    @property
+    def middles(self) -> FloatArray:
+        """Score in the middle of each interval."""
+        return self.binned.scale.points(np.arange(INTERVALS, dtype=np.float64) + 0.5)
+
+    def averaged(self, of_intervals: FloatArray) -> FloatArray:
+        """Mean over each bin of a function of the interval."""
+        bin_of, within = self.binned.bin_of, self.binned.within
+        return np.bincount(bin_of, weights=of_intervals * within).astype(np.float64)
+
+
+def class_counts(binned: BinnedScores, group: int | None = None) -> Counts:
+    """Counts of a group, or of all groups together."""
+    if group is not None:
+        return Counts(binned, Noisy(binned.counts[group].astype(float), binned.epsilon))
+    every = [Noisy(each.astype(float), binned.epsilon) for each in binned.counts]
+    return Counts(binned, Noisy.total(every))
+
+
+# --- metrics of the order of the scores
+
+
+def ranking(name: str, tables: Sequence[Counts], covers: Covers) -> QueryResult:
+    """Area under a curve; of several classes, each against the others, the mean."""
+    formula = getattr(_formulas, name)
+    parts = _PARTS if name == "average_precision" else 1
+
+    def statistic(arrays: Sequence[FloatArray]) -> FloatArray:
+        cut = [np.repeat(each / parts, parts, axis=-1) for each in arrays]
+        return np.mean([formula(each[..., 0, :], each[..., 1, :]) for each in cut], axis=0)
+
+    def of_intervals(**options: bool) -> float:
+        return float(np.mean([formula(*table.fine(**options)) for table in tables]))
+
+    value = of_intervals()
+    flat, halved = of_intervals(tilted=False), of_intervals(tilted=False, merged=True)
+    return judge(
+        statistic,
+        [table.noisy for table in tables],
+        covers,
+        value=value,
+        known=all(table.present for table in tables),
+        resolution=max(abs(value - flat), _LEFT[name] * abs(flat - halved)),
+    )
+
+
+def roc_curve(table: Counts, covers: Covers) -> pd.DataFrame:
+    """Rates at the ends of all bins, with pointwise intervals."""
+    ends = np.flatnonzero(np.diff(table.binned.bin_of)) + 1.0
+    thresholds = table.binned.scale.points(np.concatenate([[0.0], ends, [INTERVALS]]))[::-1]
+    curve = {"threshold": thresholds}
+    for row, name in ((0, "fpr"), (1, "tpr")):
+        part = Noisy(table.noisy.values[row], table.noisy.epsilon, terms=table.noisy.terms)
+        errors, sampling = deviations(lambda arrays: _formulas.rates(arrays[0]), [part], covers)
+        value = _formulas.rates(part.values)
+        curve |= _with_ends(name, value, errors, sampling, covers)
+        if not table.present:
+            curve[f"{name}_lower"], curve[f"{name}_upper"] = (
+                np.zeros(len(value)),
+                np.ones(len(value)),
+            )
+    # The ends of the curve are known.
+    frame = pd.DataFrame(curve)
+    for place, known in ((0, 0.0), (len(frame) - 1, 1.0)):
+        frame.iloc[place, 1:] = known
+    # A rate cannot fall while the threshold does.
+    for name in ("fpr", "tpr"):
+        for column in (name, f"{name}_lower", f"{name}_upper"):
+            frame[column] = np.maximum.accumulate(frame[column].to_numpy())
+    return frame
+
+
+def calibration_curve(table: Counts, n_bins: int, covers: Covers) -> pd.DataFrame:
+    """Share of positives beside the mean score, in bins of about equal numbers of records."""
+    total = np.maximum(table.noisy.values.sum(0), 0.0)
+    place = (np.cumsum(total) - total / 2) / max(float(total.sum()), 1.0)
+    _, part_of = np.unique(np.floor(place * n_bins).clip(0, n_bins - 1), return_inverse=True)
+    fold = np.eye(int(part_of.max()) + 1)[part_of]
+
+    def statistic(arrays: Sequence[FloatArray]) -> FloatArray:
+        both = arrays[0] @ fold
+        return both[..., 1, :] / np.maximum(both.sum(-2), 1.0)
+
+    errors, sampling = deviations(statistic, [table.noisy], covers)
+    value = statistic([table.noisy.values])
+    score = (total * table.averaged(table.middles)) @ fold / np.maximum(total @ fold, 1.0)
+    records = table.noisy.values.sum(0) @ fold
+    ends = _with_ends("fraction_positive", value, errors, sampling, covers)
+    return pd.DataFrame({"mean_predicted": score, **ends, "records": records})
+
+
+def _with_ends(
+    name: str, value: FloatArray, errors: FloatArray, sampling: FloatArray, covers: Covers
+) -> dict[str, FloatArray]:
+    """Columns with a share and the ends of its intervals."""
+    if covers.population:
+        errors = errors + sampling_generator(1).normal(0.0, 1.0, errors.shape) * sampling
+    low, high = np.quantile(errors, [(1 - covers.level) / 2, (1 + covers.level) / 2], axis=0)
+    ends = {name: value, f"{name}_lower": value - high, f"{name}_upper": value - low}
+    return {key: np.clip(each, 0.0, 1.0) for key, each in ends.items()}
+
+
+# --- means over rows
+
+
+def row_mean(name: str, tables: Sequence[Counts], covers: Covers) -> QueryResult:
+    """Log loss or Brier score."""
+    losses = [_losses(name, table, len(tables) > 1) for table in tables]
+    coarse = [
+        np.stack([table.averaged(row) for row in loss])
+        for table, loss in zip(tables, losses, strict=True)
+    ]
+    # Every table counts all records.
+    share = 1.0 / len(tables)
+
+    def mean(arrays: Sequence[FloatArray], weights: Sequence[FloatArray]) -> FloatArray:
+        loss = sum((a * w).sum((-2, -1)) for a, w in zip(arrays, weights, strict=True))
+        records = sum(a.sum((-2, -1)) for a in arrays) * share
+        return np.asarray(loss / np.maximum(records, 1.0))
+
+    value = float(mean([table.fine() for table in tables], losses))
+    flat = float(mean([table.fine(tilted=False) for table in tables], losses))
+    total = sum(float(table.noisy.values.sum()) for table in tables) * share
+    return judge(
+        lambda arrays: mean(arrays, coarse),
+        [table.noisy for table in tables],
+        covers,
+        value=value,
+        span=(0.0, largest_loss(name, len(tables) > 1)),
+        known=total > max(table.reach for table in tables),
+        resolution=abs(value - flat),
+    )
+
+
+def largest_loss(name: str, several: bool) -> float:
+    """Largest possible loss of a row."""
+    if name == "log_loss":
+        return float(-np.log(CLIP))
+    return 2.0 if several else 1.0
+
+
+def _losses(name: str, table: Counts, several: bool) -> FloatArray:
+    """Loss of a negative and of a positive with a score in each interval."""
+    score = table.middles
+    if name == "brier":
+        return np.stack([score**2, (1.0 - score) ** 2])
+    # Of several classes the loss is that of the true one alone.
+    wrong = np.zeros(INTERVALS) if several else -np.log(np.maximum(1.0 - score, CLIP))
+    return np.stack([wrong, -np.log(np.maximum(score, CLIP))])

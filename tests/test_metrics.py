@@ -1,0 +1,493 @@
+"""Private metrics: exact without noise, intervals that cover, and what odd input costs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import metrics as exact
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import skdp
+from skdp._random import noise_source
+from skdp.kernels import binned_scores, clipped_moments
+from skdp.mechanisms import discrete_laplace_variance
+from skdp.model_selection import _formulas, _named
+
+# Noise of 0 for sure, and bins as many as there can be.
+EXACTLY = 1_000_000
+N = 3_000
+rng = np.random.default_rng(0)
+X = rng.normal(size=(2 * N, 3))
+Y = (X[:, 0] + rng.normal(size=2 * N) > 0.8).astype(int)
+Y3 = np.digitize(X[:, 0] + 0.5 * rng.normal(size=2 * N), [-0.5, 0.8])
+REAL = np.clip(X[:, 0] + 0.5 * rng.normal(size=2 * N), -3, 3)
+TEST = slice(N, None)
+MODEL = LogisticRegression().fit(X[:N], Y[:N])
+MODEL3 = LogisticRegression().fit(X[:N], Y3[:N])
+REGRESSOR = LinearRegression().fit(X[:N], REAL[:N])
+PROBA, PROBA3 = MODEL.predict_proba(X[TEST])[:, 1], MODEL3.predict_proba(X[TEST])
+TRUTH, TRUTH3, NUMBERS = Y[TEST], Y3[TEST], REAL[TEST]
+GUESS = np.clip(REGRESSOR.predict(X[TEST]), -3, 3)
+BOUNDS = (-3, 3)
+
+VALUES = {
+    "accuracy": exact.accuracy_score(TRUTH, PROBA > 0.5),
+    "balanced_accuracy": exact.balanced_accuracy_score(TRUTH, PROBA > 0.5),
+    "f1": exact.f1_score(TRUTH, PROBA > 0.5),
+    "roc_auc": exact.roc_auc_score(TRUTH, PROBA),
+    "average_precision": exact.average_precision_score(TRUTH, PROBA),
+    "log_loss": exact.log_loss(TRUTH, np.clip(PROBA, 0.001, 0.999)),
+    "brier": exact.brier_score_loss(TRUTH, PROBA),
+}
+HOT = np.eye(3)[TRUTH3]
+VALUES3 = {
+    "accuracy": exact.accuracy_score(TRUTH3, PROBA3.argmax(1)),
+    "balanced_accuracy": exact.balanced_accuracy_score(TRUTH3, PROBA3.argmax(1)),
+    "f1": exact.f1_score(TRUTH3, PROBA3.argmax(1), average="macro"),
+    "roc_auc": exact.roc_auc_score(TRUTH3, PROBA3, multi_class="ovr"),
+    "average_precision": exact.average_precision_score(HOT, PROBA3),
+    "log_loss": exact.log_loss(TRUTH3, np.maximum(PROBA3, 1e-9)),
+    "brier": ((PROBA3 - HOT) ** 2).sum(1).mean(),
+}
+REAL_VALUES = {
+    "r2": exact.r2_score(NUMBERS, GUESS),
+    "mae": exact.mean_absolute_error(NUMBERS, GUESS),
+    "mse": exact.mean_squared_error(NUMBERS, GUESS),
+}
+# What bins hide at most.
+HIDDEN = {"roc_auc": 5e-4, "average_precision": 3e-3, "log_loss": 2e-3, "brier": 5e-4}
+
+
+def report(**options):
+    given = {"epsilon": EXACTLY, "trained_elsewhere": True, **options}
+    return skdp.private_score_report(MODEL, X[TEST], TRUTH, **given)
+
+
+# --- without noise
+
+
+@pytest.mark.parametrize("name", ["roc_auc", "average_precision", "log_loss", "brier"])
+def test_metrics_of_probabilities(name):
+    function = getattr(skdp, f"private_{name}")
+    found = function(TRUTH, PROBA, epsilon=EXACTLY)
+    assert float(found) == pytest.approx(VALUES[name], abs=HIDDEN[name])
+    assert found.lower - 3e-4 <= VALUES[name] <= found.upper + 3e-4
+    both = np.column_stack([1 - PROBA, PROBA])
+    assert float(function(TRUTH, both, epsilon=EXACTLY)) == pytest.approx(float(found))
+    found = function(TRUTH3, pd.DataFrame(PROBA3), epsilon=EXACTLY, labels=[0, 1, 2])
+    assert float(found) == pytest.approx(VALUES3[name], abs=2 * HIDDEN[name])
+
+
+def test_metrics_of_predictions():
+    labels = np.where(PROBA > 0.5, "yes", "no")
+    for name in ("f1", "balanced_accuracy"):
+        function = getattr(skdp, f"private_{name}")
+        found = function(
+            np.where(TRUTH, "yes", "no"), labels, epsilon=EXACTLY, labels=["no", "yes"]
+        )
+        assert float(found) == pytest.approx(VALUES[name]) and found.lower <= found.upper
+        found = function(TRUTH3, PROBA3.argmax(1), epsilon=EXACTLY, labels=[0, 1, 2])
+        assert float(found) == pytest.approx(VALUES3[name])
+    for name in ("mae", "r2"):
+        found = getattr(skdp, f"private_{name}")(NUMBERS, GUESS, bounds=BOUNDS, epsilon=EXACTLY)
+        assert float(found) == pytest.approx(REAL_VALUES[name], abs=1e-5)
+
+
+def test_scores_of_any_range():
+    # The same order of scores has the same area.
+    found = skdp.private_roc_auc(TRUTH, 40 * PROBA - 20, score_range=(-20, 20), epsilon=EXACTLY)
+    assert float(found) == pytest.approx(VALUES["roc_auc"], abs=1e-3)
+    upside_down = skdp.private_roc_auc(TRUTH, 1 - PROBA, epsilon=EXACTLY)
+    assert float(upside_down) == pytest.approx(1 - VALUES["roc_auc"], abs=1e-3)
+    # Ties count half.
+    ties = np.where(PROBA > 0.5, 0.9, 0.1)
+    found = skdp.private_roc_auc(TRUTH, ties, epsilon=EXACTLY)
+    assert float(found) == pytest.approx(exact.roc_auc_score(TRUTH, ties), abs=1e-9)
+    found = skdp.private_average_precision(TRUTH, ties, epsilon=EXACTLY)
+    assert float(found) == pytest.approx(exact.average_precision_score(TRUTH, ties), abs=1e-9)
+
+
+def test_report_of_two_labels():
+    found = report()
+    for name, value in VALUES.items():
+        assert float(found[name]) == pytest.approx(value, abs=HIDDEN.get(name, 1e-9)), name
+    matrix = found.confusion_matrix()
+    assert matrix.to_numpy().tolist() == exact.confusion_matrix(TRUTH, PROBA > 0.5).tolist()
+    assert found.labels == (0, 1) and found.privacy_loss.epsilon == EXACTLY
+    frame = found.to_frame(interval="population")
+    assert (frame["sampling_std"] > 0).all()
+    assert frame["metric"].tolist() == list(VALUES) and set(frame["group"]) == {"all"}
+    assert "roc_auc" in repr(found) and "<table" in found._repr_html_()
+    with pytest.raises(ValueError, match="one of"):
+        found["auc"]
+
+
+def test_report_of_groups_and_thresholds():
+    group = np.where(X[TEST][:, 1] > 0, "old", np.where(X[TEST][:, 2] > 0, "young", "other"))
+    found = report(groups=group, group_labels=["old", "young", "nobody"], threshold=0.3)
+    for name in ("old", "young"):
+        rows = group == name
+        truth, score = TRUTH[rows], PROBA[rows]
+        auc = found.score("roc_auc", group=name)
+        assert float(auc) == pytest.approx(exact.roc_auc_score(truth, score), abs=1e-3)
+        f1 = float(found.score("f1", group=name))
+        assert f1 == pytest.approx(exact.f1_score(truth, score > 0.3), abs=2e-3)
+    assert float(found["roc_auc"]) == pytest.approx(VALUES["roc_auc"], abs=1e-3)
+    empty = found.score("roc_auc", group="nobody")
+    assert (empty.lower, empty.upper) == (0, 1)
+    assert len(found.to_frame()) == 4 * len(VALUES)
+    with pytest.raises(ValueError, match="group"):
+        found.score("f1", group="other")
+
+
+def test_report_of_three_labels():
+    found = skdp.private_score_report(
+        MODEL3, X[TEST], TRUTH3, epsilon=EXACTLY, trained_elsewhere=True
+    )
+    for name, value in VALUES3.items():
+        hidden = 2 * HIDDEN.get(name, 1e-9)
+        assert float(found[name]) == pytest.approx(value, abs=hidden), name
+    assert found.confusion_matrix().shape == (3, 3)
+    with pytest.raises(ValueError, match="two labels"):
+        found.roc_curve()
+
+
+def test_report_of_numbers():
+    group = X[TEST][:, 1] > 0
+    found = skdp.private_score_report(
+        REGRESSOR,
+        X[TEST],
+        NUMBERS,
+        epsilon=EXACTLY,
+        bounds=BOUNDS,
+        groups=group,
+        group_labels=[True],
+        trained_elsewhere=True,
+    )
+    for name, value in REAL_VALUES.items():
+        assert float(found[name]) == pytest.approx(value, abs=1e-4)
+    r2 = float(found.score("r2", group=True))
+    assert r2 == pytest.approx(exact.r2_score(NUMBERS[group], GUESS[group]), abs=1e-4)
+
+
+def test_curves():
+    curve = skdp.private_roc_curve(TRUTH, PROBA, epsilon=EXACTLY)
+    assert curve.iloc[0, 1:].tolist() == [0] * 6 and curve.iloc[-1, 1:].tolist() == [1] * 6
+    for column in curve.columns[1:]:
+        assert curve[column].is_monotonic_increasing
+    for _, point in curve.iloc[::8].iterrows():
+        above = PROBA > point["threshold"]
+        assert point["tpr"] == pytest.approx(above[TRUTH == 1].mean(), abs=1e-9)
+        assert point["fpr"] == pytest.approx(above[TRUTH == 0].mean(), abs=1e-9)
+    curve = skdp.private_calibration_curve(TRUTH, PROBA, epsilon=EXACTLY, n_bins=5)
+    assert len(curve) == 5 and curve["records"].sum() == N
+    true, mean = (np.array_split(each[np.argsort(PROBA)], 5) for each in (TRUTH, PROBA))
+    assert np.allclose(curve["mean_predicted"], [part.mean() for part in mean], atol=0.03)
+    assert np.allclose(curve["fraction_positive"], [part.mean() for part in true], atol=0.05)
+    noisy = skdp.private_roc_curve(TRUTH, PROBA, epsilon=0.2, interval="population")
+    assert (noisy["tpr_lower"] <= noisy["tpr"]).all() and (noisy["tpr"] <= noisy["tpr_upper"]).all()
+    for function in (skdp.private_roc_curve, skdp.private_calibration_curve):
+        with pytest.raises(ValueError, match="two labels"):
+            function(TRUTH3, PROBA3, epsilon=1, labels=[0, 1, 2])
+
+
+def test_formulas_are_those_of_scikit_learn():
+    places = np.random.default_rng(1).integers(0, 9, 500)
+    truth = np.random.default_rng(2).integers(0, 2, 500)
+    counts = [np.bincount(places[truth == label], minlength=9).astype(float) for label in (0, 1)]
+    assert _formulas.roc_auc(*counts) == pytest.approx(exact.roc_auc_score(truth, places))
+    found = _formulas.average_precision(*counts)
+    assert found == pytest.approx(exact.average_precision_score(truth, places))
+    matrix = _formulas.confusion(*counts, 4)
+    assert matrix.tolist() == exact.confusion_matrix(truth, places >= 4).tolist()
+    # Axes in front are looped over.
+    many = np.stack([np.stack(counts)] * 3)
+    assert (
+        _formulas.f1(_formulas.confusion(many[:, 0], many[:, 1], 4)).tolist()
+        == [pytest.approx(exact.f1_score(truth, places >= 4))] * 3
+    )
+
+
+# --- with noise
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "runs"), [(0.5, 60), pytest.param(2.0, 400, marks=pytest.mark.slow)]
+)
+def test_intervals_cover_and_the_noise_is_there(epsilon, runs):
+    source = noise_source(1)
+    found = [
+        skdp.private_roc_auc(TRUTH, PROBA, epsilon=epsilon, level=0.9, random_state=source)
+        for _ in range(runs)
+    ]
+    covered = np.mean([one.lower <= VALUES["roc_auc"] <= one.upper for one in found])
+    # Claimed 0.9; four standard errors below.
+    assert covered > 0.9 - 4 * np.sqrt(0.09 / runs)
+    errors = np.array([float(one) for one in found]) - VALUES["roc_auc"]
+    claimed = np.mean([one.std for one in found])
+    # A scale of half or twice the noise would be far outside: the spread is known to 10%.
+    assert 0.65 < errors.std() / claimed < 1.25
+    assert np.abs(errors.mean()) < claimed
+
+
+@pytest.mark.parametrize("interval", ["noise", pytest.param("population", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["log_loss", "brier", "f1", "r2"])
+def test_other_intervals_cover(name, interval):
+    source, runs = noise_source(2), 60
+    given = {"epsilon": 0.3, "level": 0.9, "random_state": source, "interval": interval}
+    function = getattr(skdp, f"private_{name}")
+    if name == "r2":
+        value = REAL_VALUES["r2"]
+        found = [function(NUMBERS, GUESS, bounds=BOUNDS, **given) for _ in range(runs)]
+    else:
+        value, scores = VALUES[name], (PROBA > 0.5).astype(int) if name == "f1" else PROBA
+        found = [function(TRUTH, scores, **given) for _ in range(runs)]
+    covered = np.mean([one.lower <= value <= one.upper for one in found])
+    assert covered > 0.9 - 4 * np.sqrt(0.09 / runs)
+    sampling = np.array([one.sampling_std for one in found])
+    assert (sampling > 0).all() == (interval == "population")
+    errors = np.array([float(one) for one in found]) - value
+    # Quotients of noisy sums have long tails.
+    spread = np.subtract(*np.quantile(errors, [0.84, 0.16])) / 2
+    assert 0.6 < spread / np.median([one.std for one in found]) < 1.5
+
+
+def test_bins_hold_all_rows_and_every_cell_is_noised():
+    positions = np.repeat([10, 4_000], [700, 300])
+    cells = np.repeat([0, 1, -1], [700, 250, 50])
+    scale = binned_scores.Scale()
+    found = binned_scores.release_scores(
+        positions, cells, 2, Fraction(EXACTLY), scale, 2048, noise_source()
+    )
+    assert found.counts.sum() == 950 and found.counts[1].sum() == 0
+    assert (np.diff(found.bin_of) >= 0).all() and (np.diff(found.bin_of) <= 1).all()
+    assert np.allclose(np.bincount(found.bin_of, weights=found.within), 1)
+    assert found.counts[0, 1, found.cut :].sum() == 250
+    source = noise_source(3)
+    empty = [
+        binned_scores.release_scores(
+            positions[:0], cells[:0], 3, Fraction(1), scale, 2048, source
+        ).counts.ravel()
+        for _ in range(60)
+    ]
+    noise = np.concatenate(empty)
+    # Four fifths of epsilon; the kurtosis of 6 gives a relative error of 4%.
+    assert abs(noise.var() / discrete_laplace_variance(Fraction(4, 5)) - 1) < 0.19
+
+
+def test_a_row_is_divided_into_parts_of_one_record():
+    numbers = np.r_[rng.random(1000), 0, 1, np.nan, -5, 7, np.inf]
+    first = clipped_moments.on_grid(numbers)
+    assert first.min() == 0 and first.max() == clipped_moments.STEPS
+    square = (first * first + clipped_moments.STEPS // 2) // clipped_moments.STEPS
+    parts = np.stack([square, first - square, clipped_moments.STEPS - first])
+    assert (parts >= 0).all() and (parts.sum(0) == clipped_moments.STEPS).all()
+    sums = clipped_moments.release_parts(
+        numbers, Fraction(EXACTLY) ** 2, noise_source(), squares=True
+    )
+    assert np.allclose(sums * clipped_moments.STEPS, parts.sum(1), atol=1)
+    source = noise_source(4)
+    noise = np.array(
+        [
+            clipped_moments.release_parts(numbers[:0], Fraction(1, 2), source, squares=squares)
+            for squares in (True,) * 400
+        ]
+    )
+    assert abs(noise.var() / 8 - 1) < 0.3
+
+
+def test_intervals_of_whole_scale_where_noise_may_have_made_a_class():
+    found = skdp.private_roc_auc(TRUTH[:40], PROBA[:40], epsilon=0.1)
+    assert (found.lower, found.upper) == (0, 1)
+    found = skdp.private_r2(np.zeros(500), np.zeros(500), bounds=(-1, 1), epsilon=1)
+    assert found.lower == -np.inf
+
+
+# --- odd input
+
+
+@pytest.mark.parametrize("score", [np.nan, 0.3, "text", None, np.inf])
+def test_constant_and_missing_scores(score):
+    scores = pd.Series([score] * 200 + [0.3] * 200, dtype=object)
+    truth = np.tile([0, 1], 200)
+    for name in ("roc_auc", "average_precision", "log_loss", "brier"):
+        found = getattr(skdp, f"private_{name}")(truth, scores, epsilon=EXACTLY)
+        assert found.lower <= found.value <= found.upper
+    # Missing is as wrong as can be, infinite is clipped.
+    expected = {0.3: 0.5, np.inf: 0.5}.get(score, 0.125)
+    if score is not np.nan:
+        found = skdp.private_roc_auc(truth, scores, epsilon=EXACTLY)
+        assert float(found) == pytest.approx(expected + (0.25 if expected < 0.5 else 0), abs=0.3)
+
+
+@pytest.mark.parametrize("truth", [[1] * 300, [0] * 300, [], [5] * 300, [None] * 3])
+def test_one_class_and_none(truth):
+    scores = np.full(len(truth), 0.4)
+    for name in ("roc_auc", "average_precision", "log_loss", "brier"):
+        found = getattr(skdp, f"private_{name}")(truth, scores, epsilon=1)
+        assert found.lower <= float(found) <= found.upper
+    for name in ("f1", "balanced_accuracy"):
+        found = getattr(skdp, f"private_{name}")(truth, scores > 0.5, epsilon=1)
+        assert 0 <= found.lower <= float(found) <= found.upper <= 1
+    skdp.private_roc_curve(truth, scores, epsilon=1)
+    skdp.private_calibration_curve(truth, scores, epsilon=1)
+
+
+def test_more_classes_than_rows():
+    labels = list(range(12))
+    scores = np.full((5, 12), 1 / 12)
+    for name in ("roc_auc", "log_loss", "brier"):
+        found = getattr(skdp, f"private_{name}")([0, 1, 2, 3, 99], scores, epsilon=1, labels=labels)
+        assert found.lower <= float(found) <= found.upper
+
+
+def test_a_row_that_fails_changes_no_other():
+    class Picky:
+        classes_ = np.array([0, 1])
+
+        def predict_proba(self, table):
+            if (table[:, 0] > 100).any():
+                raise ValueError(f"secret {table}")
+            return np.column_stack([1 - table[:, 0], table[:, 0]])
+
+        predict = predict_proba
+
+    rows = np.append(PROBA, 1_000.0)[:, None]
+    found = skdp.private_score_report(
+        Picky(), rows, np.append(TRUTH, 1), epsilon=EXACTLY, trained_elsewhere=True
+    )
+    expected = exact.roc_auc_score(np.append(TRUTH, 1), np.append(PROBA, 0.0))
+    assert float(found["roc_auc"]) == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **k: skdp.private_roc_auc(TRUTH, PROBA[:5], epsilon=1, **k),
+        lambda **k: skdp.private_roc_auc(TRUTH, PROBA, epsilon=0, **k),
+        lambda **k: skdp.private_roc_auc(TRUTH, PROBA, epsilon=1, labels=[1], **k),
+        lambda **k: skdp.private_roc_auc(TRUTH, PROBA, epsilon=1, labels=[1, 1], **k),
+        lambda **k: skdp.private_roc_auc(TRUTH, PROBA, epsilon=1, score_range=(1, 0), **k),
+        lambda **k: skdp.private_roc_auc(TRUTH3, PROBA3, epsilon=1, **k),
+        lambda **k: skdp.private_brier(TRUTH, PROBA, epsilon=1, interval="both", **k),
+        lambda **k: skdp.private_calibration_curve(TRUTH, PROBA, epsilon=1, n_bins=0, **k),
+        lambda **k: skdp.private_mae(NUMBERS, GUESS, bounds=None, epsilon=1, **k),
+        lambda **k: skdp.private_r2(NUMBERS, GUESS, bounds=(1, 1), epsilon=1, **k),
+        lambda **k: skdp.private_f1(TRUTH, PROBA3[:, 0], epsilon=1, level=2, **k),
+        lambda **k: report(groups=TRUTH, **k),
+        lambda **k: report(groups=TRUTH[:3], group_labels=[1], **k),
+        lambda **k: report(groups=TRUTH, group_labels=[1, 1], **k),
+        lambda **k: report(trained_elsewhere=False, **k),
+    ],
+)
+def test_refusals_cost_nothing(call):
+    ledger = skdp.PrivacyLedger(5)
+    with pytest.raises(ValueError):
+        call(ledger=ledger)
+    assert ledger.spent == 0
+
+
+def test_report_takes_a_release_or_a_model_of_other_rows():
+    domain = skdp.Domain({"a": skdp.Numeric(-3, 3, bins=6)})
+    release = skdp.PairViewSynthesizer(5, domain=domain)
+    private = skdp.PrivateClassifier(DecisionTreeClassifier(max_depth=2), release, classes=[0, 1])
+    table = pd.DataFrame({"a": X[:N, 0]})
+    private.fit(table, Y[:N])
+    ledger = skdp.PrivacyLedger(1)
+    found = skdp.private_score_report(private, table, Y[:N], epsilon=1, ledger=ledger)
+    assert 0.5 < float(found["roc_auc"]) < 1 and ledger.spent == 1
+    with pytest.raises(skdp.BudgetExceededError):
+        skdp.private_score_report(private, table, Y[:N], epsilon=1, ledger=ledger)
+    with pytest.raises(TypeError, match="predict_proba"):
+        skdp.private_score_report(REGRESSOR, X, REAL, epsilon=1, trained_elsewhere=True)
+
+
+# --- by name
+
+
+def test_scorers_have_the_names_of_scikit_learn():
+    forest = DecisionTreeClassifier(max_depth=3).fit(X[:N], Y[:N])
+    tree = DecisionTreeRegressor(max_depth=3).fit(X[:N], REAL[:N])
+    for name, metric in ((name, _named.find_metric(name)) for name in _named._SCORERS):
+        if metric.needs_bounds:
+            scorer = skdp.make_private_scorer(name, epsilon=EXACTLY, bounds=BOUNDS)
+            model, truth = tree, NUMBERS
+        else:
+            scorer = skdp.make_private_scorer(name, epsilon=EXACTLY)
+            model, truth = forest, TRUTH
+        expected = exact.get_scorer(name)(model, X[TEST], truth)
+        assert scorer(model, X[TEST], truth) == pytest.approx(expected, abs=0.08), name
+    for name in ("roc_auc", "average_precision", "f1", "f1_macro", "balanced_accuracy"):
+        scorer = skdp.make_private_scorer(name, epsilon=EXACTLY)
+        expected = exact.get_scorer(name)(forest, X[TEST], TRUTH)
+        assert scorer(forest, X[TEST], TRUTH) == pytest.approx(expected, abs=5e-3), name
+    ledger = skdp.PrivacyLedger(1)
+    scorer = skdp.make_private_scorer("roc_auc", epsilon=0.25, ledger=ledger)
+    cross_val_score(forest, X, Y, scoring=scorer, cv=skdp.PrivateKFold(3))
+    assert ledger.spent == Fraction(3, 4)
+    with pytest.raises(TypeError, match="predict_proba"):
+        scorer(tree, X, Y)
+    for bad in ("auc", 3, ["f1"]):
+        with pytest.raises(ValueError, match="one of"):
+            skdp.make_private_scorer(bad, epsilon=1)
+    with pytest.raises(ValueError, match="bounds"):
+        skdp.make_private_scorer("r2", epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("metric", "low", "high"),
+    [
+        ("roc_auc", 0.7, 0.9),
+        ("neg_log_loss", -0.65, -0.3),
+        ("log_loss", 0.3, 0.65),
+        ("f1", 0.4, 0.8),
+    ],
+)
+def test_cross_validation_by_name(metric, low, high):
+    domain = skdp.Domain({"a": skdp.Numeric(-3, 3, bins=12)})
+    release = skdp.PairViewSynthesizer(5, domain=domain)
+    model = skdp.PrivateClassifier(DecisionTreeClassifier(max_depth=3), release, classes=[0, 1])
+    table = pd.DataFrame({"a": X[:, 0]})
+    found = skdp.private_cross_val_score(model, table, Y, epsilon=1, metric=metric, cv=2)
+    assert low < found.lower <= float(found) <= found.upper < high
+
+
+@pytest.mark.parametrize(
+    "metric", ["roc_auc", "average_precision", "balanced_accuracy", "neg_log_loss", "brier"]
+)
+def test_searches_by_name(metric):
+    domain = skdp.Domain({"a": skdp.Numeric(-3, 3, bins=12)})
+    release = skdp.PairViewSynthesizer(5, domain=domain)
+    tree = DecisionTreeClassifier(max_depth=3)
+    model = skdp.PrivateClassifier(tree, release, classes=[0, 1])
+    grid = {"estimator": [DummyClassifier(), tree]}
+    search = skdp.PrivateGridSearchCV(model, grid, epsilon=1, metric=metric)
+    search.fit(pd.DataFrame({"a": X[:N, 0]}), Y[:N])
+    assert search.best_index_ == 1 and search.privacy_loss_.epsilon == 6
+
+
+def test_rows_of_a_search_add_up_to_the_metric():
+    both = np.column_stack([1 - PROBA, PROBA])
+    for name in ("log_loss", "brier"):
+        scores, spread = _named.find_metric(name).row_scores(TRUTH, both, [0, 1], None)
+        assert scores.min() >= -spread and scores.max() <= 0
+        largest = -np.log(0.001) if name == "log_loss" else 1
+        assert -scores.mean() * largest / spread == pytest.approx(VALUES[name], abs=1e-4)
+    metric = _named.find_metric("mae")
+    scores, spread = metric.row_scores(NUMBERS, GUESS, (), (Fraction(-3), Fraction(3)))
+    assert -scores.mean() * 6 / spread == pytest.approx(REAL_VALUES["mae"], abs=1e-4)
+
+
+@pytest.mark.slow
+def test_ten_million_rows():
+    n = 10_000_000
+    truth = np.arange(n) % 5 == 0
+    score = np.where(truth, 0.6, 0.4) + 0.3 * np.random.default_rng(0).normal(size=n)
+    found = skdp.private_roc_auc(truth.astype(int), np.clip(score, 0, 1), epsilon=1)
+    assert float(found) == pytest.approx(exact.roc_auc_score(truth, score), abs=3e-3)
