@@ -35,12 +35,13 @@ CONSTANTS = [DummyClassifier(strategy="constant", constant=label) for label in (
 RELEASES = {"synthesizer__epsilon": [0.5, 1]}
 
 
-def generating(eta, gamma, x):
-    """Generating function of the number of runs, from Papernot and Steinke."""
+def generating(eta, gamma, rest):
+    """Generating function of the number of runs at 1 - rest, from Papernot and Steinke."""
+    inner = gamma + (1 - gamma) * rest
     if eta == 0:
-        return math.log1p(-(1 - gamma) * x) / math.log(gamma)
+        return math.log(inner) / math.log(gamma)
     shape = float(eta)
-    return ((1 - (1 - gamma) * x) ** -shape - 1) / (gamma**-shape - 1)
+    return (inner**-shape - 1) / (gamma**-shape - 1)
 
 
 def law_of_runs(eta, gamma, most):
@@ -58,8 +59,8 @@ def law_of_runs(eta, gamma, most):
 
 def law_of_best(base, eta, gamma):
     """Law of the best of K outcomes of ``base``, which lists probabilities from worst to best."""
-    reached = np.cumsum(base)
-    ends = [generating(eta, gamma, min(float(x), 1.0)) for x in (0.0, *reached)]
+    better = np.append(np.cumsum(base[::-1])[::-1][1:], 0.0)
+    ends = [generating(eta, gamma, rest) for rest in (1.0, *better)]
     return {place: end - start for place, (start, end) in enumerate(itertools.pairwise(ends))}
 
 
