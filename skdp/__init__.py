@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from .histogram import RangeTreeHistogram
     from .kernels.dpcube.usefulness import usefulness
     from .model_selection import (
+        PrivateConformalClassifier,
+        PrivateConformalRegressor,
         PrivateGridSearchCV,
         PrivateKFold,
         make_private_scorer,
@@ -96,6 +98,8 @@ __all__ = [
     "PrivateAdditiveClassifier",
     "PrivateAdditiveRegressor",
     "PrivateClassifier",
+    "PrivateConformalClassifier",
+    "PrivateConformalRegressor",
     "ProjectedHistogramTransformer",
     "PrivateGridSearchCV",
     "PrivateKFold",
@@ -177,6 +181,8 @@ _HOMES = {
     "histogram": ("RangeTreeHistogram",),
     "kernels.dpcube.usefulness": ("usefulness",),
     "model_selection": (
+        "PrivateConformalClassifier",
+        "PrivateConformalRegressor",
         "PrivateGridSearchCV",
         "PrivateKFold",
         "make_private_scorer",

@@ -703,6 +703,9 @@ def composed() -> list[Branch]:
             trees(epsilon), {"synthesizer__epsilon": [epsilon, epsilon / 2]}, epsilon=epsilon
         )
 
+    def by_strategy(epsilon: float, strategy: str) -> Any:
+        return two_releases(epsilon).set_params(strategy=strategy)
+
     def regressor(epsilon: float) -> Any:
         domain = skdp.Domain({name: SPACE[name] for name in ("x", "z")})
         return skdp.PrivateRegressor(
@@ -730,6 +733,16 @@ def composed() -> list[Branch]:
         Branch("PrivateGridSearchCV", search, labelled, runs=1),
         Branch("PrivateGridSearchCV, a release each", two_releases, labelled, runs=1),
         Branch("PrivateGridSearchCV, mean squared error", regressor_search, measured),
+        *[
+            Branch(
+                f"PrivateGridSearchCV, {strategy}",
+                lambda epsilon, s=strategy: by_strategy(epsilon, s),
+                # Every run of a search makes several releases.
+                lambda: {name: labelled()[name] for name in ("nobody", "two", "from the middle")},
+                runs=1,
+            )
+            for strategy in ("random-stopping", "halving")
+        ],
         Branch(
             "private_cross_val_score",
             lambda epsilon: (
@@ -740,6 +753,45 @@ def composed() -> list[Branch]:
             labelled,
             claim=lambda epsilon: 3 * epsilon,
             runs=1,
+        ),
+    ]
+
+
+def conformal() -> list[Branch]:
+    """Calibration of models that saw public rows only."""
+    labelled = spread(SPACE, 60)
+    classifier = make_pipeline(
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
+        DecisionTreeClassifier(max_depth=3),
+    ).fit(labelled.drop(columns="s"), labelled["s"])
+    regressor = DecisionTreeRegressor(max_depth=2).fit(labelled[["z"]], labelled["x"])
+    plain = skdp.Domain({name: SPACE[name] for name in ("z", "x")})
+    return [
+        Branch(
+            "PrivateConformalClassifier",
+            lambda epsilon: (
+                lambda data: (
+                    skdp.PrivateConformalClassifier(classifier, epsilon=epsilon)
+                    .conformalize(*data)
+                    .thresholds_
+                )
+            ),
+            lambda: apart(pairs_of(SPACE), "s"),
+            epsilons=(0.05, 1.0),
+            claim=lambda epsilon: epsilon,
+            runs=1,
+        ),
+        Branch(
+            "PrivateConformalRegressor",
+            lambda epsilon: (
+                lambda data: (
+                    skdp.PrivateConformalRegressor(regressor, epsilon=epsilon, bounds=(0, 4))
+                    .conformalize(*data)
+                    .thresholds_
+                )
+            ),
+            lambda: apart(pairs_of(plain), "x"),
+            claim=lambda epsilon: epsilon,
         ),
     ]
 
@@ -999,7 +1051,9 @@ PARTS = {
     "kernels.pairviews.errors.publish_errors, discrete_laplace": "errors",
     "kernels.pairviews.measure.measure_table, discrete_laplace": "total",
     "kernels.pairviews.single.single_views, discrete_laplace": "views",
-    "model_selection._search.PrivateGridSearchCV._choose, selection": "choice",
+    "model_selection._search.PrivateGridSearchCV._compare_all, selection": "choice",
+    "model_selection._search.PrivateGridSearchCV._halve, top_k": "choice",
+    "model_selection._search.PrivateGridSearchCV._stop_at_random, discrete_laplace": "choice",
     "kernels.additive.first._noisy, discrete_laplace": "model",
     "kernels.additive.fitting._residual_sums, discrete_laplace": "model",
     "kernels.additive.fitting.fit_additive, discrete_laplace": "total",
@@ -1055,6 +1109,8 @@ LOOSE = {
     "PrivateQuantileClipper": 0.8,
     "private_quantiles, independent": 0.88,
     "PrivateRegressor": 0.3,
+    # A recorded search makes one run; the whole law is in test_private_search.
+    "PrivateGridSearchCV, random-stopping": 0.15,
     "PrivateGridSearchCV": 0.3,
     "private_cross_val_score": 0.3,
 }
@@ -1070,6 +1126,7 @@ BRANCHES = [
     *cubes(),
     *scalers(),
     *composed(),
+    *conformal(),
     *scores(),
     *quantiles(),
     *lazy(),
