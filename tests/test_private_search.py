@@ -78,8 +78,8 @@ def test_the_number_of_runs_has_its_law(eta):
     # False alarms: 1e-6 for each law.
     limit = chi2.isf(1e-6, most)
     assert ((seen - expected) ** 2 / expected).sum() < limit
-    # The law of a spread that is a fifth off is refused.
-    other = law_of_runs(eta, 1 / max(round(spread * 1.5), 2), most)
+    # A law of another spread is refused.
+    other = law_of_runs(eta, 1 / (2 * spread), most)
     other = np.append(other, 1 - other.sum()) * len(draws)
     assert ((seen - other) ** 2 / other).sum() > limit
 
