@@ -135,12 +135,13 @@ def main() -> None:
                 ).split(task.X)
                 runs = [one_run(task, make, total, *split) for split in splits]
                 whole = np.mean([each for each, _ in runs], axis=0)
+                best = int(whole.argmax())
                 found = {"at random": [float(np.mean(each)) for each, _ in runs]}
                 found |= {key: [each[key] for _, each in runs] for key in STRATEGIES}
                 print(f"{name}, {grid}, epsilon {epsilon:g}: best {whole.max():.4f}", flush=True)
                 for way, scores in found.items():
-                    loss = float(whole.max() - np.mean(scores))
-                    error = float(np.std(scores) / np.sqrt(len(scores)))
+                    losses = [each[best] - one for (each, _), one in zip(runs, scores, strict=True)]
+                    loss, error = float(np.mean(losses)), float(np.std(losses) / len(runs) ** 0.5)
                     print(f"  {way:24} loses {loss:.4f} +- {error:.4f}", flush=True)
                     results.append([name, grid, epsilon, way, loss, error])
     _data.write_json(options.out, "search", results)

@@ -17,6 +17,7 @@
 ``lines``          DAWA, AHP, and range trees that follow the counts
 ``quantiles``      quantiles of integers: independent, AppQuant
 ``quantile_tree``  the same from noisy counts
+``conformal``      thresholds of conformal prediction from a noisy histogram of scores
 ``stop_test``      the stop test of PrivTree and HDPView, and its privacy loss
 ``splitting``      boxes that are divided, level by level
 =================  =================================================================================
