@@ -766,18 +766,22 @@ def conformal() -> list[Branch]:
     ).fit(labelled.drop(columns="s"), labelled["s"])
     regressor = DecisionTreeRegressor(max_depth=2).fit(labelled[["z"]], labelled["x"])
     plain = skdp.Domain({name: SPACE[name] for name in ("z", "x")})
+    # Few rows are enough for a test at a low level.
+    levels, epsilons = [0.2, 0.7], (1.0, 1000.0, 0.05)
     return [
         Branch(
             "PrivateConformalClassifier",
             lambda epsilon: (
                 lambda data: (
-                    skdp.PrivateConformalClassifier(classifier, epsilon=epsilon)
+                    skdp.PrivateConformalClassifier(
+                        classifier, epsilon=epsilon, confidence_level=levels
+                    )
                     .conformalize(*data)
                     .thresholds_
                 )
             ),
             lambda: apart(pairs_of(SPACE), "s"),
-            epsilons=(0.05, 1.0),
+            epsilons=epsilons,
             claim=lambda epsilon: epsilon,
             runs=1,
         ),
@@ -785,12 +789,15 @@ def conformal() -> list[Branch]:
             "PrivateConformalRegressor",
             lambda epsilon: (
                 lambda data: (
-                    skdp.PrivateConformalRegressor(regressor, epsilon=epsilon, bounds=(0, 4))
+                    skdp.PrivateConformalRegressor(
+                        regressor, epsilon=epsilon, confidence_level=levels, bounds=(0, 4)
+                    )
                     .conformalize(*data)
                     .thresholds_
                 )
             ),
             lambda: apart(pairs_of(plain), "x"),
+            epsilons=epsilons,
             claim=lambda epsilon: epsilon,
         ),
     ]
