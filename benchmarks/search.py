@@ -1,6 +1,6 @@
 """Strategies of a private search: the loss of accuracy compared with tuning on the true labels.
 
-Eight searches in which every candidate needs a fit of its own: on at most 20,000 rows of Adult,
+Eight searches in which every candidate needs a fit of its own: on at most 10,000 rows of Adult,
 electricity, phoneme and the tenure of NIST's excerpt (as in `benchmarks.additive`), over kinds of
 models (additive, PrivPfC, trees on two releases) and over the number of groups of an additive
 model. A tenth of the total epsilon chooses; the rest is divided among the fits as the strategy
@@ -42,13 +42,13 @@ from skdp import (
 from skdp.exceptions import InsecureSeedWarning
 
 CHOICE = Fraction(1, 10)
-MOST_ROWS = 20_000
+MOST_ROWS = 10_000
 LABELS = [False, True]
 GROUPS = (2, 4, 8, 16, 32, 64)
 STRATEGIES: dict[str, dict[str, Any]] = {
     "noisy-max": {"strategy": "noisy-max"},
     "halving": {"strategy": "halving"},
-    "random-stopping, eta 0": {"strategy": "random-stopping"},
+    "random-stopping, eta 0": {"strategy": "random-stopping", "eta": 0},
     "random-stopping, eta 1": {"strategy": "random-stopping", "eta": 1},
 }
 

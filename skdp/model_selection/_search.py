@@ -97,9 +97,9 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         the candidate's own for the last one, each of which keeps the better half; the fits cost
         about ``1 + log2(n_candidates)`` times one of them. The last two make a release in every
         fit, even if the candidates could share one: take "noisy-max" then.
-    eta : number or Fraction, default=0
-        For "random-stopping": shape of the law of the number of runs, between -1/2 and 1. 0 is the
-        logarithmic law, 1 the geometric one. The smaller, the lower the price, and the more often
+    eta : number or Fraction, default=1
+        For "random-stopping": shape of the law of the number of runs, between -1/2 and 1. 1 is the
+        geometric law, 0 the logarithmic one. The smaller, the lower the price, and the more often
         there are only a few runs.
     runs : number, default=None
         For "random-stopping": expected number of runs, at most 1,000. The price does not depend on
@@ -179,7 +179,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         *,
         epsilon: float | Fraction = 0.1,
         strategy: str = "noisy-max",
-        eta: float | Fraction = 0,
+        eta: float | Fraction = 1,
         runs: float | None = None,
         metric: str = "accuracy",
         bounds: tuple[float, float] | None = None,
