@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from .histogram import RangeTreeHistogram
     from .kernels.dpcube.usefulness import usefulness
     from .model_selection import (
+        PrivateConformalClassifier,
+        PrivateConformalRegressor,
         PrivateGridSearchCV,
         PrivateKFold,
         ScoreReport,
@@ -108,6 +110,8 @@ __all__ = [
     "PrivateAdditiveClassifier",
     "PrivateAdditiveRegressor",
     "PrivateClassifier",
+    "PrivateConformalClassifier",
+    "PrivateConformalRegressor",
     "ProjectedHistogramTransformer",
     "PrivateGridSearchCV",
     "PrivateKFold",
@@ -201,6 +205,8 @@ _HOMES = {
     "histogram": ("RangeTreeHistogram",),
     "kernels.dpcube.usefulness": ("usefulness",),
     "model_selection": (
+        "PrivateConformalClassifier",
+        "PrivateConformalRegressor",
         "PrivateGridSearchCV",
         "PrivateKFold",
         "ScoreReport",

@@ -719,6 +719,9 @@ def composed() -> list[Branch]:
     def area_search(epsilon: float) -> Any:
         return search(epsilon).set_params(metric="roc_auc")
 
+    def by_strategy(epsilon: float, strategy: str) -> Any:
+        return two_releases(epsilon).set_params(strategy=strategy)
+
     def regressor(epsilon: float) -> Any:
         domain = skdp.Domain({name: SPACE[name] for name in ("x", "z")})
         return skdp.PrivateRegressor(
@@ -747,6 +750,16 @@ def composed() -> list[Branch]:
         Branch("PrivateGridSearchCV, a release each", two_releases, labelled, runs=1),
         Branch("PrivateGridSearchCV, area under the curve", area_search, labelled, runs=1),
         Branch("PrivateGridSearchCV, mean squared error", regressor_search, measured),
+        *[
+            Branch(
+                f"PrivateGridSearchCV, {strategy}",
+                lambda epsilon, s=strategy: by_strategy(epsilon, s),
+                # Every run of a search makes several releases.
+                lambda: {name: labelled()[name] for name in ("nobody", "two", "from the middle")},
+                runs=1,
+            )
+            for strategy in ("random-stopping", "halving")
+        ],
         Branch(
             "private_cross_val_score",
             lambda epsilon: (
@@ -834,6 +847,52 @@ def metrics(same: Any) -> list[Branch]:
         report("two labels", Fixed(2), both, truth, group_labels=[True]),
         report("three labels", Fixed(3), three, truth),
         report("numbers", Fixed(), both, real, bounds=(0, 1), group_labels=[True]),
+    ]
+
+
+def conformal() -> list[Branch]:
+    """Calibration of models that saw public rows only."""
+    labelled = spread(SPACE, 60)
+    classifier = make_pipeline(
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
+        DecisionTreeClassifier(max_depth=3),
+    ).fit(labelled.drop(columns="s"), labelled["s"])
+    regressor = DecisionTreeRegressor(max_depth=2).fit(labelled[["z"]], labelled["x"])
+    plain = skdp.Domain({name: SPACE[name] for name in ("z", "x")})
+    # Few rows are enough for a test at a low level.
+    levels, epsilons = [0.2, 0.7], (1.0, 1000.0, 0.05)
+    return [
+        Branch(
+            "PrivateConformalClassifier",
+            lambda epsilon: (
+                lambda data: (
+                    skdp.PrivateConformalClassifier(
+                        classifier, epsilon=epsilon, confidence_level=levels
+                    )
+                    .conformalize(*data)
+                    .thresholds_
+                )
+            ),
+            lambda: apart(pairs_of(SPACE), "s"),
+            epsilons=epsilons,
+            claim=lambda epsilon: epsilon,
+            runs=1,
+        ),
+        Branch(
+            "PrivateConformalRegressor",
+            lambda epsilon: (
+                lambda data: (
+                    skdp.PrivateConformalRegressor(
+                        regressor, epsilon=epsilon, confidence_level=levels, bounds=(0, 4)
+                    )
+                    .conformalize(*data)
+                    .thresholds_
+                )
+            ),
+            lambda: apart(pairs_of(plain), "x"),
+            epsilons=epsilons,
+            claim=lambda epsilon: epsilon,
+        ),
     ]
 
 
@@ -1115,10 +1174,13 @@ PARTS = {
     "kernels.pairviews.choice.choose_extra_pairs, top_k": "views",
     "kernels.pairviews.choice.choose_pairs, selection": "views",
     "kernels.pairviews.errors._publish_class, discrete_laplace": "errors",
+    "kernels.pairviews.errors._publish_slopes, discrete_laplace": "errors",
     "kernels.pairviews.errors.publish_errors, discrete_laplace": "errors",
     "kernels.pairviews.measure.measure_table, discrete_laplace": "total",
     "kernels.pairviews.single.single_views, discrete_laplace": "views",
-    "model_selection._search.PrivateGridSearchCV._choose, selection": "choice",
+    "model_selection._compare.Judge.best, selection": "choice",
+    "model_selection._compare.Judge.better, top_k": "choice",
+    "model_selection._compare.Judge.noisy_score, discrete_laplace": "choice",
     "kernels.additive.first._noisy, discrete_laplace": "model",
     "kernels.additive.fitting._residual_sums, discrete_laplace": "model",
     "kernels.additive.fitting.fit_additive, discrete_laplace": "total",
@@ -1178,6 +1240,8 @@ LOOSE = {
     # Learners predict a row that is like synthetic ones, whose cells are not empty.
     "quality_report, learners": 0.6,
     "PrivateRegressor": 0.3,
+    # A recorded search makes one run; the whole law is in test_private_search.
+    "PrivateGridSearchCV, random-stopping": 0.15,
     "PrivateGridSearchCV": 0.3,
     "private_cross_val_score": 0.3,
 }
@@ -1193,6 +1257,7 @@ BRANCHES = [
     *cubes(),
     *scalers(),
     *composed(),
+    *conformal(),
     *scores(),
     *quantiles(),
     *lazy(),

@@ -44,7 +44,7 @@ def compared(search, X, y):
     tape = Recorder(0, "exact", Alignment((X, y), (X, y)))
     with recording(tape):
         search.fit(X, y)
-    (call,) = (call for call in tape.calls if "PrivateGridSearchCV" in call.site and call.shape)
+    (call,) = (call for call in tape.calls if "Judge" in call.site and call.shape)
     assert call.mechanism == "selection"
     return call.values, *call.public[:2]
 

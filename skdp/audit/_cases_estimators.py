@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.tree import DecisionTreeClassifier
 
 from ..classification import (
@@ -22,6 +24,8 @@ from ..datacube import DataCube
 from ..domain import Categorical, Domain, Numeric, forbid
 from ..histogram import RangeTreeHistogram
 from ..model_selection import (
+    PrivateConformalClassifier,
+    PrivateConformalRegressor,
     PrivateGridSearchCV,
     private_accuracy,
     private_confusion_matrix,
@@ -571,8 +575,7 @@ def _() -> AuditCase:
     )
 
 
-@audited("PrivateGridSearchCV")
-def _() -> AuditCase:
+def _search_case(strategy: str, epsilon: float, **params: Any) -> AuditCase:
     # The candidates predict one label each if the release has both labels, so only the choice
     # between them varies.
     search = PrivateGridSearchCV(
@@ -582,6 +585,8 @@ def _() -> AuditCase:
         ),
         {"estimator__class_weight": [{"a": 1e9, "b": 1}, {"a": 1, "b": 1e9}]},
         epsilon=1.0,
+        strategy=strategy,
+        **params,
     )
     rows = pd.DataFrame({"x": [1.5] * 78})
     labels = pd.Series(["a"] * 37 + ["b"] * 41)
@@ -589,11 +594,54 @@ def _() -> AuditCase:
         search,
         (rows, labels),
         (rows[:-1], labels[:-1]),
-        1.2,
+        epsilon,
         n_trials=1_500,
         quick_trials=300,
         options={"features": lambda search: search.best_index_},
     )
+
+
+@audited("PrivateGridSearchCV")
+def _() -> AuditCase:
+    return _search_case("noisy-max", 1.2)
+
+
+@audited("PrivateGridSearchCV, random-stopping")
+def _() -> AuditCase:
+    # Three times the fit, of which every run makes one.
+    return _search_case("random-stopping", 1.6, eta=1, runs=3)
+
+
+@audited("PrivateGridSearchCV, halving")
+def _() -> AuditCase:
+    # Two candidates at half their epsilon, and the winner.
+    return _search_case("halving", 1.4)
+
+
+def _conformal_case(make: Callable[..., Any], X: Any, y: Any) -> AuditCase:
+    # The row that is removed is the only one that the model does not predict.
+    return AuditCase(
+        lambda data: make(epsilon=1.0, confidence_level=[0.2, 0.5]).conformalize(*data).thresholds_,
+        (X, y),
+        (X[:-1], y[:-1]),
+        1.0,
+        n_trials=2_000,
+        quick_trials=200,
+    )
+
+
+@audited("PrivateConformalClassifier")
+def _() -> AuditCase:
+    X, y = np.zeros((30, 1)), np.array([0] * 29 + [1])
+    model = DummyClassifier(strategy="constant", constant=0).fit(np.zeros((2, 1)), [0, 1])
+    return _conformal_case(partial(PrivateConformalClassifier, model), X, y)
+
+
+@audited("PrivateConformalRegressor")
+def _() -> AuditCase:
+    X, y = np.zeros((30, 1)), np.array([0.0] * 29 + [1.0])
+    model = DummyRegressor(strategy="constant", constant=0.0).fit(X, y)
+    return _conformal_case(partial(PrivateConformalRegressor, model, bounds=(0, 1)), X, y)
 
 
 def _score_case(score: Callable[..., Any], n_trials: int = 20_000) -> AuditCase:

@@ -19,6 +19,7 @@
 ``quantile_tree``  the same from noisy counts
 ``binned_scores``  scores of a classifier by class, in bins of about equal mass
 ``clipped_moments``  sums of powers of numbers between 0 and 1
+``conformal``      thresholds of conformal prediction from a noisy histogram of scores
 ``stop_test``      the stop test of PrivTree and HDPView, and its privacy loss
 ``splitting``      boxes that are divided, level by level
 =================  =================================================================================

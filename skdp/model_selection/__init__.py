@@ -1,4 +1,4 @@
-"""Private splitting, scoring and model choice: no exact number about a record is released.
+"""Private splitting, scoring, model choice and calibration: no exact number is released.
 
 ==============  ====================================================================================
 ``_folds``      `PrivateKFold`: folds that are drawn and kept secret
@@ -9,6 +9,10 @@
 ``_scorer``     `make_private_scorer`, for searches of scikit-learn
 ``_cross_val``  `private_cross_val_score`
 ``_search``     `PrivateGridSearchCV`
+``_compare``   chooses among candidates with noise
+``_stopping``   a secret number of runs, of which the best is released
+``_halving``    rounds at a growing epsilon
+``_conformal``  `PrivateConformalClassifier`, `PrivateConformalRegressor`
 ``_budget``     what searches and cross-validation cost; one ledger for all fits
 ``_guard``      predicts and compares true rows one by one, without errors
 ``_reading``    labels and scores that metrics read
@@ -19,6 +23,7 @@
 ==============  ====================================================================================
 """
 
+from ._conformal import PrivateConformalClassifier, PrivateConformalRegressor
 from ._cross_val import private_cross_val_score
 from ._folds import PrivateKFold
 from ._metrics import (
@@ -39,6 +44,8 @@ from ._scores import private_accuracy, private_confusion_matrix, private_mse
 from ._search import PrivateGridSearchCV
 
 __all__ = [
+    "PrivateConformalClassifier",
+    "PrivateConformalRegressor",
     "PrivateGridSearchCV",
     "PrivateKFold",
     "ScoreReport",

@@ -1,4 +1,4 @@
-"""A search that fits every candidate and releases only the winner of one noisy maximum."""
+"""A search that compares candidates on true rows with noise and releases only the winner."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
@@ -21,17 +20,25 @@ from .._base import HidesSeed, Published, ShowsPrivacy, as_seed, require_y
 from .._pipelines import LEAKS, PRIVATE, RELEASE, Rows, Step, child, ledgers, price, walk_all
 from .._random import NoiseSource, noise_source
 from .._types import FloatArray
-from .._validation import as_epsilon
+from .._validation import as_epsilon, check_choice
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..exceptions import TrainingError
-from ..mechanisms import noisy_max
 from ..rows import as_frame
 from ._budget import one_ledger, prepaid_clones, price_of_fit, rehearse
-from ._guard import Labels, Take, draw_places, true_rows
+from ._compare import Judge
+from ._guard import true_rows
+from ._halving import halving_price, scaled, sizes_of_rounds
 from ._named import check_metric, find_metric
 from ._scores import range_of
+from ._stopping import as_shape, draw_runs, price_of_runs, spread_of, unseen
 
 __all__ = ["PrivateGridSearchCV"]
+
+_WHY = {
+    "noisy-max": "by {}.",
+    "random-stopping": "by the best of a secret number of runs.",
+    "halving": "by noisy scores that keep the better half, again and again.",
+}
 
 
 def _offers(method: str) -> Callable[[Any], bool]:
@@ -43,11 +50,11 @@ def _offers(method: str) -> Callable[[Any], bool]:
 
 
 class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
-    """Search a grid of candidates and release the winner of one noisy maximum.
+    """Search a grid of candidates and release only the winner.
 
-    Every candidate is fitted. The numbers of true rows that they predict correctly (or the sums of
-    their squared errors) are compared with noise, and only the winner is released. The choice costs
-    ``epsilon`` in total, however many candidates there are.
+    Candidates are compared by the numbers of true rows that they predict correctly (or the sums of
+    their squared errors), with noise. The choice costs ``epsilon`` in total, however many
+    candidates there are; what their fits cost depends on the strategy.
 
     Parameters
     ----------
@@ -56,9 +63,25 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     param_grid : dict or list of dict
         As in scikit-learn's ``GridSearchCV``. Where it changes only the inner ``estimator`` of a
         `PrivateClassifier` or `PrivateRegressor`, all candidates are trained on one release,
-        which is paid for once. Otherwise every candidate's own fit is paid for.
+        which is paid for once. Otherwise the strategy says what the fits cost.
     epsilon : number or Fraction, default=0.1
         Privacy budget of the choice. The fits cost their own epsilon in addition.
+    strategy : {"noisy-max", "random-stopping", "halving"}, default="noisy-max"
+        How the winner is found. "noisy-max": every candidate is fitted once, and the largest noisy
+        score wins; the fits cost the sum of their epsilons, or that of one where all share a
+        release. "random-stopping": a candidate is drawn at random, fitted and scored, a secret
+        number of times, and the best run is released; the fits cost ``2 + eta`` times the most
+        expensive candidate, however many there are. "halving": rounds at a growing epsilon, up to
+        the candidate's own for the last one, each of which keeps the better half; the fits cost
+        about ``1 + log2(n_candidates)`` times one of them. The last two make a release in every
+        fit, even if the candidates could share one: take "noisy-max" then.
+    eta : number or Fraction, default=1
+        For "random-stopping": shape of the law of the number of runs, between -1/2 and 1. 1 is the
+        geometric law, 0 the logarithmic one. The smaller, the lower the price, and the more often
+        there are only a few runs.
+    runs : number, default=None
+        For "random-stopping": expected number of runs, at most 1,000. The price does not depend on
+        it, only the time. By default four times the number of candidates.
     metric : str, default="accuracy"
         Score by which candidates are compared, by one of the names of `make_private_scorer`.
         Accuracy and means of errors are compared by one noisy maximum; for "roc_auc",
@@ -74,7 +97,8 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         Seed of the noise. None: the operating system's random source. An int is for experiments
         only: no guarantee.
     verbose : int, default=0
-        Whether to print progress to standard output.
+        Whether to print progress to standard output. "random-stopping" prints no progress of its
+        runs, because their number is secret; so is the time that it takes.
 
     Attributes
     ----------
@@ -97,13 +121,21 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     same assumption: a row that a candidate cannot predict counts as wrong.
 
     Candidates are first trained on a few rows drawn from the public domain, before anything is
-    charged. A candidate that still cannot be trained on its release is left out, with a warning.
+    charged. A candidate that still cannot be trained on its release is left out, with a warning
+    (without one in "random-stopping", where it would tell of the runs).
 
     The rows that train the release also choose the winner. That is sound: the two costs add up, and
     candidates cannot fit the true rows more closely than the release lets them.
 
     A small epsilon is enough: the noise is about ``1 / epsilon`` rows. Choosing on synthetic rows
     is free; in the measurements of the user guide it was worse by up to two points of accuracy.
+
+    The user guide proves the price of "random-stopping" and compares the strategies.
+
+    References
+    ----------
+    J. Liu, K. Talwar, "Private selection from private candidates", STOC 2019. N. Papernot,
+    T. Steinke, "Hyperparameter tuning with Renyi differential privacy", ICLR 2022.
 
     Examples
     --------
@@ -127,6 +159,9 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         param_grid: dict[str, Any] | list[dict[str, Any]],
         *,
         epsilon: float | Fraction = 0.1,
+        strategy: str = "noisy-max",
+        eta: float | Fraction = 1,
+        runs: float | None = None,
         metric: str = "accuracy",
         bounds: tuple[float, float] | None = None,
         ledger: PrivacyLedger | None = None,
@@ -136,6 +171,9 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         self.estimator = estimator
         self.param_grid = param_grid
         self.epsilon = epsilon
+        self.strategy = strategy
+        self.eta = eta
+        self.runs = runs
         self.metric = metric
         self.bounds = bounds
         self.ledger = ledger
@@ -164,13 +202,18 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         require_y(self, y)
         metric = check_metric(self.metric, self.bounds)
         choice = as_epsilon(self.epsilon)
+        check_choice(self.strategy, "strategy", _WHY)
         candidates, variants = self._candidates()
         if not candidates:
             raise ValueError(f"param_grid={self.param_grid!r} has no candidates: give it some.")
-        shared = self._shares_a_release()
+        spread = self._spread(len(candidates))
         # Every candidate is checked: one that is trained on a release may carry what others
         # learned.
-        prices = [price_of_fit(variant) for variant in variants][: 1 if shared else None]
+        prices = [price_of_fit(variant) for variant in variants]
+        fits = self._price_of_fits([each for each, _ in prices])
+        if self.strategy == "halving":
+            for variant in variants:
+                scaled(variant, Fraction(1, 2))
         book = one_ledger([self.estimator, *variants], self.ledger)
         as_frame(X)
         labels, take = true_rows(X, y)
@@ -178,28 +221,42 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             metric.check_model(variant)
             rehearse(variant, X, y)
         source = noise_source(self.random_state)
-        # Privacy. The fits are releases and cost what they cost, in sequence; candidates that are
-        # trained on one release are post-processing of it. Given them, one record adds to every
-        # candidate's score a number of [0, 1] (right or wrong), or of [0, largest] on the grid of
-        # squared errors: all scores move in the same direction by at most the range R, and the
-        # noisy maximum at `choice` costs `choice`, whatever the number of candidates. Scores that
-        # are no sums are released one by one, see `_choose`.
-        parts = {"fits": sum((each for each, _ in prices), Fraction(0)), "choice": choice}
+        parts = {"fits": fits, "choice": choice}
         seeded = source.seeded or any(seeded for _, seeded in prices)
-        loss = PrivacyLoss(sum(parts.values(), Fraction(0)), parts, seeded=seeded)
+        loss = PrivacyLoss(fits + choice, parts, seeded=seeded)
         charge(book, type(self).__name__, loss)
-        with prepaid_clones(variants, book, parts["fits"]) as variants:
-            fitted = self._fit_candidates(variants, X, y, shared)
-        # Which candidates could be trained follows from the releases alone.
-        able = [i for i, one in enumerate(fitted) if one is not None]
-        best = able[self._choose([fitted[i] for i in able], take, labels, choice, source)]
+        judge = Judge(take, labels, metric, range_of(self.bounds), source)
+        if self.strategy == "random-stopping":
+            runs = draw_runs(spread, as_shape(self.eta), source)
+            # The handle pays for all runs; the ledger was charged for the best of them.
+            with prepaid_clones(variants, book, runs * fits) as variants:
+                best, winner = self._stop_at_random(variants, X, y, runs, judge, choice, source)
+        else:
+            search = self._halve if self.strategy == "halving" else self._compare_all
+            with prepaid_clones(variants, book, fits) as variants:
+                best, winner = search(variants, X, y, judge, choice)
 
         validate_data(self, X, skip_check_array=True)
         self.best_index_ = best
         self.best_params_ = candidates[best]
-        self.best_estimator_ = fitted[best]
+        self.best_estimator_ = winner
         self.privacy_loss_ = loss
         return self
+
+    def _spread(self, n_candidates: int) -> int:
+        """The ``spread`` of the number of runs; 1 where there is no such number."""
+        if self.strategy != "random-stopping":
+            return 1
+        runs = 4 * n_candidates if self.runs is None else self.runs
+        return spread_of(runs, as_shape(self.eta))
+
+    def _price_of_fits(self, prices: list[Fraction]) -> Fraction:
+        """What all fits cost in total."""
+        if self.strategy == "random-stopping":
+            return price_of_runs(max(prices), as_shape(self.eta))
+        if self.strategy == "halving":
+            return halving_price(prices)
+        return prices[0] if self._shares_a_release() else sum(prices, Fraction(0))
 
     def _candidates(self) -> tuple[list[dict[str, Any]], list[Any]]:
         """Parameters of the candidates, and the estimators that have them."""
@@ -215,8 +272,76 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             key == "estimator" or key.startswith("estimator__") for grid in grids for key in grid
         )
 
-    def _fit_candidates(self, variants: list[Any], X: Any, y: Any, shared: bool) -> list[Any]:
+    def _compare_all(
+        self, variants: list[Any], X: Any, y: Any, judge: Judge, epsilon: Fraction
+    ) -> tuple[int, Any]:
+        """Fit every candidate once; position of the winner, and the winner."""
+        # Privacy. The fits are releases and cost what they cost, in sequence; candidates that are
+        # trained on one release are post-processing of it. Given them, the choice costs `epsilon`.
+        fitted = self._fit_candidates(variants, X, y)
+        # Which candidates could be trained follows from the releases alone.
+        able = [i for i, one in enumerate(fitted) if one is not None]
+        best = able[judge.best([fitted[i] for i in able], epsilon)]
+        return best, fitted[best]
+
+    def _stop_at_random(
+        self,
+        variants: list[Any],
+        X: Any,
+        y: Any,
+        runs: int,
+        judge: Judge,
+        epsilon: Fraction,
+        source: NoiseSource,
+    ) -> tuple[int, Any]:
+        """Fit and score random candidates; position and model of the best run."""
+        # Privacy. A run draws a public coin (which candidate), releases a fit, and takes a
+        # noisy score at `each`: at most the dearest fit + `each` in sequence. Outcomes are
+        # ordered by the noisy scores, runs that cannot be trained last, and the first of equal
+        # runs is released: price_of_runs gives the price of all. Nothing else of a run leaves.
+        each = epsilon / price_of_runs(Fraction(1), as_shape(self.eta))
+        best: tuple[int, Any] | None = None
+        highest = 0.0
+        if self.verbose:
+            print("Random stopping: the number of runs is secret.")
+        with unseen():
+            for _ in range(runs):
+                place = source.below(len(variants))
+                try:
+                    model = clone(variants[place]).fit(X, y)
+                except TrainingError:
+                    continue
+                score = judge.noisy_score(model, each)
+                if best is None or score > highest:
+                    best, highest = (place, model), score
+        if best is None:
+            raise TrainingError("No candidate could be trained on its release.")
+        return best
+
+    def _halve(
+        self, variants: list[Any], X: Any, y: Any, judge: Judge, epsilon: Fraction
+    ) -> tuple[int, Any]:
+        """Keep the better half at a growing epsilon; position of the last one, and its model."""
+        # Privacy. Rounds in sequence: the fits of the survivors, each a release at its share of
+        # the candidate's epsilon, and one choice of the better half at an equal part of `epsilon`,
+        # by their scores. Who survived is released; halving_price takes the most expensive
+        # survivors there could be.
+        sizes = sizes_of_rounds(len(variants))
+        left = list(range(len(variants)))
+        for turn, keep in enumerate(sizes[1:], start=1):
+            share = Fraction(1, 2 ** (len(sizes) - turn))
+            fitted = self._fit_candidates([scaled(variants[i], share) for i in left], X, y)
+            able = [i for i, one in enumerate(fitted) if one is not None]
+            if len(able) > keep:
+                part = epsilon / (len(sizes) - 1)
+                able = [able[i] for i in judge.better([fitted[i] for i in able], keep, part)]
+            left = [left[i] for i in able]
+        # Fewer may be left than planned, if some could not be trained.
+        return left[0], self._fit_candidates([variants[left[0]]], X, y)[0]
+
+    def _fit_candidates(self, variants: list[Any], X: Any, y: Any) -> list[Any]:
         """Fit the candidates; None stands for one that could not be trained on its release."""
+        shared = self.strategy == "noisy-max" and self._shares_a_release()
         fitted: list[Any] = []
         made: Any = None
         failure: TrainingError | None = None
@@ -228,34 +353,11 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             except TrainingError as error:
                 fitted.append(None)
                 failure = error
-                warnings.warn(f"Candidate {i} is left out. {error}", stacklevel=3)
+                warnings.warn(f"Candidate {i} is left out. {error}", stacklevel=4)
             made = made or variant
         if failure is not None and all(one is None for one in fitted):
             raise failure
         return fitted
-
-    def _choose(
-        self, fitted: list[Any], take: Take, labels: Labels, epsilon: Fraction, source: NoiseSource
-    ) -> int:
-        """Position of the winner."""
-        everyone, places = np.arange(len(labels)), draw_places(len(labels))
-        bounds, metric = range_of(self.bounds), check_metric(self.metric, self.bounds)
-        totals, released = [], []
-        for model in fitted:
-            classes = getattr(model, "classes_", ())
-            guesses = metric.guesses(model, take, everyone, places, classes)
-            if metric.is_sum:
-                scores, spread = metric.row_scores(labels, guesses, classes, bounds)
-                totals.append(int(scores.sum()))
-                continue
-            # Privacy. Not a sum over rows: each candidate's score is released at an equal part of
-            # `choice`, in sequence, and the best is taken of what was released.
-            part = epsilon / len(fitted)
-            found = metric.release(labels, guesses, classes, part, source, 0.95, bounds)
-            released.append(float(found))
-        if released:
-            return int(np.argmax(released))
-        return int(noisy_max(totals, epsilon, spread, random_state=source))
 
     @available_if(_offers("predict"))
     def predict(self, X: Any) -> NDArray[Any]:
@@ -314,17 +416,19 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
 
     def _privacy_steps(self, name: str, rows: Rows) -> list[Step]:
         candidates, variants = self._candidates()
-        shared = self._shares_a_release()
+        shared = self.strategy == "noisy-max" and self._shares_a_release()
         steps = walk_all(variants, child(name, "estimator"), rows, shared=shared)
         own = Step(
             name,
             type(self).__name__,
             rows.read,
             PRIVATE,
-            f"chooses among {len(candidates):,} candidates {self._way()}.",
+            f"chooses among {len(candidates):,} candidates {self._way()}",
             epsilon=as_epsilon(self.epsilon),
             estimator=self,
         )
+        if self.strategy != "noisy-max":
+            steps = self._repriced(steps, variants)
         if rows.released:
             own = replace(own, verdict=RELEASE)
             if self.ledger is None and not ledgers(self.estimator):
@@ -341,10 +445,21 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         return [*steps, own]
 
     def _way(self) -> str:
-        """How candidates are compared, in words."""
-        if find_metric(self.metric).is_sum:
-            return "by one noisy maximum"
-        return "by a noisy score of each"
+        """How the winner is found, in words."""
+        by_sum = find_metric(self.metric).is_sum
+        return _WHY.get(self.strategy, "").format(
+            "one noisy maximum" if by_sum else "a noisy score of each"
+        )
+
+    def _repriced(self, steps: list[Step], variants: list[Any]) -> list[Step]:
+        """Steps of all candidates, whose prices add up to what the strategy pays for fits."""
+        prices = [price(variant) for variant in variants]
+        known = [each for each in prices if each is not None]
+        if len(known) < len(prices):
+            return [replace(step, epsilon=None if step.epsilon else step.epsilon) for step in steps]
+        total = sum(known, Fraction(0))
+        share = self._price_of_fits(known) / total if total else Fraction(1)
+        return [replace(step, epsilon=(step.epsilon or 0) * share) for step in steps]
 
     def _price(self) -> Fraction | None:
         return price(self)

@@ -1,0 +1,292 @@
+"""Strategies of `PrivateGridSearchCV`: what they cost, whom they choose, and what they hide."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
+from sklearn.tree import DecisionTreeClassifier
+from test_model_selection import X, Y, model
+
+import skdp
+from skdp._random import noise_source
+from skdp.audit import exact_epsilon
+from skdp.inspection import assert_private, privacy_report
+from skdp.model_selection import _compare
+from skdp.model_selection._halving import halving_price, scaled, sizes_of_rounds
+from skdp.model_selection._stopping import (
+    as_shape,
+    draw_runs,
+    mean_runs,
+    price_of_runs,
+    spread_of,
+    unseen,
+)
+
+SHAPES = [Fraction(-1, 2), Fraction(0), Fraction(1, 3), Fraction(1)]
+CONSTANTS = [DummyClassifier(strategy="constant", constant=label) for label in ("high", "low")]
+RELEASES = {"synthesizer__epsilon": [0.5, 1]}
+
+
+def generating(eta, gamma, rest):
+    """Generating function of the number of runs at 1 - rest, from Papernot and Steinke."""
+    inner = gamma + (1 - gamma) * rest
+    if eta == 0:
+        return math.log(inner) / math.log(gamma)
+    shape = float(eta)
+    return (inner**-shape - 1) / (gamma**-shape - 1)
+
+
+def law_of_runs(eta, gamma, most):
+    """P(K = k) for k up to ``most``, by their recurrence."""
+    weights = [1.0]
+    for k in range(1, most):
+        weights.append(weights[-1] * (1 - gamma) * (k + float(eta)) / (k + 1))
+    first = (
+        -(1 - gamma) / math.log(gamma)
+        if eta == 0
+        else float(eta) * (1 - gamma) / (gamma ** -float(eta) - 1)
+    )
+    return first * np.array(weights)
+
+
+def law_of_best(base, eta, gamma):
+    """Law of the best of K outcomes of ``base``, which lists probabilities from worst to best."""
+    better = np.append(np.cumsum(base[::-1])[::-1][1:], 0.0)
+    ends = [generating(eta, gamma, rest) for rest in (1.0, *better)]
+    return {place: end - start for place, (start, end) in enumerate(itertools.pairwise(ends))}
+
+
+# --- the number of runs
+
+
+@pytest.mark.parametrize("eta", SHAPES)
+def test_the_number_of_runs_has_its_law(eta):
+    spread = spread_of(4, eta)
+    draws = [draw_runs(spread, eta, noise_source()) for _ in range(3_000)]
+    most = 8
+    expected = law_of_runs(eta, 1 / spread, most)
+    expected = np.append(expected, 1 - expected.sum()) * len(draws)
+    seen = np.bincount(np.minimum(draws, most + 1), minlength=most + 2)[1:]
+    # False alarms: 1e-6 for each law.
+    limit = chi2.isf(1e-6, most)
+    assert ((seen - expected) ** 2 / expected).sum() < limit
+    # A law of another spread is refused.
+    other = law_of_runs(eta, 1 / (2 * spread), most)
+    other = np.append(other, 1 - other.sum()) * len(draws)
+    assert ((seen - other) ** 2 / other).sum() > limit
+
+
+@pytest.mark.parametrize("eta", SHAPES)
+def test_expected_number_of_runs(eta):
+    for runs in (1, 2.5, 10):
+        spread = spread_of(runs, eta)
+        assert mean_runs(spread, eta) >= runs
+        assert spread == 1 or mean_runs(spread - 1, eta) < runs
+        law = law_of_runs(eta, 1 / spread, 20_000) if spread > 1 else np.ones(1)
+        assert law.sum() == pytest.approx(1, abs=1e-6)
+        mean = (law * np.arange(1, len(law) + 1)).sum()
+        assert mean == pytest.approx(mean_runs(spread, eta), rel=1e-6)
+
+
+@pytest.mark.parametrize("eta", SHAPES)
+def test_the_best_of_secret_runs_costs_what_is_charged(eta):
+    rng = np.random.default_rng(0)
+    epsilon = 0.7
+    for gamma in (0.3, 0.01, 1e-6):
+        for size in (2, 3, 6):
+            for _ in range(30):
+                first = rng.dirichlet(np.full(size, 0.3)) + 1e-9
+                second = first * np.exp(epsilon * rng.choice([0, 1], size))
+                first, second = first / first.sum(), second / second.sum()
+                loss = exact_epsilon(
+                    lambda base, g=gamma: law_of_best(base, eta, g), first, second, tail=1e-6
+                )
+                base = np.abs(np.log(first / second)).max()
+                assert loss <= float(price_of_runs(Fraction(1), eta)) * base + 1e-6
+    # The bound is reached: an outcome becomes rarer, and rare better ones more frequent.
+    better, here = 1e-4, 1e-8
+    change = math.exp(epsilon)
+    first, second = (
+        np.array([1 - better * up - here / up, here / up, better * up]) for up in (1, change)
+    )
+    loss = exact_epsilon(lambda base: law_of_best(base, eta, 1e-9), first, second, tail=1e-6)
+    price = float(price_of_runs(Fraction(1), eta)) * epsilon
+    assert 0.99 * price < loss <= price
+
+
+def test_unseen_hides_everything_but_seeds(capsys):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        with unseen():
+            print("one line for each run")
+            warnings.warn("one for each run", stacklevel=1)
+            noise_source(1)
+    assert capsys.readouterr() == ("", "")
+    assert [one.category for one in seen] == [skdp.exceptions.InsecureSeedWarning]
+
+
+# --- what is charged
+
+
+def test_random_stopping_costs_twice_the_dearest_whatever_the_grid():
+    ledger = skdp.PrivacyLedger()
+    grid = {"synthesizer__epsilon": [0.25, 0.5, 1], "estimator__max_depth": [1, 2, 3]}
+    search = skdp.PrivateGridSearchCV(
+        model(ledger=ledger), grid, epsilon=0.5, strategy="random-stopping", eta=0, runs=3
+    )
+    assert_private(search)
+    assert privacy_report(search).epsilon == Fraction(5, 2)
+    search.fit(X, Y)
+    assert dict(search.privacy_loss_.parts) == {"fits": 2, "choice": Fraction(1, 2)}
+    assert ledger.spent == Fraction(5, 2) and len(ledger.to_frame()) == 1
+    geometric = skdp.PrivateGridSearchCV(model(), grid, epsilon=0.5, strategy="random-stopping")
+    assert privacy_report(geometric).epsilon == Fraction(7, 2)
+    # The winner pays again when it is fitted again.
+    search.best_estimator_.fit(X, Y)
+    assert ledger.spent == Fraction(5, 2) + Fraction(search.best_params_["synthesizer__epsilon"])
+
+
+def test_halving_spends_about_as_much_in_each_round():
+    assert sizes_of_rounds(1) == [1]
+    assert sizes_of_rounds(5) == [5, 3, 2, 1]
+    assert halving_price([Fraction(1)] * 8) == 4
+    assert halving_price([Fraction(1)]) == 1
+    # Three candidates: all at a quarter, the two dearest at a half, the dearest whole.
+    prices = [Fraction(1), Fraction(2), Fraction(4)]
+    assert halving_price(prices) == Fraction(7, 4) + Fraction(6, 2) + 4
+    ledger = skdp.PrivacyLedger()
+    grid = {"synthesizer__epsilon": [0.5, 1], "estimator__max_depth": [1, 2]}
+    search = skdp.PrivateGridSearchCV(model(ledger=ledger), grid, epsilon=0.5, strategy="halving")
+    expected = privacy_report(search).epsilon
+    search.fit(X, Y)
+    assert ledger.spent == expected == search.privacy_loss_.epsilon
+    assert expected == Fraction(3, 4) + Fraction(2, 2) + 1 + Fraction(1, 2)
+    spent = search.best_estimator_.privacy_loss_.epsilon
+    assert spent == Fraction(search.best_params_["synthesizer__epsilon"])
+
+
+def test_halving_refuses_what_cannot_be_scaled():
+    inner = skdp.PrivateGridSearchCV(model(), {"estimator__max_depth": [1, 2]}, epsilon=0.25)
+    with pytest.raises(ValueError, match="cannot be scaled"):
+        scaled(inner, Fraction(1, 2))
+    ledger = skdp.PrivacyLedger()
+    outer = skdp.PrivateGridSearchCV(
+        inner, {"epsilon": [0.25, 0.5]}, strategy="halving", ledger=ledger
+    )
+    with pytest.raises(ValueError, match="cannot be scaled"):
+        outer.fit(X, Y)
+    assert ledger.spent == 0
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"strategy": "best"}, "strategy must be"),
+        ({"strategy": "random-stopping", "eta": 2}, "eta must be between"),
+        ({"strategy": "random-stopping", "eta": -1}, "eta must be between"),
+        ({"strategy": "random-stopping", "runs": 0}, "runs must be"),
+        ({"strategy": "random-stopping", "runs": True}, "runs must be"),
+        ({"strategy": "random-stopping", "runs": 1e6}, "runs must be"),
+    ],
+)
+def test_wrong_strategies_are_refused_before_the_charge(params, message):
+    ledger = skdp.PrivacyLedger()
+    search = skdp.PrivateGridSearchCV(model(), RELEASES, ledger=ledger, **params)
+    with pytest.raises(ValueError, match=message):
+        search.fit(X, Y)
+    assert ledger.spent == 0
+    with pytest.raises(TypeError):
+        as_shape("geometric")
+
+
+def test_a_budget_that_is_too_small_is_refused():
+    for strategy in ("random-stopping", "halving"):
+        ledger = skdp.PrivacyLedger(1)
+        search = skdp.PrivateGridSearchCV(model(), RELEASES, ledger=ledger, strategy=strategy)
+        with pytest.raises(skdp.BudgetExceededError):
+            search.fit(X, Y)
+        assert ledger.spent == 0
+
+
+# --- who wins
+
+
+@pytest.mark.parametrize("strategy", ["random-stopping", "halving"])
+def test_the_better_candidate_wins(strategy):
+    grid = {"estimator": [*CONSTANTS, DecisionTreeClassifier(max_depth=2)]}
+    search = skdp.PrivateGridSearchCV(model(4), grid, epsilon=20, strategy=strategy, eta=1, runs=60)
+    # The best of three is not tried with a probability of 17%; the source of a test is fixed.
+    assert search.fit(X, Y).best_index_ == 2
+    assert search.score(X, Y) > 0.9
+
+
+def test_halving_keeps_one_of_one():
+    search = skdp.PrivateGridSearchCV(model(), {"estimator__max_depth": [2]}, strategy="halving")
+    assert search.fit(X, Y).best_index_ == 0
+    assert search.privacy_loss_.parts["fits"] == 1
+
+
+class Fails(ClassifierMixin, BaseEstimator):
+    """Cannot be trained on a release, only on the few rows of the rehearsal."""
+
+    def fit(self, X, y):
+        if len(X) > 500:
+            raise ValueError("a secret")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.repeat(self.classes_[:1], len(X))
+
+
+@pytest.mark.parametrize("strategy", ["random-stopping", "halving"])
+def test_candidates_that_cannot_be_trained_lose(strategy, capsys):
+    grid = {"estimator": [Fails(), DecisionTreeClassifier(max_depth=2)]}
+    search = skdp.PrivateGridSearchCV(
+        model(), grid, epsilon=1, strategy=strategy, eta=1, runs=8, verbose=1
+    )
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        search.fit(X, Y)
+    assert search.best_index_ == 1
+    if strategy == "random-stopping":
+        assert not seen
+        assert capsys.readouterr().out == "Random stopping: the number of runs is secret.\n"
+    only = skdp.PrivateGridSearchCV(model(), {"estimator": [Fails()]}, strategy=strategy)
+    with pytest.raises(skdp.exceptions.TrainingError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        only.fit(X, Y)
+
+
+def test_scores_of_runs_have_noise_of_their_share(monkeypatch):
+    asked = []
+
+    def noted(values, epsilon, sensitivity, *, random_state):
+        asked.append((epsilon, sensitivity))
+        return values
+
+    monkeypatch.setattr(_compare, "discrete_laplace", noted)
+    search = skdp.PrivateGridSearchCV(
+        model(), {"estimator": CONSTANTS}, epsilon=0.5, strategy="random-stopping", eta=1, runs=5
+    )
+    search.fit(X, Y)
+    # A third of the choice for each run, because the best of them costs three times as much.
+    assert set(asked) == {(Fraction(1, 6), 1)}
+    # Without noise the largest number of correct rows wins among the runs.
+    assert search.best_index_ in (0, 1)
+
+
+def test_nothing_of_the_runs_is_kept():
+    search = skdp.PrivateGridSearchCV(
+        model(), RELEASES, epsilon=1, strategy="random-stopping", runs=2
+    ).fit(X, Y)
+    plain = skdp.PrivateGridSearchCV(model(), {}, epsilon=1).fit(X, Y)
+    assert vars(search).keys() == vars(plain).keys()
