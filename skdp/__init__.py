@@ -51,7 +51,13 @@ if TYPE_CHECKING:
         private_cross_val_score,
         private_mse,
     )
-    from .models import PrivateAdditiveClassifier, PrivateAdditiveRegressor
+    from .models import (
+        PrivateAdditiveClassifier,
+        PrivateAdditiveRegressor,
+        PrivateDecisionTreeClassifier,
+        PrivateRandomForestClassifier,
+        SampleAggregate,
+    )
     from .preprocessing import PrivateQuantileClipper, PrivateStandardScaler
     from .quantiles import QuantileResult, private_quantiles
     from .release import QueryResult, Synopsis
@@ -96,6 +102,9 @@ __all__ = [
     "PrivateAdditiveClassifier",
     "PrivateAdditiveRegressor",
     "PrivateClassifier",
+    "PrivateDecisionTreeClassifier",
+    "PrivateRandomForestClassifier",
+    "SampleAggregate",
     "ProjectedHistogramTransformer",
     "PrivateGridSearchCV",
     "PrivateKFold",
@@ -188,6 +197,9 @@ _HOMES = {
     "models": (
         "PrivateAdditiveClassifier",
         "PrivateAdditiveRegressor",
+        "PrivateDecisionTreeClassifier",
+        "PrivateRandomForestClassifier",
+        "SampleAggregate",
     ),
     "preprocessing": (
         "PrivateQuantileClipper",

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
@@ -622,6 +623,68 @@ def additive() -> list[Branch]:
     return found
 
 
+def trees() -> list[Branch]:
+    tree, forest = skdp.PrivateDecisionTreeClassifier, skdp.PrivateRandomForestClassifier
+    variants: dict[str, tuple[Any, skdp.Domain, dict[str, Any]]] = {
+        "defaults": (tree, SPACE, {}),
+        "many classes": (tree, CLASSES, {"quality": "gini"}),
+        "id3": (tree, SPACE, {"algorithm": "id3"}),
+        "c4.5": (tree, SPACE, {"algorithm": "c4.5", "quality": "information", "max_depth": 2}),
+        "max": (tree, SPACE, {"quality": "max", "max_depth": 1}),
+        "shared": (forest, SPACE, {"max_features": 0.5}),
+        "apart": (forest, SPACE, {"rows": "apart", "n_trees": 2}),
+    }
+    found = [
+        Branch(
+            f"{make.__name__}, {name}",
+            lambda epsilon, m=make, d=domain, p=params: m(epsilon, domain=d, target="s", **p),
+            lambda d=domain: apart(pairs_of(d), "s"),
+            runs=1,
+        )
+        for name, (make, domain, params) in variants.items()
+    ]
+    found += [
+        Branch(
+            f"{make.__name__}, persons",
+            lambda epsilon, m=make: m(
+                epsilon, domain=PLANE, target="s", max_contributions=3, unit="who"
+            ),
+            lambda: persons_of(PLANE),
+            runs=1,
+        )
+        for make in (tree, forest)
+    ]
+    return found
+
+
+class Extreme(BaseEstimator):
+    """Answers with one end of the range of its output, and raises on some records."""
+
+    def fit(self, X: Any, y: Any = None) -> Extreme:
+        if len(X) % 3 == 2:
+            raise ValueError(f"A text with values: {X}")
+        self.end_ = np.array([float(np.nanmax(X) > 0), 0.5])
+        return self
+
+
+def aggregates() -> list[Branch]:
+    settings: dict[str, dict[str, Any]] = {
+        "mean": {},
+        "winsorised": {"aggregate": "winsorised", "n_blocks": 3},
+        "median": {"aggregate": "median", "n_blocks": 3},
+    }
+    return [
+        Branch(
+            f"SampleAggregate, {name}",
+            lambda epsilon, p=params: skdp.SampleAggregate(
+                Extreme(), epsilon, ([0, 0], [1, 1]), output="end_", **p
+            ),
+            lambda: arrays_of(2),
+        )
+        for name, params in settings.items()
+    ]
+
+
 def cubes() -> list[Branch]:
     variants: dict[str, dict[str, Any]] = {
         "defaults": {},
@@ -1067,6 +1130,8 @@ BRANCHES = [
     *clusterings(),
     *grids(),
     *additive(),
+    *trees(),
+    *aggregates(),
     *cubes(),
     *scalers(),
     *composed(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -45,18 +45,22 @@ def tree_parts(epsilon: Fraction, algorithm: str, max_depth: int | None) -> dict
     return split_epsilon(epsilon, {"total": total, "model": 1 - total})
 
 
-def auto_depth(signal: float, menu: Sequence[Splits]) -> int:
-    """Levels of splits that pay, from released and public numbers.
+def auto_depth(signal: float, menu: Sequence[Splits], asked: int | None = None) -> int:
+    """Levels of splits, from released and public numbers: those that pay, or that were asked for.
 
     Parameters
     ----------
     signal : float
         Records times epsilon.
     menu : sequence of Splits
+        With very many splits the scores of fewer levels fit into memory.
+    asked : int or None
     """
-    depth = round(0.75 * math.log2(max(signal, 2.0)) - 1.5)
     n_scores = max(sum(len(splits) for splits in menu), 1)
     fits = int(math.log2(max(_MOST_SCORES / n_scores, 2.0)))
+    if asked is not None:
+        return min(asked, fits)
+    depth = round(0.75 * math.log2(max(signal, 2.0)) - 1.5)
     return min(max(depth, 1), fits, _MOST_DEPTH)
 
 
@@ -101,8 +105,7 @@ def fit_tree(
     epsilon = parts["model"]
     growth = Growth(records, menu, n_classes)
     if algorithm == "auto":
-        if max_depth is None:
-            max_depth = auto_depth(float(total.sum()) * float(epsilon), menu)
+        max_depth = auto_depth(float(total.sum()) * float(epsilon), menu, max_depth)
         model = grow_tree(growth, quality, epsilon, total, max_depth, prune, random_state)
         return model, total
     assert max_depth is not None
@@ -127,7 +130,8 @@ def grow_tree(
     depth: int,
     prune: bool,
     random_state: Any,
-    columns: Callable[[], IntArray] | None = None,
+    columns: IntArray | None = None,
+    n_trees: int = 1,
 ) -> TreeModel:
     """Splits level by level, then one count of each class in each leaf, with the rest of epsilon.
 
@@ -137,8 +141,10 @@ def grow_tree(
         Of the root only.
     quality, epsilon, total, depth, prune, random_state
         As for `fit_tree`; ``total`` are released numbers.
-    columns : callable, default=None
-        Gives the columns that a level may split; None: all.
+    columns : ndarray of int, default=None
+        Columns that may be split; None: all.
+    n_trees : int
+        Of the forest that it belongs to.
     """
     # Privacy. Released: a split of each node, level by level, at parts of epsilon that sum to
     # `_SPLIT_SHARE` of it; then the counts of the classes in the leaves with what is left. A record
@@ -146,10 +152,11 @@ def grow_tree(
     # follow from released and public numbers.
     score = make_quality(quality, total)
     weights = level_weights(depth)
-    every = np.arange(len(growth.menu))
+    if columns is None:
+        columns = np.arange(len(growth.menu))
     splitting = epsilon * _SPLIT_SHARE if depth else Fraction(0)
     for part in split_epsilon(splitting, weights).values() if depth else ():
-        growth.divide(every if columns is None else columns(), score, part, random_state)
+        growth.divide(columns, score, part, random_state)
     leaves = growth.leaves()
     rest = epsilon - splitting
     noisy = discrete_laplace(growth.class_counts(leaves), rest, random_state=random_state)
@@ -157,7 +164,7 @@ def grow_tree(
     nodes = tuple(growth.nodes)
     counts = summed(nodes, leaves, noisy.astype(np.float64))
     variances = summed(nodes, leaves, np.full(len(leaves), variance))
-    model = TreeModel(nodes, counts, shrunk_shares(nodes, counts, variances))
+    model = TreeModel(nodes, counts, shrunk_shares(nodes, counts, variances, n_trees))
     return prune_noise(model, variance) if prune else model
 
 

@@ -38,7 +38,6 @@ def fit_forest(
     quality: str = "clipped",
     max_depth: int | None = None,
     max_features: float = 1.0,
-    prune: bool = True,
 ) -> tuple[list[TreeModel], FloatArray]:
     """Fit a forest to records.
 
@@ -59,7 +58,6 @@ def fit_forest(
         None: as many levels as pay.
     max_features : float
         Share of the columns that each tree may split, drawn for each.
-    prune : bool
 
     Returns
     -------
@@ -74,7 +72,7 @@ def fit_forest(
     total = class_totals(records, n_classes, parts["total"], random_state)
     epsilon = parts["model"] if rows == "apart" else parts["model"] / n_trees
     mine = total / n_trees if rows == "apart" else total
-    depth = auto_depth(float(mine.sum()) * float(epsilon), menu) if max_depth is None else max_depth
+    depth = auto_depth(float(mine.sum()) * float(epsilon), menu, max_depth)
     coins = sampling_generator(random_state)
     n_columns = max(1, math.ceil(max_features * len(menu)))
     models = []
@@ -83,7 +81,7 @@ def fit_forest(
         growth = Growth(part, menu, n_classes)
         models.append(
             grow_tree(
-                growth, quality, epsilon, mine, depth, prune, random_state, lambda c=drawn: c
+                growth, quality, epsilon, mine, depth, True, random_state, drawn, n_trees
             )
         )
     return models, total

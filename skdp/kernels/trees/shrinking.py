@@ -44,6 +44,8 @@ def shrunk_shares(
     nodes: Sequence[Node | None],
     counts: FloatArray,
     variances: FloatArray,
+    n_trees: int = 1,
+    *,
     spread: float = _SPREAD,
 ) -> FloatArray:
     """Shares of the counts, drawn towards those of the parent where noise or chance is large.
@@ -55,6 +57,8 @@ def shrunk_shares(
         Noisy.
     variances : ndarray of shape (n_nodes,)
         Variance of the noise of each count.
+    n_trees : int
+        Of whose shares the mean is taken: their errors cancel in part.
     spread : float
         Variance of a share between siblings.
     """
@@ -73,7 +77,7 @@ def shrunk_shares(
             continue
         size = max(counts[node].sum(), 1.0)
         chance = (before * (1.0 - before)).max() / size
-        weight = spread / (spread + chance + variances[node] / size**2)
+        weight = spread / (spread + (chance + variances[node] / size**2) / n_trees)
         shares[node] = before + weight * (own - before)
     return shares
 
