@@ -300,7 +300,7 @@ def _tree_features(tree: Any) -> Any:
     """Splits of a tree as text, and its counts."""
     nodes = tree.model.nodes
     shape = [None if node is None else (node.column, *node.children.tolist()) for node in nodes]
-    return str(shape), tree.model.counts.ravel()
+    return str(shape), tree.model.class_counts.ravel()
 
 
 @audited("PrivateDecisionTreeClassifier")

@@ -64,7 +64,7 @@ class ReleasedTree:
             From released counts and shares.
         """
         found = np.zeros(len(self.columns))
-        sizes = np.maximum(self.model.counts, 0.0).sum(axis=1)
+        sizes = np.maximum(self.model.class_counts, 0.0).sum(axis=1)
         gini = 1.0 - (self.model.shares**2).sum(axis=1)
         for place, node in enumerate(self.model.nodes):
             if node is not None:
@@ -100,7 +100,7 @@ class ReleasedTree:
         """The class of a node, its share, and the released number of records."""
         share = self.model.shares[node]
         best = int(np.argmax(share))
-        size = max(float(self.model.counts[node].sum()), 0.0)
+        size = max(float(self.model.class_counts[node].sum()), 0.0)
         return f"{self.classes[best]} ({share[best]:.0%} of about {size:,.0f})"
 
     def to_text(self, max_depth: int | None = None) -> str:

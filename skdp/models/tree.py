@@ -163,7 +163,8 @@ class ModelOfTrees(ClassifierMixin, PrivateEstimator):
         -------
         ndarray of shape (n_rows,)
         """
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        shares = self.predict_proba(X)
+        return self.classes_[np.argmax(shares, axis=1)]
 
     def _group_rows(self, X, tree):
         """Group of each row in each column; -1 if the domain has none."""

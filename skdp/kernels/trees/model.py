@@ -35,14 +35,14 @@ class TreeModel:
     ----------
     nodes : tuple of Node or None
         None for leaves.
-    counts : ndarray of shape (n_nodes, n_classes)
+    class_counts : ndarray of shape (n_nodes, n_classes)
         Noisy; those of an inner node are the sums of its children.
     shares : ndarray of shape (n_nodes, n_classes)
         Of the classes, between 0 and 1.
     """
 
     nodes: tuple[Node | None, ...]
-    counts: FloatArray
+    class_counts: FloatArray
     shares: FloatArray
 
     def reach(self, groups: IntArray) -> IntArray:

@@ -87,7 +87,7 @@ def prune_errors(model: TreeModel) -> TreeModel:
 
     Errors are pessimistic: upper limits of a binomial share, on noisy counts.
     """
-    counts = np.maximum(model.counts, 0.0)
+    counts = np.maximum(model.class_counts, 0.0)
     sizes = counts.sum(axis=1)
     wrong = sizes - counts.max(axis=1)
     alone = sizes * beta.ppf(1.0 - _CONFIDENCE, wrong + 1.0, np.maximum(sizes - wrong, 1e-9))
@@ -112,7 +112,7 @@ def prune_noise(model: TreeModel, variance: float) -> TreeModel:
     variance : float
         Of the noise of the count of a class in a leaf.
     """
-    sizes = np.maximum(model.counts, 0.0).sum(axis=1)
+    sizes = np.maximum(model.class_counts, 0.0).sum(axis=1)
 
     def useless(place: int, children: IntArray) -> bool:
         moved = ((model.shares[children] - model.shares[place]) ** 2).sum(axis=1)
@@ -152,4 +152,4 @@ def _reachable(nodes: Sequence[Node | None], model: TreeModel) -> TreeModel:
         for node, stays in zip(nodes, kept, strict=True)
         if stays
     )
-    return TreeModel(left, model.counts[kept], model.shares[kept])
+    return TreeModel(left, model.class_counts[kept], model.shares[kept])
