@@ -343,8 +343,9 @@ STRUCTURE = re.compile(
 )
 # A model of one class holds only that label, with certainty.
 CERTAIN = re.compile(r"models\[\d\]\.density\.(marginals|grouped)\[3\]")
-# Rows drawn from the other numbers, which show nothing by themselves.
-DRAWN = re.compile(r"\.rows$|row_weights$")
+# Rows drawn from the other numbers, which show nothing by themselves, and what a column did in a
+# tree that may not use it.
+DRAWN = re.compile(r"\.rows$|row_weights$|^feature_importances_$")
 # Each fit takes seconds of planning or linear programs; the measurement is the same elsewhere.
 N_RELEASES = 20
 
