@@ -316,9 +316,7 @@ def _() -> AuditCase:
 @audited("PrivateDecisionTreeClassifier, id3")
 def _() -> AuditCase:
     return AuditCase(
-        PrivateDecisionTreeClassifier(
-            1.0, domain=_PLANE, target="s", algorithm="id3", max_depth=1
-        ),
+        PrivateDecisionTreeClassifier(1.0, domain=_PLANE, target="s", algorithm="id3", max_depth=1),
         _PLANE_ROWS,
         _PLANE_ROWS.iloc[:-1],
         options={"features": lambda model: _tree_features(model.tree_)},
@@ -332,9 +330,7 @@ def _() -> AuditCase:
         return "".join(text for text, _ in found), np.concatenate([each for _, each in found])
 
     return AuditCase(
-        PrivateRandomForestClassifier(
-            1.0, domain=_PLANE, target="s", rows="apart", max_depth=1
-        ),
+        PrivateRandomForestClassifier(1.0, domain=_PLANE, target="s", rows="apart", max_depth=1),
         _PLANE_ROWS,
         _PLANE_ROWS.iloc[:-1],
         options={"features": features},

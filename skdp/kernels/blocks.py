@@ -56,9 +56,7 @@ def aggregate_parts(epsilon: Fraction, how: str, counted: bool) -> dict[str, Fra
     """
     left = Fraction(19, 20) if counted else Fraction(1)
     limits = left / 2 if how == "winsorised" else Fraction(0)
-    return split_epsilon(
-        epsilon, {"total": 1 - left, "limits": limits, "output": left - limits}
-    )
+    return split_epsilon(epsilon, {"total": 1 - left, "limits": limits, "output": left - limits})
 
 
 def paid_blocks(n_records: int, epsilon: Fraction, source: Any) -> int:
@@ -68,9 +66,7 @@ def paid_blocks(n_records: int, epsilon: Fraction, source: Any) -> int:
     return int(np.clip(round(max(total, 1.0) ** _POWER), 2, _MOST_BLOCKS))
 
 
-def aggregate(
-    outputs: IntArray, how: str, parts: Mapping[str, Fraction], source: Any
-) -> Aggregate:
+def aggregate(outputs: IntArray, how: str, parts: Mapping[str, Fraction], source: Any) -> Aggregate:
     """Mean or median of the outputs of blocks, with noise.
 
     Parameters

@@ -151,7 +151,9 @@ class ReleasedTree:
             if level == max_depth:
                 continue
             for child, words in self.branches(node):
-                rows.append((child, node, level + 1, words, self._drawn(child, level + 1, max_depth)))
+                rows.append(
+                    (child, node, level + 1, words, self._drawn(child, level + 1, max_depth))
+                )
                 waiting.append((child, level + 1))
         return plot_tree(rows, ax=ax)
 

@@ -258,7 +258,7 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
                 found = middle
             if found.shape != low.shape:
                 found = middle
-            shares = (np.clip(np.where(np.isnan(found), middle, found), low, high) - low)
+            shares = np.clip(np.where(np.isnan(found), middle, found), low, high) - low
             return np.rint(shares / (high - low) * STEPS).astype(np.int64).ravel()
 
     def _read(self, model):

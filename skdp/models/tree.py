@@ -104,9 +104,7 @@ class ModelOfTrees(ClassifierMixin, PrivateEstimator):
         self.target_ = target
         self.privacy_loss_ = loss
         self.classes_ = classes
-        self._publish(
-            [ReleasedTree(tuple(names), classes, groupings, model) for model in models]
-        )
+        self._publish([ReleasedTree(tuple(names), classes, groupings, model) for model in models])
         std = np.sqrt(len(classes) * discrete_laplace_variance(spent["total"]))
         warn_of_emptiness(self, float(totals.sum()), std)
         return self

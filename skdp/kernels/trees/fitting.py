@@ -178,7 +178,12 @@ def level_weights(depth: int) -> dict[str, Fraction]:
 
 
 def _published(
-    growth: Growth, quality: str, epsilon: Fraction, total: FloatArray, depth: int, random_state: Any
+    growth: Growth,
+    quality: str,
+    epsilon: Fraction,
+    total: FloatArray,
+    depth: int,
+    random_state: Any,
 ) -> TreeModel:
     """Algorithm 4: a count in each node says whether it is divided."""
     # Privacy. With epsilon' = epsilon / (2 depth + 1): a record's path has a count in each node but

@@ -80,9 +80,7 @@ def fit_forest(
         drawn = np.sort(coins.permutation(len(menu))[:n_columns])
         growth = Growth(part, menu, n_classes)
         models.append(
-            grow_tree(
-                growth, quality, epsilon, mine, depth, True, random_state, drawn, n_trees
-            )
+            grow_tree(growth, quality, epsilon, mine, depth, True, random_state, drawn, n_trees)
         )
     return models, total
 
