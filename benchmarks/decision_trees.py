@@ -77,7 +77,7 @@ def majority(task: Task, epsilon: float, seed: int) -> Any:
 METHODS: dict[str, Callable[[Task, float, int], Any]] = {
     "tree": private(PrivateDecisionTreeClassifier),
     "DiffPID3": private(PrivateDecisionTreeClassifier, algorithm="id3"),
-    "DiffP-C4.5": private(PrivateDecisionTreeClassifier, algorithm="c4.5"),
+    "DiffPC-4.5": private(PrivateDecisionTreeClassifier, algorithm="c4.5"),
     "DiffPID3, Gini": private(PrivateDecisionTreeClassifier, algorithm="id3", quality="gini"),
     "forest, shared": private(PrivateRandomForestClassifier),
     "forest, apart": private(PrivateRandomForestClassifier, rows="apart"),

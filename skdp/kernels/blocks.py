@@ -84,7 +84,7 @@ def aggregate(outputs: IntArray, how: str, parts: Mapping[str, Fraction], source
     # them, one value moves by at most their distance. "median": one selection.
     n_outputs = outputs.shape[1]
     each = {name: part / n_outputs for name, part in parts.items()}
-    found = []
+    found: list[tuple[float, float, int, int]] = []
     for values in outputs.T:
         if how == "median":
             place = _quantile(values, 1, 2, each["output"], source)

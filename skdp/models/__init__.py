@@ -3,7 +3,7 @@
 ====================  ==========================================================================
 ``additive``          `PrivateAdditiveClassifier`, `PrivateAdditiveRegressor`
 ``shapes``            `ShapeFunction`: a function of one column, for reading, editing and drawing
-``tree``              `PrivateDecisionTreeClassifier`: DiffPID3, DiffP-C4.5, and better than both
+``tree``              `PrivateDecisionTreeClassifier`: DiffPID3, DiffPC-4.5, and better than both
 ``forest``            `PrivateRandomForestClassifier`: the mean of several trees
 ``released_tree``     `ReleasedTree`: one of these trees, as text and as a picture
 ``sample_aggregate``  `SampleAggregate`: bounded outputs of any estimator, from blocks (GUPT)

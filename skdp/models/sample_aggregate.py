@@ -1,4 +1,4 @@
-"""Sample and aggregate: the bounded output of any estimator, from fits on many blocks of records."""
+"""Sample and aggregate: the bounded output of any estimator, from fits on many blocks."""
 
 from __future__ import annotations
 
@@ -147,8 +147,9 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         rows = as_frame(X)
         n_rows, take_rows = row_taker(X if hasattr(X, "shape") else np.asarray(X))
         take_labels = self._labels(y, n_rows)
-        parts = aggregate_parts(self._record_epsilon(), self.aggregate, n_blocks is None)
-        loss, source = self._spend(parts)
+        loss, source = self._spend(
+            aggregate_parts(self._record_epsilon(), self.aggregate, n_blocks is None)
+        )
 
         parts = loss.of_record.parts
         if n_blocks is None:

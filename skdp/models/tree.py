@@ -1,4 +1,4 @@
-"""Private decision trees: DiffPID3, DiffP-C4.5, and better than both."""
+"""Private decision trees: DiffPID3, DiffPC-4.5, and better than both."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ class ModelOfTrees(ClassifierMixin, PrivateEstimator):
 
 
 class PrivateDecisionTreeClassifier(ModelOfTrees):
-    """Decision tree with exact noise and pure epsilon: DiffPID3, DiffP-C4.5, and better than both.
+    """Decision tree with exact noise and pure epsilon: DiffPID3, DiffPC-4.5, and better than both.
 
     Level by level, each node is divided by the split that wins a private selection; the classes
     of the leaves are counted with noise. The tree can be printed and drawn.
@@ -209,7 +209,7 @@ class PrivateDecisionTreeClassifier(ModelOfTrees):
     algorithm : {"auto", "id3", "c4.5"}, default="auto"
         "auto": splits in two, as many levels as pay, and shares of the classes that are drawn
         towards those of the node above where noise is large. "id3": DiffPID3, each column once on
-        a path, divided into all its groups. "c4.5": DiffP-C4.5, ordered columns in two, as often
+        a path, divided into all its groups. "c4.5": DiffPC-4.5, ordered columns in two, as often
         as they win, and pruning by pessimistic errors. The published ones divide epsilon equally
         over the levels and divide a node only if its noisy count is large enough.
     quality : {"max", "gini", "clipped", "information"}, default=None

@@ -1,7 +1,7 @@
 """Decision trees, and forests of them.
 
 =============  ==================================================================================
-``fitting``    `fit_tree`: DiffPID3, DiffP-C4.5, and a plan of the budget that is better than both
+``fitting``    `fit_tree`: DiffPID3, DiffPC-4.5, and a plan of the budget that is better than both
 ``forests``    `fit_forest`: trees on records of their own, or on all records
 ``growing``    level by level, the best split of every node with noise
 ``splits``     the public ways to divide the values of a column

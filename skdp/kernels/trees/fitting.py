@@ -1,4 +1,4 @@
-"""Fitting a decision tree: DiffPID3, DiffP-C4.5 (Friedman and Schuster), and "auto"."""
+"""Fitting a decision tree: DiffPID3 and DiffPC-4.5 (Friedman and Schuster), and "auto"."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def _published(
     score = make_quality(quality, total)
     each = epsilon / (2 * depth + 1)
     sizes = np.array([total.sum()])
-    for level in range(depth):
+    for _ in range(depth):
         needed = growth.widths() * growth.n_classes * math.sqrt(2.0) / float(each)
         growth.keep(sizes >= needed)
         if not len(growth.active):

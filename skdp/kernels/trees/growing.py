@@ -84,8 +84,9 @@ class Growth:
         # epsilon. Which nodes are active and which splits can divide them follows from earlier
         # releases and public facts; a node that none can divide stays a leaf.
         scores, usable, columns_of, splits_of = self._scores(columns, quality)
-        self.keep(usable.any(axis=1))
-        scores, usable = (each[usable.any(axis=1)] for each in (scores, usable))
+        divisible: BoolArray = np.asarray(usable.any(axis=1))
+        self.keep(divisible)
+        scores, usable = scores[divisible], usable[divisible]
         if not len(self.active):
             return
         starts = exclusive_cumsum(usable.sum(axis=1))
@@ -106,7 +107,9 @@ class Growth:
         mine = np.flatnonzero(node >= 0)
         node, labels, counts = node[mine], self.records.labels[mine], self.records.counts[mine]
         n_classes = self.n_classes
-        scores, usable, columns_of, splits_of = [], [], [], []
+        scores, usable = [], []
+        columns_of: list[int] = []
+        splits_of: list[int] = []
         for column in columns.tolist():
             splits = self.menu[column]
             if not len(splits):

@@ -74,12 +74,12 @@ class _Clipped:
     """
 
     # Privacy. F is homogeneous, so the change by a record of class c is a mean of derivatives
-    # d = f(p_c) + (1 - p_c) f'(p_c) + sum over k != c of (f(p_k) - p_k f'(p_k)). The first two are
-    # the integral of (1 - t) f'' up to p_c: between 0 and 1 - 2 a. Each term of the sum is minus the
-    # integral of t f'' up to p_k, which is p_k^2 - a^2 cut to [0, 1 - 2 a]; as the shares sum to 1
-    # at most, so do these to 1 - 2 a. So the score moves by at most 1 either way. Floats: counts
-    # are clamped so that n <= 2^31, and a score of at most U n has an error below half a unit per
-    # 2^11 classes; with the floor, at most U + 1 + that units either way.
+    # d = f(p_c) + (1 - p_c) f'(p_c) + sum over k != c of (f(p_k) - p_k f'(p_k)). The first two
+    # are the integral of (1 - t) f'' up to p_c: between 0 and 1 - 2 a. Each term of the sum is
+    # minus the integral of t f'' up to p_k, which is p_k^2 - a^2 cut to [0, 1 - 2 a]; as the
+    # shares sum to 1 at most, the sum of these is at most 1 - 2 a. So the score moves by at most 1
+    # either way. Floats: counts are clamped so that n <= 2^31, and a score of at most U n has an
+    # error below half a unit per 2^11 classes; with the floor, U + 1 + that units either way.
     def __init__(self, edge: float, n_classes: int) -> None:
         self._edge = edge
         self._most = 2**31 // n_classes
