@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 
+from .._arrays import places_by_group
 from .._base import PrivateEstimator, require_y
 from .._random import sampling_generator
 from .._validation import as_integer, check_choice
@@ -160,8 +161,7 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         # A fit that fails gives a public value, as no text of an error may come out.
         block = source.record_below(n_blocks, n_rows)
         outputs = np.empty((n_blocks, low.size), dtype=np.int64)
-        for number in range(n_blocks):
-            mine = np.flatnonzero(block == number)
+        for number, mine in enumerate(places_by_group(block, n_blocks)):
             labels = () if take_labels is None else (take_labels(mine),)
             outputs[number] = self._output_steps(template, take_rows(mine), labels, low, high)
         found = aggregate(outputs, self.aggregate, parts, source)
