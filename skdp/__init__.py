@@ -65,7 +65,13 @@ if TYPE_CHECKING:
         private_roc_curve,
         private_score_report,
     )
-    from .models import PrivateAdditiveClassifier, PrivateAdditiveRegressor
+    from .models import (
+        PrivateAdditiveClassifier,
+        PrivateAdditiveRegressor,
+        PrivateDecisionTreeClassifier,
+        PrivateRandomForestClassifier,
+        SampleAggregate,
+    )
     from .preprocessing import PrivateQuantileClipper, PrivateStandardScaler
     from .quantiles import QuantileResult, private_quantiles
     from .release import QueryResult, Synopsis
@@ -112,6 +118,9 @@ __all__ = [
     "PrivateClassifier",
     "PrivateConformalClassifier",
     "PrivateConformalRegressor",
+    "PrivateDecisionTreeClassifier",
+    "PrivateRandomForestClassifier",
+    "SampleAggregate",
     "ProjectedHistogramTransformer",
     "PrivateGridSearchCV",
     "PrivateKFold",
@@ -230,6 +239,9 @@ _HOMES = {
     "models": (
         "PrivateAdditiveClassifier",
         "PrivateAdditiveRegressor",
+        "PrivateDecisionTreeClassifier",
+        "PrivateRandomForestClassifier",
+        "SampleAggregate",
     ),
     "preprocessing": (
         "PrivateQuantileClipper",

@@ -20,6 +20,7 @@ __all__ = [
     "plot_lattice",
     "plot_network",
     "plot_shapes",
+    "plot_tree",
     "plot_validity",
     "plot_view",
 ]
@@ -661,3 +662,61 @@ def plot_errors(table: Any, *, unit: str, title: str, ax: Any = None) -> Any:
     ax.grid(True, alpha=0.3)
     ax.legend(frameon=False)
     return ax
+
+
+def plot_tree(rows: Sequence[tuple[int, int, int, str, str]], *, ax: Any = None) -> Any:
+    """Draw a tree from the top down.
+
+    Parameters
+    ----------
+    rows : sequence of (node, parent, level, condition, text)
+        Each after its parent; the root has the parent -1.
+    ax : matplotlib Axes, default=None
+        None: those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is missing.
+    """
+    children: dict[int, list[int]] = {}
+    for node, parent, *_ in rows:
+        children.setdefault(parent, []).append(node)
+    # Leaves stand side by side, and a parent above the middle of its children.
+    places: dict[int, float] = {}
+    n_leaves = 0
+    for node in _children_first(children):
+        if node in children:
+            mine = [places[child] for child in children[node]]
+            places[node] = (min(mine) + max(mine)) / 2
+        else:
+            places[node] = n_leaves
+            n_leaves += 1
+    levels = {node: level for node, _, level, *_ in rows}
+    ax = axes_or_new(ax, (1.9 * max(n_leaves, 2), 1.5 * (max(levels.values()) + 1)))
+    box = {"boxstyle": "round", "facecolor": "white", "edgecolor": _COLOUR}
+    for node, parent, level, words, text in rows:
+        ax.text(places[node], -level, text.replace(" (", "\n("), ha="center", va="center", bbox=box)
+        if parent >= 0:
+            line = [places[parent], places[node]], [-levels[parent], -level]
+            ax.plot(*line, color="grey", linewidth=0.8, zorder=0)
+            middle = places[parent] * 0.4 + places[node] * 0.6, -levels[parent] * 0.4 - level * 0.6
+            ax.text(*middle, _short(words, 30), ha="center", va="center", fontsize="small")
+    ax.set_xlim(-0.6, max(n_leaves, 1) - 0.4)
+    ax.set_ylim(-max(levels.values()) - 0.5, 0.5)
+    ax.axis("off")
+    return ax
+
+
+def _children_first(children: Mapping[int, Sequence[int]]) -> list[int]:
+    """All nodes below -1, each after its children, which stand from left to right."""
+    order, waiting = [], [-1]
+    while waiting:
+        node = waiting.pop()
+        order.append(node)
+        waiting += children.get(node, [])
+    return order[:0:-1]

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.linear_model import LinearRegression
+from sklearn.preprocessing import StandardScaler
 
 import skdp
 from skdp.datacube import CubePlan
@@ -292,6 +294,47 @@ CASES = [
             "check_supervised_y_no_nan": "a missing target skips its record: an error would "
             "depend on a private value"
         },
+    ),
+    Case(
+        skdp.PrivateDecisionTreeClassifier,
+        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
+        array_params=GRID_ARRAYS,
+        branches={
+            "id3": {"algorithm": "id3"},
+            "c4.5": {"algorithm": "c4.5", "quality": "information"},
+            "several classes": {"target": "work", "quality": "gini"},
+        },
+        expected_failures=EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED,
+    ),
+    Case(
+        skdp.PrivateRandomForestClassifier,
+        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
+        array_params=GRID_ARRAYS,
+        branches={"apart": {"rows": "apart", "n_trees": 3, "max_features": 0.5}},
+        expected_failures=EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED,
+    ),
+    Case(
+        skdp.SampleAggregate,
+        params={
+            "estimator": StandardScaler(),
+            "epsilon": 1.0,
+            "output_range": ([0], [100]),
+            "n_blocks": 200,
+            "output": "mean_",
+        },
+        array_params={
+            "estimator": LinearRegression(),
+            "output_range": (-10, 10),
+            "output": "intercept_",
+            "n_blocks": 4,
+        },
+        columns=("age",),
+        branches={
+            "counted": {"n_blocks": None},
+            "winsorised": {"aggregate": "winsorised"},
+            "median": {"aggregate": "median"},
+        },
+        expected_failures=EMPTY_IS_LEGAL,
     ),
     Case(
         skdp.DiffGenTransformer,

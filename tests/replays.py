@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
@@ -622,6 +623,69 @@ def additive() -> list[Branch]:
     return found
 
 
+def trees() -> list[Branch]:
+    tree, forest = skdp.PrivateDecisionTreeClassifier, skdp.PrivateRandomForestClassifier
+    variants: dict[str, tuple[Any, skdp.Domain, dict[str, Any]]] = {
+        "defaults": (tree, SPACE, {}),
+        "many classes": (tree, CLASSES, {"quality": "gini"}),
+        "id3": (tree, SPACE, {"algorithm": "id3", "max_depth": 2}),
+        "c4.5": (tree, SPACE, {"algorithm": "c4.5", "quality": "information", "max_depth": 2}),
+        "max": (tree, SPACE, {"quality": "max", "max_depth": 1}),
+        "shared": (forest, SPACE, {"max_features": 0.5}),
+        "apart": (forest, SPACE, {"rows": "apart", "n_trees": 2}),
+    }
+    found = [
+        Branch(
+            f"{make.__name__}, {name}",
+            lambda epsilon, m=make, d=domain, p=params: m(epsilon, domain=d, target="s", **p),
+            lambda d=domain: apart(pairs_of(d), "s"),
+            runs=1,
+        )
+        for name, (make, domain, params) in variants.items()
+    ]
+    found += [
+        Branch(
+            f"{make.__name__}, persons",
+            lambda epsilon, m=make: m(
+                epsilon, domain=PLANE, target="s", max_contributions=3, unit="who"
+            ),
+            lambda: persons_of(PLANE),
+            runs=1,
+        )
+        for make in (tree, forest)
+    ]
+    return found
+
+
+class Extreme(BaseEstimator):
+    """Answers with one end of the range of its output, and raises on some records."""
+
+    def fit(self, X: Any, y: Any = None) -> Extreme:
+        if len(X) % 3 == 2:
+            raise ValueError(f"A text with values: {X}")
+        end = float(len(X) % 3)
+        self.end_ = np.array([end, 1.0 - end])
+        return self
+
+
+def aggregates() -> list[Branch]:
+    settings: dict[str, dict[str, Any]] = {
+        "mean": {},
+        "winsorised": {"aggregate": "winsorised", "n_blocks": 3},
+        "median": {"aggregate": "median", "n_blocks": 3},
+    }
+    return [
+        Branch(
+            f"SampleAggregate, {name}",
+            lambda epsilon, p=params: skdp.SampleAggregate(
+                Extreme(), epsilon, ([0, 0], [1, 1]), output="end_", **p
+            ),
+            lambda: arrays_of(2),
+        )
+        for name, params in settings.items()
+    ]
+
+
 def cubes() -> list[Branch]:
     variants: dict[str, dict[str, Any]] = {
         "defaults": {},
@@ -1185,6 +1249,12 @@ PARTS = {
     "kernels.additive.fitting._residual_sums, discrete_laplace": "model",
     "kernels.additive.fitting.fit_additive, discrete_laplace": "total",
     "kernels.additive.scaling.newton_step, discrete_laplace": "model",
+    "kernels.blocks.paid_blocks, discrete_laplace": "total",
+    "kernels.blocks.aggregate, discrete_laplace": "output",
+    "kernels.trees.fitting.class_totals, discrete_laplace": "total",
+    "kernels.trees.fitting.grow_tree, discrete_laplace": "model",
+    "kernels.trees.fitting._published, discrete_laplace": "model",
+    "kernels.trees.growing.Growth.divide, selection": "model",
     "kernels.diffgen.diffgen, selection": "grid",
     "kernels.hdpview.bisection.bisect, threshold": "converge",
     "kernels.hdpview.cuts.choose_cuts, selection": "cut + counts",
@@ -1233,6 +1303,19 @@ LOOSE = {
     "DPKMeans, genetic": 0.5,
     "PrivPfC": 0.5,
     "PrivateAdditive": 0.7,
+    # Parts of many levels are each rounded down.
+    "PrivateDecisionTreeClassifier, defaults": 0.99,
+    "PrivateRandomForestClassifier, apart": 0.99,
+    # A record moves the best split most where two large children hold one class each.
+    "PrivateDecisionTreeClassifier, many classes": 0.2,
+    "PrivateDecisionTreeClassifier, id3": 0.6,
+    "PrivateDecisionTreeClassifier, c4.5": 0.6,
+    "PrivateDecisionTreeClassifier, persons": 0.4,
+    "PrivateRandomForestClassifier, persons": 0.4,
+    "PrivateRandomForestClassifier, shared": 0.95,
+    # No record of these pairs moves both quartiles, or a whole rank up and another down.
+    "SampleAggregate, winsorised": 0.8,
+    "SampleAggregate, median": 0.7,
     "DiffGenTransformer, persons": 0.5,
     "ProjectedHistogramTransformer": 0.5,
     "PrivateQuantileClipper": 0.8,
@@ -1254,6 +1337,8 @@ BRANCHES = [
     *clusterings(),
     *grids(),
     *additive(),
+    *trees(),
+    *aggregates(),
     *cubes(),
     *scalers(),
     *composed(),

@@ -29,6 +29,8 @@ NAMES = [
     "DPLloyd-Impr",
     "DPSelect",
     "DiffGen",
+    "DiffPC-4.5",
+    "DiffPID3",
     "EUG",
     "EUGkM",
     "GBLUE",
@@ -59,8 +61,6 @@ NAMES = [
 PARTS = {"AllC", "BMaxC", "DPSelect", "LBLUE", "PMostC"}
 # Named in the five works and not implemented: the table says so.
 NOT_IMPLEMENTED = [
-    "DiffPC-4.5",
-    "DiffPID3",
     "HDMM",
     "PrivLocal",
     "PrivateERM",

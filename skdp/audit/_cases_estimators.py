@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.tree import DecisionTreeClassifier
 
@@ -36,7 +37,13 @@ from ..model_selection import (
     private_roc_auc,
     private_score_report,
 )
-from ..models import PrivateAdditiveClassifier, PrivateAdditiveRegressor
+from ..models import (
+    PrivateAdditiveClassifier,
+    PrivateAdditiveRegressor,
+    PrivateDecisionTreeClassifier,
+    PrivateRandomForestClassifier,
+    SampleAggregate,
+)
 from ..preprocessing import PrivateQuantileClipper, PrivateStandardScaler
 from ..quality import PrivateQualityReport, quality_report
 from ..selection import DPTopKSelector
@@ -297,6 +304,77 @@ def _() -> AuditCase:
         _PLANE_ROWS.assign(z=[0, 1, 0, 1])[["x", "z"]].iloc[:-1],
         options={"features": _additive_features},
     )
+
+
+def _tree_features(tree: Any) -> Any:
+    """Splits of a tree as text, and its counts."""
+    nodes = tree.model.nodes
+    shape = [None if node is None else (node.column, *node.children.tolist()) for node in nodes]
+    return str(shape), tree.model.class_counts.ravel()
+
+
+@audited("PrivateDecisionTreeClassifier")
+def _() -> AuditCase:
+    return AuditCase(
+        PrivateDecisionTreeClassifier(1.0, domain=_PLANE, target="s", max_depth=1, prune=False),
+        _PLANE_ROWS,
+        _PLANE_ROWS.iloc[:-1],
+        options={"features": lambda model: _tree_features(model.tree_)},
+    )
+
+
+@audited("PrivateDecisionTreeClassifier, id3")
+def _() -> AuditCase:
+    return AuditCase(
+        PrivateDecisionTreeClassifier(1.0, domain=_PLANE, target="s", algorithm="id3", max_depth=1),
+        _PLANE_ROWS,
+        _PLANE_ROWS.iloc[:-1],
+        options={"features": lambda model: _tree_features(model.tree_)},
+    )
+
+
+@audited("PrivateRandomForestClassifier")
+def _() -> AuditCase:
+    def features(model: Any) -> Any:
+        found = [_tree_features(tree) for tree in model.trees_]
+        return "".join(text for text, _ in found), np.concatenate([each for _, each in found])
+
+    return AuditCase(
+        PrivateRandomForestClassifier(1.0, domain=_PLANE, target="s", rows="apart", max_depth=1),
+        _PLANE_ROWS,
+        _PLANE_ROWS.iloc[:-1],
+        options={"features": features},
+    )
+
+
+class _Largest(BaseEstimator):
+    """The worst that an output can do: it jumps from one end of the range to the other."""
+
+    def fit(self, X: Any, y: Any = None) -> _Largest:
+        self.found_ = float(np.max(X) > 2)
+        return self
+
+
+def _aggregate_case(how: str) -> AuditCase:
+    rows = _PLANE_ROWS[["x"]]
+    return AuditCase(
+        SampleAggregate(
+            _Largest(), 1.0, (0, 1), None if how == "mean" else 2, output="found_", aggregate=how
+        ),
+        rows,
+        rows.iloc[:-1],
+        options={"features": lambda model: (str(model.n_blocks_), np.atleast_1d(model.value_))},
+    )
+
+
+@audited("SampleAggregate")
+def _() -> AuditCase:
+    return _aggregate_case("mean")
+
+
+@audited("SampleAggregate, winsorised")
+def _() -> AuditCase:
+    return _aggregate_case("winsorised")
 
 
 @audited("DPTopKSelector")

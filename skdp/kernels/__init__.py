@@ -11,6 +11,8 @@
 ``privbayes``      PrivBayes
 ``privpfc``        PrivPfC
 ``additive``       additive models: a function of each column
+``trees``          decision trees and forests: DiffPID3, DiffPC-4.5
+``blocks``         sample and aggregate: one output from those of many blocks
 ``diffgen``        DiffGen
 ``projection``     PPH: projected histograms
 ``kmeans``         DPLloyd, UGkM, EUGkM, Hybrid, GkM, PGkM
