@@ -12,6 +12,8 @@
 ===========  ====================================================================================
 """
 
+from .effects import Prior
+from .first import first_round
 from .fitting import additive_parts, fit_additive
 from .links import UNIT, Identity, Link, Logit
 from .model import AdditiveModel
@@ -23,7 +25,9 @@ __all__ = [
     "Identity",
     "Link",
     "Logit",
+    "Prior",
     "Records",
     "additive_parts",
+    "first_round",
     "fit_additive",
 ]

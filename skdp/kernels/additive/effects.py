@@ -45,11 +45,18 @@ class Prior:
     chain : ndarray of int or None
         The groups in an order in which neighbours are similar; groups that are left out, or all if
         None, have no neighbours.
+    values : ndarray of shape (n_groups, n_values), default=None
+        The function is linear in these values. None: any function.
     """
 
-    def __init__(self, n_groups: int, chain: Sequence[int] | None) -> None:
+    def __init__(
+        self, n_groups: int, chain: Sequence[int] | None, values: FloatArray | None = None
+    ) -> None:
         self.covariance: FloatArray | None = None
         self._free = np.full(n_groups, _FREE)
+        if values is not None:
+            self.covariance = _SMOOTH * values @ values.T
+            return
         if chain is None or len(chain) < 3:
             return
         covariance = np.diag(self._free)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -63,27 +63,25 @@ class _Plan:
 def fit_additive(
     records: Records,
     link: Logit | Identity,
-    chains: Sequence[Sequence[int] | None],
+    priors: Sequence[Prior],
     parts: Mapping[str, Fraction],
     random_state: Any,
-) -> tuple[AdditiveModel, float]:
+) -> AdditiveModel:
     """Fit an additive model to records.
 
     Parameters
     ----------
     records : Records
     link : Logit or Identity
-    chains : sequence of sequence of int, or None
-        For each column the order of its groups, if they have one; see `Prior`.
+    priors : sequence of Prior
+        What the function of each column may look like.
     parts : mapping of str to Fraction
         See `additive_parts`.
     random_state : NoiseSource
 
     Returns
     -------
-    model : AdditiveModel
-    total : float
-        Released number of records.
+    AdditiveModel
     """
     # Privacy. Released: the number of records (sensitivity 1), then by sequential composition the
     # histograms of the first round, the moments of two Newton steps, and sums of residuals.
@@ -92,12 +90,12 @@ def fit_additive(
     exact = int(records.counts.sum())
     total = float(discrete_laplace(exact, parts["total"], random_state=random_state))
     plan = _Plan.of(parts["model"], total, sum(records.n_groups))
-    priors = [Prior(n, chain) for n, chain in zip(records.n_groups, chains, strict=True)]
     draft = first_round(records, link, priors, plan.first, total, random_state)
     curvature = _weigh(records, link, draft, plan.weights, random_state)
     for sums, search in plan.rounds:
         curvature = _round(records, link, draft, priors, curvature, sums, search, random_state)
-    return draft.finished(), total
+    std = math.sqrt(discrete_laplace_variance(parts["total"]))
+    return replace(draft.finished(), total=total, total_std=std)
 
 
 def _weigh(

@@ -1,0 +1,62 @@
+"""Coefficients through the additive model of the same columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...mechanisms import discrete_laplace_variance
+from ..additive import Identity, Logit, Records, fit_additive
+from .design import Design
+from .model import LinearModel
+
+__all__ = ["fit_smooth"]
+
+
+def fit_smooth(
+    records: Records,
+    design: Design,
+    link: Logit | Identity,
+    parts: Mapping[str, Fraction],
+    random_state: Any,
+) -> LinearModel:
+    """Fit an additive model whose functions are linear in the features; see `fit_additive`.
+
+    An indicator of each group of a column is a function of the column. A number is a function with
+    a prior that holds straight lines only.
+
+    Parameters
+    ----------
+    records : Records
+    design : Design
+    link : Logit or Identity
+    parts : mapping of str to Fraction
+        "total" and "model".
+    random_state : NoiseSource
+    """
+    priors = [column.prior() for column in design.columns]
+    model, total = fit_additive(records, link, priors, parts, random_state)
+    coef = np.zeros((link.n_outputs, design.n_features))
+    std = np.zeros_like(coef)
+    intercept = model.intercept.copy()
+    for column, block, shape, variance in zip(
+        design.columns, design.blocks, model.shapes, model.variances, strict=True
+    ):
+        coef[:, block], constant = column.coefficients(shape)
+        intercept += constant
+        std[:, block] = _errors(column.values, column.free, variance)
+    noise = np.sqrt(discrete_laplace_variance(parts["total"]))
+    return LinearModel(intercept, coef, std, total, float(noise))
+
+
+def _errors(values: Any, free: bool, variance: Any) -> Any:
+    """Standard errors of coefficients from variances of the groups, (n_outputs, n_features)."""
+    std = np.sqrt(variance)
+    if free:
+        return std.T
+    # The groups of a line err together: the one that lies furthest from the middle tells the slope.
+    furthest = np.argmax(np.abs(values), axis=0)
+    return (std[furthest] / np.abs(values[furthest, np.arange(values.shape[1])])[:, None]).T
