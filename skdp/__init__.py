@@ -51,7 +51,16 @@ if TYPE_CHECKING:
         private_cross_val_score,
         private_mse,
     )
-    from .models import PrivateAdditiveClassifier, PrivateAdditiveRegressor
+    from .models import (
+        PrivateAdditiveClassifier,
+        PrivateAdditiveRegressor,
+        PrivateLinearRegression,
+        PrivateLinearSVC,
+        PrivateLogisticRegression,
+        PrivateNaiveBayes,
+        PrivatePCA,
+        PrivateRidge,
+    )
     from .preprocessing import PrivateQuantileClipper, PrivateStandardScaler
     from .quantiles import QuantileResult, private_quantiles
     from .release import QueryResult, Synopsis
@@ -99,8 +108,14 @@ __all__ = [
     "ProjectedHistogramTransformer",
     "PrivateGridSearchCV",
     "PrivateKFold",
+    "PrivateLinearRegression",
+    "PrivateLinearSVC",
+    "PrivateLogisticRegression",
+    "PrivateNaiveBayes",
+    "PrivatePCA",
     "PrivateQuantileClipper",
     "PrivateRegressor",
+    "PrivateRidge",
     "PrivateStandardScaler",
     "QuantileResult",
     "QueryResult",
@@ -188,6 +203,12 @@ _HOMES = {
     "models": (
         "PrivateAdditiveClassifier",
         "PrivateAdditiveRegressor",
+        "PrivateLinearRegression",
+        "PrivateLinearSVC",
+        "PrivateLogisticRegression",
+        "PrivateNaiveBayes",
+        "PrivatePCA",
+        "PrivateRidge",
     ),
     "preprocessing": (
         "PrivateQuantileClipper",

@@ -1002,7 +1002,7 @@ PARTS = {
     "model_selection._search.PrivateGridSearchCV._choose, selection": "choice",
     "kernels.additive.first._noisy, discrete_laplace": "model",
     "kernels.additive.fitting._residual_sums, discrete_laplace": "model",
-    "kernels.additive.fitting.fit_additive, discrete_laplace": "total",
+    "kernels.additive.records.released_total, discrete_laplace": "total",
     "kernels.additive.scaling.newton_step, discrete_laplace": "model",
     "kernels.diffgen.diffgen, selection": "grid",
     "kernels.hdpview.bisection.bisect, threshold": "converge",

@@ -14,7 +14,7 @@ from ..exceptions import DomainError
 from ..kernels.linear import Column
 from .grouping import group_values
 
-__all__ = ["FeatureColumn", "feature_columns"]
+__all__ = ["FeatureColumn", "coded_features", "feature_columns"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@
 ``draft``    the model while it is fitted, with the covariance of its noise
 ``model``    `AdditiveModel`: what is released
 ``links``    classes and numbers: what a record tells about scores, in integers
-``records``  distinct records by groups and label
+``records``  distinct records by groups and label, and their noisy number
 ===========  ====================================================================================
 """
 
@@ -17,7 +17,7 @@ from .first import first_round
 from .fitting import additive_parts, fit_additive
 from .links import UNIT, Identity, Link, Logit
 from .model import AdditiveModel
-from .records import Records
+from .records import Records, released_total
 
 __all__ = [
     "UNIT",
@@ -28,6 +28,7 @@ __all__ = [
     "Prior",
     "Records",
     "additive_parts",
-    "first_round",
     "fit_additive",
+    "first_round",
+    "released_total",
 ]

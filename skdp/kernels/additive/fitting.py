@@ -18,7 +18,7 @@ from .effects import Prior
 from .first import first_round
 from .links import UNIT, Identity, Link, Logit, fixed
 from .model import AdditiveModel
-from .records import Records
+from .records import Records, released_total
 from .scaling import Spread, newton_step
 
 __all__ = ["additive_parts", "fit_additive"]
@@ -87,14 +87,12 @@ def fit_additive(
     # histograms of the first round, the moments of two Newton steps, and sums of residuals.
     # How many there are and what each may spend follows from the released number and public facts,
     # and sums to the part "model". Each step uses nothing but what was released before it.
-    exact = int(records.counts.sum())
-    total = float(discrete_laplace(exact, parts["total"], random_state=random_state))
+    total, std = released_total(records, parts["total"], random_state)
     plan = _Plan.of(parts["model"], total, sum(records.n_groups))
     draft = first_round(records, link, priors, plan.first, total, random_state)
     curvature = _weigh(records, link, draft, plan.weights, random_state)
     for sums, search in plan.rounds:
         curvature = _round(records, link, draft, priors, curvature, sums, search, random_state)
-    std = math.sqrt(discrete_laplace_variance(parts["total"]))
     return replace(draft.finished(), total=total, total_std=std)
 
 

@@ -6,6 +6,7 @@
 ``smooth``       `fit_smooth`: coefficients through the additive model of the same columns
 ``moments``      `noisy_moments`: sums of products of features and outcomes, in integers
 ``functional``   `fit_functional`: the functional mechanism, a quadratic objective with noise
+``naive_bayes``  `fit_naive_bayes`: classes, and each column in each class
 ``components``   `principal_components` of noisy second moments
 ``objective``    `Objective`: sums of integer losses, and how far one record can spread them
 ``search``       `fit_local_search`: PrivLocal, one coordinate a round
@@ -18,6 +19,7 @@ from .design import Column, Design
 from .functional import fit_functional
 from .genetic import fit_genetic
 from .model import LinearModel
+from .naive_bayes import fit_naive_bayes
 from .search import fit_local_search
 from .smooth import fit_smooth
 
@@ -29,6 +31,7 @@ __all__ = [
     "fit_functional",
     "fit_genetic",
     "fit_local_search",
+    "fit_naive_bayes",
     "fit_smooth",
     "principal_components",
 ]

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._types import FloatArray
-from ...mechanisms import discrete_laplace, discrete_laplace_variance
-from ..additive import UNIT, Identity, Logit, Records
+from ..additive import UNIT, Identity, Logit, Records, released_total
 from .design import Design
 from .model import LinearModel
 from .moments import Moments, noisy_moments
@@ -44,8 +43,7 @@ def fit_functional(
     """
     # Privacy. Released: the number of records (sensitivity 1), and then the moments of
     # `noisy_moments`, composed sequentially. The objective is made of them and of nothing else.
-    exact = int(records.counts.sum())
-    total = float(discrete_laplace(exact, parts["total"], random_state=random_state))
+    total, noise = released_total(records, parts["total"], random_state)
     if isinstance(link, Identity):
         outcomes = np.stack([np.full_like(link.outcomes, UNIT), link.outcomes], axis=1)
         reach, ones = 2, np.array([1.0, 0.0])
@@ -62,7 +60,6 @@ def fit_functional(
         beta, std = k * beta, k * std
         if link.n_outputs == 1:
             beta, std = beta[:, 1:] - beta[:, :1], np.hypot(std[:, 1:], std[:, :1])
-    noise = float(np.sqrt(discrete_laplace_variance(parts["total"])))
     return LinearModel(beta[0], beta[1:].T, std[1:].T, total, noise)
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._random import sampling_generator
 from ..._types import IntArray
-from ...mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max, top_k
-from ..additive import UNIT, Identity, Logit, Records
+from ...mechanisms import noisy_max, top_k
+from ..additive import UNIT, Identity, Logit, Records, released_total
 from .design import Design
 from .model import LinearModel
 from .objective import Objective, objectives
@@ -32,7 +33,6 @@ def fit_genetic(
     random_state: Any,
     loss: str,
     crossover: bool,
-    generator: np.random.Generator,
 ) -> LinearModel:
     """Selection, crossover and mutation of whole vectors of weights.
 
@@ -48,18 +48,17 @@ def fit_genetic(
         One of `LOSSES`. With more than two classes, each is told from the others at an equal share.
     crossover : bool
         Whether two parents swap the ends of their vectors; otherwise children are mutated copies.
-    generator : numpy.random.Generator
-        Public coins of the population.
     """
     # Privacy. Released: the number of records (sensitivity 1), and the survivors of each round. One
     # record changes the scores of all candidates by its losses there. Its scores under any two of
     # them differ by no more than their weights do, which are released, so these changes lie in an
     # interval of the length that `Objective.spread` reads off the public table. Rounds compose.
-    exact = int(records.counts.sum())
-    total = float(discrete_laplace(exact, parts["total"], random_state=random_state))
+    total, noise = released_total(records, parts["total"], random_state)
     goals = objectives(link, loss)
     each = parts["model"] / len(goals)
     rounds = int(np.clip(max(total, 0.0) * float(each) / _SIGNAL, _LEAST, _MOST))
+    # Public coins of the population.
+    generator = sampling_generator(random_state)
     found = []
     for goal in goals:
         shape = (_POPULATION, 1 + design.n_features)
@@ -72,7 +71,6 @@ def fit_genetic(
         scores, reach = _scores(records, design, goal, population)
         found.append(population[noisy_max(scores, each / rounds, reach, random_state=random_state)])
     weights = np.stack(found) / UNIT
-    noise = float(np.sqrt(discrete_laplace_variance(parts["total"])))
     coef = weights[:, 1:]
     return LinearModel(weights[:, 0], coef, np.full_like(coef, np.nan), total, noise)
 

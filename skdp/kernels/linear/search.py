@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..._types import IntArray
-from ...mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
-from ..additive import UNIT, Identity, Logit, Records
+from ...mechanisms import noisy_max
+from ..additive import UNIT, Identity, Logit, Records, released_total
 from .design import Design
 from .model import LinearModel
 from .objective import Objective, objectives
@@ -48,8 +48,7 @@ def fit_local_search(
     # record changes the scores of all candidates of a round by its losses there. Its candidates
     # move its score by at most one step up or down, so these changes lie in an interval of the
     # length that `Objective.spread` reads off the public table of losses. Rounds compose.
-    exact = int(records.counts.sum())
-    total = float(discrete_laplace(exact, parts["total"], random_state=random_state))
+    total, noise = released_total(records, parts["total"], random_state)
     goals = objectives(link, loss)
     each = parts["model"] / len(goals)
     rounds = int(np.clip(max(total, 0.0) * float(each) / _SIGNAL, _LEAST, _MOST))
@@ -65,7 +64,6 @@ def fit_local_search(
             row[place] += move
             scores += move * _feature(records, design, place)
     coef = weights[:, 1:] / UNIT
-    noise = float(np.sqrt(discrete_laplace_variance(parts["total"])))
     return LinearModel(weights[:, 0] / UNIT, coef, np.full_like(coef, np.nan), total, noise)
 
 

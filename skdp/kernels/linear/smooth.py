@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ...mechanisms import discrete_laplace_variance
 from ..additive import Identity, Logit, Records, fit_additive
 from .design import Design
 from .model import LinearModel
@@ -22,6 +21,7 @@ def fit_smooth(
     link: Logit | Identity,
     parts: Mapping[str, Fraction],
     random_state: Any,
+    alpha: float = 0.0,
 ) -> LinearModel:
     """Fit an additive model whose functions are linear in the features; see `fit_additive`.
 
@@ -36,20 +36,25 @@ def fit_smooth(
     parts : mapping of str to Fraction
         "total" and "model".
     random_state : NoiseSource
+    alpha : float, default=0.0
+        Shrink each coefficient as if so many records had its feature and an outcome of 0.
     """
     priors = [column.prior() for column in design.columns]
-    model, total = fit_additive(records, link, priors, parts, random_state)
+    model = fit_additive(records, link, priors, parts, random_state)
     coef = np.zeros((link.n_outputs, design.n_features))
     std = np.zeros_like(coef)
     intercept = model.intercept.copy()
-    for column, block, shape, variance in zip(
-        design.columns, design.blocks, model.shapes, model.variances, strict=True
+    for column, block, shape, variance, sizes in zip(
+        design.columns, design.blocks, model.shapes, model.variances, model.sizes, strict=True
     ):
-        coef[:, block], constant = column.coefficients(shape)
-        intercept += constant
-        std[:, block] = _errors(column.values, column.free, variance)
-    noise = np.sqrt(discrete_laplace_variance(parts["total"]))
-    return LinearModel(intercept, coef, std, total, float(noise))
+        found, constant = column.coefficients(shape)
+        error = _errors(column.values, column.free, variance)
+        mean = sizes @ column.values / max(sizes.sum(), 1.0)
+        known = sizes @ (column.values - mean) ** 2
+        kept = known / (known + alpha) if alpha else np.ones(len(known))
+        coef[:, block], std[:, block] = kept * found, kept * error
+        intercept += constant + ((1 - kept) * found) @ mean
+    return LinearModel(intercept, coef, std, model.total, model.total_std)
 
 
 def _errors(values: Any, free: bool, variance: Any) -> Any:
