@@ -622,6 +622,69 @@ def additive() -> list[Branch]:
     return found
 
 
+def linear() -> list[Branch]:
+    """Solvers of linear models; numbers alone, so that "auto" takes second moments too."""
+    numbers = skdp.Domain({name: SPACE[name] for name in ("x", "z")})
+    classes = {"PrivateLogisticRegression": SPACE, "PrivateLinearSVC": SPACE}
+    solvers = ("auto", "functional", "local-search", "genetic")
+    found = [
+        Branch(
+            f"{name}, {solver}",
+            lambda epsilon, n=name, d=domain, s=solver: getattr(skdp, n)(
+                epsilon, domain=d, target="s", solver=s
+            ),
+            lambda d=domain: apart(pairs_of(d), "s"),
+            runs=1 if solver == "genetic" else 2,
+        )
+        for name, domain in classes.items()
+        for solver in solvers
+        if (name, solver) != ("PrivateLinearSVC", "functional")
+    ]
+    found += [
+        Branch(
+            f"PrivateLinearRegression, {solver}",
+            lambda epsilon, s=solver: skdp.PrivateLinearRegression(
+                epsilon, domain=SPACE, target="x", solver=s
+            ),
+            lambda: apart(pairs_of(SPACE), "x"),
+            runs=1 if solver == "genetic" else 2,
+        )
+        for solver in solvers
+    ]
+    return found + [
+        Branch(
+            "PrivateLogisticRegression, functional, many classes",
+            lambda epsilon: skdp.PrivateLogisticRegression(
+                epsilon, domain=CLASSES, target="s", solver="functional", one_hot="all"
+            ),
+            lambda: apart(pairs_of(CLASSES), "s"),
+        ),
+        Branch(
+            "PrivateRidge",
+            lambda epsilon: skdp.PrivateRidge(epsilon, domain=numbers, target="x"),
+            lambda: apart(pairs_of(numbers), "x"),
+        ),
+        Branch(
+            "PrivateNaiveBayes",
+            lambda epsilon: skdp.PrivateNaiveBayes(epsilon, domain=SPACE, target="s"),
+            lambda: apart(pairs_of(SPACE), "s"),
+        ),
+        Branch(
+            "PrivatePCA",
+            lambda epsilon: skdp.PrivatePCA(epsilon=epsilon, domain=numbers),
+            lambda: pairs_of(numbers),
+        ),
+        Branch(
+            "PrivateLinearRegression, persons",
+            lambda epsilon: skdp.PrivateLinearRegression(
+                epsilon, domain=PLANE, target="x", max_contributions=3, unit="who"
+            ),
+            lambda: persons_of(PLANE),
+            runs=1,
+        ),
+    ]
+
+
 def cubes() -> list[Branch]:
     variants: dict[str, dict[str, Any]] = {
         "defaults": {},
@@ -1008,6 +1071,10 @@ PARTS = {
     "kernels.hdpview.bisection.bisect, threshold": "converge",
     "kernels.hdpview.cuts.choose_cuts, selection": "cut + counts",
     "kernels.hdpview.bisection.hdpview, discrete_laplace": "cut + counts",
+    "kernels.linear.genetic.fit_genetic, selection": "model",
+    "kernels.linear.genetic.fit_genetic, top_k": "model",
+    "kernels.linear.moments.noisy_moments, discrete_laplace": "model + moments",
+    "kernels.linear.search.fit_local_search, selection": "model",
     "kernels.lines.ahp.ahp, discrete_laplace": "partition",
     "kernels.lines.dawa.dawa, buckets": "partition",
     "kernels.marginals.candidates.Candidates.best, top_k": "views",
@@ -1067,6 +1134,7 @@ BRANCHES = [
     *clusterings(),
     *grids(),
     *additive(),
+    *linear(),
     *cubes(),
     *scalers(),
     *composed(),

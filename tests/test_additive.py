@@ -22,7 +22,6 @@ from skdp.kernels.additive import (
     fitting,
     scaling,
 )
-from skdp.kernels.additive import records as records_
 from skdp.kernels.additive.effects import Prior
 from skdp.kernels.additive.scaling import _GRAIN, _REACH, _moments
 from skdp.models.grouping import group_values
@@ -327,9 +326,9 @@ def test_parts_and_plan_sum_to_epsilon():
             return original(*args, **kwargs)
 
         with pytest.MonkeyPatch.context() as patch:
-            for module in (first, fitting, records_, scaling):
+            for module in (first, fitting, scaling):
                 patch.setattr(module, "discrete_laplace", watch)
-            fit_additive(records, Logit(2), priors, additive_parts(epsilon), source)
+            fit_additive(records, Logit(2), priors, epsilon, 5_000.0, source)
         assert sum(spent) == epsilon
 
 

@@ -28,9 +28,9 @@ class _Additive(ModelOfLabels):
     def _groups(self, groupings):
         return [(each.groups, len(each.labels)) for each in groupings.values()]
 
-    def _learn(self, records, groupings, link, parts, source):
+    def _learn(self, records, groupings, link, epsilon, total, source):
         priors = [Prior(len(each.labels), each.chain) for each in groupings.values()]
-        return fit_additive(records, link, priors, parts, source)
+        return fit_additive(records, link, priors, epsilon, total, source)
 
     def _publish(self, model, groupings):
         """Set the released attributes, in the units that users see."""
@@ -72,6 +72,7 @@ class _Additive(ModelOfLabels):
             In the order of the columns of ``shape_functions_``. With ``intercept_`` they sum to
             the score. A value that the domain cannot represent adds 0.
         """
+        check_is_fitted(self)
         codes = self._codes(X, list(self.shape_functions_))
         shapes = self.shape_functions_.values()
         return np.stack([shape.at(codes[:, i]) for i, shape in enumerate(shapes)], axis=1)
@@ -165,6 +166,7 @@ class _Additive(ModelOfLabels):
 
     def _scores(self, X):
         """Sum of the intercept and the functions of all columns."""
+        check_is_fitted(self)
         codes = self._codes(X, list(self.shape_functions_))
         result = np.tile(self.intercept_, (len(codes), 1))
         result = result[:, 0] if np.ndim(self.intercept_) == 0 else result

@@ -16,7 +16,7 @@ from .._base import (
     without_label,
 )
 from ..exceptions import DomainError
-from ..kernels.additive import Logit, Records, additive_parts
+from ..kernels.additive import Logit, Records, additive_parts, released_total
 from ..rows import Frame, count_rows, read_rows
 from .targets import declared_range, middle_and_half, number_link
 
@@ -79,7 +79,11 @@ class ModelOfLabels(PrivateEstimator):
             self._contributions(loss, source, rows, domain),
         )
         records = _records(table, self._groups(columns), label_of)
-        model = self._learn(records, columns, link, loss.of_record.parts, source)
+        # Privacy. Released: the number of records, and what `_learn` releases within the part
+        # "model", one after the other.
+        spent = loss.of_record.parts
+        total, std = released_total(records, spent["total"], source)
+        model = self._learn(records, columns, link, spent["model"], total, source)
         if y is None and isinstance(read, Frame):
             # The label is a column of X; the features are the others.
             X = without_label(X, read, domain, target)
@@ -88,7 +92,7 @@ class ModelOfLabels(PrivateEstimator):
         self.target_ = target
         self.privacy_loss_ = loss
         self._publish(model, columns)
-        warn_of_emptiness(self, model.total, model.total_std)
+        warn_of_emptiness(self, total, std)
         return self
 
     # What the parameter holds that declares the label, and its name.
@@ -110,8 +114,8 @@ class ModelOfLabels(PrivateEstimator):
         """Of each column the group of each code, and the number of groups."""
         raise NotImplementedError
 
-    def _learn(self, records, columns, link, parts, source):
-        """Fit the model, which has ``total`` and ``total_std``."""
+    def _learn(self, records, columns, link, epsilon, total, source):
+        """Fit the model, given the released number of records."""
         raise NotImplementedError
 
     def _publish(self, model, columns):

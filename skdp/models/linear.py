@@ -10,10 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import as_integer, check_choice
 from ..kernels.linear import (
     Design,
+    fit_auto,
     fit_functional,
     fit_genetic,
     fit_local_search,
-    fit_smooth,
 )
 from .base import ModelOfLabels, plain
 from .features import coded_features, feature_columns
@@ -21,7 +21,7 @@ from .features import coded_features, feature_columns
 __all__ = ["LinearEstimator"]
 
 # Groups of a number in histograms: the noise of a slope grows with their number.
-_NUMBER_GROUPS = 10
+_NUMBER_GROUPS = 16
 _SOLVERS = ("auto", "functional", "local-search", "genetic")
 
 
@@ -42,21 +42,21 @@ class LinearEstimator(ModelOfLabels):
         return [(each.groups, len(each.column.values)) for each in columns]
 
     def _solver(self):
-        """A function of records, design, link, parts and source."""
+        """A function of records, design, link, epsilon, total and source."""
         if self.solver == "genetic":
             return partial(fit_genetic, loss=self._loss, crossover=self.crossover)
         if self.solver == "local-search":
             return partial(fit_local_search, loss=self._loss)
-        solve = fit_functional if self.solver == "functional" else fit_smooth
+        solve = fit_functional if self.solver == "functional" else fit_auto
         return partial(solve, alpha=self._penalty())
 
     def _penalty(self):
         """Weight of the squared coefficients."""
         return 0.0
 
-    def _learn(self, records, columns, link, parts, source):
+    def _learn(self, records, columns, link, epsilon, total, source):
         design = Design(tuple(each.column for each in columns))
-        return self._solver()(records, design, link, parts, source)
+        return self._solver()(records, design, link, epsilon, total, source)
 
     def _publish(self, model, columns):
         factor, shift = self._units()

@@ -43,7 +43,8 @@ class _LinearClassifier(LinearEstimator, ModelOfClasses):
         -------
         ndarray of shape (n_rows,)
         """
-        return self.classes_[np.argmax(self._shares(self._scores(X)), axis=1)]
+        shares = self._shares(self._scores(X))
+        return self.classes_[np.argmax(shares, axis=1)]
 
 
 class PrivateLogisticRegression(_LinearClassifier):

@@ -52,12 +52,12 @@ class PrivateNaiveBayes(ModelOfClasses):
     ----------
     class_log_prior_ : ndarray of shape (n_classes,)
         Logarithm of the released share of each class.
-    feature_log_prob_ : list of ndarray of shape (n_classes, n_groups)
+    feature_log_prob_ : dict of str to ndarray of shape (n_classes, n_groups)
         Of each column the logarithms of the probabilities of its groups in each class.
-    feature_log_prob_std_ : list of ndarray of shape (1, n_groups) or (n_classes, n_groups)
+    feature_log_prob_std_ : dict of str to ndarray of shape (1, n_groups) or (n_classes, n_groups)
         Standard errors that the noise gives: with two classes the difference of both, with more
         each class.
-    feature_labels_ : list of list of str
+    feature_labels_ : dict of str to list of str
         Of each column the names of its groups.
     classes_ : ndarray of shape (n_classes,)
         The declared labels, sorted. They never come from ``y``.
@@ -118,16 +118,17 @@ class PrivateNaiveBayes(ModelOfClasses):
     def _groups(self, groupings):
         return [(each.groups, len(each.labels)) for each in groupings.values()]
 
-    def _learn(self, records, groupings, link, parts, source):
+    def _learn(self, records, groupings, link, epsilon, total, source):
         priors = [Prior(len(each.labels), each.chain) for each in groupings.values()]
-        return fit_naive_bayes(records, priors, link, parts, source)
+        return fit_naive_bayes(records, priors, link, epsilon, total, source)
 
     def _publish(self, model, groupings):
         self.classes_ = self._declared_classes()
         self.class_log_prior_ = model.prior[: len(self.classes_)]
-        self.feature_log_prob_ = [each[: len(self.classes_)] for each in model.groups]
-        self.feature_log_prob_std_ = list(model.std)
-        self.feature_labels_ = [list(each.labels) for each in groupings.values()]
+        tables = [each[: len(self.classes_)] for each in model.groups]
+        self.feature_log_prob_ = dict(zip(groupings, tables, strict=True))
+        self.feature_log_prob_std_ = dict(zip(groupings, model.std, strict=True))
+        self.feature_labels_ = {name: list(each.labels) for name, each in groupings.items()}
         self._columns = {name: each.groups for name, each in groupings.items()}
 
     def predict_joint_log_proba(self, X):
@@ -145,11 +146,9 @@ class PrivateNaiveBayes(ModelOfClasses):
         check_is_fitted(self)
         codes = self._codes(X, list(self._columns))
         result = np.tile(self.class_log_prior_, (len(codes), 1))
-        for column, (groups, table) in enumerate(
-            zip(self._columns.values(), self.feature_log_prob_, strict=True)
-        ):
+        for column, (name, groups) in enumerate(self._columns.items()):
             known = codes[:, column] >= 0
-            result[known] += table.T[groups[codes[known, column]]]
+            result[known] += self.feature_log_prob_[name].T[groups[codes[known, column]]]
         return result
 
     def predict_proba(self, X):
@@ -179,4 +178,5 @@ class PrivateNaiveBayes(ModelOfClasses):
         -------
         ndarray of shape (n_rows,)
         """
-        return self.classes_[np.argmax(self.predict_joint_log_proba(X), axis=1)]
+        joint = self.predict_joint_log_proba(X)
+        return self.classes_[np.argmax(joint, axis=1)]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +18,7 @@ from .effects import Prior
 from .first import first_round
 from .links import UNIT, Identity, Link, Logit, fixed
 from .model import AdditiveModel
-from .records import Records, released_total
+from .records import Records
 from .scaling import Spread, newton_step
 
 __all__ = ["additive_parts", "fit_additive"]
@@ -64,7 +64,8 @@ def fit_additive(
     records: Records,
     link: Logit | Identity,
     priors: Sequence[Prior],
-    parts: Mapping[str, Fraction],
+    epsilon: Fraction,
+    total: float,
     random_state: Any,
 ) -> AdditiveModel:
     """Fit an additive model to records.
@@ -75,25 +76,26 @@ def fit_additive(
     link : Logit or Identity
     priors : sequence of Prior
         What the function of each column may look like.
-    parts : mapping of str to Fraction
-        See `additive_parts`.
+    epsilon : Fraction
+        The part "model".
+    total : float
+        Released number of records.
     random_state : NoiseSource
 
     Returns
     -------
     AdditiveModel
     """
-    # Privacy. Released: the number of records (sensitivity 1), then by sequential composition the
-    # histograms of the first round, the moments of two Newton steps, and sums of residuals.
-    # How many there are and what each may spend follows from the released number and public facts,
-    # and sums to the part "model". Each step uses nothing but what was released before it.
-    total, std = released_total(records, parts["total"], random_state)
-    plan = _Plan.of(parts["model"], total, sum(records.n_groups))
+    # Privacy. Released, by sequential composition: the histograms of the first round, the moments
+    # of two Newton steps, and sums of residuals. How many there are and what each may spend
+    # follows from the released number of records and public facts, and sums to epsilon. Each step
+    # uses nothing but what was released before it.
+    plan = _Plan.of(epsilon, total, sum(records.n_groups))
     draft = first_round(records, link, priors, plan.first, total, random_state)
     curvature = _weigh(records, link, draft, plan.weights, random_state)
     for sums, search in plan.rounds:
         curvature = _round(records, link, draft, priors, curvature, sums, search, random_state)
-    return replace(draft.finished(), total=total, total_std=std)
+    return draft.finished()
 
 
 def _weigh(

@@ -25,16 +25,12 @@ class AdditiveModel:
         Of ``shapes``, from the noise alone.
     sizes : tuple of ndarray of shape (n_groups,)
         Released number of records of each group, not negative.
-    total, total_std : float
-        Released number of records, and the standard deviation of its noise.
     """
 
     intercept: FloatArray
     shapes: tuple[FloatArray, ...]
     variances: tuple[FloatArray, ...]
     sizes: tuple[FloatArray, ...]
-    total: float = 0.0
-    total_std: float = 0.0
 
     def exact_scores(self, groups: IntArray) -> IntArray:
         """Scores in whole units: those of a row depend on nothing but the row and the release."""

@@ -3,6 +3,7 @@
 ===============  ================================================================================
 ``design``       `Column`, `Design`: the numbers that stand for the groups of each column
 ``model``        `LinearModel`: what is released
+``auto``         `fit_auto`: the one of the next two that fits the signal
 ``smooth``       `fit_smooth`: coefficients through the additive model of the same columns
 ``moments``      `noisy_moments`: sums of products of features and outcomes, in integers
 ``functional``   `fit_functional`: the functional mechanism, a quadratic objective with noise
@@ -14,6 +15,7 @@
 ===============  ================================================================================
 """
 
+from .auto import fit_auto
 from .components import Components, principal_components
 from .design import Column, Design
 from .functional import fit_functional
@@ -21,17 +23,16 @@ from .genetic import fit_genetic
 from .model import LinearModel
 from .naive_bayes import fit_naive_bayes
 from .search import fit_local_search
-from .smooth import fit_smooth
 
 __all__ = [
     "Column",
     "Components",
     "Design",
     "LinearModel",
+    "fit_auto",
     "fit_functional",
     "fit_genetic",
     "fit_local_search",
     "fit_naive_bayes",
-    "fit_smooth",
     "principal_components",
 ]

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from ..._types import FloatArray
-from ..additive import UNIT, Identity, Logit, Records, released_total
+from ..additive import UNIT, Identity, Logit, Records
 from .design import Design
 from .model import LinearModel
 from .moments import Moments, noisy_moments
 
 __all__ = ["fit_functional"]
 
+# What the means of features and outcomes are expected to be, either way.
+_OF_MEANS = 0.4
+
 
 def fit_functional(
     records: Records,
     design: Design,
     link: Logit | Identity,
-    parts: Mapping[str, Fraction],
+    epsilon: Fraction,
+    total: float,
     random_state: Any,
     alpha: float = 0.0,
 ) -> LinearModel:
@@ -35,45 +38,52 @@ def fit_functional(
     records : Records
     design : Design
     link : Logit or Identity
-    parts : mapping of str to Fraction
-        "total" and "model".
+    epsilon : Fraction
+    total : float
+        Released number of records.
     random_state : NoiseSource
     alpha : float, default=0.0
         Weight of the squared coefficients in the objective.
     """
-    # Privacy. Released: the number of records (sensitivity 1), and then the moments of
-    # `noisy_moments`, composed sequentially. The objective is made of them and of nothing else.
-    total, noise = released_total(records, parts["total"], random_state)
+    # Privacy. Released: the moments of `noisy_moments`. The objective is made of them alone.
     if isinstance(link, Identity):
         outcomes = np.stack([np.full_like(link.outcomes, UNIT), link.outcomes], axis=1)
         reach, ones = 2, np.array([1.0, 0.0])
     else:
         outcomes = np.eye(link.n_classes, dtype=np.int64) * UNIT
         reach, ones = 1, np.ones(link.n_classes)
-    moments = noisy_moments(records, design, outcomes, reach, ones, parts["model"], random_state)
+    moments = noisy_moments(records, design, outcomes, reach, ones, epsilon, random_state)
     if isinstance(link, Identity):
-        beta, std = _minimum(moments, moments.cross[:, 1:], alpha)
+        intercept, coef, std = _minimum(moments, moments.cross[:, 1:], total, alpha)
     else:
         k = link.n_classes
-        beta, std = _minimum(moments, moments.cross, alpha)
-        beta[0] -= 1.0 / k
-        beta, std = k * beta, k * std
+        intercept, coef, std = _minimum(moments, moments.cross, total, alpha)
+        intercept, coef, std = k * intercept - 1.0, k * coef, k * std
         if link.n_outputs == 1:
-            beta, std = beta[:, 1:] - beta[:, :1], np.hypot(std[:, 1:], std[:, :1])
-    return LinearModel(beta[0], beta[1:].T, std[1:].T, total, noise)
+            intercept, coef = intercept[1:] - intercept[:1], coef[1:] - coef[:1]
+            std = np.hypot(std[1:], std[:1])
+    return LinearModel(intercept, coef, std)
 
 
-def _minimum(moments: Moments, cross: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
-    """Coefficients of least squares by noisy moments, and their errors, (1 + n_features, n)."""
-    values, vectors = np.linalg.eigh(moments.products)
+def _minimum(
+    moments: Moments, cross: FloatArray, total: float, alpha: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Intercepts, coefficients and their errors of least squares by noisy moments."""
+    total = max(total, 1.0)
+    # Means that are lost in noise are taken to be 0.
+    kept = _OF_MEANS**2 / (_OF_MEANS**2 + (moments.std / total) ** 2)
+    mean = np.clip(kept * moments.products[0, 1:] / total, -1.0, 1.0)
+    outcome = np.clip(kept * cross[0] / total, -1.0, 1.0)
+    products = moments.products[1:, 1:] - total * np.outer(mean, mean)
+    values, vectors = np.linalg.eigh(products)
     # Eigenvalues of noise alone reach about this; directions below it say nothing, and those above
     # it are shrunk.
     noise = 2.0 * moments.std * np.sqrt(len(values))
     kept = np.maximum(values, 0.0)
     gain = kept / (kept * (kept + alpha) + noise**2 + 1e-300)
     inverse = (vectors * gain) @ vectors.T
-    beta = inverse @ cross
+    coef = (inverse @ (cross[1:] - total * np.outer(mean, outcome))).T
     # To first order, noise in the products counts as much as the coefficients are large.
-    each = moments.std * np.sqrt(1.0 + (beta**2).sum(axis=0))
-    std = np.sqrt((inverse**2).sum(axis=1))[:, None] * each
-    return beta, std
+    each = moments.std * np.sqrt(1.0 + (coef**2).sum(axis=1))
+    std = each[:, None] * np.sqrt((inverse**2).sum(axis=1))
+    return outcome - coef @ mean, coef, std

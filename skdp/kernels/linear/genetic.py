@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from ..._random import sampling_generator
 from ..._types import IntArray
 from ...mechanisms import noisy_max, top_k
-from ..additive import UNIT, Identity, Logit, Records, released_total
+from ..additive import UNIT, Identity, Logit, Records
 from .design import Design
 from .model import LinearModel
 from .objective import Objective, objectives
@@ -29,7 +28,8 @@ def fit_genetic(
     records: Records,
     design: Design,
     link: Logit | Identity,
-    parts: Mapping[str, Fraction],
+    epsilon: Fraction,
+    total: float,
     random_state: Any,
     loss: str,
     crossover: bool,
@@ -41,21 +41,21 @@ def fit_genetic(
     records : Records
     design : Design
     link : Logit or Identity
-    parts : mapping of str to Fraction
-        "total" and "model".
+    epsilon : Fraction
+    total : float
+        Released number of records.
     random_state : NoiseSource
     loss : str
         One of `LOSSES`. With more than two classes, each is told from the others at an equal share.
     crossover : bool
         Whether two parents swap the ends of their vectors; otherwise children are mutated copies.
     """
-    # Privacy. Released: the number of records (sensitivity 1), and the survivors of each round. One
+    # Privacy. Released: the survivors of each round, given the released number of records. One
     # record changes the scores of all candidates by its losses there. Its scores under any two of
     # them differ by no more than their weights do, which are released, so these changes lie in an
     # interval of the length that `Objective.spread` reads off the public table. Rounds compose.
-    total, noise = released_total(records, parts["total"], random_state)
     goals = objectives(link, loss)
-    each = parts["model"] / len(goals)
+    each = epsilon / len(goals)
     rounds = int(np.clip(max(total, 0.0) * float(each) / _SIGNAL, _LEAST, _MOST))
     # Public coins of the population.
     generator = sampling_generator(random_state)
@@ -72,7 +72,7 @@ def fit_genetic(
         found.append(population[noisy_max(scores, each / rounds, reach, random_state=random_state)])
     weights = np.stack(found) / UNIT
     coef = weights[:, 1:]
-    return LinearModel(weights[:, 0], coef, np.full_like(coef, np.nan), total, noise)
+    return LinearModel(weights[:, 0], coef, np.full_like(coef, np.nan))
 
 
 def _whole(weights: Any) -> IntArray:

@@ -19,14 +19,8 @@ class LinearModel:
     coef : ndarray of shape (n_outputs, n_features)
     std : ndarray of shape (n_outputs, n_features)
         Standard errors of ``coef`` from the noise alone; NaN where nothing is known of them.
-    total : float
-        Released number of records.
-    total_std : float
-        Of its noise.
     """
 
     intercept: FloatArray
     coef: FloatArray
     std: FloatArray
-    total: float
-    total_std: float

@@ -12,7 +12,7 @@ from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ..additive import UNIT, Records
 from .design import Design
 
-__all__ = ["Moments", "noisy_moments"]
+__all__ = ["Moments", "most_products", "noisy_moments"]
 
 
 class Moments(NamedTuple):
@@ -64,9 +64,7 @@ def noisy_moments(
     # of each number; squares of indicators follow from their sums. All noise has this sensitivity.
     cross, products = _sums(records, design, outcomes)
     asked = _asked(design)
-    m = len(design.columns)
-    numbers = sum(not column.free for column in design.columns)
-    most = ((1 + m) * reach + m * (m - 1) // 2 + numbers) * UNIT**2
+    most = most_products(design, reach) * UNIT**2
     exact = np.concatenate([cross.ravel(), products[asked]])
     noisy = discrete_laplace(exact, epsilon, most, random_state=random_state) / UNIT**2
     crossed, rest = noisy[: cross.size].reshape(cross.shape), noisy[cross.size :]
@@ -80,6 +78,13 @@ def noisy_moments(
     return Moments(
         full, crossed, float(np.sqrt(discrete_laplace_variance(epsilon, most))) / UNIT**2
     )
+
+
+def most_products(design: Design, reach: int) -> int:
+    """Largest sum of the absolute products that one record adds, see `noisy_moments`."""
+    m = len(design.columns)
+    numbers = sum(not column.free for column in design.columns)
+    return (1 + m) * reach + m * (m - 1) // 2 + numbers
 
 
 def _sums(records: Records, design: Design, outcomes: IntArray) -> tuple[IntArray, IntArray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..._types import FloatArray
-from ..additive import Logit, Prior, Records, first_round, released_total
+from ..additive import Logit, Prior, Records, first_round
 
 __all__ = ["NaiveBayesModel", "fit_naive_bayes"]
 
@@ -31,22 +31,19 @@ class NaiveBayesModel:
     std : tuple of ndarray of shape (n_outputs, n_groups)
         Standard errors from the noise: with two classes of the difference of both, with more of
         each class.
-    total, total_std : float
-        Released number of records, and the standard deviation of its noise.
     """
 
     prior: FloatArray
     groups: tuple[FloatArray, ...]
     std: tuple[FloatArray, ...]
-    total: float
-    total_std: float
 
 
 def fit_naive_bayes(
     records: Records,
     priors: Sequence[Prior],
     link: Logit,
-    parts: Mapping[str, Fraction],
+    epsilon: Fraction,
+    total: float,
     random_state: Any,
 ) -> NaiveBayesModel:
     """Learn the classes and each column given the class.
@@ -57,14 +54,14 @@ def fit_naive_bayes(
     priors : sequence of Prior
         What the score of a class may look like along the groups of each column.
     link : Logit
-    parts : mapping of str to Fraction
-        "total" and "model".
+    epsilon : Fraction
+    total : float
+        Released number of records.
     random_state : NoiseSource
     """
-    # Privacy. Released: the number of records (sensitivity 1), and the histograms of the first
-    # round of an additive model, composed sequentially. The rest is computed from them.
-    total, std = released_total(records, parts["total"], random_state)
-    draft = first_round(records, link, priors, parts["model"], total, random_state)
+    # Privacy. Released: the histograms of the first round of an additive model. The rest is
+    # computed from them.
+    draft = first_round(records, link, priors, epsilon, total, random_state)
     prior = np.log(link.probabilities(draft.intercept[None])[0])
     model = draft.finished()
     found = []
@@ -74,4 +71,4 @@ def fit_naive_bayes(
         joint = np.maximum(sizes, _LEAST)[:, None] * np.maximum(classes, 1e-12)
         found.append(np.log(joint / joint.sum(axis=0)).T)
     errors = tuple(np.sqrt(variance).T for variance in model.variances)
-    return NaiveBayesModel(prior, tuple(found), errors, total, std)
+    return NaiveBayesModel(prior, tuple(found), errors)

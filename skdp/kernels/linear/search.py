@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._types import IntArray
 from ...mechanisms import noisy_max
-from ..additive import UNIT, Identity, Logit, Records, released_total
+from ..additive import UNIT, Identity, Logit, Records
 from .design import Design
 from .model import LinearModel
 from .objective import Objective, objectives
@@ -27,7 +27,8 @@ def fit_local_search(
     records: Records,
     design: Design,
     link: Logit | Identity,
-    parts: Mapping[str, Fraction],
+    epsilon: Fraction,
+    total: float,
     random_state: Any,
     loss: str,
 ) -> LinearModel:
@@ -38,19 +39,19 @@ def fit_local_search(
     records : Records
     design : Design
     link : Logit or Identity
-    parts : mapping of str to Fraction
-        "total" and "model".
+    epsilon : Fraction
+    total : float
+        Released number of records.
     random_state : NoiseSource
     loss : str
         One of `LOSSES`. With more than two classes, each is told from the others at an equal share.
     """
-    # Privacy. Released: the number of records (sensitivity 1), and one winner each round. One
+    # Privacy. Released: one winner each round, given the released number of records. One
     # record changes the scores of all candidates of a round by its losses there. Its candidates
     # move its score by at most one step up or down, so these changes lie in an interval of the
     # length that `Objective.spread` reads off the public table of losses. Rounds compose.
-    total, noise = released_total(records, parts["total"], random_state)
     goals = objectives(link, loss)
-    each = parts["model"] / len(goals)
+    each = epsilon / len(goals)
     rounds = int(np.clip(max(total, 0.0) * float(each) / _SIGNAL, _LEAST, _MOST))
     steps = np.rint(np.geomspace(_FIRST, _LAST, rounds) * UNIT).astype(np.int64).tolist()
     weights = np.zeros((len(goals), 1 + design.n_features), dtype=np.int64)
@@ -64,7 +65,7 @@ def fit_local_search(
             row[place] += move
             scores += move * _feature(records, design, place)
     coef = weights[:, 1:] / UNIT
-    return LinearModel(weights[:, 0] / UNIT, coef, np.full_like(coef, np.nan), total, noise)
+    return LinearModel(weights[:, 0] / UNIT, coef, np.full_like(coef, np.nan))
 
 
 def _gains(

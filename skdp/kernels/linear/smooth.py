@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -19,7 +18,8 @@ def fit_smooth(
     records: Records,
     design: Design,
     link: Logit | Identity,
-    parts: Mapping[str, Fraction],
+    epsilon: Fraction,
+    total: float,
     random_state: Any,
     alpha: float = 0.0,
 ) -> LinearModel:
@@ -33,14 +33,15 @@ def fit_smooth(
     records : Records
     design : Design
     link : Logit or Identity
-    parts : mapping of str to Fraction
-        "total" and "model".
+    epsilon : Fraction
+    total : float
+        Released number of records.
     random_state : NoiseSource
     alpha : float, default=0.0
         Shrink each coefficient as if so many records had its feature and an outcome of 0.
     """
     priors = [column.prior() for column in design.columns]
-    model = fit_additive(records, link, priors, parts, random_state)
+    model = fit_additive(records, link, priors, epsilon, total, random_state)
     coef = np.zeros((link.n_outputs, design.n_features))
     std = np.zeros_like(coef)
     intercept = model.intercept.copy()
@@ -54,7 +55,7 @@ def fit_smooth(
         kept = known / (known + alpha) if alpha else np.ones(len(known))
         coef[:, block], std[:, block] = kept * found, kept * error
         intercept += constant + ((1 - kept) * found) @ mean
-    return LinearModel(intercept, coef, std, model.total, model.total_std)
+    return LinearModel(intercept, coef, std)
 
 
 def _errors(values: Any, free: bool, variance: Any) -> Any:
