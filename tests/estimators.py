@@ -124,11 +124,6 @@ TARGET_IS_SKIPPED = {
     "check_supervised_y_no_nan": "a missing target skips its record: an error would depend on a "
     "private value",
 }
-SEARCHES = {
-    "local search": {"solver": "local-search"},
-    "genetic": {"solver": "genetic", "crossover": False},
-}
-
 CASES = [
     Case(
         skdp.HDPViewSynthesizer,
@@ -304,7 +299,7 @@ CASES = [
         skdp.PrivateLinearRegression,
         params={"epsilon": 1.0, "domain": DOMAIN, "target": "age"},
         array_params=NUMBER_ARRAYS,
-        branches={"functional": {"solver": "functional"}, **SEARCHES},
+        branches={"functional": {"solver": "functional"}},
         expected_failures=EMPTY_IS_LEGAL | TARGET_IS_SKIPPED,
     ),
     Case(
@@ -321,7 +316,7 @@ CASES = [
         branches={
             "several classes": {"target": "work"},
             "functional": {"solver": "functional", "one_hot": "all"},
-            **SEARCHES,
+            "genetic": {"solver": "genetic", "crossover": False},
         },
         expected_failures=EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED,
     ),
@@ -329,7 +324,7 @@ CASES = [
         skdp.PrivateLinearSVC,
         params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
         array_params=GRID_ARRAYS,
-        branches=SEARCHES,
+        branches={"local search": {"solver": "local-search"}},
         expected_failures=EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED,
     ),
     Case(

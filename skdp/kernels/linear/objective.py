@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
-from ..._types import IntArray
+from ..._types import FloatArray, IntArray
 from ..additive import UNIT, Identity, Logit
 
 __all__ = ["LOSSES", "Objective", "objectives"]
 
-# Losses of margins beyond this are those of this.
-_MOST = 8 * UNIT
 _BITS = UNIT.bit_length() - 1
 
-LOSSES = {
-    "logistic": lambda margin: np.logaddexp(0.0, -margin),
-    "hinge": lambda margin: np.maximum(1.0 - margin, 0.0),
-    "squares": lambda residual: residual**2,
+# Each loss, and where its table ends: beyond, losses are those of the end. Targets and scores lie
+# within -1 to 1, so that no residual is larger than 2.
+LOSSES: dict[str, tuple[Callable[[FloatArray], FloatArray], int]] = {
+    "logistic": (lambda margin: np.logaddexp(0.0, -margin), 8 * UNIT),
+    "hinge": (lambda margin: np.maximum(1.0 - margin, 0.0), 8 * UNIT),
+    "squares": (lambda residual: residual**2, 2 * UNIT),
 }
 
 
@@ -53,8 +54,9 @@ class Objective:
         margins = scores >> _BITS
         margins *= self.signs[labels].reshape(shape)
         margins += self.offsets[labels].reshape(shape)
-        np.clip(margins, -_MOST, _MOST, out=margins)
-        margins += _MOST
+        most = LOSSES[self.loss][1]
+        np.clip(margins, -most, most, out=margins)
+        margins += most
         return _table(self.loss)[margins]
 
     def spread(self, width: int) -> int:
@@ -63,13 +65,13 @@ class Objective:
         Rounding scores down to whole units keeps whole differences, and so does clipping: the
         losses are two entries of the table at most ``width`` apart.
         """
-        return _spread(self.loss, min(width, 2 * _MOST))
+        return _spread(self.loss, min(width, 2 * LOSSES[self.loss][1]))
 
 
 @lru_cache(maxsize=8)
 def _table(loss: str) -> IntArray:
-    margins = np.arange(-_MOST, _MOST + 1) / UNIT
-    found = np.rint(LOSSES[loss](margins) * UNIT).astype(np.int64)
+    function, most = LOSSES[loss]
+    found = np.rint(function(np.arange(-most, most + 1) / UNIT) * UNIT).astype(np.int64)
     found.flags.writeable = False
     return np.asarray(found)
 

@@ -18,9 +18,9 @@ from .objective import Objective, objectives
 __all__ = ["fit_local_search"]
 
 # Records times epsilon for each round, and how many rounds there are at least and at most.
-_SIGNAL, _LEAST, _MOST = 100.0, 8, 120
-# The first step and the last.
-_FIRST, _LAST = 0.5, 0.05
+_SIGNAL, _LEAST, _MOST = 400.0, 8, 120
+# The first step and the last. Both lines were chosen on generated tables.
+_FIRST, _LAST = 0.4, 0.05
 
 
 def fit_local_search(
