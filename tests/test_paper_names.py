@@ -46,6 +46,7 @@ NAMES = [
     "PPH",
     "PrivBayes",
     "PrivGene",
+    "PrivLocal",
     "PrivPfC",
     "PrivTree",
     "SVT with retraversal",
@@ -54,6 +55,7 @@ NAMES = [
     "SVT-S",
     "UG",
     "UGkM",
+    "functional mechanism",
 ]
 # Variants and parts of the above, which the docstring of a module need not name.
 PARTS = {"AllC", "BMaxC", "DPSelect", "LBLUE", "PMostC"}
@@ -62,9 +64,7 @@ NOT_IMPLEMENTED = [
     "DiffPC-4.5",
     "DiffPID3",
     "HDMM",
-    "PrivLocal",
     "PrivateERM",
-    "functional mechanism",
 ]
 
 

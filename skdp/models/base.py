@@ -20,7 +20,7 @@ from ..kernels.additive import Logit, Records, additive_parts, released_total
 from ..rows import Frame, count_rows, read_rows
 from .targets import declared_range, middle_and_half, number_link
 
-__all__ = ["ModelOfClasses", "ModelOfLabels", "ModelOfNumbers", "plain"]
+__all__ = ["ModelOfClasses", "ModelOfLabels", "ModelOfNumbers", "grouped_records", "plain"]
 
 
 class ModelOfLabels(PrivateEstimator):
@@ -78,7 +78,7 @@ class ModelOfLabels(PrivateEstimator):
             domain.select([*names, target]),
             self._contributions(loss, source, rows, domain),
         )
-        records = _records(table, self._groups(columns), label_of)
+        records = grouped_records(table, self._groups(columns), label_of)
         # Privacy. Released: the number of records, and what `_learn` releases within the part
         # "model", one after the other.
         spent = loss.of_record.parts
@@ -200,12 +200,23 @@ def plain(values: Any) -> Any:
     return values[..., 0] if values.shape[-1] == 1 else values
 
 
-def _records(table: Any, groupings: Any, label_of: Any) -> Records:
-    """Distinct records by groups and label; those whose label belongs to no class are left out."""
-    labels = label_of[table.codes[:, -1]]
+def grouped_records(table: Any, groupings: Any, label_of: Any = None) -> Records:
+    """Distinct records by groups and label; those whose label belongs to no class are left out.
+
+    Parameters
+    ----------
+    table : CountTable
+        With a label as last column, if there is one.
+    groupings : list of (ndarray of shape (n_codes,), int)
+        Of each other column the group of each code, and the number of groups.
+    label_of : ndarray of shape (n_codes,), default=None
+        Label of each code. None: there is none, and all labels are 0.
+    """
+    codes = table.codes
+    labels = np.zeros(len(codes), np.int64) if label_of is None else label_of[codes[:, -1]]
     kept = labels >= 0
     groups = np.stack(
-        [groups[table.codes[kept, column]] for column, (groups, _) in enumerate(groupings)],
+        [groups[codes[kept, column]] for column, (groups, _) in enumerate(groupings)],
         axis=1,
     )
     return Records(groups, labels[kept], table.counts[kept], tuple(n for _, n in groupings))

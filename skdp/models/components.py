@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -10,9 +12,9 @@ from .._base import PrivateEstimator, match_rows, warn_of_emptiness
 from .._validation import as_integer
 from ..domain import Numeric
 from ..exceptions import DomainError
-from ..kernels.additive import Records
 from ..kernels.linear import Design, principal_components
 from ..rows import as_frame, count_rows
+from .base import grouped_records
 from .features import feature_columns
 
 __all__ = ["PrivatePCA"]
@@ -143,11 +145,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         table = count_rows(rows, domain, self._contributions(loss, source, rows, domain))
         columns = feature_columns(domain, "categories", 2, None)
         design = Design(tuple(each.column for each in columns))
-        groups = np.stack(
-            [each.groups[table.codes[:, axis]] for axis, each in enumerate(columns)], axis=1
-        )
-        sizes = tuple(len(each.column.values) for each in columns)
-        records = Records(groups, np.zeros(len(groups), np.int64), table.counts, sizes)
+        groupings = [(each.groups, len(each.column.values)) for each in columns]
+        records = grouped_records(table, groupings)
         found = principal_components(records, design, loss.of_record.parts["moments"], source)
         self._remember_columns(X, rows)
         self.domain_ = domain
@@ -203,8 +202,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         rows = self._rows_as_fitted(X)
         if not rows.n_unnamed:
             rows = rows.select(list(self.domain_.names))
-        low = [float(each.lower) for each in self.domain_.attributes]
-        high = [float(each.upper) for each in self.domain_.attributes]
+        columns: Any = self.domain_.attributes
+        low, high = np.array([(each.lower, each.upper) for each in columns], dtype=np.float64).T
         numbers = np.clip(rows.numbers(), low, high) - self.mean_
         return np.where(np.isnan(numbers), 0.0, numbers) @ self.components_.T
 

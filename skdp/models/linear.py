@@ -30,7 +30,7 @@ class LinearEstimator(ModelOfLabels):
 
     # What the searches minimise: one of the losses of `skdp.kernels.linear`.
     _loss: str
-    _solvers = _SOLVERS
+    _solvers: tuple[str, ...] = _SOLVERS
 
     def _plan(self, domain):
         check_choice(self.solver, "solver", self._solvers)

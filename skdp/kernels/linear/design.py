@@ -57,7 +57,8 @@ class Column:
         if self.free:
             return shape.T.copy(), np.zeros(shape.shape[1])
         constant = np.ones((len(shape), 1))
-        found = np.linalg.lstsq(np.hstack([constant, self.values]), shape, rcond=None)[0]
+        features = np.hstack([constant, self.values])
+        found = np.linalg.lstsq(features, shape, rcond=None)[0].astype(np.float64)
         return found[1:].T, found[0]
 
 
