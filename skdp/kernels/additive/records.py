@@ -37,10 +37,10 @@ class Records:
     counts: IntArray
     n_groups: tuple[int, ...]
 
-    def blocks(self) -> Iterator[Records]:
+    def blocks(self, size: int = _BLOCK) -> Iterator[Records]:
         """The records, some at a time."""
-        for start in range(0, len(self.counts), _BLOCK):
-            part = slice(start, start + _BLOCK)
+        for start in range(0, len(self.counts), size):
+            part = slice(start, start + size)
             yield Records(self.groups[part], self.labels[part], self.counts[part], self.n_groups)
 
     def sums(self, column: int, values: IntArray) -> IntArray:

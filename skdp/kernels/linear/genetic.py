@@ -18,6 +18,8 @@ from .objective import Objective, objectives
 __all__ = ["fit_genetic"]
 
 _POPULATION, _SURVIVORS = 200, 10
+# Records whose losses of all candidates fit into a cache.
+_BLOCK = 2**11
 # Records times epsilon for each round, as published; the least and the most rounds.
 _SIGNAL, _LEAST, _MOST = 800.0 * _SURVIVORS, 4, 12
 # Weights of the first population, and the largest mutation of a weight, which shrinks each round.
@@ -84,7 +86,7 @@ def _scores(
 ) -> tuple[IntArray, int]:
     """Minus the sum of losses of each candidate, and how far one record can spread them."""
     result = np.zeros(len(population), dtype=np.int64)
-    for block in records.blocks():
+    for block in records.blocks(_BLOCK):
         # Products of matrices of integers are exact in floating point below 2**53, in any order.
         scores = design.rows(block.groups) @ population[:, 1:].T.astype(np.float64)
         scores += population[:, 0].astype(np.float64) * UNIT

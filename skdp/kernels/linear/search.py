@@ -72,7 +72,13 @@ def _gains(
     records: Records, design: Design, goal: Objective, scores: IntArray, step: int
 ) -> IntArray:
     """By how much each candidate lowers the sum of losses: each weight one step up, one down."""
-    moved = [_lowered(records, goal, scores, move * UNIT) for move in (step, -step)]
+    before = goal.at(scores, records.labels)
+
+    def lowered(moves: Any) -> IntArray:
+        """By how much moves of the scores lower the losses of all records of each kind."""
+        return (before - goal.at(scores + moves, records.labels)) * records.counts
+
+    moved = [lowered(move * UNIT) for move in (step, -step)]
     found = [np.array([[each.sum() for each in moved]], dtype=np.int64)]
     for axis, column in enumerate(design.columns):
         groups = records.groups[:, axis]
@@ -82,17 +88,9 @@ def _gains(
             continue
         for values in column.units().T:
             features = values[groups]
-            sums = [
-                _lowered(records, goal, scores, move * features).sum() for move in (step, -step)
-            ]
-            found.append(np.array([sums], dtype=np.int64))
+            both = [lowered(move * features).sum() for move in (step, -step)]
+            found.append(np.array([both], dtype=np.int64))
     return np.concatenate(found).ravel()
-
-
-def _lowered(records: Records, goal: Objective, scores: IntArray, moves: Any) -> IntArray:
-    """By how much a move of the scores lowers the losses of all records of each kind."""
-    labels = records.labels
-    return (goal.at(scores, labels) - goal.at(scores + moves, labels)) * records.counts
 
 
 def _feature(records: Records, design: Design, place: int) -> Any:
