@@ -60,6 +60,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         Shares of the variance of all columns.
     mean_ : ndarray of shape (n_columns,)
     n_components_ : int
+    n_samples_ : float
+        Released number of records; noise may make it negative.
     covariance_ : ndarray of shape (n_columns, n_columns)
         The released covariances; no eigenvalue is negative.
     domain_ : Domain
@@ -182,6 +184,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         whole = values.sum()
         self.explained_variance_ratio_ = values[:n_components] / (whole if whole > 0 else 1.0)
         self.n_components_ = n_components
+        self.n_samples_ = found.total
 
     @property
     def _n_features_out(self):

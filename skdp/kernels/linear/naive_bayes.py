@@ -69,6 +69,6 @@ def fit_naive_bayes(
         # By Bayes' theorem, from the classes of each group and the sizes of the groups.
         classes = link.probabilities(draft.intercept + shape)
         joint = np.maximum(sizes, _LEAST)[:, None] * np.maximum(classes, 1e-12)
-        found.append(np.ascontiguousarray(np.log(joint / joint.sum(axis=0)).T))
-    errors = tuple(np.ascontiguousarray(np.sqrt(each).T) for each in model.variances)
+        found.append(np.log(joint / joint.sum(axis=0)).T.copy())
+    errors = tuple(np.sqrt(each).T.copy() for each in model.variances)
     return NaiveBayesModel(prior, tuple(found), errors)
