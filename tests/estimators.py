@@ -115,6 +115,17 @@ GRID_ARRAYS = {
     "classes": [-1, 0, 1, 2, 3],
 }
 
+# Targets of scikit-learn's checks lie within -500 to 500.
+NUMBER_ARRAYS = {
+    "epsilon": 50,
+    "domain": skdp.Numeric(-10, 10, bins=4),
+    "target": None,
+    "target_range": (-500, 500),
+}
+TARGET_IS_SKIPPED = {
+    "check_supervised_y_no_nan": "a missing target skips its record: an error would depend on a "
+    "private value",
+}
 CASES = [
     Case(
         skdp.HDPViewSynthesizer,
@@ -283,17 +294,54 @@ CASES = [
     Case(
         skdp.PrivateAdditiveRegressor,
         params={"epsilon": 1.0, "domain": DOMAIN, "target": "age"},
-        array_params={
-            "epsilon": 50,
-            "domain": skdp.Numeric(-10, 10, bins=4),
-            "target": None,
-            "target_range": (-500, 500),
+        array_params=NUMBER_ARRAYS,
+        expected_failures=EMPTY_IS_LEGAL | TARGET_IS_SKIPPED,
+    ),
+    Case(
+        skdp.PrivateLinearRegression,
+        params={"epsilon": 1.0, "domain": DOMAIN, "target": "age"},
+        array_params=NUMBER_ARRAYS,
+        branches={"functional": {"solver": "functional"}},
+        expected_failures=EMPTY_IS_LEGAL | TARGET_IS_SKIPPED,
+    ),
+    Case(
+        skdp.PrivateRidge,
+        params={"epsilon": 1.0, "domain": DOMAIN, "target": "age"},
+        array_params=NUMBER_ARRAYS,
+        branches={"functional": {"solver": "functional", "alpha": 10}},
+        expected_failures=EMPTY_IS_LEGAL | TARGET_IS_SKIPPED,
+    ),
+    Case(
+        skdp.PrivateLogisticRegression,
+        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
+        array_params=GRID_ARRAYS,
+        branches={
+            "several classes": {"target": "work"},
+            "functional": {"solver": "functional", "one_hot": "all"},
+            "genetic": {"solver": "genetic", "crossover": False},
         },
-        expected_failures=EMPTY_IS_LEGAL
-        | {
-            "check_supervised_y_no_nan": "a missing target skips its record: an error would "
-            "depend on a private value"
-        },
+        expected_failures=EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED,
+    ),
+    Case(
+        skdp.PrivateLinearSVC,
+        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
+        array_params=GRID_ARRAYS,
+        branches={"local search": {"solver": "local-search"}},
+        expected_failures=EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED,
+    ),
+    Case(
+        skdp.PrivateNaiveBayes,
+        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
+        array_params=GRID_ARRAYS,
+        branches={"several classes": {"target": "work"}},
+        expected_failures=EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED,
+    ),
+    Case(
+        skdp.PrivatePCA,
+        params={"epsilon": 1.0, "domain": skdp.Domain({"age": DOMAIN["age"]})},
+        array_params={"epsilon": 50, "domain": skdp.Numeric(-10, 10, bins=4)},
+        columns=("age",),
+        expected_failures=EMPTY_IS_LEGAL,
     ),
     Case(
         skdp.PrivateDecisionTreeClassifier,

@@ -686,6 +686,71 @@ def aggregates() -> list[Branch]:
     ]
 
 
+def linear() -> list[Branch]:
+    """Solvers of linear models; whole numbers alone, so that "auto" takes second moments too."""
+    numbers = skdp.Domain({"x": skdp.Numeric(0, 3, integer=True), "z": SPACE["z"]})
+    solvers = ("auto", "functional", "local-search", "genetic")
+    found = [
+        Branch(
+            f"{name}, {solver}",
+            lambda epsilon, n=name, s=solver: getattr(skdp, n)(
+                epsilon, domain=SPACE, target="s", solver=s
+            ),
+            lambda: apart(pairs_of(SPACE), "s"),
+            runs=1,
+        )
+        # The solvers of both are the same, but for the loss of searches.
+        for name, solver in [
+            *(("PrivateLogisticRegression", solver) for solver in solvers),
+            ("PrivateLinearSVC", "local-search"),
+        ]
+    ]
+    found += [
+        Branch(
+            f"PrivateLinearRegression, {solver}",
+            lambda epsilon, s=solver: skdp.PrivateLinearRegression(
+                epsilon, domain=SPACE, target="x", solver=s
+            ),
+            lambda: apart(pairs_of(SPACE), "x"),
+            runs=1,
+        )
+        for solver in solvers
+    ]
+    return found + [
+        Branch(
+            "PrivateLogisticRegression, functional, many classes",
+            lambda epsilon: skdp.PrivateLogisticRegression(
+                epsilon, domain=CLASSES, target="s", solver="functional", one_hot="all"
+            ),
+            lambda: apart(pairs_of(CLASSES), "s"),
+            runs=1,
+        ),
+        Branch(
+            "PrivateRidge",
+            lambda epsilon: skdp.PrivateRidge(epsilon, domain=numbers, target="x"),
+            lambda: apart(pairs_of(numbers), "x"),
+        ),
+        Branch(
+            "PrivateNaiveBayes",
+            lambda epsilon: skdp.PrivateNaiveBayes(epsilon, domain=SPACE, target="s"),
+            lambda: apart(pairs_of(SPACE), "s"),
+        ),
+        Branch(
+            "PrivatePCA",
+            lambda epsilon: skdp.PrivatePCA(epsilon=epsilon, domain=numbers),
+            lambda: pairs_of(numbers),
+        ),
+        Branch(
+            "PrivateLinearRegression, persons",
+            lambda epsilon: skdp.PrivateLinearRegression(
+                epsilon, domain=PLANE, target="x", max_contributions=3, unit="who"
+            ),
+            lambda: persons_of(PLANE),
+            runs=1,
+        ),
+    ]
+
+
 def cubes() -> list[Branch]:
     variants: dict[str, dict[str, Any]] = {
         "defaults": {},
@@ -1247,7 +1312,7 @@ PARTS = {
     "model_selection._compare.Judge.noisy_score, discrete_laplace": "choice",
     "kernels.additive.first._noisy, discrete_laplace": "model",
     "kernels.additive.fitting._residual_sums, discrete_laplace": "model",
-    "kernels.additive.fitting.fit_additive, discrete_laplace": "total",
+    "kernels.additive.records.released_total, discrete_laplace": "total",
     "kernels.additive.scaling.newton_step, discrete_laplace": "model",
     "kernels.blocks.paid_blocks, discrete_laplace": "total",
     "kernels.blocks.aggregate, discrete_laplace": "output",
@@ -1259,6 +1324,10 @@ PARTS = {
     "kernels.hdpview.bisection.bisect, threshold": "converge",
     "kernels.hdpview.cuts.choose_cuts, selection": "cut + counts",
     "kernels.hdpview.bisection.hdpview, discrete_laplace": "cut + counts",
+    "kernels.linear.genetic.fit_genetic, selection": "model",
+    "kernels.linear.genetic.fit_genetic, top_k": "model",
+    "kernels.linear.moments.noisy_moments, discrete_laplace": "model + moments",
+    "kernels.linear.search.fit_local_search, selection": "model",
     "kernels.lines.ahp.ahp, discrete_laplace": "partition",
     "kernels.lines.dawa.dawa, buckets": "partition",
     "kernels.marginals.candidates.Candidates.best, top_k": "views",
@@ -1316,6 +1385,13 @@ LOOSE = {
     # No record of these pairs moves both quartiles, or a whole rank up and another down.
     "SampleAggregate, winsorised": 0.8,
     "SampleAggregate, median": 0.7,
+    "PrivateLinearRegression, genetic": 0.2,
+    "PrivateLinearRegression, local-search": 0.3,
+    "PrivateLinearRegression": 0.7,
+    "PrivateLogisticRegression, auto": 0.85,
+    "PrivateLogisticRegression, functional": 0.7,
+    "PrivateLogisticRegression, genetic": 0.4,
+    "PrivateLogisticRegression, local-search": 0.5,
     "DiffGenTransformer, persons": 0.5,
     "ProjectedHistogramTransformer": 0.5,
     "PrivateQuantileClipper": 0.8,
@@ -1339,6 +1415,7 @@ BRANCHES = [
     *additive(),
     *trees(),
     *aggregates(),
+    *linear(),
     *cubes(),
     *scalers(),
     *composed(),

@@ -315,6 +315,7 @@ def test_parts_and_plan_sum_to_epsilon():
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 4, (5_000, 2))
     records = Records(groups, groups[:, 0] // 2, np.ones(5_000, dtype=np.int64), (4, 4))
+    priors = [Prior(4, range(4)), Prior(4, None)]
     original = first.discrete_laplace
     for epsilon in (Fraction(1, 100), Fraction(1), Fraction(100)):
         spent = []
@@ -327,7 +328,7 @@ def test_parts_and_plan_sum_to_epsilon():
         with pytest.MonkeyPatch.context() as patch:
             for module in (first, fitting, scaling):
                 patch.setattr(module, "discrete_laplace", watch)
-            fit_additive(records, Logit(2), [range(4), None], additive_parts(epsilon), source)
+            fit_additive(records, Logit(2), priors, epsilon, 5_000.0, source)
         assert sum(spent) == epsilon
 
 

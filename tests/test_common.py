@@ -335,9 +335,10 @@ def test_empty_cells_are_noised(case):
     assert len({fingerprint(release) for release in releases}) > 10
 
 
-# Numbers on a fitted estimator that follow from public facts. All others are released.
+# Numbers on a fitted estimator that follow from public facts. All others are released. The axis of
+# a single column (components) is 1.
 STRUCTURE = re.compile(
-    r"n_features_in_|n_clusters_$|n_blocks_$|^std_$|children$|groupings|codes_|blue_|groups|shape|\.boxes|budget|\.ax[ei]s|sizes|parent|root|"
+    r"n_features_in_|n_clusters_$|n_blocks_$|components_|^std_$|children$|groupings|codes_|blue_|groups|shape|\.boxes|budget|\.ax[ei]s|sizes|parent|root|"
     r"order|error_bars\.(level|confidence|n_queries|typical|total_variance|noise|lower)|leaf_errors|"
     r"error_bars\.classes.*(level|confidence|n_queries)|law\._distinct"
 )

@@ -48,6 +48,7 @@ NAMES = [
     "PPH",
     "PrivBayes",
     "PrivGene",
+    "PrivLocal",
     "PrivPfC",
     "PrivTree",
     "SVT with retraversal",
@@ -56,15 +57,14 @@ NAMES = [
     "SVT-S",
     "UG",
     "UGkM",
+    "functional mechanism",
 ]
 # Variants and parts of the above, which the docstring of a module need not name.
 PARTS = {"AllC", "BMaxC", "DPSelect", "LBLUE", "PMostC"}
 # Named in the five works and not implemented: the table says so.
 NOT_IMPLEMENTED = [
     "HDMM",
-    "PrivLocal",
     "PrivateERM",
-    "functional mechanism",
 ]
 
 

@@ -41,7 +41,13 @@ from ..models import (
     PrivateAdditiveClassifier,
     PrivateAdditiveRegressor,
     PrivateDecisionTreeClassifier,
+    PrivateLinearRegression,
+    PrivateLinearSVC,
+    PrivateLogisticRegression,
+    PrivateNaiveBayes,
+    PrivatePCA,
     PrivateRandomForestClassifier,
+    PrivateRidge,
     SampleAggregate,
 )
 from ..preprocessing import PrivateQuantileClipper, PrivateStandardScaler
@@ -347,6 +353,68 @@ def _() -> AuditCase:
     )
 
 
+def _coefficients(model: Any) -> Any:
+    return "", np.concatenate([np.ravel(model.intercept_), np.ravel(model.coef_)])
+
+
+def _linear_case(estimator: Any, target: str, **options: Any) -> AuditCase:
+    return AuditCase(
+        estimator(1.0, domain=_PLANE, target=target, **options),
+        _PLANE_ROWS,
+        _PLANE_ROWS.iloc[:-1],
+        options={"features": _coefficients},
+    )
+
+
+@audited("PrivateLinearRegression")
+def _() -> AuditCase:
+    return _linear_case(PrivateLinearRegression, "x")
+
+
+@audited("PrivateLinearRegression, functional")
+def _() -> AuditCase:
+    return _linear_case(PrivateLinearRegression, "x", solver="functional")
+
+
+@audited("PrivateRidge")
+def _() -> AuditCase:
+    return _linear_case(PrivateRidge, "x", alpha=2)
+
+
+@audited("PrivateLogisticRegression")
+def _() -> AuditCase:
+    return _linear_case(PrivateLogisticRegression, "s")
+
+
+@audited("PrivateLogisticRegression, functional")
+def _() -> AuditCase:
+    return _linear_case(PrivateLogisticRegression, "s", solver="functional")
+
+
+@audited("PrivateLogisticRegression, local search")
+def _() -> AuditCase:
+    return _linear_case(PrivateLogisticRegression, "s", solver="local-search")
+
+
+@audited("PrivateLinearSVC")
+def _() -> AuditCase:
+    return _linear_case(PrivateLinearSVC, "s", solver="genetic")
+
+
+@audited("PrivateNaiveBayes")
+def _() -> AuditCase:
+    def features(model: Any) -> Any:
+        tables = [each.ravel() for each in model.feature_log_prob_.values()]
+        return "", np.concatenate([model.class_log_prior_, *tables])
+
+    return AuditCase(
+        PrivateNaiveBayes(1.0, domain=_PLANE, target="s"),
+        _PLANE_ROWS,
+        _PLANE_ROWS.iloc[:-1],
+        options={"features": features},
+    )
+
+
 class _Largest(BaseEstimator):
     """The worst that an output can do: it jumps from one end of the range to the other."""
 
@@ -375,6 +443,16 @@ def _() -> AuditCase:
 @audited("SampleAggregate, winsorised")
 def _() -> AuditCase:
     return _aggregate_case("winsorised")
+
+
+@audited("PrivatePCA")
+def _() -> AuditCase:
+    return AuditCase(
+        PrivatePCA(epsilon=1.0, domain=_SPACE.select(["x", "z"])),
+        _PLANE_ROWS.assign(z=[0, 1, 0, 1])[["x", "z"]],
+        _PLANE_ROWS.assign(z=[0, 1, 0, 1])[["x", "z"]].iloc[:-1],
+        options={"features": lambda pca: ("", np.append(pca.mean_, pca.covariance_))},
+    )
 
 
 @audited("DPTopKSelector")

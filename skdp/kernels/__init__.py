@@ -16,6 +16,7 @@
 ``diffgen``        DiffGen
 ``projection``     PPH: projected histograms
 ``kmeans``         DPLloyd, UGkM, EUGkM, Hybrid, GkM, PGkM
+``linear``         linear models: second moments, searches, and through additive models
 ``lines``          DAWA, AHP, and range trees that follow the counts
 ``quantiles``      quantiles of integers: independent, AppQuant
 ``quantile_tree``  the same from noisy counts

@@ -5,124 +5,45 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import (
-    PrivateEstimator,
-    feature_rows,
-    label_classes,
-    match_labelled,
-    warn_of_emptiness,
-    without_label,
-)
 from .._validation import as_integer, check_choice
-from ..domain import Numeric
 from ..exceptions import DomainError
-from ..kernels.additive import (
-    UNIT,
-    Identity,
-    Logit,
-    Records,
-    additive_parts,
-    fit_additive,
-)
-from ..mechanisms import discrete_laplace_variance
-from ..rows import Frame, count_rows, read_rows
+from ..kernels.additive import Prior, fit_additive
+from .base import ModelOfClasses, ModelOfLabels, ModelOfNumbers, plain
 from .grouping import group_values
 from .shapes import ShapeFunction
 
 __all__ = ["PrivateAdditiveClassifier", "PrivateAdditiveRegressor"]
 
-# Bins of a target that is declared by its range alone.
-_TARGET_BINS = 256
 
-
-class _Additive(PrivateEstimator):
+class _Additive(ModelOfLabels):
     """Fitting, reading and editing; subclasses define the label and the predictions."""
 
-    def fit(self, X, y=None):
-        """Charge epsilon, then release an additive model.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-            One row per person: NumPy array; pandas, Polars or PyArrow table; or a lazy frame of
-            Polars, DuckDB, Dask or PySpark, whose distinct coded rows are counted in its engine.
-            Columns are matched to the domain by name, those of an array by position.
-        y : array-like of shape (n_rows,), default=None
-            The labels. None if ``X`` has the column ``target``; a lazy frame must have it.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DomainError, TypeError, ValueError
-            If the schema or a parameter is invalid; nothing is spent. Values never raise: numbers
-            out of range are clipped, an unknown category becomes `other` where declared, and a
-            record that the domain cannot represent, or whose label is missing or not declared, is
-            skipped.
-        BudgetExceededError
-            If the ledger cannot pay; no value has been read.
-        EngineError
-            If the engine of a lazy frame fails while it counts; the charge stands.
-        """
+    def _plan(self, domain):
         max_groups = as_integer(self.max_groups, "max_groups", 2)
-        read = read_rows(X)
-        rows, domain, target = match_labelled(
-            self, read, y, self._declared_label(), *self._shorthand
-        )
-        names = [name for name in domain.names if name != target]
-        if not names:
-            raise DomainError(
-                f"The domain has no column except the label {target!r}. Declare at least one "
-                "predictor."
-            )
-        link, label_of = self._link(domain, target)
-        parts = additive_parts(self._record_epsilon())
-        self._warn_of_size(rows, domain)
-        loss, source = self._spend(parts)
+        return {name: group_values(domain[name], max_groups) for name in domain.names}
 
-        table = count_rows(
-            rows,
-            domain.select([*names, target]),
-            self._contributions(loss, source, rows, domain),
-        )
-        groupings = [group_values(domain[name], max_groups) for name in names]
-        model, total = fit_additive(
-            _records(table, groupings, label_of),
-            link,
-            [grouping.chain for grouping in groupings],
-            loss.of_record.parts,
-            source,
-        )
-        if y is None and isinstance(read, Frame):
-            # The label is a column of X; the features are the others.
-            X = without_label(X, read, domain, target)
-        self._remember_columns(X, rows, target)
-        self.domain_ = domain
-        self.target_ = target
-        self.privacy_loss_ = loss
-        self._publish(model, dict(zip(names, groupings, strict=True)))
-        std = np.sqrt(discrete_laplace_variance(loss.of_record.parts["total"]))
-        warn_of_emptiness(self, total, std)
-        return self
+    def _groups(self, groupings):
+        return [(each.groups, len(each.labels)) for each in groupings.values()]
+
+    def _learn(self, records, groupings, link, epsilon, total, source):
+        priors = [Prior(len(each.labels), each.chain) for each in groupings.values()]
+        return fit_additive(records, link, priors, epsilon, total, source)
 
     def _publish(self, model, groupings):
         """Set the released attributes, in the units that users see."""
         scale, shift = self._units()
-        self.intercept_ = _plain(model.intercept[None] * scale + shift)[0]
+        self.intercept_ = plain(model.intercept[None] * scale + shift)[0]
         shapes = zip(model.shapes, model.variances, model.sizes, strict=True)
         self._keep(
             {
                 name: ShapeFunction(
                     grouping.groups,
                     tuple(grouping.labels),
-                    _plain(shape * scale),
-                    _plain(np.sqrt(variance) * scale),
+                    plain(shape * scale),
+                    plain(np.sqrt(variance) * scale),
                     sizes,
                     grouping.edges,
                     None if grouping.chain is None else tuple(grouping.chain),
@@ -151,7 +72,8 @@ class _Additive(PrivateEstimator):
             In the order of the columns of ``shape_functions_``. With ``intercept_`` they sum to
             the score. A value that the domain cannot represent adds 0.
         """
-        codes = self._codes(X)
+        check_is_fitted(self)
+        codes = self._codes(X, list(self.shape_functions_))
         shapes = self.shape_functions_.values()
         return np.stack([shape.at(codes[:, i]) for i, shape in enumerate(shapes)], axis=1)
 
@@ -244,29 +166,16 @@ class _Additive(PrivateEstimator):
 
     def _scores(self, X):
         """Sum of the intercept and the functions of all columns."""
-        codes = self._codes(X)
+        check_is_fitted(self)
+        codes = self._codes(X, list(self.shape_functions_))
         result = np.tile(self.intercept_, (len(codes), 1))
         result = result[:, 0] if np.ndim(self.intercept_) == 0 else result
         for column, shape in enumerate(self.shape_functions_.values()):
             result = result + shape.at(codes[:, column])
         return result
 
-    def _units(self):
-        """Factor and shift from scores of the model to those that users see."""
-        return 1.0, 0.0
 
-    def _codes(self, X):
-        """Code of each row in each column; -1 if the domain has none."""
-        # The person is no feature.
-        rows = feature_rows(self, X, self.unit)
-        names = list(self.shape_functions_)
-        absent = [name for name in names if name not in rows.names]
-        if absent:
-            raise DomainError(f"The rows lack the columns {absent} of the model.")
-        return self.domain_.without_structure().select(names).encode(rows.select(names))
-
-
-class PrivateAdditiveClassifier(ClassifierMixin, _Additive):
+class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
     """Generalised additive model of class probabilities: glass-box, exact noise, pure epsilon.
 
     The score of a class is an intercept plus a function of each column, which can be read, drawn,
@@ -369,18 +278,8 @@ class PrivateAdditiveClassifier(ClassifierMixin, _Additive):
         self.ledger = ledger
         self.random_state = random_state
 
-    _shorthand = ("the list of", "classes=")
-
-    def _declared_label(self):
-        return self.classes
-
-    def _link(self, domain, target):
-        classes, class_of = label_classes(domain, target)
-        # A missing label belongs to no class.
-        return Logit(max(len(classes), 2)), np.append(class_of, -1)[: domain[target].size]
-
     def _publish(self, model, groupings):
-        self.classes_ = label_classes(self.domain_, self.target_)[0]
+        self.classes_ = self._declared_classes()
         super()._publish(model, groupings)
 
     def _score_text(self):
@@ -400,12 +299,7 @@ class PrivateAdditiveClassifier(ClassifierMixin, _Additive):
         ndarray of shape (n_rows, n_classes)
             Columns as in ``classes_``.
         """
-        scores = self._scores(X)
-        link = Logit(max(len(self.classes_), 2))
-        shares = link.probabilities(scores.reshape(len(scores), -1))
-        return (
-            shares[:, : len(self.classes_)] if len(self.classes_) > 1 else np.ones((len(scores), 1))
-        )
+        return self._shares(self._scores(X))
 
     def predict(self, X):
         """Most probable class of each row.
@@ -421,14 +315,8 @@ class PrivateAdditiveClassifier(ClassifierMixin, _Additive):
         shares = self.predict_proba(X)
         return self.classes_[np.argmax(shares, axis=1)]
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # On the few rows of a small table the noise dominates.
-        tags.classifier_tags.poor_score = True
-        return tags
 
-
-class PrivateAdditiveRegressor(RegressorMixin, _Additive):
+class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
     """Additive model of a number: glass-box, exact noise, pure epsilon.
 
     Like `PrivateAdditiveClassifier`; the functions add to the expected value of the target.
@@ -496,37 +384,6 @@ class PrivateAdditiveRegressor(RegressorMixin, _Additive):
         self.ledger = ledger
         self.random_state = random_state
 
-    _shorthand = ("its public range in", "target_range=")
-
-    def _declared_label(self):
-        if self.target_range is None:
-            return None
-        try:
-            low, high = self.target_range
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"target_range must be a pair (low, high), got {self.target_range!r}."
-            ) from None
-        return Numeric(low, high, bins=_TARGET_BINS)
-
-    def _link(self, domain, target):
-        attribute = domain[target]
-        if not isinstance(attribute, Numeric) or not attribute.summable:
-            raise DomainError(
-                f"The target {target!r} is declared as a {type(attribute).__name__}; a regressor "
-                "needs a Numeric."
-            )
-        values = attribute.means()
-        middle, half = _middle_and_half(attribute)
-        outcomes = np.clip(np.rint((values - middle) / half * UNIT), -UNIT, UNIT).astype(np.int64)
-        # A missing target is skipped.
-        labels = np.append(np.arange(attribute.n_values), -1)[: attribute.size]
-        return Identity(outcomes), labels
-
-    def _units(self):
-        middle, half = _middle_and_half(self.domain_[self.target_])
-        return half, middle
-
     def _score_text(self):
         return f"adds to {self.target_}"
 
@@ -541,36 +398,4 @@ class PrivateAdditiveRegressor(RegressorMixin, _Additive):
         -------
         ndarray of shape (n_rows,)
         """
-        scores = self._scores(X)
-        half, middle = self._units()
-        return np.clip(scores, middle - half, middle + half)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # On the few rows of a small table the noise dominates.
-        tags.regressor_tags.poor_score = True
-        return tags
-
-
-def _plain(values):
-    """Without the axis of outputs, where there is one output only."""
-    return values[..., 0] if values.shape[-1] == 1 else values
-
-
-def _middle_and_half(attribute):
-    """Middle and half width of the values of a target; special values may lie outside the range."""
-    values = np.append(attribute.means(), [attribute.lower, attribute.upper])
-    low, high = values.min(), values.max()
-    return (low + high) / 2, (high - low) / 2
-
-
-def _records(table, groupings, label_of):
-    """Distinct records by groups and label; those whose label belongs to no class are left out."""
-    labels = label_of[table.codes[:, -1]]
-    kept = labels >= 0
-    groups = np.stack(
-        [grouping.groups[table.codes[kept, column]] for column, grouping in enumerate(groupings)],
-        axis=1,
-    )
-    sizes = tuple(len(grouping.labels) for grouping in groupings)
-    return Records(groups, labels[kept], table.counts[kept], sizes)
+        return self._within(self._scores(X))

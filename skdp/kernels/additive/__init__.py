@@ -8,14 +8,16 @@
 ``draft``    the model while it is fitted, with the covariance of its noise
 ``model``    `AdditiveModel`: what is released
 ``links``    classes and numbers: what a record tells about scores, in integers
-``records``  distinct records by groups and label
+``records``  distinct records by groups and label, and their noisy number
 ===========  ====================================================================================
 """
 
+from .effects import Prior
+from .first import first_round
 from .fitting import additive_parts, fit_additive
 from .links import UNIT, Identity, Link, Logit
 from .model import AdditiveModel
-from .records import Records
+from .records import Records, released_total
 
 __all__ = [
     "UNIT",
@@ -23,7 +25,10 @@ __all__ = [
     "Identity",
     "Link",
     "Logit",
+    "Prior",
     "Records",
     "additive_parts",
     "fit_additive",
+    "first_round",
+    "released_total",
 ]

@@ -45,11 +45,19 @@ class Prior:
     chain : ndarray of int or None
         The groups in an order in which neighbours are similar; groups that are left out, or all if
         None, have no neighbours.
+    values : ndarray of shape (n_groups, n_values), default=None
+        The function is linear in these values. None: any function.
     """
 
-    def __init__(self, n_groups: int, chain: Sequence[int] | None) -> None:
+    def __init__(
+        self, n_groups: int, chain: Sequence[int] | None, values: FloatArray | None = None
+    ) -> None:
         self.covariance: FloatArray | None = None
+        self.linear = values is not None
         self._free = np.full(n_groups, _FREE)
+        if values is not None:
+            self.covariance = _SMOOTH * values @ values.T
+            return
         if chain is None or len(chain) < 3:
             return
         covariance = np.diag(self._free)
@@ -75,6 +83,12 @@ class Prior:
         """
         found = [self._at(scale, sums, curvature, noise) for scale in scales]
         return max(found, key=lambda pair: pair[0])[1]
+
+    def within(self, function: FloatArray, most: float) -> FloatArray:
+        """The function, cut to absolute values of at most ``most``; a line stays one."""
+        if not self.linear:
+            return np.clip(function, -most, most)
+        return function * min(1.0, most / max(float(np.abs(function).max()), most))
 
     def _at(
         self, scale: float, sums: FloatArray, curvature: FloatArray, noise: FloatArray

@@ -89,7 +89,7 @@ def _of_classes(
                     seen[:, output] + h * before, h, noise[:, output] + np.maximum(h, 1e-9)
                 )
                 draft.replace(
-                    column, output, np.clip(update.mean, -_MOST, _MOST), update, noise[:, output]
+                    column, output, prior.within(update.mean, _MOST), update, noise[:, output]
                 )
         draft.centre(column)
     return draft
@@ -126,7 +126,7 @@ def _of_numbers(
             seen - intercept[0] * size, size, variance + spread, (1.0, 0.1, 0.01, 0.001)
         )
         draft.replace(
-            column, 0, np.clip(update.mean, -1.0, 1.0), update, np.full(len(size), variance)
+            column, 0, prior.within(update.mean, 1.0), update, np.full(len(size), variance)
         )
         draft.centre(column)
     return draft

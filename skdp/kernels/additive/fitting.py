@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -63,41 +63,39 @@ class _Plan:
 def fit_additive(
     records: Records,
     link: Logit | Identity,
-    chains: Sequence[Sequence[int] | None],
-    parts: Mapping[str, Fraction],
+    priors: Sequence[Prior],
+    epsilon: Fraction,
+    total: float,
     random_state: Any,
-) -> tuple[AdditiveModel, float]:
+) -> AdditiveModel:
     """Fit an additive model to records.
 
     Parameters
     ----------
     records : Records
     link : Logit or Identity
-    chains : sequence of sequence of int, or None
-        For each column the order of its groups, if they have one; see `Prior`.
-    parts : mapping of str to Fraction
-        See `additive_parts`.
+    priors : sequence of Prior
+        What the function of each column may look like.
+    epsilon : Fraction
+        The part "model".
+    total : float
+        Released number of records.
     random_state : NoiseSource
 
     Returns
     -------
-    model : AdditiveModel
-    total : float
-        Released number of records.
+    AdditiveModel
     """
-    # Privacy. Released: the number of records (sensitivity 1), then by sequential composition the
-    # histograms of the first round, the moments of two Newton steps, and sums of residuals.
-    # How many there are and what each may spend follows from the released number and public facts,
-    # and sums to the part "model". Each step uses nothing but what was released before it.
-    exact = int(records.counts.sum())
-    total = float(discrete_laplace(exact, parts["total"], random_state=random_state))
-    plan = _Plan.of(parts["model"], total, sum(records.n_groups))
-    priors = [Prior(n, chain) for n, chain in zip(records.n_groups, chains, strict=True)]
+    # Privacy. Released, by sequential composition: the histograms of the first round, the moments
+    # of two Newton steps, and sums of residuals. How many there are and what each may spend
+    # follows from the released number of records and public facts, and sums to epsilon. Each step
+    # uses nothing but what was released before it.
+    plan = _Plan.of(epsilon, total, sum(records.n_groups))
     draft = first_round(records, link, priors, plan.first, total, random_state)
     curvature = _weigh(records, link, draft, plan.weights, random_state)
     for sums, search in plan.rounds:
         curvature = _round(records, link, draft, priors, curvature, sums, search, random_state)
-    return draft.finished(), total
+    return draft.finished()
 
 
 def _weigh(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from ..._types import IntArray
+from ...mechanisms import discrete_laplace, discrete_laplace_variance
 
-__all__ = ["Records"]
+__all__ = ["Records", "released_total"]
 
 _BLOCK = 2**15
 
@@ -34,10 +37,10 @@ class Records:
     counts: IntArray
     n_groups: tuple[int, ...]
 
-    def blocks(self) -> Iterator[Records]:
+    def blocks(self, size: int = _BLOCK) -> Iterator[Records]:
         """The records, some at a time."""
-        for start in range(0, len(self.counts), _BLOCK):
-            part = slice(start, start + _BLOCK)
+        for start in range(0, len(self.counts), size):
+            part = slice(start, start + size)
             yield Records(self.groups[part], self.labels[part], self.counts[part], self.n_groups)
 
     def sums(self, column: int, values: IntArray) -> IntArray:
@@ -47,3 +50,11 @@ class Records:
             self.groups[:, column], weights=values * self.counts, minlength=self.n_groups[column]
         )
         return found.astype(np.int64)
+
+
+def released_total(records: Records, epsilon: Fraction, random_state: Any) -> tuple[float, float]:
+    """Noisy number of records, and the standard deviation of its noise."""
+    # Privacy. Released: the number of records, which one record changes by 1.
+    exact = int(records.counts.sum())
+    total = discrete_laplace(exact, epsilon, random_state=random_state)
+    return float(total), float(np.sqrt(discrete_laplace_variance(epsilon)))

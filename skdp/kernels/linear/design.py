@@ -1,0 +1,95 @@
+"""The numbers that stand for the groups of each column: public."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._types import FloatArray, IntArray
+from ..additive import UNIT, Prior
+
+__all__ = ["Column", "Design"]
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column as features: of each group of its values one row of numbers.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_groups, n_features)
+        The absolute values of a row sum to at most 1.
+    free : bool
+        Whether the features are one indicator for each group.
+    chain : list of int or None
+        Groups in an order in which neighbours are similar.
+    """
+
+    values: FloatArray
+    free: bool
+    chain: Sequence[int] | None
+
+    def units(self) -> IntArray:
+        """The values in integers, cut toward zero: rows keep their bound."""
+        return np.trunc(self.values * UNIT).astype(np.int64)
+
+    def prior(self) -> Prior:
+        """What a function of the column may look like."""
+        if self.free:
+            return Prior(len(self.values), self.chain)
+        constant = np.ones((len(self.values), 1))
+        return Prior(len(self.values), None, np.hstack([constant, self.values]))
+
+    def coefficients(self, shape: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Coefficients of a function of the groups, and the constant that is left.
+
+        Parameters
+        ----------
+        shape : ndarray of shape (n_groups, n_outputs)
+
+        Returns
+        -------
+        coef : ndarray of shape (n_outputs, n_features)
+        constant : ndarray of shape (n_outputs,)
+        """
+        if self.free:
+            return shape.T.copy(), np.zeros(shape.shape[1])
+        constant = np.ones((len(shape), 1))
+        features = np.hstack([constant, self.values])
+        found = np.linalg.lstsq(features, shape, rcond=None)[0].astype(np.float64)
+        return found[1:].T, found[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """The columns of a linear model.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+    """
+
+    columns: tuple[Column, ...]
+
+    @property
+    def blocks(self) -> list[slice]:
+        """Features of each column."""
+        stops = np.cumsum([0, *(column.values.shape[1] for column in self.columns)])
+        return [slice(int(a), int(b)) for a, b in zip(stops[:-1], stops[1:], strict=True)]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of all columns."""
+        return sum(column.values.shape[1] for column in self.columns)
+
+    def rows(self, groups: IntArray) -> FloatArray:
+        """Features of records in units, whole numbers, (n, n_features).
+
+        Parameters
+        ----------
+        groups : ndarray of shape (n, n_columns)
+        """
+        parts = [c.units()[groups[:, j]] for j, c in enumerate(self.columns)]
+        return np.hstack([np.empty((len(groups), 0)), *parts])

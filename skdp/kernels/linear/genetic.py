@@ -1,0 +1,125 @@
+"""PrivGene: a population of weights, selected with noise, crossed and mutated (Algorithms 6, 7)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..._random import sampling_generator
+from ..._types import IntArray
+from ...mechanisms import noisy_max, top_k
+from ..additive import UNIT, Identity, Logit, Records
+from .design import Design
+from .model import LinearModel
+from .objective import Objective, objectives
+
+__all__ = ["fit_genetic"]
+
+_POPULATION, _SURVIVORS = 200, 10
+# Records whose losses of all candidates fit into a cache.
+_BLOCK = 2**11
+# Records times epsilon for each round, as published; the least and the most rounds.
+_SIGNAL, _LEAST, _MOST = 800.0 * _SURVIVORS, 4, 12
+# Weights of the first population, and the largest mutation of a weight, which shrinks each round.
+_START, _MUTATION, _DECAY = 1.0, 1.0, 0.9
+
+
+def fit_genetic(
+    records: Records,
+    design: Design,
+    link: Logit | Identity,
+    epsilon: Fraction,
+    total: float,
+    random_state: Any,
+    loss: str,
+    crossover: bool,
+) -> LinearModel:
+    """Selection, crossover and mutation of whole vectors of weights.
+
+    Parameters
+    ----------
+    records : Records
+    design : Design
+    link : Logit or Identity
+    epsilon : Fraction
+    total : float
+        Released number of records.
+    random_state : NoiseSource
+    loss : str
+        One of `LOSSES`. With more than two classes, each is told from the others at an equal share.
+    crossover : bool
+        Whether two parents swap the ends of their vectors; otherwise children are mutated copies.
+    """
+    # Privacy. Released: the survivors of each round, given the released number of records. One
+    # record changes the scores of all candidates by its losses there. Its scores under any two of
+    # them differ by no more than their weights do, which are released, so these changes lie in an
+    # interval of the length that `Objective.spread` reads off the public table. Rounds compose.
+    goals = objectives(link, loss)
+    each = epsilon / len(goals)
+    rounds = int(np.clip(max(total, 0.0) * float(each) / _SIGNAL, _LEAST, _MOST))
+    # Public coins of the population.
+    generator = sampling_generator(random_state)
+    found = []
+    for goal in goals:
+        shape = (_POPULATION, 1 + design.n_features)
+        population = _whole(generator.uniform(-_START, _START, shape))
+        for number in range(rounds - 1):
+            scores, reach = _scores(records, design, goal, population)
+            chosen = top_k(scores, _SURVIVORS, each / rounds, reach, random_state=random_state)
+            mutation = _MUTATION * _DECAY**number
+            population = _offspring(population[chosen], crossover, mutation, generator)
+        scores, reach = _scores(records, design, goal, population)
+        found.append(population[noisy_max(scores, each / rounds, reach, random_state=random_state)])
+    weights = np.stack(found) / UNIT
+    coef = weights[:, 1:]
+    return LinearModel(weights[:, 0], coef, np.full_like(coef, np.nan))
+
+
+def _whole(weights: Any) -> IntArray:
+    return np.rint(weights * UNIT).astype(np.int64)
+
+
+def _scores(
+    records: Records, design: Design, goal: Objective, population: IntArray
+) -> tuple[IntArray, int]:
+    """Minus the sum of losses of each candidate, and how far one record can spread them."""
+    result = np.zeros(len(population), dtype=np.int64)
+    for block in records.blocks(_BLOCK):
+        # Products of matrices of integers are exact in floating point below 2**53, in any order.
+        scores = design.rows(block.groups) @ population[:, 1:].T.astype(np.float64)
+        scores += population[:, 0].astype(np.float64) * UNIT
+        losses = goal.at(scores.astype(np.int64), block.labels)
+        result -= block.counts @ losses
+    return result, goal.spread(_widest(design, population))
+
+
+def _widest(design: Design, population: IntArray) -> int:
+    """Bound of the difference of the scores of any record under any two candidates, in units.
+
+    At most one feature of a column is not zero, and it is at most 1.
+    """
+    starts = [1 + block.start for block in design.blocks]
+    widest = 0
+    for one in population:
+        apart = np.abs(population - one)
+        columns = np.maximum.reduceat(apart, [0, *starts], axis=1)
+        widest = max(widest, int(columns.sum(axis=1).max()))
+    return widest
+
+
+def _offspring(
+    parents: IntArray, crossover: bool, mutation: float, generator: np.random.Generator
+) -> IntArray:
+    """A new population: pairs of parents swap their ends, and one weight of each child changes."""
+    size = parents.shape[1]
+    couples = np.array([generator.permutation(len(parents))[:2] for _ in range(_POPULATION // 2)])
+    first, second = parents[couples[:, 0]], parents[couples[:, 1]]
+    cut = generator.integers(1, size + 1, size=len(couples)) if crossover else size
+    swapped = np.arange(size) >= np.broadcast_to(cut, len(couples))[:, None]
+    children = np.concatenate([np.where(swapped, second, first), np.where(swapped, first, second)])
+    place = generator.integers(0, size, size=len(children))
+    steps = _whole(generator.uniform(-mutation, mutation, size=len(children)))
+    children[np.arange(len(children)), place] += steps
+    return children

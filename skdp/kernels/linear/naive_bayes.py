@@ -1,0 +1,74 @@
+"""Naive Bayes: the classes, and the groups of each column in each class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..._types import FloatArray
+from ..additive import Logit, Prior, Records, first_round
+
+__all__ = ["NaiveBayesModel", "fit_naive_bayes"]
+
+# Records that each group has at least, so that none is impossible.
+_LEAST = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class NaiveBayesModel:
+    """Probabilities, as released.
+
+    Attributes
+    ----------
+    prior : ndarray of shape (n_classes,)
+        Logarithms of the probabilities of the classes.
+    groups : tuple of ndarray of shape (n_classes, n_groups)
+        Of each column the logarithms of the probabilities of its groups in each class.
+    std : tuple of ndarray of shape (n_outputs, n_groups)
+        Standard errors from the noise: with two classes of the difference of both, with more of
+        each class.
+    """
+
+    prior: FloatArray
+    groups: tuple[FloatArray, ...]
+    std: tuple[FloatArray, ...]
+
+
+def fit_naive_bayes(
+    records: Records,
+    priors: Sequence[Prior],
+    link: Logit,
+    epsilon: Fraction,
+    total: float,
+    random_state: Any,
+) -> NaiveBayesModel:
+    """Learn the classes and each column given the class.
+
+    Parameters
+    ----------
+    records : Records
+    priors : sequence of Prior
+        What the score of a class may look like along the groups of each column.
+    link : Logit
+    epsilon : Fraction
+    total : float
+        Released number of records.
+    random_state : NoiseSource
+    """
+    # Privacy. Released: the histograms of the first round of an additive model. The rest is
+    # computed from them.
+    draft = first_round(records, link, priors, epsilon, total, random_state)
+    prior = np.log(link.probabilities(draft.intercept[None])[0])
+    model = draft.finished()
+    found = []
+    for shape, sizes in zip(model.shapes, model.sizes, strict=True):
+        # By Bayes' theorem, from the classes of each group and the sizes of the groups.
+        classes = link.probabilities(draft.intercept + shape)
+        joint = np.maximum(sizes, _LEAST)[:, None] * np.maximum(classes, 1e-12)
+        found.append(np.log(joint / joint.sum(axis=0)).T.copy())
+    errors = tuple(np.sqrt(each).T.copy() for each in model.variances)
+    return NaiveBayesModel(prior, tuple(found), errors)

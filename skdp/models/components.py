@@ -1,0 +1,257 @@
+"""Principal components of columns of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .._base import PrivateEstimator, match_rows, warn_of_emptiness
+from .._validation import as_integer
+from ..domain import Numeric
+from ..exceptions import DomainError
+from ..kernels.linear import Design, principal_components
+from ..rows import as_frame, count_rows
+from .base import grouped_records
+from .features import feature_columns
+
+__all__ = ["PrivatePCA"]
+
+
+class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
+    """Principal component analysis under pure epsilon-differential privacy, with exact noise.
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        How many components are kept. None: as many as columns.
+    epsilon : float, default=1.0
+        Privacy budget spent by one call of ``fit``.
+    domain : Domain, attribute, or list of attributes
+        Public range of every column, required: each a `Numeric` whose values can be averaged and
+        are not missing. One attribute stands for all columns of an array. A number is measured as
+        the mean of its bin.
+    max_contributions : int, default=None
+        Keep at most this many rows of each person, chosen secretly; epsilon then protects the
+        person. Needs ``unit``. None: epsilon protects one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that identifies the person a row belongs to. Rows
+        without a value in it are skipped.
+    ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged before any value is read.
+    random_state : int or None, default=None
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_columns)
+        Axes of largest variance; the largest entry of each is positive.
+    components_std_ : ndarray of shape (n_components, n_columns)
+        Standard errors that the noise gives them, to first order. Infinite where two variances are
+        equal.
+    explained_variance_ : ndarray of shape (n_components,)
+        Variance along each, in squared units of the columns, with the number of records as divisor.
+    explained_variance_std_ : ndarray of shape (n_components,)
+        Standard errors that the noise gives them, to first order.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        Shares of the variance of all columns.
+    mean_ : ndarray of shape (n_columns,)
+    n_components_ : int
+    n_samples_ : float
+        Released number of records; noise may make it negative.
+    covariance_ : ndarray of shape (n_columns, n_columns)
+        The released covariances; no eigenvalue is negative.
+    domain_ : Domain
+        The domain, spelled out for every column.
+    privacy_loss_ : PrivacyLoss
+        Epsilon and its part "moments".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Only where the rows had column names.
+
+    Notes
+    -----
+    *Neighbours* add or remove one record. *Public*: domain, parameters. *Released*: the number of
+    records, sums of the d columns, and of their products, of which a record changes the absolute
+    values, scaled to -1 to 1, by 1 + d + d(d + 1)/2 at most. *Cost*: all of epsilon at once.
+    Components and projections are post-processing.
+
+    With dozens of columns most of these sums are lost in noise; `skdp.inspection.pca` of a
+    `MarginalSynthesizer`, which measures the pairs that matter, is then better.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import Numeric, PrivatePCA
+    >>> x = np.linspace(0, 1, 10_000)
+    >>> X = np.column_stack([x, 1 - x])
+    >>> pca = PrivatePCA(1, domain=Numeric(0, 1)).fit(X)
+    >>> bool(pca.explained_variance_ratio_[0] > 0.9)
+    True
+    >>> pca.transform(X[:2]).shape
+    (2, 1)
+    """
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        epsilon=1.0,
+        domain=None,
+        max_contributions=None,
+        unit=None,
+        ledger=None,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.domain = domain
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        """Charge epsilon, then release means, covariances and their axes.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            One row per person: NumPy array; pandas, Polars or PyArrow table; or a lazy frame of
+            Polars, DuckDB, Dask or PySpark, whose distinct coded rows are counted in its engine.
+        y : ignored
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DomainError, TypeError, ValueError
+            If the schema or a parameter is invalid; nothing is spent. Values never raise: numbers
+            out of range are clipped, and a record with a missing value is skipped.
+        BudgetExceededError
+            If the ledger cannot pay; no value has been read.
+        EngineError
+            If the engine of a lazy frame fails while it counts; the charge stands.
+        """
+        rows, domain = match_rows(X, None, self.domain, None, lazy=True, unit=self._unit(), of=self)
+        _check_numbers(domain)
+        n_components = self._wanted(len(domain.names))
+        self._warn_of_size(rows, domain)
+        loss, source = self._spend(shares={"moments": 1})
+
+        table = count_rows(rows, domain, self._contributions(loss, source, rows, domain))
+        columns = feature_columns(domain, "categories", 2, None)
+        design = Design(tuple(each.column for each in columns))
+        groupings = [(each.groups, len(each.column.values)) for each in columns]
+        records = grouped_records(table, groupings)
+        found = principal_components(records, design, loss.of_record.parts["moments"], source)
+        self._remember_columns(X, rows)
+        self.domain_ = domain
+        self.privacy_loss_ = loss
+        self._publish(found, columns, n_components)
+        warn_of_emptiness(self, found.total, found.total_std)
+        return self
+
+    def _wanted(self, n_columns):
+        if self.n_components is None:
+            return n_columns
+        wanted = as_integer(self.n_components, "n_components", 1)
+        if wanted > n_columns:
+            raise ValueError(
+                f"n_components must be at most {n_columns}, the number of columns, got {wanted}."
+            )
+        return wanted
+
+    def _publish(self, found, columns, n_components):
+        """Set the released attributes, in the units of the columns."""
+        scale = np.concatenate([each.scale for each in columns])
+        self.mean_ = np.concatenate([each.shift for each in columns]) + scale * found.mean
+        self.covariance_ = found.covariance * np.outer(scale, scale)
+        values, vectors = np.linalg.eigh(self.covariance_)
+        values, axes = np.maximum(values[::-1], 0.0), vectors[:, ::-1].T
+        largest = np.argmax(np.abs(axes), axis=1)
+        axes = axes * np.where(axes[np.arange(len(axes)), largest] < 0, -1.0, 1.0)[:, None]
+        errors = _errors(axes, values, found.std, scale)
+        self.components_ = axes[:n_components]
+        self.components_std_ = errors[0][:n_components]
+        self.explained_variance_ = values[:n_components]
+        self.explained_variance_std_ = errors[1][:n_components]
+        whole = values.sum()
+        self.explained_variance_ratio_ = values[:n_components] / (whole if whole > 0 else 1.0)
+        self.n_components_ = n_components
+        self.n_samples_ = found.total
+
+    @property
+    def _n_features_out(self):
+        return self.n_components_
+
+    def transform(self, X):
+        """Coordinates of rows along the components.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            Numbers are clipped to the domain; missing ones count as the mean.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+        """
+        rows = self._rows_as_fitted(X)
+        if not rows.n_unnamed:
+            rows = rows.select(list(self.domain_.names))
+        columns: Any = self.domain_.attributes
+        low, high = np.array([(each.lower, each.upper) for each in columns], dtype=np.float64).T
+        numbers = np.clip(rows.numbers(), low, high) - self.mean_
+        return np.where(np.isnan(numbers), 0.0, numbers) @ self.components_.T
+
+    def inverse_transform(self, X):
+        """Rows at coordinates along the components.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_components)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+        """
+        check_is_fitted(self)
+        return as_frame(X).numbers() @ self.components_ + self.mean_
+
+
+def _check_numbers(domain):
+    for name, attribute in domain.items():
+        if not isinstance(attribute, Numeric) or not attribute.summable:
+            raise DomainError(
+                f"Column {name!r} is declared as a {type(attribute).__name__} without numbers to "
+                "average. Principal components need a Numeric for every column."
+            )
+        if attribute.size > attribute.bins:
+            raise DomainError(
+                f"Column {name!r} has missing or special values, which lie on no axis. Declare it "
+                "without them: records that have one are then skipped."
+            )
+
+
+def _errors(axes, values, std, scale):
+    """Standard errors of axes and variances by noise in each covariance, to first order."""
+    scaled = axes * scale
+    squares = scaled**2
+    # Variance of the product of two axes with the noise of the covariances.
+    between = std**2 * (
+        squares.sum(axis=1)[:, None] * squares.sum(axis=1)
+        + (scaled @ scaled.T) ** 2
+        - squares @ squares.T
+    )
+    gaps = np.abs(values[:, None] - values)
+    np.fill_diagonal(gaps, np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.nan_to_num(between / gaps**2, nan=np.inf, posinf=np.inf)
+        turned = np.sqrt(np.nan_to_num(shares @ axes**2, nan=np.inf, posinf=np.inf))
+    return turned, np.sqrt(np.diag(between))
