@@ -61,8 +61,9 @@ view.synopsis_.save(folder / "mothers.skdp")
 # %%
 # Eight queries
 # -------------
-# Queries on the release are free, however many. An interval covers the noise and the misfit of the
-# model for about 95 in 100 of random queries. The true answers are printed for comparison only:
+# Queries on the release are free, however many. Intervals allow for the noise and for what the model
+# gets wrong. They are made for random queries, of which at least 95 in 100 lie inside; one or two of
+# these eight, which were picked by hand, may lie outside. The true answers are printed for comparison only:
 # they are private data and must not be published.
 questions = [
     "worked == 1",
