@@ -61,10 +61,10 @@ view.synopsis_.save(folder / "mothers.skdp")
 # %%
 # Eight queries
 # -------------
-# Queries on the release are free, however many. Intervals allow for the noise and for what the model
-# gets wrong. They are made for random queries, of which at least 95 in 100 lie inside; one or two of
-# these eight, which were picked by hand, may lie outside. The true answers are printed for comparison only:
-# they are private data and must not be published.
+# Queries on the release are free, however many. Intervals allow for the noise and for what the
+# model gets wrong. They are made for random queries, of which at least 95 in 100 lie inside; one or
+# two of these eight, which were picked by hand, may lie outside. The true answers are printed for
+# comparison only: they are private data and must not be published.
 questions = [
     "worked == 1",
     "worked == 1 and kids >= 3",
