@@ -116,9 +116,10 @@ def table(rows):
     return "\n".join(lines) + "\n"
 
 
-def toctree(names):
-    """Hidden table of contents of the pages below a page."""
-    return "\n".join([".. toctree::", "   :hidden:", "", *(f"   {name}" for name in names)]) + "\n"
+def toctree(caption, names):
+    """Hidden table of contents of the pages below a page, with its title in the sidebar."""
+    head = [".. toctree::", "   :hidden:", f"   :caption: {caption}", ""]
+    return "\n".join([*head, *(f"   {name}" for name in names)]) + "\n"
 
 
 def page(name, thing):
@@ -170,16 +171,17 @@ def pages():
         heading("API reference"),
         "Everything that is public. Names that are not here may change without notice.\n",
     ]
-    made = {}
+    made, contents = {}, []
     for title, text, members in sections():
         index += [heading(title, "-"), text + "\n"]
         index.append(table(("obj", f"skdp.{m}", summary(names[m])) for m in members))
         made.update({f"skdp.{m}.rst": page(m, names[m]) for m in members})
+        contents.append(toctree(title, [f"skdp.{m}" for m in members]))
     index.append(heading("Modules", "-"))
     rows = [f"* :doc:`{m} <{m}>`: {title.lower()}" for m, title in MODULES.items()]
     index.append("\n".join(rows) + "\n")
     made.update({f"{m}.rst": module_page(m, title) for m, title in MODULES.items()})
-    index.append(toctree(sorted(file.removesuffix(".rst") for file in made)))
+    index += [*contents, toctree("Modules", MODULES)]
     return {"index.rst": "\n".join(index), **made}
 
 

@@ -20,7 +20,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-PHONE, DESK = (400, 800), (1280, 900)
+PHONE, DESK = (400, 800), (1400, 900)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 # Pages of which screenshots are taken.
 SHOWN = [
@@ -30,6 +30,9 @@ SHOWN = [
     "corrections.html",
     "results.html",
     "reproduction.html",
+    "user_guide/choosing_epsilon.html",
+    "user_guide/threat_model.html",
+    "user_guide/from_other_libraries.html",
     "user_guide/pair_views.html",
     "user_guide/cubes.html",
     "user_guide/kmeans.html",
@@ -37,6 +40,15 @@ SHOWN = [
     "auto_examples/quickstart.html",
     "api/index.html",
 ]
+# Words, and a page that the search must find by them.
+SEARCHES = {
+    "kd-tree": "dpcube",
+    "noisy_max": "skdp.mechanisms",
+    "GDPR": "legal",
+    "SDV": "from_other_libraries",
+    "dates": "dates",
+    "missing values": "conditional_samples",
+}
 
 
 class Page(HTMLParser):
@@ -150,7 +162,7 @@ def check_in_browser(root, executable, shots):
                     page.goto(home + name)
                     file = f"{name.removesuffix('.html').replace('/', '-')}-{kind}-{scheme}.png"
                     page.screenshot(path=shots / file, full_page=True)
-        for words, expected in (("kd-tree", "dpcube"), ("noisy_max", "skdp.mechanisms")):
+        for words, expected in SEARCHES.items():
             phone.goto(home + f"search.html?q={words}")
             try:
                 phone.wait_for_selector("#search-results li a", timeout=10_000)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import data, quantiles, scores
+from benchmarks import budget, data, quantiles, scores
 
 
 def test_the_list_of_files_is_complete():
@@ -98,3 +98,31 @@ def test_the_median_is_never_further_off_than_by_the_exponential_mechanism():
     for values in (rng.integers(0, 40, 300), rng.geometric(0.05, 500), np.full(20, 7)):
         expected = quantiles.expected_medians(values, 0.1)
         assert expected["plan"] <= expected["exponential"] + 1e-9
+
+
+def test_answers_of_a_table_of_all_cells_are_those_of_its_rows():
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(
+        {
+            "age": rng.integers(18, 91, 500),
+            "sex": rng.choice(["Female", "Male"], 500),
+            "education-num": rng.integers(1, 17, 500),
+            "hours-per-week": rng.integers(0, 100, 500),
+            "income": rng.choice(["<=50K", ">50K"], 500),
+        }
+    )
+    counts = budget.table_of(rows)
+    assert counts.shape == budget.DOMAIN.shape and counts.sum() == 500
+    asked = [{"age": (2, 12), "sex": (1, 1)}, {"hours-per-week": (0, 3)}]
+    by_hand = [
+        (rows["age"].between(20, 30) & (rows["sex"] == "Male")).sum(),
+        (rows["hours-per-week"] < 20).sum(),
+    ]
+    assert budget.answers(counts, asked).tolist() == by_hand
+
+
+def test_questions_of_the_budget_are_of_one_and_two_columns():
+    asked = budget.questions(np.random.default_rng(0))
+    assert len(asked) == budget.N_QUESTIONS * (5 + 10)
+    assert {len(question) for question in asked} == {1, 2}
+    assert all(low <= high for question in asked for low, high in question.values())
