@@ -28,7 +28,7 @@ from .kernels.kmeans.algorithms import (
     algorithm_parts,
 )
 from .kernels.kmeans.assign import nearest
-from .kernels.kmeans.cells import cover
+from .kernels.kmeans.cells import cover, even_edges
 from .kernels.kmeans.task import Task
 from .release import Boxes, BoxModel, KnownNoise, Synopsis
 from .rows import CodedRows, as_frame, code_rows, read_rows
@@ -464,13 +464,20 @@ def _coded(names, low, high):
     )
 
 
+def _binned(low, high, edge):
+    """Bins of a feature, of equal width unless the range of the records was divided again."""
+    if np.array_equal(edge, even_edges(int(edge[-1]), len(edge) - 1)):
+        return Numeric(low, high, bins=len(edge) - 1)
+    return Numeric(edges=[low, *(low + edge[1:-1] * ((high - low) / edge[-1])).tolist(), high])
+
+
 def _as_synopsis(found, names, low, high, loss, algorithm):
     """The noisy grid or tree as a release that can be queried."""
     sides = [len(edge) - 1 for edge in found.edges]
     domain = Domain(
         {
-            name: Numeric(float(a), float(b), bins=side)
-            for name, a, b, side in zip(names, low, high, sides, strict=True)
+            name: _binned(float(a), float(b), edge)
+            for name, a, b, edge in zip(names, low, high, found.edges, strict=True)
         }
     )
     form = "grid" if found.leaves is None else "tree"

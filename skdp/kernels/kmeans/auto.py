@@ -55,7 +55,7 @@ def auto(task: Task) -> Clustering:
     few = n * float(budget) <= _GRID_PAYS * k
     sketch = (grid_sketch if flat and few else tree_sketch)(task, n, budget, rounds)
     release = sketch.release
-    centroids, validity = cluster_released(task, sketch.centers, sketch.masses, greedy=True)
+    centroids, validity = cluster_released(task, sketch.centers, sketch.masses, sketch.ranges)
     counts = cluster_masses(sketch.centers, sketch.masses, centroids)
     if rounds and len(sketch.centers):
         cloud, left = sketch.cloud, sketch.left
@@ -103,14 +103,19 @@ def _first_round(
         measured = _round(task, sketch.cloud, centroids, budget)
         candidates = measured.means[None]
     else:
-        starts = task.greedy_starts(sketch.centers, sketch.masses, parts, _SPLIT_STARTS)
+        starts = task.greedy_starts(
+            sketch.centers, sketch.masses, parts, _SPLIT_STARTS, sketch.ranges
+        )
         finer = best_kmeans(sketch.centers, sketch.masses, starts, task.shape)[0]
         measured = _round(task, sketch.cloud, finer, budget)
         candidates = centroids[None]
         means, counts = measured.means[measured.sure], measured.counts[measured.sure]
         if len(means) >= k:
             starts = np.concatenate(
-                [task.greedy_starts(means, counts, k, task.n_init), centroids[None]]
+                [
+                    task.greedy_starts(means, counts, k, task.n_init, sketch.ranges),
+                    centroids[None],
+                ]
             )
             found = lloyd_on_cells(means, counts, starts, task.shape)
             best = np.argsort(found[1], kind="stable")[:_FINALISTS]
