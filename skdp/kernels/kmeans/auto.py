@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._types import BoolArray, FloatArray, IntArray
 from .assign import nearest
-from .lloyd import best_kmeans, lloyd_on_cells
+from .lloyd import best_kmeans, lloyd_on_cells, swapped
 from .rows import Round, noisy_round
 from .sketch import MOST_FLAT, Cloud, Sketch, grid_sketch, tree_sketch, weighted_sums
 from .task import Clustering, Task, cluster_masses, cluster_released
@@ -30,15 +30,18 @@ _COUNT_SHARE = Fraction(3, 50)
 # In more than three dimensions a first round takes this share of what the tree leaves.
 _FIRST_ROUND = Fraction(2, 5)
 # It measures more centroids than requested: at most this many for each, this many in total, and as
-# many as this bound on their noise allows; they start from this many sets.
+# many as this bound on their noise allows; they start from this many sets. If many are
+# requested, there are this many for each.
 _SPLIT = 6
 _MOST_SPLIT = 60
+_SPLIT_MANY = 3
 _SPLIT_NOISE = 0.15
 _SPLIT_STARTS = 6
 # This many of the best sets on the means are tried on the cloud.
 _FINALISTS = 4
 
 
+SWAP=1
 def auto(task: Task) -> Clustering:
     """The recommended algorithm: grid or tree, many starts on it, rounds of clipped residuals.
 
@@ -56,6 +59,8 @@ def auto(task: Task) -> Clustering:
     sketch = (grid_sketch if flat and few else tree_sketch)(task, n, budget, rounds)
     release = sketch.release
     centroids, validity = cluster_released(task, sketch.centers, sketch.masses, sketch.ranges)
+    if SWAP and task.init is None and len(sketch.centers):
+        centroids = swapped(sketch.centers, sketch.masses, centroids, task.shape)
     counts = cluster_masses(sketch.centers, sketch.masses, centroids)
     if rounds and len(sketch.centers):
         cloud, left = sketch.cloud, sketch.left
@@ -98,7 +103,7 @@ def _first_round(
     k, d = centroids.shape
     n = float(sketch.cloud.weights.sum())
     affordable = int(_SPLIT_NOISE * float(budget) * n / d)
-    parts = min(_SPLIT * k, len(sketch.masses), affordable, _MOST_SPLIT)
+    parts = min(_SPLIT * k, len(sketch.masses), affordable, max(_MOST_SPLIT, _SPLIT_MANY * k))
     if parts <= k or task.init is not None:
         measured = _round(task, sketch.cloud, centroids, budget)
         candidates = measured.means[None]
@@ -121,7 +126,8 @@ def _first_round(
             best = np.argsort(found[1], kind="stable")[:_FINALISTS]
             candidates = np.concatenate([candidates, found[0][best]])
     cloud = measured.cloud
-    return cloud, best_kmeans(cloud.points, cloud.weights, candidates, task.shape)[0]
+    best = best_kmeans(cloud.points, cloud.weights, candidates, task.shape)[0]
+    return cloud, best if task.init is not None else swapped(cloud.points, cloud.weights, best, task.shape)
 
 
 def _round(task: Task, cloud: Cloud, centroids: FloatArray, budget: Fraction) -> _Measured:

@@ -45,12 +45,17 @@ _MOST_TIMES = 3
 # Part of the budget of the first histogram that every other one gets, if it is enough.
 _AGAIN = Fraction(1, 2)
 # Chance that a block without records stands out, for all blocks of an axis together.
-_FALSE_ALARM = 0.002
+_FALSE_ALARM = 0.01
 # Share of the records that may be beyond a range.
 _TAIL = 0.005
 _TOLERANCE = 1.5
-# Nor unless there are this many records for each unit of noise of a bin.
-_VISIBLE = 25
+# Nor unless there are this many records for each unit of noise of a bin, at first and later.
+_VISIBLE = 75
+_VISIBLE_AGAIN = 35
+# Share of the records that is no cluster, wherever it is.
+_CLUSTER = 0.01
+# Bins beyond a range that are looked at together.
+_LENGTHS = (1, 2, 4, 8)
 # Bins beside a range belong to it if they hold this many scales of their noise.
 _CLEAR = 1.5
 # A range is not narrowed unless its blocks that stand out hold this share of all records.
@@ -170,20 +175,36 @@ class _Axis:
     def narrowed(self, n: int) -> tuple[int, int] | None:
         """The fewest bins of the range that hold nearly all records; None if they are not few."""
         counts, scale = self.counts[self.first : self.last], float(self.scales[self.first])
-        if n < _VISIBLE * scale:
+        whole = len(counts) == len(self.counts)
+        if n < (_VISIBLE if whole else _VISIBLE_AGAIN) * scale:
             return None
         levels = running_sums(counts)
         # The noisy number of records may be too large.
         most = min(float(n), float((levels - np.minimum.accumulate(levels)).max()))
         if most < _MAJORITY * n:
             return None
-        share = _NARROW if len(counts) == len(self.counts) else _NARROW_RANGE
+        share = _NARROW if whole else _NARROW_RANGE
         for length in range(1, int(share * len(counts)) + 1):
             sums = levels[length:] - levels[:-length]
             if sums.max() >= (1 - _TAIL) * most - _TOLERANCE * scale * math.sqrt(length):
                 low = int(sums.argmax())
+                if self._stands_out_beyond(counts, n, low, low + length):
+                    return None
                 return self._widened(levels, low, low + length)
         return None
+
+    def _stands_out_beyond(self, counts: FloatArray, n: int, low: int, high: int) -> bool:
+        """Whether bins beyond the range, alone or some together, seem to hold a cluster."""
+        scale = float(self.scales[self.first])
+        more = 1 + (high - low) // 8
+        for side in (counts[: max(low - more, 0)], counts[high + more :]):
+            levels = running_sums(side)
+            for length in _LENGTHS:
+                if len(side) >= length:
+                    sums = levels[length:] - levels[:-length]
+                    if sums.max() > max(scale * _loud(length, len(counts)), _CLUSTER * n):
+                        return True
+        return False
 
     def _widened(self, levels: FloatArray, low: int, high: int) -> tuple[int, int]:
         """A range with the bins beside it as long as they seem to hold records, and some more."""
@@ -268,7 +289,7 @@ def measure_margins(
         noisy = discrete_laplace(binned.margin(axis), share, random_state=source)
         scales = np.full(len(noisy), float(1 / share))
         axes.append(_Axis(edge, noisy.astype(np.float64), scales, 0, len(noisy)))
-    if n * float(share * _AGAIN) > 2 * _VISIBLE:
+    if n * float(share * _AGAIN) > _VISIBLE * len(axes):
         share *= _AGAIN
     for _ in range(_MOST_TIMES):
         narrow = {}

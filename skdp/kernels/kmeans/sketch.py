@@ -40,12 +40,14 @@ _SHARE = Fraction(9, 20)
 # Share of the ranges that a grid is laid over, which are looked for if each axis has this many
 # records per unit of noise.
 _RANGE_SHARE = Fraction(1, 20)
-_RANGES_PAY = 25
+_RANGES_PAY = 75
 # Share of the margins, which are measured if each has this many records per unit of noise.
 _MARGIN_SHARE = Fraction(2, 25)
 _MARGINS_PAY = 20
 # Points of a cloud, at least one for each box.
 _CLOUD = 4096
+# Points for each requested cluster, where these are more.
+_CLOUD_EACH = 100
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,8 @@ class Sketch:
         Along an axis they are spread in proportion to its margin, or evenly without margins.
         """
         lower, upper, masses = boxes
-        each = np.maximum(np.rint(_CLOUD * masses / max(masses.sum(), 1.0)).astype(np.int64), 1)
+        size = max(_CLOUD, _CLOUD_EACH * max(task.clusters))
+        each = np.maximum(np.rint(size * masses / max(masses.sum(), 1.0)).astype(np.int64), 1)
         box = np.repeat(np.arange(len(each)), each)
         rank = np.arange(len(box)) - np.repeat(exclusive_cumsum(each), each)
         points = np.empty((len(box), lower.shape[1]))
@@ -190,7 +193,7 @@ def tree_sketch(task: Task, n: int, budget: Fraction, rounds: bool) -> Sketch:
         budget -= spent
     flat = task.n_axes <= MOST_FLAT
     epsilon = budget * (_SHARE_FLAT if flat else _SHARE) if rounds else budget
-    leaves = measure_tree(binned, margins, n, epsilon, task.source)
+    leaves = measure_tree(binned, margins, n, max(task.clusters), epsilon, task.source)
     release = Clustering(np.empty(0), None, None, margins.edges, None, leaves=leaves)
     filled = leaves.counts > 0
     lower, upper = (

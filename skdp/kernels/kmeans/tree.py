@@ -37,6 +37,8 @@ _MOST_CHILDREN = 16
 # become too many.
 _CHILD = 2.0
 _MOST_LEAVES = 4000
+# Leaves for each requested cluster, where these are more.
+_LEAVES_EACH = 160
 # A count below this many standard deviations becomes zero, unless all of its siblings do.
 _ZERO = 1.0
 
@@ -71,7 +73,7 @@ class _Level:
 
 
 def measure_tree(
-    binned: Binned, margins: Margins, n: int, epsilon: Fraction, source: NoiseSource
+    binned: Binned, margins: Margins, n: int, k: int, epsilon: Fraction, source: NoiseSource
 ) -> Leaves:
     """Noisy counts of a tree's boxes, made to agree; the parts along a path sum to ``epsilon``.
 
@@ -83,6 +85,8 @@ def measure_tree(
         Released: a box is cut on the axis along which it is widest by its margin, at the mean.
     n : int
         Public or released number of records.
+    k : int
+        Number of clusters that the leaves should tell apart.
     epsilon : Fraction
     source : NoiseSource
     """
@@ -93,7 +97,7 @@ def measure_tree(
     rows: IntArray | None = None
     box = np.zeros(len(binned.bins), dtype=np.int64)
     estimates = np.array([float(n)])
-    least = max(_CHILD, n * float(epsilon) / _MOST_LEAVES)
+    least = max(_CHILD, n * float(epsilon) / max(_MOST_LEAVES, _LEAVES_EACH * k))
     levels: list[_Level] = []
     for depth, part in enumerate(_LEVELS):
         wanted = np.maximum(estimates, 0.0) * float(part * epsilon) / least
