@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import numpy as np
 
 from ..domain.bins import bin_positions
 from ..domain.clock import Clock
@@ -18,7 +19,7 @@ from ..domain.values import is_exact_float
 from .lazy_dates import lazy_number, moment_columns
 from .quotients import floor, quotient
 
-__all__ = ["LazyColumn", "floor_positive", "part_of", "search_sorted"]
+__all__ = ["LazyColumn", "floor_positive", "part_between", "part_of", "search_sorted"]
 
 _INTEGER_RANGES = {
     f"{sign}Int{bits}": (0, 2**bits - 1) if sign else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)

@@ -16,8 +16,11 @@ from .task import Clustering, Task, cluster_masses, cluster_released
 
 __all__ = ["auto"]
 
-# A grid is used in flat data if N epsilon / k is at most this.
+# A grid is used in flat data if N epsilon / k is at most the first of these, or, for this number
+# of clusters or fewer, the second: a tree's boxes tell few clusters apart, and lose no small ones.
 _GRID_PAYS = 400
+_FEW_CLUSTERS = 8
+_GRID_PAYS_FEW = 30
 # Rounds follow if N epsilon / k^2 is larger.
 _ROUNDS_PAY_FLAT = 40
 _ROUNDS_PAY = 10
@@ -41,7 +44,6 @@ _SPLIT_STARTS = 6
 _FINALISTS = 4
 
 
-SWAP=1
 def auto(task: Task) -> Clustering:
     """The recommended algorithm: grid or tree, many starts on it, rounds of clipped residuals.
 
@@ -55,11 +57,11 @@ def auto(task: Task) -> Clustering:
     budget = task.parts["clustering"]
     k = max(task.clusters)
     rounds = n * float(budget) / k**2 > (_ROUNDS_PAY_FLAT if flat else _ROUNDS_PAY)
-    few = n * float(budget) <= _GRID_PAYS * k
+    few = n * float(budget) <= (_GRID_PAYS if k > _FEW_CLUSTERS else _GRID_PAYS_FEW) * k
     sketch = (grid_sketch if flat and few else tree_sketch)(task, n, budget, rounds)
     release = sketch.release
     centroids, validity = cluster_released(task, sketch.centers, sketch.masses, sketch.ranges)
-    if SWAP and task.init is None and len(sketch.centers):
+    if task.init is None and len(sketch.centers):
         centroids = swapped(sketch.centers, sketch.masses, centroids, task.shape)
     counts = cluster_masses(sketch.centers, sketch.masses, centroids)
     if rounds and len(sketch.centers):
@@ -126,8 +128,10 @@ def _first_round(
             best = np.argsort(found[1], kind="stable")[:_FINALISTS]
             candidates = np.concatenate([candidates, found[0][best]])
     cloud = measured.cloud
-    best = best_kmeans(cloud.points, cloud.weights, candidates, task.shape)[0]
-    return cloud, best if task.init is not None else swapped(cloud.points, cloud.weights, best, task.shape)
+    final = best_kmeans(cloud.points, cloud.weights, candidates, task.shape)[0]
+    if task.init is None:
+        final = swapped(cloud.points, cloud.weights, final, task.shape)
+    return cloud, final
 
 
 def _round(task: Task, cloud: Cloud, centroids: FloatArray, budget: Fraction) -> _Measured:

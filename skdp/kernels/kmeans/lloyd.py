@@ -179,13 +179,14 @@ def _swaps(
     worst, least = np.argsort(-gained, kind="stable"), np.argsort(lost, kind="stable")
     removed: list[int] = []
     halved: list[int] = []
-    for j in worst:
-        spare = next((i for i in least if i != j and i not in removed and i not in halved), None)
-        full = spare is None or len(removed) >= most
-        if full or j in removed or gained[j] <= _PROMISING * lost[spare]:
+    for j in worst.tolist():
+        spare = [i for i in least.tolist() if i != j and i not in removed and i not in halved]
+        if not spare or len(removed) >= most or j in removed:
             break
-        removed.append(int(spare))
-        halved.append(int(j))
+        if gained[j] <= _PROMISING * lost[spare[0]]:
+            break
+        removed.append(spare[0])
+        halved.append(j)
     return np.array(removed, dtype=np.int64), np.array(halved, dtype=np.int64), halves[halved]
 
 

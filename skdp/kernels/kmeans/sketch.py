@@ -14,8 +14,8 @@ from ..._types import BoolArray, FloatArray, IntArray
 from ...mechanisms import discrete_laplace_variance
 from ..grid import grid_size
 from .cells import Cells, grid_edges, measure_cells
-from .task import Clustering, Task
 from .ranges import Binned, Margins, measure_margins
+from .task import Clustering, Task
 from .tree import measure_tree
 
 __all__ = ["MOST_FLAT", "Cloud", "Sketch", "grid_sketch", "tree_sketch", "weighted_sums"]

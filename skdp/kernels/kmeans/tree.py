@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._random import NoiseSource
 from ..._types import BoolArray, CodeArray, FloatArray, IntArray
