@@ -16,11 +16,8 @@ from .task import Clustering, Task, cluster_masses, cluster_released
 
 __all__ = ["auto"]
 
-# A grid is used in flat data if N epsilon / k is at most the first of these, or, for this number
-# of clusters or fewer, the second: a tree's boxes tell few clusters apart, and lose no small ones.
+# A grid is used in flat data if N epsilon / k is at most this.
 _GRID_PAYS = 400
-_FEW_CLUSTERS = 8
-_GRID_PAYS_FEW = 30
 # Rounds follow if N epsilon / k^2 is larger.
 _ROUNDS_PAY_FLAT = 40
 _ROUNDS_PAY = 10
@@ -57,7 +54,7 @@ def auto(task: Task) -> Clustering:
     budget = task.parts["clustering"]
     k = max(task.clusters)
     rounds = n * float(budget) / k**2 > (_ROUNDS_PAY_FLAT if flat else _ROUNDS_PAY)
-    few = n * float(budget) <= (_GRID_PAYS if k > _FEW_CLUSTERS else _GRID_PAYS_FEW) * k
+    few = n * float(budget) <= _GRID_PAYS * k
     sketch = (grid_sketch if flat and few else tree_sketch)(task, n, budget, rounds)
     release = sketch.release
     centroids, validity = cluster_released(task, sketch.centers, sketch.masses, sketch.ranges)
