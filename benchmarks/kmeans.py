@@ -23,6 +23,7 @@ import json
 import subprocess
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -209,9 +210,8 @@ HARD: list[tuple[str, tuple[float, ...], tuple[int, ...], tuple[int, int, int], 
 ]
 
 
-def hard(runs: int, seed: int) -> list[dict[str, Any]]:
+def hard(runs: int, seed: int) -> Iterator[dict[str, Any]]:
     """Excess of "auto" over the NICV without privacy, in multiples of it, on generated sets."""
-    results = []
     for name, epsilons, widths, (n, d, k), changes in HARD:
         X, middles = generated(n, d, k, seed, **changes)
         best = min(
@@ -225,18 +225,15 @@ def hard(runs: int, seed: int) -> list[dict[str, Any]]:
                     for each in range(runs)
                 ]
                 excess = np.array([nicv(X, m.cluster_centers_) / best - 1 for m, _ in fits])
-                results.append(
-                    {
-                        "case": name,
-                        "epsilon": epsilon,
-                        "width": width,
-                        "mean": float(excess.mean()),
-                        "median": float(np.median(excess)),
-                        "worst": float(excess.max()),
-                        "cpu": float(np.median([seconds for _, seconds in fits])),
-                    }
-                )
-    return results
+                yield {
+                    "case": name,
+                    "epsilon": epsilon,
+                    "width": width,
+                    "mean": float(excess.mean()),
+                    "median": float(np.median(excess)),
+                    "worst": float(excess.max()),
+                    "cpu": float(np.median([seconds for _, seconds in fits])),
+                }
 
 
 def times(scale: float) -> list[tuple[str, float, float]]:
@@ -271,12 +268,14 @@ def main() -> None:
         arguments.peer = str(made.python)
     runs = 3 if arguments.quick else 20
     algorithms = ("auto", "hybrid", "extended-grid") if arguments.quick else ALGORITHMS
-    found_hard = hard(runs, arguments.seed)
-    for row in found_hard:
+    found_hard = []
+    for row in hard(runs, arguments.seed):
+        found_hard.append(row)
         print(
             f"{row['case']}, epsilon {row['epsilon']:g}, bounds {row['width']} times too wide: "
             f"mean {row['mean']:.4f}, median {row['median']:.4f}, worst {row['worst']:.3f}, "
-            f"{row['cpu']:.2f} s"
+            f"{row['cpu']:.2f} s",
+            flush=True,
         )
     if arguments.hard:
         _data.write_json(arguments.out, "kmeans", {"hard": found_hard})

@@ -492,7 +492,7 @@ def _() -> AuditCase:
         return np.append(estimator.cluster_centers_.ravel(), estimator.cluster_counts_)
 
     estimator = DPKMeans(1, 1.0, bounds=(-100, 100), n_init=2, n_samples=1_000)
-    return AuditCase(estimator, rows, rows[:-1], options={"features": released})
+    return AuditCase(estimator, rows, rows[:-1], options={"features": released}, n_trials=1_000)
 
 
 @audited("DPKMeans, a tree and a round")
