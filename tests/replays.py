@@ -526,6 +526,22 @@ def clusterings() -> list[Branch]:
             "large": {"n_samples": 200_000},
         }.items()
     ]
+    alike = np.full((9_000, 1), 0.3)
+    found.append(
+        Branch(
+            "DPKMeans, narrow ranges",
+            lambda epsilon: skdp.DPKMeans(
+                2, epsilon, bounds=(-1_000, 1_000), n_init=2, n_samples=9_000
+            ),
+            lambda: {
+                "alike": (alike, alike[1:]),
+                "far": (
+                    np.append(np.full((9_000, 1), 0.3), [[900.0]], 0),
+                    np.full((9_000, 1), 0.3),
+                ),
+            },
+        )
+    )
     found.append(
         Branch(
             "DPKMeans, persons",

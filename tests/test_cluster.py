@@ -316,6 +316,43 @@ def test_bad_parameters_are_refused_for_free(changes, error, message):
     assert ledger.spent == 0
 
 
+def test_bounds_a_hundred_times_too_wide_cost_little():
+    rows = blobs(20_000)
+    for algorithm_bounds in ((-10, 10), (-100, 200), (-1_300, 700)):
+        model = DPKMeans(4, 1.0, bounds=algorithm_bounds, random_state=3).fit(rows)
+        assert excess(model, rows) < 0.05
+    assert model.synopsis_.count("x0 < 0") == pytest.approx((rows[:, 0] < 0).sum(), abs=700)
+    assert len(model.synopsis_.sample(20, random_state=0)["x0"]) == 20
+    # Far wider than any resolution: the centroids are useless, but legal.
+    for wide in (1e6, 1e9):
+        model = DPKMeans(4, 1.0, bounds=(-wide, wide), random_state=0).fit(X)
+        assert np.isfinite(model.cluster_centers_).all()
+
+
+def test_bounds_by_column():
+    frame = pd.DataFrame(X, columns=["east", "north"])
+    arrays = DPKMeans(3, bounds=([-10, -9], [10, 9]), random_state=0).fit(frame)
+    named = DPKMeans(3, bounds={"north": (-9, 9), "east": (-10, 10)}, random_state=0).fit(frame)
+    np.testing.assert_array_equal(named.cluster_centers_, arrays.cluster_centers_)
+    ledger = skdp.PrivacyLedger()
+    for bounds, message in (
+        ({"east": (0, 1)}, r"missing are \['north'\]"),
+        ({"east": (0, 1), "north": (0, 1), "up": (0, 1)}, r"not in X are \['up'\]"),
+        ({"east": (0, 1), "north": 1}, "pairs"),
+        ({"east": (0, 1), "north": (1, 0)}, "low < high"),
+    ):
+        with pytest.raises(skdp.DomainError, match=message):
+            DPKMeans(2, bounds=bounds, ledger=ledger).fit(frame)
+    assert ledger.spent == 0
+
+
+def test_weights_are_refused_for_free():
+    ledger = skdp.PrivacyLedger()
+    with pytest.raises(TypeError, match="records of weight 1"):
+        DPKMeans(2, bounds=(-10, 10), ledger=ledger).fit(X, sample_weight=np.ones(len(X)))
+    assert ledger.spent == 0
+
+
 def test_too_many_features_are_refused():
     with pytest.raises(ValueError, match="project it first"):
         DPKMeans(2, bounds=(-1, 1)).fit(np.zeros((2, 600)))

@@ -28,6 +28,7 @@ from skdp import mechanisms
 from skdp._base import PrivateEstimator
 from skdp._random import noise_source
 from skdp.audit import AUDITS
+from skdp.kernels.kmeans import ranges as kmeans_ranges
 from skdp.kernels.kmeans import tree as kmeans_tree
 from skdp.kernels.kmeans.rows import noisy_round
 from skdp.rows import Column, Frame
@@ -407,10 +408,11 @@ def test_margins_and_boxes_of_the_tree_of_kmeans_are_noised():
     # Of more than three columns k-means makes a tree, whose margins are not kept and whose boxes
     # follow them. Without records, equal numbers could only be numbers without noise.
     edges = [np.arange(0, 40, 8)] * 4
-    empty = kmeans_tree.Binned(np.zeros((0, 4), dtype=np.int32), None, edges)
+    nothing = np.zeros((0, 4), dtype=np.int32)
+    empty = kmeans_ranges.Binned(nothing, None, edges)
     source = noise_source(0)
     margins = [
-        kmeans_tree.measure_margins(empty, 1000, Fraction(1, 100), source)
+        kmeans_ranges.measure_margins(nothing, empty, 1000, Fraction(1, 100), source)[0]
         for _ in range(N_RELEASES)
     ]
     for axis in range(4):
@@ -418,7 +420,7 @@ def test_margins_and_boxes_of_the_tree_of_kmeans_are_noised():
         assert (np.ptp(masses, axis=0) > 0).all()
     leaves = [
         kmeans_tree.measure_tree(
-            empty, kmeans_tree.Margins.even(edges), n, Fraction(1, 100), source
+            empty, kmeans_ranges.Margins.even(edges), n, 4, Fraction(1, 100), source
         )
         for n in [20_000] * N_RELEASES
     ]

@@ -870,6 +870,31 @@ def test_kmeans_is_that_of_pandas(make, algorithm):
     np.testing.assert_array_equal(got.cluster_counts_, expected.cluster_counts_)
 
 
+def test_kmeans_with_wide_bounds_is_that_of_pandas():
+    frame = clusters(1_200)
+    kmeans = functools.partial(skdp.DPKMeans, 3, 8.0, bounds=(-999, 999), n_init=2, random_state=1)
+    expected = kmeans().fit(frame)
+    assert expected.synopsis_.domain["a"].bins > 64
+    for make in (polars_lazy, duckdb_relation):
+        got = kmeans().fit(make(frame))
+        np.testing.assert_array_equal(got.cluster_centers_, expected.cluster_centers_)
+        assert released(got) == released(expected)
+
+
+def test_uneven_parts_in_an_engine_are_those_of_the_edges():
+    codes = np.arange(1000)
+    edges = np.array([0, 3, 4, 500, 501, 999, 1000])
+    domain = Domain({"a": Numeric(0, 999, integer=True)})
+    expected = np.repeat(np.arange(6), np.diff(edges))
+    for make in (polars_lazy, duckdb_relation):
+        coded = read_rows(make(pd.DataFrame({"a": codes}))).coded(domain)
+        parts, counts = coded.parts([edges])
+        found = dict(zip(parts[:, 0].tolist(), counts.tolist(), strict=True))
+        assert found == dict(enumerate(np.bincount(expected).tolist()))
+        cells, counts = coded.cells([edges])
+        assert cells.tolist() == list(range(6)) and counts.sum() == 1000
+
+
 @settings(max_examples=5)
 @given(
     st.lists(st.tuples(*[st.integers(0, 2**20 - 1)] * 3), min_size=1, max_size=20),

@@ -18,6 +18,7 @@ from skdp.exceptions import InsecureSeedWarning
 from skdp.kernels.kmeans import assign, dplloyd, eugkm, privgene, sample_aggregate
 from skdp.kernels.kmeans import auto as kmeans_auto
 from skdp.kernels.kmeans import cells as kmeans_cells
+from skdp.kernels.kmeans import ranges as kmeans_ranges
 from skdp.kernels.kmeans import rows as kmeans_rows
 from skdp.kernels.kmeans import sketch as kmeans_sketch
 from skdp.kernels.kmeans import task as kmeans_task
@@ -27,7 +28,7 @@ from skdp.kernels.kmeans.assign import nearest, nearest_distances
 from skdp.kernels.kmeans.cells import Cells, cover, full_grid_edges, grid_edges, measure_cells
 from skdp.kernels.kmeans.dplloyd import lloyd_rounds
 from skdp.kernels.kmeans.eugkm import hybrid_share
-from skdp.kernels.kmeans.lloyd import best_kmeans, lloyd_on_cells, ray_turi
+from skdp.kernels.kmeans.lloyd import best_kmeans, lloyd_on_cells, ray_turi, swapped
 from skdp.kernels.kmeans.privgene import genetic_rounds
 from skdp.kernels.kmeans.rows import noisy_round
 from skdp.kernels.kmeans.sample_aggregate import block_centroids
@@ -381,8 +382,15 @@ def test_every_algorithm_spends_exactly_its_budget(monkeypatch, algorithm, epsil
     patch(privgene, "top_k", lambda scores, k, epsilon, reach, **kwargs: epsilon)
     patch(eugkm, "measure_cells", grid_cost)
     patch(kmeans_sketch, "measure_cells", grid_cost)
-    patch(kmeans_sketch, "measure_margins", lambda binned, n, epsilon, source: epsilon)
-    patch(kmeans_sketch, "measure_tree", lambda binned, margins, n, epsilon, source: epsilon)
+    patch(kmeans_sketch, "measure_tree", lambda binned, margins, n, k, epsilon, source: epsilon)
+    measure_margins = kmeans_sketch.measure_margins
+
+    def margins_recorded(*args):
+        found = measure_margins(*args)
+        spent.append(found[2])
+        return found
+
+    monkeypatch.setattr(kmeans_sketch, "measure_margins", margins_recorded)
     patch(
         kmeans_auto,
         "noisy_round",
@@ -413,17 +421,19 @@ def skewed_points(n, d, seed):
 def test_a_tree_divides_the_box_and_its_exact_counts_are_true(monkeypatch, weighted):
     exact = _Exact()
     monkeypatch.setattr(kmeans_tree, "discrete_laplace", exact)
+    monkeypatch.setattr(kmeans_ranges, "discrete_laplace", exact)
     monkeypatch.setattr(kmeans_tree, "_ZERO", 0.0)
     points = skewed_points(3_000, 4, 0)
-    binned = kmeans_tree.Binned.of(points, (1024,) * 4)
+    binned = kmeans_ranges.Binned.of(points, (1024,) * 4)
     if weighted:
         bins, counts = np.unique(binned.bins, axis=0, return_counts=True)
-        binned = kmeans_tree.Binned(bins, counts, binned.edges)
-    margins = kmeans_tree.measure_margins(binned, 3_000, Fraction(1), None)
+        binned = kmeans_ranges.Binned(bins, counts, binned.edges)
+    margins, _, spent = kmeans_ranges.measure_margins(points, binned, 3_000, Fraction(1), None)
+    assert spent == 1
     assert all(mass.sum() == pytest.approx(1) for mass in margins.masses)
     assert sum(cost for _, cost, _ in exact.calls) == 1
-    leaves = kmeans_tree.measure_tree(binned, margins, 3_000, Fraction(1), None)
-    bins = kmeans_tree.Binned.of(points, (1024,) * 4).bins
+    leaves = kmeans_tree.measure_tree(binned, margins, 3_000, 3, Fraction(1), None)
+    bins = kmeans_ranges.Binned.of(points, (1024,) * 4).bins
     inside = (leaves.lower[None] <= bins[:, None]) & (bins[:, None] < leaves.upper[None])
     inside = inside.all(axis=2)
     assert (inside.sum(axis=1) == 1).all()
@@ -432,16 +442,75 @@ def test_a_tree_divides_the_box_and_its_exact_counts_are_true(monkeypatch, weigh
     np.testing.assert_allclose(leaves.counts, inside.sum(axis=0), atol=1e-6)
 
 
+def test_narrow_ranges_are_cut_again_and_every_record_stays_in_a_bin(monkeypatch):
+    """Costs of all histograms add up to what is said to be spent, and exact counts are true."""
+    exact = _Exact()
+    monkeypatch.setattr(kmeans_ranges, "discrete_laplace", exact)
+    size, n = 2**20, 20_000
+    generator = np.random.default_rng(5)
+    points = np.empty((n, 3), dtype=np.int32)
+    # One axis is tight, one a hundred times too wide with a far cluster, one has a single value.
+    points[:, 0] = generator.integers(0, size, n)
+    points[:, 1] = size // 3 + generator.integers(0, size // 100, n)
+    points[:90, 1] = size - 7
+    points[:, 2] = 777
+    binned = kmeans_ranges.Binned.of(points, (size,) * 3)
+    margins, again, spent = kmeans_ranges.measure_margins(points, binned, n, Fraction(3, 10), None)
+    assert sum(epsilon for _, epsilon, _ in exact.calls) == spent > Fraction(3, 10)
+    low, high = margins.ranges.T
+    assert (low[0], high[0]) == (0, size)
+    assert size // 3 - size // 20 < low[1] < size // 3 and high[1] - low[1] < size // 8
+    assert low[2] <= 777 < high[2] < size // 64
+    for axis, edge in enumerate(margins.edges):
+        assert edge[0] == 0 and edge[-1] == size and (np.diff(edge) > 0).all()
+        assert margins.masses[axis].sum() == pytest.approx(1) and (margins.masses[axis] > 0).all()
+        at = again.bins[:, axis]
+        assert ((edge[at] <= points[:, axis]) & (points[:, axis] < edge[at + 1])).all()
+    # A neighbour changes each histogram of an axis by one, if at all.
+    others = _Exact()
+    monkeypatch.setattr(kmeans_ranges, "discrete_laplace", others)
+    fewer = kmeans_ranges.Binned.of(points[:-1], (size,) * 3)
+    kmeans_ranges.measure_margins(points[:-1], fewer, n, Fraction(3, 10), None)
+    cost = Fraction(0)
+    for (values, epsilon, _), (without, same, _) in zip(exact.calls, others.calls, strict=True):
+        assert epsilon == same
+        cost += epsilon * int(np.abs(values - without).sum())
+    assert cost == spent
+
+
+def test_ranges_are_left_whole_where_noise_would_decide():
+    for n in (1, 200):
+        points = np.full((n, 2), 5, dtype=np.int32)
+        for epsilon in (Fraction(1, 1000), Fraction(1, 50)):
+            binned = kmeans_ranges.Binned.of(points, (2**20,) * 2)
+            found = kmeans_ranges.measure_margins(points, binned, n, epsilon, seeded(1))
+            assert found[2] == epsilon
+            assert found[0].ranges.tolist() == [[0, 2**20]] * 2
+
+
+def test_swaps_leave_a_poor_optimum():
+    points = blobs().astype(np.float64)
+    weights = np.ones(len(points))
+    poor = np.array([[90.0, 100], [110, 100], [550, 600]])
+    stuck = lloyd_on_cells(points, weights, poor[None], (1000, 1000))[1][0]
+    better = swapped(points, weights, poor, (1000, 1000))
+    middles = np.array([[100, 100], [700, 300], [400, 900.0]])
+    assert sorted(nearest(middles, better)) == [0, 1, 2]
+    assert lloyd_on_cells(points, weights, better[None], (1000, 1000))[1][0] < stuck / 5
+    one = points.mean(axis=0)[None]
+    assert (swapped(points, weights, one, (1000, 1000)) == one).all()
+
+
 def test_no_path_through_a_tree_costs_more_than_its_budget(monkeypatch):
     exact = _Exact()
     monkeypatch.setattr(kmeans_tree, "discrete_laplace", exact)
     points = skewed_points(2_000, 5, 1)
 
     def measured(points):
-        binned = kmeans_tree.Binned.of(points, (1024,) * 5)
+        binned = kmeans_ranges.Binned.of(points, (1024,) * 5)
         exact.calls.clear()
-        margins = kmeans_tree.Margins.even(binned.edges)
-        kmeans_tree.measure_tree(binned, margins, 2_000, Fraction(3, 10), None)
+        margins = kmeans_ranges.Margins.even(binned.edges)
+        kmeans_tree.measure_tree(binned, margins, 2_000, 3, Fraction(3, 10), None)
         return list(exact.calls)
 
     monkeypatch.setattr(kmeans_tree, "_ZERO", 0.0)
@@ -465,10 +534,10 @@ def test_no_path_through_a_tree_costs_more_than_its_budget(monkeypatch):
 def test_a_tree_has_few_leaves_whatever_the_data():
     for n in (0, 1, 40_000):
         points = skewed_points(n, 30, 2)
-        binned = kmeans_tree.Binned.of(points, (1024,) * 30)
-        margins = kmeans_tree.Margins.even(binned.edges)
+        binned = kmeans_ranges.Binned.of(points, (1024,) * 30)
+        margins = kmeans_ranges.Margins.even(binned.edges)
         for epsilon in (Fraction(1, 10_000), Fraction(10_000)):
-            leaves = kmeans_tree.measure_tree(binned, margins, max(n, 1), epsilon, seeded(3))
+            leaves = kmeans_tree.measure_tree(binned, margins, max(n, 1), 3, epsilon, seeded(3))
             assert np.isfinite(leaves.counts).all() and (leaves.counts >= 0).all()
             assert 1 <= len(leaves.counts) <= 4_096
 

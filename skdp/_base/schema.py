@@ -16,6 +16,7 @@ from ..rows import Frame, LazyRows, as_frame, read_rows, select_columns
 __all__ = [
     "declare_label",
     "feature_bounds",
+    "named_bounds",
     "full_domain",
     "match_rows",
     "require_y",
@@ -30,6 +31,29 @@ def require_y(estimator: Any, y: Any, hint: str = "") -> None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None{hint}."
         )
+
+
+def named_bounds(bounds: Any, names: Sequence[str]) -> Any:
+    """Bounds given by column, as two lists in the order of the columns; others as they are.
+
+    Raises
+    ------
+    DomainError
+        If the columns are not those of the rows, or a value is no pair.
+    """
+    if not isinstance(bounds, Mapping):
+        return bounds
+    lacking = [name for name in names if name not in bounds]
+    unknown = [name for name in bounds if name not in set(names)]
+    if lacking or unknown:
+        raise DomainError(
+            "bounds by column must have one pair for each column of X: "
+            f"missing are {lacking!r}, not in X are {unknown!r}."
+        )
+    pairs = [bounds[name] for name in names]
+    if any(np.shape(pair) != (2,) for pair in pairs):
+        raise DomainError(f"bounds by column must be pairs (low, high), got {bounds!r}.")
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
 
 def feature_bounds(bounds: Any, n_features: int) -> tuple[FloatArray, FloatArray]:

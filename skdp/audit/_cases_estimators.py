@@ -659,6 +659,18 @@ def _() -> AuditCase:
     return _k_means_case("auto", n_init=2, n_samples=200)
 
 
+@audited("DPKMeans, narrow ranges")
+def _() -> AuditCase:
+    # All records are in one bin, which is divided again.
+    rows = np.full((1_000, 1), 0.3)
+
+    def released(estimator: Any) -> Any:
+        return np.append(estimator.cluster_centers_.ravel(), estimator.cluster_counts_)
+
+    estimator = DPKMeans(1, 1.0, bounds=(-100, 100), n_init=2, n_samples=1_000)
+    return AuditCase(estimator, rows, rows[:-1], options={"features": released}, n_trials=1_000)
+
+
 @audited("DPKMeans, a tree and a round")
 def _() -> AuditCase:
     # Nearly every release has different boxes, so only results computed from them are compared.

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from .._types import CodeArray, IntArray
 from ..exceptions import EngineError
 from .batches import gives_batches, read_batches
-from .expressions import part_of
+from .expressions import part_between, part_of
 from .packing import Packing
 from .passes import Column, Marginal, plan_pass, split
 from .tallies import Codes, Tallies, regroup
@@ -98,13 +98,14 @@ class CodedRows:
         """
         raise NotImplementedError
 
-    def cells(self, sides: Sequence[int]) -> tuple[IntArray, IntArray]:
-        """Occupied cells of a grid of parts of equal width, and how many rows are in each.
+    def cells(self, sides: Sequence[int | IntArray]) -> tuple[IntArray, IntArray]:
+        """Occupied cells of a grid, and how many rows are in each.
 
         Parameters
         ----------
-        sides : sequence of int
-            Parts of each attribute: part p of s begins at the code ``p * size // s``.
+        sides : sequence of (int or ndarray of int64)
+            Number of parts of each attribute, of equal width: part p of s begins at the code ``p *
+            size // s``. Or the first codes of its parts, and the end.
 
         Returns
         -------
@@ -116,12 +117,12 @@ class CodedRows:
         order = np.argsort(cells, kind="stable")
         return cells[order], counts[order]
 
-    def parts(self, sides: Sequence[int]) -> tuple[CodeArray, IntArray]:
+    def parts(self, sides: Sequence[int | IntArray]) -> tuple[CodeArray, IntArray]:
         """Distinct rows of parts of the attributes, and how many rows each stands for.
 
         Parameters
         ----------
-        sides : sequence of int
+        sides : sequence of (int or ndarray of int64)
             Parts of each attribute, as for `cells`.
 
         Returns
@@ -133,9 +134,11 @@ class CodedRows:
         packing, keys, counts = self._tally_parts(sides)
         return packing.codes(keys), counts
 
-    def _tally_parts(self, sides: Sequence[int]) -> tuple[Packing, list[IntArray], IntArray]:
+    def _tally_parts(
+        self, sides: Sequence[int | IntArray]
+    ) -> tuple[Packing, list[IntArray], IntArray]:
         """Distinct rows of parts, packed, and their counts."""
-        packing = Packing(sides)
+        packing = Packing([each if isinstance(each, int) else len(each) - 1 for each in sides])
         *keys, counts = self._tally(functools.partial(_keys_of_parts, packing, self.shape, sides))
         return packing, keys, counts
 
@@ -194,15 +197,17 @@ class LabelledSums(Protocol):
 def _keys_of_parts(
     packing: Packing,
     shape: Sequence[int],
-    sides: Sequence[int],
+    sides: Sequence[int | IntArray],
     codes: Sequence[Any],
     zero: Any,
 ) -> list[Any]:
     """Keys of rows of parts. Not a method: Dask sends it to workers without the frame."""
-    parts = [
-        zero if side == 1 else part_of(column, size, side)
-        for column, size, side in zip(codes, shape, sides, strict=True)
-    ]
+    parts = []
+    for column, size, side in zip(codes, shape, sides, strict=True):
+        if not isinstance(side, int):
+            parts.append(part_between(column, side[1:-1].tolist()))
+        else:
+            parts.append(zero if side == 1 else part_of(column, size, side))
     return packing.keys(parts, zero)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import numpy as np
 
 from ..domain.bins import bin_positions
 from ..domain.clock import Clock
@@ -18,7 +19,7 @@ from ..domain.values import is_exact_float
 from .lazy_dates import lazy_number, moment_columns
 from .quotients import floor, quotient
 
-__all__ = ["LazyColumn", "floor_positive", "part_of", "search_sorted"]
+__all__ = ["LazyColumn", "floor_positive", "part_between", "part_of", "search_sorted"]
 
 _INTEGER_RANGES = {
     f"{sign}Int{bits}": (0, 2**bits - 1) if sign else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
@@ -370,3 +371,27 @@ def part_of(column: Any, size: int, side: int) -> Any:
         Number of codes and of parts.
     """
     return quotient((column + 1) * side - 1, size)
+
+
+def part_between(column: Any, edges: Sequence[int]) -> Any:
+    """How many of the ascending edges each code has reached.
+
+    Parameters
+    ----------
+    column : array of int64, or expression
+        Codes.
+    edges : list of int
+    """
+    if isinstance(column, nw.Expr):
+        return _reached(column, edges, 0)
+    return np.searchsorted(edges, column, side="right")
+
+
+def _reached(column: Any, edges: Sequence[int], below: int) -> Any:
+    """Binary search as a tree of conditions; ``below`` edges are known to be reached."""
+    if not edges:
+        return nw.lit(below)
+    middle = len(edges) // 2
+    left = _reached(column, edges[:middle], below)
+    right = _reached(column, edges[middle + 1 :], below + middle + 1)
+    return nw.when(column < nw.lit(edges[middle])).then(left).otherwise(right)

@@ -11,9 +11,10 @@ module              algorithm, by the names of the papers
 `algorithms`        the list of all, with the parts of their budgets
 ==================  ==============================================================
 
-They are built from `cells` (noisy grids), `tree` (a noisy tree of boxes), `sketch` (the first
-release of "auto"), `starts` and `lloyd` (k-means on what has been released), `rows` (sums over the
-private rows) and `assign` (nearest centroids). `task` has the input and output of an algorithm.
+They are built from `cells` (noisy grids), `ranges` (where the records are along each axis), `tree`
+(a noisy tree of boxes), `sketch` (the first release of "auto"), `starts` and `lloyd` (k-means on
+what has been released), `rows` (sums over the private rows) and `assign` (nearest centroids).
+`task` has the input and output of an algorithm.
 
 Points are rows of integer codes in a box ``shape``; all axes have (nearly) the same unit, so that
 Euclidean distance is measured in codes. Coordinates are below 2**21 and dimensions below 2**9:

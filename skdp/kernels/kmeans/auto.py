@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._types import BoolArray, FloatArray, IntArray
 from .assign import nearest
-from .lloyd import best_kmeans, lloyd_on_cells
+from .lloyd import best_kmeans, lloyd_on_cells, swapped
 from .rows import Round, noisy_round
 from .sketch import MOST_FLAT, Cloud, Sketch, grid_sketch, tree_sketch, weighted_sums
 from .task import Clustering, Task, cluster_masses, cluster_released
@@ -30,9 +30,11 @@ _COUNT_SHARE = Fraction(3, 50)
 # In more than three dimensions a first round takes this share of what the tree leaves.
 _FIRST_ROUND = Fraction(2, 5)
 # It measures more centroids than requested: at most this many for each, this many in total, and as
-# many as this bound on their noise allows; they start from this many sets.
+# many as this bound on their noise allows; they start from this many sets. If many are
+# requested, there are this many for each.
 _SPLIT = 6
 _MOST_SPLIT = 60
+_SPLIT_MANY = 3
 _SPLIT_NOISE = 0.15
 _SPLIT_STARTS = 6
 # This many of the best sets on the means are tried on the cloud.
@@ -55,7 +57,9 @@ def auto(task: Task) -> Clustering:
     few = n * float(budget) <= _GRID_PAYS * k
     sketch = (grid_sketch if flat and few else tree_sketch)(task, n, budget, rounds)
     release = sketch.release
-    centroids, validity = cluster_released(task, sketch.centers, sketch.masses, greedy=True)
+    centroids, validity = cluster_released(task, sketch.centers, sketch.masses, sketch.ranges)
+    if task.init is None and len(sketch.centers):
+        centroids = swapped(sketch.centers, sketch.masses, centroids, task.shape)
     counts = cluster_masses(sketch.centers, sketch.masses, centroids)
     if rounds and len(sketch.centers):
         cloud, left = sketch.cloud, sketch.left
@@ -98,25 +102,33 @@ def _first_round(
     k, d = centroids.shape
     n = float(sketch.cloud.weights.sum())
     affordable = int(_SPLIT_NOISE * float(budget) * n / d)
-    parts = min(_SPLIT * k, len(sketch.masses), affordable, _MOST_SPLIT)
+    parts = min(_SPLIT * k, len(sketch.masses), affordable, max(_MOST_SPLIT, _SPLIT_MANY * k))
     if parts <= k or task.init is not None:
         measured = _round(task, sketch.cloud, centroids, budget)
         candidates = measured.means[None]
     else:
-        starts = task.greedy_starts(sketch.centers, sketch.masses, parts, _SPLIT_STARTS)
+        starts = task.greedy_starts(
+            sketch.centers, sketch.masses, parts, _SPLIT_STARTS, sketch.ranges
+        )
         finer = best_kmeans(sketch.centers, sketch.masses, starts, task.shape)[0]
         measured = _round(task, sketch.cloud, finer, budget)
         candidates = centroids[None]
         means, counts = measured.means[measured.sure], measured.counts[measured.sure]
         if len(means) >= k:
             starts = np.concatenate(
-                [task.greedy_starts(means, counts, k, task.n_init), centroids[None]]
+                [
+                    task.greedy_starts(means, counts, k, task.n_init, sketch.ranges),
+                    centroids[None],
+                ]
             )
             found = lloyd_on_cells(means, counts, starts, task.shape)
             best = np.argsort(found[1], kind="stable")[:_FINALISTS]
             candidates = np.concatenate([candidates, found[0][best]])
     cloud = measured.cloud
-    return cloud, best_kmeans(cloud.points, cloud.weights, candidates, task.shape)[0]
+    final = best_kmeans(cloud.points, cloud.weights, candidates, task.shape)[0]
+    if task.init is None:
+        final = swapped(cloud.points, cloud.weights, final, task.shape)
+    return cloud, final
 
 
 def _round(task: Task, cloud: Cloud, centroids: FloatArray, budget: Fraction) -> _Measured:

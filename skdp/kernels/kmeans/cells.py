@@ -91,8 +91,14 @@ def _count_cells(points: Points, edges: Sequence[IntArray]) -> tuple[IntArray, I
     """Numbers of the occupied cells of a grid, ascending, and their exact counts."""
     sides = [len(edge) - 1 for edge in edges]
     if isinstance(points, CodedRows):
-        # All grids here have parts of equal width, up to the rounding that `cells` shares.
-        return points.cells(sides)
+        # Parts of equal width, up to the rounding that `cells` shares, need no search.
+        even = [even_edges(int(edge[-1]), side) for edge, side in zip(edges, sides, strict=True)]
+        return points.cells(
+            [
+                side if np.array_equal(edge, same) else edge
+                for edge, side, same in zip(edges, sides, even, strict=True)
+            ]
+        )
     key = np.zeros(len(points), dtype=np.int64)
     for axis, (edge, side) in enumerate(zip(edges, sides, strict=True)):
         if side > 1:
@@ -122,7 +128,7 @@ def measure_cells(
     ----------
     points : ndarray of int32, shape (n, d), or CodedRows
     edges : list of ndarray of int64
-        First codes of the parts of each axis, of equal width, and the end.
+        First codes of the parts of each axis, and the end.
     epsilon : Fraction
         Cost of the counts, because a record is in one cell.
     threshold : int or None

@@ -28,7 +28,7 @@ def _measured_grid(
     edges = full_grid_edges(task.shape, min(max(n_cells, 2.0), _MOST_CELLS))
     cells = measure_cells(task.points, edges, epsilon, None, task.source)
     weights = cells.counts.astype(np.float64)
-    centroids, validity = cluster_released(task, cells.centers, weights, greedy=False)
+    centroids, validity = cluster_released(task, cells.centers, weights)
     counts = cluster_masses(cells.centers, weights, centroids)
     return Clustering(centroids, counts, cells, edges, epsilon, validity)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -13,8 +14,9 @@ from ..._types import BoolArray, FloatArray, IntArray
 from ...mechanisms import discrete_laplace_variance
 from ..grid import grid_size
 from .cells import Cells, grid_edges, measure_cells
+from .ranges import Binned, Margins, measure_margins
 from .task import Clustering, Task
-from .tree import Binned, Margins, measure_margins, measure_tree
+from .tree import measure_tree
 
 __all__ = ["MOST_FLAT", "Cloud", "Sketch", "grid_sketch", "tree_sketch", "weighted_sums"]
 
@@ -35,11 +37,17 @@ _BLOCK_STANDS_OUT = 3.0
 # Share of the grid or tree in the budget if rounds follow.
 _SHARE_FLAT = Fraction(4, 5)
 _SHARE = Fraction(9, 20)
+# Share of the ranges that a grid is laid over, which are looked for if each axis has this many
+# records per unit of noise.
+_RANGE_SHARE = Fraction(1, 20)
+_RANGES_PAY = 75
 # Share of the margins, which are measured if each has this many records per unit of noise.
 _MARGIN_SHARE = Fraction(2, 25)
 _MARGINS_PAY = 20
 # Points of a cloud, at least one for each box.
 _CLOUD = 4096
+# Points for each requested cluster, where these are more.
+_CLOUD_EACH = 100
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,8 @@ class Sketch:
         Means of the boxes that are not empty.
     masses : ndarray of float64, shape (m,)
     cloud : Cloud
+    ranges : ndarray of int64, shape (d, 2)
+        Codes that nearly all records are between.
     left : Fraction
         Budget for rounds.
     """
@@ -78,6 +88,7 @@ class Sketch:
     centers: FloatArray
     masses: FloatArray
     cloud: Cloud
+    ranges: IntArray
     left: Fraction
 
     @classmethod
@@ -88,6 +99,7 @@ class Sketch:
         release: Clustering,
         boxes: tuple[IntArray, IntArray, FloatArray],
         margins: Margins | None,
+        ranges: IntArray,
         left: Fraction,
     ) -> Sketch:
         """A cloud of points in boxes, in proportion to their counts.
@@ -95,7 +107,8 @@ class Sketch:
         Along an axis they are spread in proportion to its margin, or evenly without margins.
         """
         lower, upper, masses = boxes
-        each = np.maximum(np.rint(_CLOUD * masses / max(masses.sum(), 1.0)).astype(np.int64), 1)
+        size = max(_CLOUD, _CLOUD_EACH * max(task.clusters))
+        each = np.maximum(np.rint(size * masses / max(masses.sum(), 1.0)).astype(np.int64), 1)
         box = np.repeat(np.arange(len(each)), each)
         rank = np.arange(len(box)) - np.repeat(exclusive_cumsum(each), each)
         points = np.empty((len(box), lower.shape[1]))
@@ -111,7 +124,7 @@ class Sketch:
                 points[:, axis] = margins.quantiles(axis, low, high, u)
         centers = weighted_sums(points, np.ones(len(box)), box, len(each)) / each[:, None]
         weights = (n * masses / max(masses.sum(), 1.0) / each)[box]
-        return cls(release, centers, masses, Cloud(points, weights), left)
+        return cls(release, centers, masses, Cloud(points, weights), ranges, left)
 
 
 def weighted_sums(
@@ -124,9 +137,15 @@ def weighted_sums(
 
 def grid_sketch(task: Task, n: int, budget: Fraction, rounds: bool) -> Sketch:
     """A noisy grid; cells that stand out, and blocks of the others that do so together."""
+    ranges = np.array([[0, size] for size in task.shape])
+    share = budget * _RANGE_SHARE
+    if n * float(share) > _RANGES_PAY * task.n_axes:
+        binned = Binned.of(task.points, task.shape)
+        margins, _, spent = measure_margins(task.points, binned, n, share, task.source)
+        ranges, budget = margins.ranges, budget - spent
     epsilon = budget * _SHARE_FLAT if rounds else budget
     size = grid_size("extended", n, epsilon, task.n_axes, _THETA)
-    edges = grid_edges(task.shape, min(max(size, 4.0), _MOST_CELLS))
+    edges = _edges_around(ranges, task.shape, min(max(size, 4.0), _MOST_CELLS))
     n_cells = math.prod(len(edge) - 1 for edge in edges)
     # Of a larger grid only the cells above the threshold are released.
     dense = n_cells <= _MOST_CELLS
@@ -141,7 +160,27 @@ def grid_sketch(task: Task, n: int, budget: Fraction, rounds: bool) -> Sketch:
         upper = np.concatenate([upper, blocks[1]])
         masses = np.concatenate([masses, blocks[2]])
     release = Clustering(np.empty(0), None, cells, edges, epsilon)
-    return Sketch.of(task, n, release, (lower, upper, masses), None, budget - epsilon)
+    boxes = *_beside(ranges, edges, lower, upper), masses
+    return Sketch.of(task, n, release, boxes, None, ranges, budget - epsilon)
+
+
+def _edges_around(ranges: IntArray, shape: Sequence[int], n_cells: float) -> list[IntArray]:
+    """Edges of a grid of the ranges, and one part beyond them on each side of an axis."""
+    found = []
+    inner = grid_edges((ranges[:, 1] - ranges[:, 0]).tolist(), n_cells)
+    for (low, high), edge, size in zip(ranges.tolist(), inner, shape, strict=True):
+        before, after = [0] if low > 0 else [], [size] if high < size else []
+        found.append(np.concatenate([before, low + edge, after]).astype(np.int64))
+    return found
+
+
+def _beside(
+    ranges: IntArray, edges: list[IntArray], lower: IntArray, upper: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Boxes without what is far beyond the ranges: records there are taken to be near them."""
+    low, high = ranges.T
+    width = np.array([int(np.diff(edge).min()) for edge in edges])
+    return np.maximum(lower, low - width), np.minimum(upper, high + width)
 
 
 def tree_sketch(task: Task, n: int, budget: Fraction, rounds: bool) -> Sketch:
@@ -150,11 +189,11 @@ def tree_sketch(task: Task, n: int, budget: Fraction, rounds: bool) -> Sketch:
     margins = Margins.even(binned.edges)
     share = budget * _MARGIN_SHARE
     if n * float(share) > _MARGINS_PAY * task.n_axes:
-        margins = measure_margins(binned, n, share, task.source)
-        budget -= share
+        margins, binned, spent = measure_margins(task.points, binned, n, share, task.source)
+        budget -= spent
     flat = task.n_axes <= MOST_FLAT
     epsilon = budget * (_SHARE_FLAT if flat else _SHARE) if rounds else budget
-    leaves = measure_tree(binned, margins, n, epsilon, task.source)
+    leaves = measure_tree(binned, margins, n, max(task.clusters), epsilon, task.source)
     release = Clustering(np.empty(0), None, None, margins.edges, None, leaves=leaves)
     filled = leaves.counts > 0
     lower, upper = (
@@ -162,7 +201,7 @@ def tree_sketch(task: Task, n: int, budget: Fraction, rounds: bool) -> Sketch:
         for ends in (leaves.lower, leaves.upper)
     )
     boxes = lower, upper, leaves.counts[filled]
-    return Sketch.of(task, n, release, boxes, margins, budget - epsilon)
+    return Sketch.of(task, n, release, boxes, margins, margins.ranges, budget - epsilon)
 
 
 def _standing_out(

@@ -89,15 +89,18 @@ class Task:
             return self.init[None]
         return sphere_packing(self.shape, k, self.n_init, self.generator)
 
-    def greedy_starts(self, points: FloatArray, weights: FloatArray, k: int, n: int) -> FloatArray:
-        """Starts on released points: two thirds by k-means++, one third without data."""
+    def greedy_starts(
+        self, points: FloatArray, weights: FloatArray, k: int, n: int, ranges: IntArray
+    ) -> FloatArray:
+        """Starts on released points: two thirds by k-means++, one third spread over ranges."""
         if self.init is not None:
             return self.init[None]
         greedy = n - n // 3
         starts = kmeans_plus_plus(points, weights, k, greedy, self.generator)
         if greedy < n:
-            spread = sphere_packing(self.shape, k, n - greedy, self.generator)
-            starts = np.concatenate([starts, spread])
+            low, high = ranges.T
+            spread = sphere_packing(tuple(high - low), k, n - greedy, self.generator)
+            starts = np.concatenate([starts, low + spread])
         return starts
 
 
@@ -133,7 +136,7 @@ class Clustering:
 
 
 def cluster_released(
-    task: Task, points: FloatArray, weights: FloatArray, *, greedy: bool
+    task: Task, points: FloatArray, weights: FloatArray, ranges: IntArray | None = None
 ) -> tuple[FloatArray, dict[int, float] | None]:
     """Best centroids on released points, for the most valid number of clusters.
 
@@ -144,8 +147,9 @@ def cluster_released(
         If there are none, one point in the middle of the box is used.
     weights : ndarray of float64, shape (m,)
         May be negative.
-    greedy : bool
-        Start by k-means++ on the points as well, not only by sphere packing.
+    ranges : ndarray of int64, shape (d, 2), default=None
+        Start by k-means++ on the points as well, and by sphere packing in these ranges of codes.
+        None: by sphere packing in the whole box.
 
     Returns
     -------
@@ -158,7 +162,10 @@ def cluster_released(
         weights = np.ones(1)
     found = {}
     for k in task.clusters:
-        starts = task.greedy_starts(points, weights, k, task.n_init) if greedy else task.starts(k)
+        if ranges is None:
+            starts = task.starts(k)
+        else:
+            starts = task.greedy_starts(points, weights, k, task.n_init, ranges)
         found[k] = best_kmeans(points, weights, starts, task.shape)[0]
     if len(found) == 1:
         return found[task.clusters[0]], None

@@ -20,25 +20,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..._arrays import integer_sums, running_sums
 from ..._random import NoiseSource
 from ..._types import BoolArray, CodeArray, FloatArray, IntArray
-from ...hierarchy import project_to_simplex
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
-from ...rows import CodedRows, part_of
-from ..grid import even_edges
 from ..splitting import renumbered
-from .rows import Points
+from .ranges import Binned, Margins
 
-__all__ = ["Binned", "Leaves", "Margins", "measure_margins", "measure_tree"]
+__all__ = ["Leaves", "measure_tree"]
 
-# Bins of an axis, the finest cuts of a box.
-_BINS = 64
-# This share of a margin is spread evenly, so that cuts and positions do not depend on its noise
-# alone.
-_EVEN = 0.02
 # Parts of the budget for the levels, from the top.
 _LEVELS = (Fraction(4, 19), Fraction(6, 19), Fraction(9, 19))
 _MOST_CHILDREN = 16
@@ -46,87 +36,10 @@ _MOST_CHILDREN = 16
 # become too many.
 _CHILD = 2.0
 _MOST_LEAVES = 4000
+# Leaves for each requested cluster, where these are more.
+_LEAVES_EACH = 160
 # A count below this many standard deviations becomes zero, unless all of its siblings do.
 _ZERO = 1.0
-
-
-@dataclass(frozen=True)
-class Binned:
-    """Private points by the bins of their axes.
-
-    Attributes
-    ----------
-    bins : ndarray of int32, shape (m, d)
-    counts : ndarray of int64, shape (m,), or None
-        Points that a row stands for; None is one each.
-    edges : list of ndarray of int64
-        First codes of the bins of each axis, and the end: public.
-    """
-
-    bins: CodeArray
-    counts: IntArray | None
-    edges: list[IntArray]
-
-    @classmethod
-    def of(cls, points: Points, shape: Sequence[int]) -> Binned:
-        """Bins of the points in memory; in an engine, distinct rows of bins and their counts."""
-        sides = [min(size, _BINS) for size in shape]
-        edges = [even_edges(size, side) for size, side in zip(shape, sides, strict=True)]
-        if isinstance(points, CodedRows):
-            bins, counts = points.parts(sides)
-            return cls(bins, counts, edges)
-        bins = np.empty(points.shape, dtype=np.int32, order="F")
-        for axis, (size, side) in enumerate(zip(shape, sides, strict=True)):
-            bins[:, axis] = part_of(points[:, axis].astype(np.int64), size, side)
-        return cls(bins, None, edges)
-
-    def tally(self, labels: NDArray, rows: IntArray | None, size: int) -> IntArray:
-        """Exact number of points by label, of some of the rows: private."""
-        counts = self.counts
-        if counts is not None and rows is not None:
-            counts = counts[rows]
-        return integer_sums(labels, size, counts)
-
-
-@dataclass(frozen=True)
-class Margins:
-    """How the records are spread along each axis, from released numbers.
-
-    Attributes
-    ----------
-    edges : list of ndarray of int64
-        First codes of the bins, and the end.
-    masses : list of ndarray of float64
-        Shares of the records in the bins, positive, with sum 1.
-    """
-
-    edges: list[IntArray]
-    masses: list[FloatArray]
-
-    @classmethod
-    def even(cls, edges: list[IntArray]) -> Margins:
-        """Records spread evenly along each axis: the assumption before anything is measured."""
-        return cls(edges, [np.diff(edge) / edge[-1] for edge in edges])
-
-    def quantiles(self, axis: int, lower: IntArray, upper: IntArray, u: FloatArray) -> FloatArray:
-        """Positions in codes, at the fraction u of the mass between two edges of an axis."""
-        places = self.edges[axis] - 0.5
-        levels = running_sums(self.masses[axis])
-        low, high = (np.interp(end - 0.5, places, levels) for end in (lower, upper))
-        found: FloatArray = np.interp(low + u * (high - low), levels, places)
-        return found
-
-
-def measure_margins(binned: Binned, n: int, epsilon: Fraction, source: NoiseSource) -> Margins:
-    """Noisy histogram of every axis, for ``epsilon`` together; ``n`` is public or released."""
-    share = epsilon / len(binned.edges)
-    masses = []
-    for axis, edge in enumerate(binned.edges):
-        exact = binned.tally(binned.bins[:, axis], None, len(edge) - 1)
-        noisy = discrete_laplace(exact, share, random_state=source).astype(np.float64)
-        mass = project_to_simplex(noisy, float(n)) / n
-        masses.append((1 - _EVEN) * mass + _EVEN * np.diff(edge) / edge[-1])
-    return Margins(binned.edges, masses)
 
 
 @dataclass(frozen=True)
@@ -159,7 +72,7 @@ class _Level:
 
 
 def measure_tree(
-    binned: Binned, margins: Margins, n: int, epsilon: Fraction, source: NoiseSource
+    binned: Binned, margins: Margins, n: int, k: int, epsilon: Fraction, source: NoiseSource
 ) -> Leaves:
     """Noisy counts of a tree's boxes, made to agree; the parts along a path sum to ``epsilon``.
 
@@ -171,6 +84,8 @@ def measure_tree(
         Released: a box is cut on the axis along which it is widest by its margin, at the mean.
     n : int
         Public or released number of records.
+    k : int
+        Number of clusters that the leaves should tell apart.
     epsilon : Fraction
     source : NoiseSource
     """
@@ -181,7 +96,7 @@ def measure_tree(
     rows: IntArray | None = None
     box = np.zeros(len(binned.bins), dtype=np.int64)
     estimates = np.array([float(n)])
-    least = max(_CHILD, n * float(epsilon) / _MOST_LEAVES)
+    least = max(_CHILD, n * float(epsilon) / max(_MOST_LEAVES, _LEAVES_EACH * k))
     levels: list[_Level] = []
     for depth, part in enumerate(_LEVELS):
         wanted = np.maximum(estimates, 0.0) * float(part * epsilon) / least
@@ -243,7 +158,7 @@ def _children(
         # New box of the rows after the cut of a box; boxes that are not cut have no such rows.
         beyond = np.zeros(first, dtype=np.int64)
         beyond[at] = first + np.arange(len(at))
-        border = np.full(first, _BINS, dtype=np.int32)
+        border = np.full(first, np.iinfo(np.int32).max, dtype=np.int32)
         border[at] = cut[at]
         over = bins[np.arange(len(bins)), axis[box]] >= border[box]
         box = np.where(over, beyond[box], box)

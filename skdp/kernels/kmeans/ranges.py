@@ -1,0 +1,312 @@
+"""Where the records are along each axis: noisy histograms, cut finer where all records are.
+
+Declared bounds are often far wider than the data. All records then lie in a few of the even bins of
+an axis. The range of these bins is divided again, and again, as long as the records still fill
+only a part of it; bins beyond a range stay as wide as they were, so that nothing is clipped.
+
+Privacy (neighbours add or remove one record). A record is in one bin of each axis, so a histogram
+of some of the d axes at ``epsilon / d`` each costs that number of times ``epsilon / d``. Whether
+and where an axis is measured again is computed from its earlier noisy counts and the number of
+records, which is public or released: costs add up, and what was spent is returned exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._arrays import integer_sums, running_sums
+from ..._random import NoiseSource
+from ..._types import CodeArray, FloatArray, IntArray
+from ...hierarchy import project_to_simplex
+from ...mechanisms import discrete_laplace
+from ...rows import CodedRows, part_of
+from ..grid import even_edges
+from .rows import Points
+
+__all__ = ["BINS", "Binned", "Margins", "measure_margins"]
+
+# Bins of an axis at first.
+BINS = 64
+# This share of a margin is spread evenly, so that cuts and positions do not depend on its noise
+# alone.
+_EVEN = 0.02
+# A range is divided again if the records are in at most this share of its bins: at first, where
+# bounds that fit a long tail should not count as wide, and later.
+_NARROW = 0.125
+_NARROW_RANGE = 0.25
+# The number of times: three reach data 10,000 times narrower than the bounds.
+_MOST_TIMES = 3
+# Part of the budget of the first histogram that every other one gets, if it is enough.
+_AGAIN = Fraction(1, 2)
+# Chance that a block without records stands out, for all blocks of an axis together.
+_FALSE_ALARM = 0.01
+# Share of the records that may be beyond a range.
+_TAIL = 0.005
+_TOLERANCE = 1.5
+# Nor unless there are this many records for each unit of noise of a bin, at first and later.
+_VISIBLE = 75
+_VISIBLE_AGAIN = 35
+# Share of the records that is no cluster, wherever it is.
+_CLUSTER = 0.01
+# Bins beyond a range that are looked at together.
+_LENGTHS = (1, 2, 4, 8)
+# Bins beside a range belong to it if they hold this many scales of their noise.
+_CLEAR = 1.5
+# A range is not narrowed unless its blocks that stand out hold this share of all records.
+_MAJORITY = 0.7
+_STANDS_OUT = 6.0
+# Mass of a bin beyond the range that does not stand out: so little that no box is cut for it.
+_NOTHING = 1e-9
+
+
+@dataclass(frozen=True)
+class Binned:
+    """Private points by the bins of their axes.
+
+    Attributes
+    ----------
+    bins : ndarray of int32, shape (m, d)
+    counts : ndarray of int64, shape (m,), or None
+        Points that a row stands for; None is one each.
+    edges : list of ndarray of int64
+        First codes of the bins of each axis, and the end: public or released.
+    """
+
+    bins: CodeArray
+    counts: IntArray | None
+    edges: list[IntArray]
+
+    @classmethod
+    def of(cls, points: Points, shape: Sequence[int]) -> Binned:
+        """Even bins of points in memory; in an engine, distinct rows of bins and their counts."""
+        sides = [min(size, BINS) for size in shape]
+        edges = [even_edges(size, side) for size, side in zip(shape, sides, strict=True)]
+        if isinstance(points, CodedRows):
+            return cls(*points.parts(sides), edges)
+        bins = np.empty(points.shape, dtype=np.int32, order="F")
+        for axis, (size, side) in enumerate(zip(shape, sides, strict=True)):
+            bins[:, axis] = part_of(points[:, axis].astype(np.int64), size, side)
+        return cls(bins, None, edges)
+
+    def cut_again(self, points: Points, edges: list[IntArray]) -> Binned:
+        """The same points in other bins; axes keep theirs where the edges are the same array."""
+        if isinstance(points, CodedRows):
+            return Binned(*points.parts(edges), edges)
+        bins = np.empty(points.shape, dtype=np.int32, order="F")
+        for axis, edge in enumerate(edges):
+            if edge is self.edges[axis]:
+                bins[:, axis] = self.bins[:, axis]
+            else:
+                bin_of_code = np.repeat(np.arange(len(edge) - 1, dtype=np.int32), np.diff(edge))
+                bins[:, axis] = bin_of_code[points[:, axis]]
+        return Binned(bins, None, edges)
+
+    def tally(self, labels: NDArray, rows: IntArray | None, size: int) -> IntArray:
+        """Exact number of points by label, of some of the rows: private."""
+        counts = self.counts
+        if counts is not None and rows is not None:
+            counts = counts[rows]
+        return integer_sums(labels, size, counts)
+
+    def margin(self, axis: int) -> IntArray:
+        """Exact number of points in each bin of an axis: private."""
+        return self.tally(self.bins[:, axis], None, len(self.edges[axis]) - 1)
+
+
+@dataclass(frozen=True)
+class Margins:
+    """How the records are spread along each axis, from released numbers.
+
+    Attributes
+    ----------
+    edges : list of ndarray of int64
+        First codes of the bins, and the end.
+    masses : list of ndarray of float64
+        Shares of the records in the bins, positive, with sum 1.
+    ranges : ndarray of int64, shape (d, 2)
+        First code of the range that holds nearly all records, and its end.
+    """
+
+    edges: list[IntArray]
+    masses: list[FloatArray]
+    ranges: IntArray
+
+    @classmethod
+    def even(cls, edges: list[IntArray]) -> Margins:
+        """Records spread evenly along each axis: the assumption before anything is measured."""
+        whole = np.array([[0, edge[-1]] for edge in edges])
+        return cls(edges, [np.diff(edge) / edge[-1] for edge in edges], whole)
+
+    def quantiles(self, axis: int, lower: IntArray, upper: IntArray, u: FloatArray) -> FloatArray:
+        """Positions in codes, at the fraction u of the mass between two edges of an axis."""
+        places = self.edges[axis] - 0.5
+        levels = running_sums(self.masses[axis])
+        low, high = (np.interp(end - 0.5, places, levels) for end in (lower, upper))
+        found: FloatArray = np.interp(low + u * (high - low), levels, places)
+        return found
+
+
+@dataclass
+class _Axis:
+    """Released bins of an axis: those from ``first`` to ``last`` divide the range evenly.
+
+    Attributes
+    ----------
+    edges : ndarray of int64
+    counts : ndarray of float64
+        Noisy.
+    scales : ndarray of float64
+        Of the noise of each count.
+    first, last : int
+    """
+
+    edges: IntArray
+    counts: FloatArray
+    scales: FloatArray
+    first: int
+    last: int
+
+    def narrowed(self, n: int) -> tuple[int, int] | None:
+        """The fewest bins of the range that hold nearly all records; None if they are not few."""
+        counts, scale = self.counts[self.first : self.last], float(self.scales[self.first])
+        whole = len(counts) == len(self.counts)
+        if n < (_VISIBLE if whole else _VISIBLE_AGAIN) * scale:
+            return None
+        levels = running_sums(counts)
+        # The noisy number of records may be too large.
+        most = min(float(n), float((levels - np.minimum.accumulate(levels)).max()))
+        if most < _MAJORITY * n:
+            return None
+        share = _NARROW if whole else _NARROW_RANGE
+        for length in range(1, int(share * len(counts)) + 1):
+            sums = levels[length:] - levels[:-length]
+            if sums.max() >= (1 - _TAIL) * most - _TOLERANCE * scale * math.sqrt(length):
+                low = int(sums.argmax())
+                if self._stands_out_beyond(counts, n, low, low + length):
+                    return None
+                return self._widened(levels, low, low + length)
+        return None
+
+    def _stands_out_beyond(self, counts: FloatArray, n: int, low: int, high: int) -> bool:
+        """Whether bins beyond the range, alone or some together, seem to hold a cluster."""
+        scale = float(self.scales[self.first])
+        more = 1 + (high - low) // 8
+        for side in (counts[: max(low - more, 0)], counts[high + more :]):
+            levels = running_sums(side)
+            for length in _LENGTHS:
+                if len(side) >= length:
+                    sums = levels[length:] - levels[:-length]
+                    if sums.max() > max(scale * _loud(length, len(counts)), _CLUSTER * n):
+                        return True
+        return False
+
+    def _widened(self, levels: FloatArray, low: int, high: int) -> tuple[int, int]:
+        """A range with the bins beside it as long as they seem to hold records, and some more."""
+        step, last = 1 + (high - low) // 8, len(levels) - 1
+        noise = _CLEAR * float(self.scales[self.first]) * math.sqrt(step)
+        while levels[low] - levels[max(low - step, 0)] > noise:
+            low = max(low - step, 0)
+        while levels[min(high + step, last)] - levels[high] > noise:
+            high = min(high + step, last)
+        return self.first + max(low - step, 0), self.first + min(high + step, last)
+
+    def divided(self, low: int, high: int) -> _Axis:
+        """The bins from ``low`` to ``high`` as a range with bins of its own, not yet measured."""
+        start, stop = self.edges[[low, high]]
+        # As many bins for the records as an axis has whose bounds are tight.
+        parts = int(min(BINS * (high - low) // max(high - low - 2, 1), 2 * BINS, stop - start))
+        inner = start + even_edges(int(stop - start), parts)
+
+        def around(values: FloatArray) -> FloatArray:
+            return np.concatenate([values[:low], np.zeros(parts), values[high:]])
+
+        edges = np.concatenate([self.edges[:low], inner, self.edges[high + 1 :]])
+        return _Axis(edges, around(self.counts), around(self.scales), low, low + parts)
+
+    def masses(self, n: int) -> FloatArray:
+        """Share of the records in each bin; of those beyond the range only where they stand out.
+
+        Noise far away would decide where boxes are cut, and where their records are.
+        """
+        beyond = np.zeros(len(self.counts))
+        for side in (np.arange(self.first - 1, -1, -1), np.arange(self.last, len(beyond))):
+            # Blocks of bins grow with the distance.
+            for block in np.split(side, 2 ** np.arange(len(side).bit_length()) - 1):
+                if len(block):
+                    total = self.counts[block].sum()
+                    if total > _STANDS_OUT * self.scales[block].max() * math.sqrt(len(block)):
+                        beyond[block] = total / len(block)
+        inner = slice(self.first, self.last)
+        left = max(n - beyond.sum(), 0.0)
+        width = np.diff(self.edges[self.first : self.last + 1])
+        mass = np.maximum(beyond, _NOTHING * n)
+        within = project_to_simplex(self.counts[inner], left)
+        mass[inner] = (1 - _EVEN) * within + _EVEN * left * width / width.sum()
+        return mass / mass.sum()
+
+
+def _loud(length: int, blocks: int) -> float:
+    """Noise that hardly any of some blocks without records reaches, in scales of a bin's noise.
+
+    An approximation of the tail of a sum of Laplace variables.
+    """
+    rare = math.log(blocks / _FALSE_ALARM)
+    return math.sqrt(rare**2 + 3 * length * rare)
+
+
+def measure_margins(
+    points: Points, binned: Binned, n: int, epsilon: Fraction, source: NoiseSource
+) -> tuple[Margins, Binned, Fraction]:
+    """Noisy histogram of every axis, and of the ranges that the records are in.
+
+    Parameters
+    ----------
+    points, binned
+        Private.
+    n : int
+        Public or released number of records.
+    epsilon : Fraction
+        Of the first histograms together.
+    source : NoiseSource
+
+    Returns
+    -------
+    margins : Margins
+    binned : Binned
+        The points in the bins of the margins.
+    spent : Fraction
+        All that was spent: ``epsilon`` if no range is narrow.
+    """
+    share, spent = epsilon / len(binned.edges), epsilon
+    axes = []
+    for axis, edge in enumerate(binned.edges):
+        noisy = discrete_laplace(binned.margin(axis), share, random_state=source)
+        scales = np.full(len(noisy), float(1 / share))
+        axes.append(_Axis(edge, noisy.astype(np.float64), scales, 0, len(noisy)))
+    if n * float(share * _AGAIN) > _VISIBLE * len(axes):
+        share *= _AGAIN
+    for _ in range(_MOST_TIMES):
+        narrow = {}
+        for axis, each in enumerate(axes):
+            found = each.narrowed(n)
+            if found is not None and np.diff(each.edges[slice(found[0], found[1] + 1)]).min() > 1:
+                narrow[axis] = each.divided(*found)
+        if not narrow:
+            break
+        edges = [narrow[axis].edges if axis in narrow else e for axis, e in enumerate(binned.edges)]
+        binned = binned.cut_again(points, edges)
+        for axis, each in narrow.items():
+            inner = slice(each.first, each.last)
+            exact = binned.margin(axis)[inner]
+            each.counts[inner] = discrete_laplace(exact, share, random_state=source)
+            each.scales[inner] = float(1 / share)
+            axes[axis] = each
+            spent += share
+    ranges = np.array([each.edges[[each.first, each.last]] for each in axes])
+    return Margins(binned.edges, [each.masses(n) for each in axes], ranges), binned, spent
