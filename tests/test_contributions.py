@@ -172,7 +172,7 @@ BOUNDED = [case for case in CASES if "max_contributions" in case.estimator._get_
 
 
 def test_all_that_count_bound_contributions():
-    assert len(BOUNDED) == 18
+    assert len(BOUNDED) == 24
 
 
 @pytest.mark.parametrize("case", BOUNDED, ids=lambda case: case.name)
