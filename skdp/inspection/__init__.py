@@ -2,6 +2,7 @@
 
 ===========  ======================================================================================
 ``privacy``  `privacy_report` and `assert_private`: the steps of a composed estimator
+``study``    `study_report`: all parts of a study, beside the ledger
 ``card``     `model_card`: a fitted estimator described for its readers, in HTML and Markdown
 ``moments``  `covariance`, and the moments that linear models need
 ``linear``   `linear_regression`, with standard errors that include the noise of the release
@@ -18,6 +19,7 @@ from .columns import expected_item_error, expected_quantile_error
 from .linear import LinearFit, linear_regression, regression_workload
 from .moments import covariance
 from .privacy import PrivacyReport, assert_private, privacy_report
+from .study import StudyReport, study_report
 
 __all__ = [
     "ExpectedError",
@@ -25,6 +27,7 @@ __all__ = [
     "ModelCard",
     "PrincipalComponents",
     "PrivacyReport",
+    "StudyReport",
     "assert_private",
     "covariance",
     "expected_item_error",
@@ -34,4 +37,5 @@ __all__ = [
     "pca",
     "privacy_report",
     "regression_workload",
+    "study_report",
 ]

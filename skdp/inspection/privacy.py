@@ -215,7 +215,7 @@ def privacy_report(estimator: Any, cv: Any = None) -> PrivacyReport:
     Pipelines (also imbalanced-learn's), column transformers, feature unions, grid and random
     searches with all their candidates, voting, declared thresholds, transformed targets, frozen
     estimators, and skdp's own meta-estimators are examined step by step. A step that is not known
-    gets the verdict "unknown", never "private".
+    gets the verdict "unknown", never "private". `study_report` puts several of them together.
 
     Parameters
     ----------
