@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import random
 import sys
 import tempfile
 import threading
@@ -41,6 +42,7 @@ __all__ = [
     "report_draw",
     "sampling_generator",
     "seeded_bits",
+    "shared_generators_kept",
 ]
 
 _BUFFER_WORDS = 1024
@@ -440,6 +442,20 @@ def noise_source(random_state: Any = None) -> NoiseSource:
         stacklevel=caller_level(),
     )
     return _SeededSource(seed)
+
+
+@contextlib.contextmanager
+def shared_generators_kept() -> Iterator[None]:
+    """Put back the generators that all code of a process shares, whatever is drawn from them.
+
+    How far they have gone would tell how much was drawn.
+    """
+    plain, numbers = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(plain)
+        np.random.set_state(numbers)  # noqa: NPY002
 
 
 def sampling_generator(random_state: Any = None) -> np.random.Generator:

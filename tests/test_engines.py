@@ -1007,3 +1007,18 @@ def test_a_dask_worker_killed_in_the_middle_of_a_fit(tmp_path):
     assert ledger.spent == 1 and len(ledger.to_frame()) == 1
     # It finishes with every row counted once, or releases nothing at all.
     assert view is None or released(view) == released(expected)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_grids_of_more_cells_than_32_bits_hold_are_counted(engine):
+    """Re-cut ranges of many columns have keys above 2**31."""
+    backend = pytest.importorskip(engine)
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame(rng.normal(50, 1, (5_000, 5)), columns=list("abcde"))
+    lazy = backend.from_pandas(rows).lazy() if engine == "polars" else backend.sql("from rows")
+
+    def centres(table):
+        model = skdp.DPKMeans(3, epsilon=20.0, bounds=(0, 100), random_state=0).fit(table)
+        return model.cluster_centers_
+
+    np.testing.assert_allclose(centres(lazy), centres(rows))

@@ -528,7 +528,7 @@ def unreadable(case):
 
 @pytest.mark.parametrize("epsilon", [0.5, 20])
 def test_a_release_of_nobody_warns(case, epsilon):
-    if case.name == "PrivateQuantileClipper":
+    if case.name in ("PrivateQuantileClipper", "SampleAggregate"):
         pytest.skip("releases no total")
     more = {"algorithm": "uniform-grid"} if case.name == "DPKMeans" else {}
     found = 0

@@ -20,6 +20,10 @@ LITTLE = [1e-4, 1e-6]
 MAY_BE_INFINITE = {"blue_.noise_variances", "blue_._subtree", "blue_._known", "validity_"}
 
 
+# Searches do not know how their noise moves coefficients, nor do medians of blocks.
+MAY_BE_UNKNOWN = {"coef_std_", "intercept_std_", "std_"}
+
+
 def fits(epsilons):
     for case, changes, name in ways():
         for epsilon in epsilons:
@@ -44,6 +48,8 @@ def fit(case, changes, epsilon, rows=ROWS):
 def test_every_release_is_finite_and_nothing_warns(case, changes, epsilon):
     estimator = fit(case, changes, epsilon)
     for path, array in released_arrays(estimator).items():
+        if path in MAY_BE_UNKNOWN and np.isnan(array).all():
+            continue
         assert not np.isnan(array).any(), path
         path = path.split("[")[0]
         assert path in MAY_BE_INFINITE or np.isfinite(array).all(), path
@@ -136,6 +142,11 @@ def test_without_noise_cubes_are_exact(case, changes, epsilon):
         return
     for names, table in cube.tables_.items():
         axes = [DOMAIN.index(name) for name in names]
+        if changes.get("measure") == "mean":
+            # Counts stand beside sums, and both have the noise of sums.
+            reach = 40 * 90 / (epsilon / 2) + 0.1
+            np.testing.assert_allclose(table[0], exact_view(exact, axes), atol=reach)
+            continue
         np.testing.assert_allclose(table, exact_view(exact, axes), atol=1e-6)
 
 

@@ -18,6 +18,7 @@ from skdp.kernels.linear.genetic import _offspring, _scores, _widest
 from skdp.kernels.linear.moments import _asked, _sums, most_products, noisy_moments
 from skdp.kernels.linear.objective import LOSSES, _table, objectives
 from skdp.models.features import feature_columns
+from skdp.models.targets import number_link
 
 DOMAIN = skdp.Domain(
     {
@@ -442,3 +443,21 @@ def test_noise_of_moments_has_the_declared_scale():
     ratio = values.std(axis=0).mean() / spread[0].std
     assert 0.85 < ratio < 1.15
     assert moments.most_products(design, 1) == 1 + 3 + 3 + 2
+
+
+@pytest.mark.parametrize("solver", ["auto", "functional", "local-search", "genetic"])
+def test_a_column_of_one_value_says_nothing_and_hides_nobody(solver):
+    """Its half width of 0 must not turn codes into integers without a bound."""
+    domain = skdp.Domain({"same": skdp.Numeric(5, 5, integer=True), "x": skdp.Numeric(0, 1)})
+    rows = pd.DataFrame({"same": [5.0, 5.0], "x": [0.9, 0.1]})
+    model = skdp.PrivateLogisticRegression(
+        1.0, domain=domain, classes=["a", "b"], solver=solver, random_state=0
+    ).fit(rows, ["a", "b"])
+    assert np.isfinite(model.coef_).all() and np.abs(model.coef_).max() < 1e6
+    target = skdp.Domain({"x": domain["x"], "y": domain["same"]})
+    constant = skdp.PrivateLinearRegression(
+        1.0, domain=target, target="y", solver=solver, random_state=0
+    ).fit(rows[["x"]], rows["same"])
+    np.testing.assert_allclose(constant.predict(rows[["x"]]), 5.0)
+
+    assert np.abs(number_link(target, "y")[0].outcomes).max() == 0

@@ -103,7 +103,10 @@ def test_no_guarantee_is_said_first():
     assert "There is no guarantee" in text
     with pytest.warns(skdp.PrivacyLeakWarning):
         inferred = skdp.Domain.infer(ROWS)
-    text = model_card(PairViewSynthesizer(1.0, domain=inferred).fit(ROWS)).to_markdown()
+    leaky = PairViewSynthesizer(1.0, domain=inferred).fit(ROWS)
+    with pytest.raises(ValueError, match="owner_only"):
+        model_card(leaky)
+    text = model_card(leaky, owner_only=True).to_markdown()
     assert "There is no guarantee" in text and "read from the records" in text
 
 

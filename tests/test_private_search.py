@@ -19,7 +19,7 @@ import skdp
 from skdp._random import noise_source
 from skdp.audit import exact_epsilon
 from skdp.inspection import assert_private, privacy_report
-from skdp.model_selection import _compare
+from skdp.model_selection import _compare, _stopping
 from skdp.model_selection._halving import halving_price, scaled, sizes_of_rounds
 from skdp.model_selection._stopping import (
     as_shape,
@@ -290,3 +290,23 @@ def test_nothing_of_the_runs_is_kept():
     ).fit(X, Y)
     plain = skdp.PrivateGridSearchCV(model(), {}, epsilon=1).fit(X, Y)
     assert vars(search).keys() == vars(plain).keys()
+
+
+def test_the_number_of_runs_moves_no_generator_that_others_see(caplog):
+    """Trees draw from NumPy's shared generator, and models may log."""
+    import logging
+    import random
+
+    np.random.seed(0)  # noqa: NPY002
+    random.seed(0)
+    before = np.random.get_state()[1:3], random.getstate()  # noqa: NPY002
+    with _stopping.unseen():
+        np.random.rand(3)  # noqa: NPY002
+        random.random()
+        logging.getLogger("a model").warning("fitted")
+    after = np.random.get_state()[1:3], random.getstate()  # noqa: NPY002
+    assert after[1] == before[1] and after[0][1] == before[0][1]
+    np.testing.assert_array_equal(after[0][0], before[0][0])
+    assert not caplog.records
+    logging.getLogger("a model").warning("seen again")
+    assert len(caplog.records) == 1

@@ -743,7 +743,7 @@ def _() -> AuditCase:
     )
 
 
-def _search_case(strategy: str, epsilon: float, **params: Any) -> AuditCase:
+def _search_case(strategy: str, choice: float, epsilon: float, **params: Any) -> AuditCase:
     # The candidates predict one label each if the release has both labels, so only the choice
     # between them varies.
     search = PrivateGridSearchCV(
@@ -752,7 +752,7 @@ def _search_case(strategy: str, epsilon: float, **params: Any) -> AuditCase:
             HDPViewSynthesizer(0.2, domain=_PLANE, target="s"),
         ),
         {"estimator__class_weight": [{"a": 1e9, "b": 1}, {"a": 1, "b": 1e9}]},
-        epsilon=1.0,
+        epsilon=choice,
         strategy=strategy,
         **params,
     )
@@ -771,19 +771,19 @@ def _search_case(strategy: str, epsilon: float, **params: Any) -> AuditCase:
 
 @audited("PrivateGridSearchCV")
 def _() -> AuditCase:
-    return _search_case("noisy-max", 1.2)
+    return _search_case("noisy-max", 1.0, 1.2)
 
 
 @audited("PrivateGridSearchCV, random-stopping")
 def _() -> AuditCase:
     # Three times the fit, of which every run makes one.
-    return _search_case("random-stopping", 1.6, eta=1, runs=3)
+    return _search_case("random-stopping", 0.5, 1.1, eta=1, runs=3)
 
 
 @audited("PrivateGridSearchCV, halving")
 def _() -> AuditCase:
     # Two candidates at half their epsilon, and the winner.
-    return _search_case("halving", 1.4)
+    return _search_case("halving", 0.5, 0.9)
 
 
 def _conformal_case(make: Callable[..., Any], X: Any, y: Any) -> AuditCase:

@@ -26,7 +26,7 @@ from .model import CubeModel
 from .names import as_names, check_names, names_of
 from .plan import CONSISTENCIES, CubePlan, as_order
 from .sources import STRATEGIES, cuboid_weights, find_sources, given_sources, variance_limit
-from .sums import exact_sums, value_grid
+from .sums import check_value, exact_sums, value_grid
 
 __all__ = ["DataCube"]
 
@@ -282,6 +282,8 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
                 "installed, or collect the frame. Nothing was spent."
             )
         plan = self._plan(domain)
+        if plan._measure != "count":
+            check_value(plan, domain[self.value])
         loss, source = self._spend(plan._parts())
         contributions = self._contributions(loss, source, rows, domain)
         exact = self._exact_tables(plan, rows, domain, contributions)

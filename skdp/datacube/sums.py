@@ -18,7 +18,7 @@ from ..kernels import cuboids
 from ..mechanisms._noise import BoundedGrid
 from ..rows import code_rows, weighted_tables
 
-__all__ = ["exact_sums", "value_grid"]
+__all__ = ["check_value", "exact_sums", "value_grid"]
 
 
 def value_grid(domain, measure, value, resolution):
@@ -91,6 +91,11 @@ def _coded_attribute(attribute, grid, origin):
         return np.where(place < 0, numbers(codes), added[np.maximum(place, 0)])
 
     return coded, with_special
+
+
+def check_value(plan, attribute):
+    """Refuse a summed column that cannot be coded, before anything is spent."""
+    _coded_attribute(attribute, plan._grid, plan._origin)
 
 
 def exact_sums(rows, plan, value, attribute, contributions):

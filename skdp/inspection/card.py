@@ -208,6 +208,11 @@ def model_card(
         )
     report = privacy_report(estimator)
     check_is_fitted(estimator)
+    if not owner_only and any(domain.inferred for domain in _domains(report.steps)):
+        raise ValueError(
+            "The domain was read from the records, and the card would show it. Declare it, or make "
+            "a card for the data owner alone with owner_only=True."
+        )
     sections = [
         _trained(estimator, intended_use),
         _columns(report.steps),
@@ -236,7 +241,7 @@ def _trained(estimator: Any, intended_use: str | None) -> _Section:
     return _Section("What was trained", use, [_Table(("parameter", "value"), rows)])
 
 
-def _columns(steps: Sequence[Any]) -> _Section:
+def _domains(steps: Sequence[Any]) -> list[Domain]:
     domains: list[Domain] = []
     for step in steps:
         for name in ("domain_", "domain"):
@@ -245,6 +250,11 @@ def _columns(steps: Sequence[Any]) -> _Section:
                 if found not in domains:
                     domains.append(found)
                 break
+    return domains
+
+
+def _columns(steps: Sequence[Any]) -> _Section:
+    domains = _domains(steps)
     section = _Section("Declared columns")
     if not domains:
         section.text = ["The estimator keeps no domain: see its parameters for bounds."]

@@ -12,6 +12,7 @@ import pandas as pd
 from .._pipelines import total_price
 from ..accounting import PrivacyLedger, PrivacyLoss
 from ..release import QueryResult
+from .card import ModelCard
 from .privacy import PrivacyReport, privacy_report
 
 __all__ = ["StudyReport", "study_report"]
@@ -57,6 +58,12 @@ class StudyReport:
             f"{part.name}: {part.remark}"
             for part in parts
             if part.verdict in ("NOT private", "data owner only")
+        ]
+        self.reasons += [
+            f"{name}: the ledger says that its noise came from a seed."
+            for name in (
+                self._charges["name"][self._charges["seeded"]] if len(self._charges) else ()
+            )
         ]
         self.private = not self.reasons
         self.notes = list(self._compared())
@@ -205,8 +212,8 @@ def _of_result(name: str, result: Any) -> _Part:
             return _Part(name, kind, "NOT private", loss.epsilon, "the noise comes from a seed.")
         return _Part(name, kind, "private", loss.epsilon, "")
     if isinstance(result, QueryResult):
-        return _Part(name, kind, "private", None, "one score.")
-    if hasattr(result, "publishable"):
+        return _Part(name, kind, "released", None, "one score; its charge tells of its seed.")
+    if hasattr(result, "publishable") and not isinstance(result, ModelCard):
         if result.publishable:
             return _Part(name, kind, "public", Fraction(0), "read no record.")
         remark = "holds exact facts about the records."

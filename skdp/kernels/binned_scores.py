@@ -87,6 +87,8 @@ class BinnedScores:
         The bin of each interval.
     within : ndarray of float, shape (INTERVALS,)
         Share of its bin's scores that an interval is estimated to hold.
+    repeated : ndarray of float, shape (INTERVALS,)
+        The same if values that scores repeat are all there is, in bins that have some.
     counts : ndarray of int, shape (n_groups, 2, n_bins)
         Noisy numbers of records of the negative and of the positive class.
     epsilon : Fraction
@@ -98,6 +100,7 @@ class BinnedScores:
     scale: Scale
     bin_of: IntArray
     within: FloatArray
+    repeated: FloatArray
     counts: IntArray
     epsilon: Fraction
     cut: int
@@ -156,8 +159,10 @@ def release_scores(
     exact = np.bincount(cell * n_bins + bin_of[at], minlength=2 * n_groups * n_bins)
     counts = discrete_laplace(exact, counting, random_state=source)
     within = _within(mass, bin_of, peaks)
+    repeated = _within(np.where(peaks, mass, 0.0), bin_of, peaks)
     cut = int(bin_of[edge - 1]) + 1 if edge else 0
-    return BinnedScores(scale, bin_of, within, counts.reshape(n_groups, 2, n_bins), counting, cut)
+    counts = counts.reshape(n_groups, 2, n_bins)
+    return BinnedScores(scale, bin_of, within, repeated, counts, counting, cut)
 
 
 def _bins(mass: FloatArray, signal: float, edge: int) -> IntArray:

@@ -23,7 +23,7 @@ from ..kernels.conformal import BINS, covered_bins, measure_scores
 from ..rows import as_column
 from ._budget import one_ledger
 from ._guard import Take, check_model, draw_places, positions_of, predictions, true_rows
-from ._scores import range_of
+from ._scores import check_rate, range_of
 
 __all__ = ["PrivateConformalClassifier", "PrivateConformalRegressor"]
 
@@ -119,6 +119,7 @@ class _Conformal(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         """
         require_y(self, y)
         exact, misses = as_epsilon(self.epsilon), self._miscoverages()
+        check_rate(exact)
         if not self.prefit:
             check_is_fitted(self, "estimator_")
         model = self.estimator if self.prefit else self.estimator_

@@ -93,7 +93,7 @@ def private_roc_auc(
     ----------
     y_true : array-like of shape (n_rows,)
         True labels. Rows with a label that is not declared are skipped.
-    y_score : array-like of shape (n_rows,) or (n_rows, n_labels)
+    y_score : array or frame of shape (n_rows,) or (n_rows, n_labels), or list of numbers
         Score of the positive label, or probabilities of all labels in the order of ``labels``, from
         a model that is a release itself or was trained without these rows. A missing score counts
         as the worst.
@@ -453,8 +453,8 @@ def private_balanced_accuracy(
     --------
     >>> from skdp import private_balanced_accuracy
     >>> truth, guess = [0] * 4_000 + [1] * 1_000, [0] * 4_500 + [1] * 500
-    >>> round(float(private_balanced_accuracy(truth, guess, epsilon=1.0)), 1)
-    0.8
+    >>> bool(0.7 < float(private_balanced_accuracy(truth, guess, epsilon=1.0)) < 0.8)
+    True
     """
     covers = Covers.asked(level, interval)
     paid = _Paid("private_balanced_accuracy", epsilon, ledger, random_state)

@@ -37,6 +37,11 @@ def score_columns(scores: Any, n_labels: int, name: str) -> tuple[int, list[Colu
     No value is looked at; `as_numbers` reads them.
     """
     shape: tuple[int, ...] = getattr(scores, "shape", ())
+    if not hasattr(scores, "shape") and n_labels > 2:
+        raise TypeError(
+            f"{name} must be an array or a frame with {n_labels} columns, got "
+            f"{type(scores).__name__}: call numpy.asarray on it."
+        )
     if len(shape) == 2 and shape[1] > 1:
         frame = as_frame(scores)
         columns = [frame.column(column) for column in frame.names]

@@ -362,7 +362,8 @@ def private_score_report(
     """
     covers = Covers.asked(level, interval)
     exact = as_epsilon(epsilon)
-    as_number(threshold, "threshold")
+    if not np.isfinite(as_number(threshold, "threshold")):
+        raise ValueError(f"threshold must be finite, got {threshold!r}.")
     check_flag(trained_elsewhere, "trained_elsewhere")
     if not trained_elsewhere:
         _check_release(model)

@@ -86,13 +86,17 @@ class Counts:
         number = self.noisy.values.shape[1]
         return _PRESENT * float(np.sqrt(self.noisy.variance * number))
 
-    def fine(self, *, tilted: bool = True, merged: bool = False) -> FloatArray:
+    def fine(
+        self, *, tilted: bool = True, merged: bool = False, repeated: bool = False
+    ) -> FloatArray:
         """Counts of both classes in each public interval, shape (2, INTERVALS).
 
         Within a bin both classes have the shape of the whole, or the share of the positives grows
-        as between its neighbours (``tilted``). ``merged`` gives what half as many bins would show.
+        as between its neighbours (``tilted``). ``merged`` gives what half as many bins would show,
+        ``repeated`` what follows if nothing but repeated values was scored.
         """
-        bin_of, within = self.binned.bin_of, self.binned.within
+        bin_of = self.binned.bin_of
+        within = self.binned.repeated if repeated else self.binned.within
         fine = self.noisy.values[:, bin_of] * within
         if merged:
             whole = np.maximum(fine.sum(0), 0.0)
@@ -237,6 +241,9 @@ def row_mean(name: str, tables: Sequence[Counts], covers: Covers) -> QueryResult
 
     value = float(mean([table.fine() for table in tables], losses))
     flat = float(mean([table.fine(tilted=False) for table in tables], losses))
+    # What half as many bins would miss is about what these hide.
+    merged = float(mean([table.fine(tilted=False, merged=True) for table in tables], losses))
+    repeated = float(mean([table.fine(tilted=False, repeated=True) for table in tables], losses))
     total = sum(float(table.noisy.values.sum()) for table in tables) * share
     return judge(
         lambda arrays: mean(arrays, coarse),
@@ -245,7 +252,7 @@ def row_mean(name: str, tables: Sequence[Counts], covers: Covers) -> QueryResult
         value=value,
         span=(0.0, largest_loss(name, len(tables) > 1)),
         known=total > max(table.reach for table in tables),
-        resolution=abs(value - flat),
+        resolution=max(abs(value - flat), abs(value - repeated), abs(flat - merged)),
     )
 
 

@@ -47,11 +47,26 @@ _STEPS = 2**20
 _NARROWEST, _WIDEST = Fraction(1, 10**100), Fraction(10**100)
 
 
+# Parts of a smaller budget may need noise that does not fit into 64-bit integers.
+_LEAST = Fraction(1, 10**8)
+
+
+def check_rate(epsilon: Fraction) -> None:
+    """Refuse an epsilon that tells nothing at all, before it is charged."""
+    if epsilon < _LEAST:
+        raise ValueError(
+            f"epsilon={float(epsilon):.3g} is too little: its noise may not fit into 64-bit "
+            f"integers, and would hide any number of rows. Use at least {float(_LEAST):g}. Nothing "
+            "was spent."
+        )
+
+
 def charge_score(
     name: str, epsilon: Any, ledger: PrivacyLedger | None, random_state: Any
 ) -> tuple[Fraction, NoiseSource]:
     """Charge one score, before a value is read; give its epsilon and the source of its noise."""
     exact = as_epsilon(epsilon)
+    check_rate(exact)
     source = noise_source(random_state)
     charge(ledger, name, PrivacyLoss(exact, seeded=source.seeded))
     return exact, source

@@ -29,7 +29,7 @@ from ._compare import Judge
 from ._guard import true_rows
 from ._halving import halving_price, scaled, sizes_of_rounds
 from ._named import check_metric, find_metric
-from ._scores import range_of
+from ._scores import check_rate, range_of
 from ._stopping import as_shape, draw_runs, price_of_runs, spread_of, unseen
 
 __all__ = ["PrivateGridSearchCV"]
@@ -202,6 +202,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         require_y(self, y)
         metric = check_metric(self.metric, self.bounds)
         choice = as_epsilon(self.epsilon)
+        check_rate(choice)
         check_choice(self.strategy, "strategy", _WHY)
         candidates, variants = self._candidates()
         if not candidates:

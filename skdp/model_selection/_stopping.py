@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import math
 import numbers
 import warnings
@@ -20,7 +21,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from .._random import NoiseSource, Tape
+from .._random import NoiseSource, Tape, shared_generators_kept
 from .._validation import as_fraction
 from ..exceptions import InsecureSeedWarning
 
@@ -113,13 +114,19 @@ def draw_runs(spread: int, eta: Fraction, source: NoiseSource) -> int:
 
 @contextlib.contextmanager
 def unseen() -> Iterator[None]:
-    """Nothing that a run prints or warns of gets out: as many lines as runs would tell of them."""
-    with (
-        warnings.catch_warnings(),
-        contextlib.redirect_stdout(io.StringIO()),
-        contextlib.redirect_stderr(io.StringIO()),
-    ):
-        warnings.simplefilter("ignore")
-        # Where noise is seeded there is no secret.
-        warnings.simplefilter("default", InsecureSeedWarning)
-        yield
+    """Nothing that a run prints, logs, warns of or draws gets out: it would tell of the runs."""
+    before = logging.root.manager.disable
+    try:
+        logging.disable(logging.CRITICAL)
+        with (
+            shared_generators_kept(),
+            warnings.catch_warnings(),
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
+            warnings.simplefilter("ignore")
+            # Where noise is seeded there is no secret.
+            warnings.simplefilter("default", InsecureSeedWarning)
+            yield
+    finally:
+        logging.disable(before)

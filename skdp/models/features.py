@@ -113,7 +113,8 @@ def _number(name: str, attribute: Any, max_groups: int | None) -> FeatureColumn:
     groups, n_bins = grouping.groups, len(grouping.chain or ())
     n_others = len(grouping.labels) - n_bins
     low, high = float(attribute.lower), float(attribute.upper)
-    middle, half = (low + high) / 2, (high - low) / 2
+    # A range of one value says nothing: its codes are 0.
+    middle, half = low / 2 + high / 2, (high / 2 - low / 2) or 1.0
     codes = np.zeros((len(groups), 1 + n_others))
     codes[: len(means), 0] = np.clip((means - middle) / half, -1.0, 1.0)
     codes[np.arange(len(means), len(groups)), 1 + groups[len(means) :] - n_bins] = 1.0

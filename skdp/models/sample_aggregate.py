@@ -40,8 +40,9 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
     n_blocks : int, default=None
         Number of blocks, at least 2: public. None: N^0.6 of a noisy number of records, for a
         twentieth of epsilon. GUPT takes N^0.4, of the exact number.
-    output : str or callable, default="coef_"
-        Fitted attribute that is released, or a function from the fitted estimator to an array.
+    output : str or callable
+        By default ``"coef_"``. Fitted attribute that is released, or a function from the fitted
+        estimator to an array.
     aggregate : {"mean", "winsorised", "median"}, default="mean"
         "mean": best with few blocks, or a range little wider than the outputs vary. "winsorised":
         half of the budget finds where the outputs of blocks lie, and the mean of what lies there
@@ -218,7 +219,9 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
                 "output_range must be a pair (low, high) of numbers or of arrays of one shape, got "
                 f"{self.output_range!r}."
             ) from None
-        if not low.size or not (np.isfinite(low) & np.isfinite(high) & (low < high)).all():
+        with np.errstate(over="ignore"):
+            spans = high - low, high + low
+        if not low.size or not (np.isfinite(spans).all() and (low < high).all()):
             raise DomainError(
                 "output_range must be finite, with low < high everywhere, got "
                 f"{self.output_range!r}."
@@ -259,7 +262,7 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
                 found = middle
             if found.shape != low.shape:
                 found = middle
-            shares = np.clip(np.where(np.isnan(found), middle, found), low, high) - low
+            shares = np.clip(np.where(np.isfinite(found), found, middle), low, high) - low
             return np.rint(shares / (high - low) * STEPS).astype(np.int64).ravel()
 
     def _read(self, model):

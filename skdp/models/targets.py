@@ -40,7 +40,7 @@ def middle_and_half(attribute: Any) -> tuple[float, float]:
     """Middle and half width of the values of a target; special values may lie outside the range."""
     values = np.append(attribute.means(), [attribute.lower, attribute.upper])
     low, high = values.min(), values.max()
-    return (low + high) / 2, (high - low) / 2
+    return low / 2 + high / 2, high / 2 - low / 2
 
 
 def number_link(domain: Domain, target: str) -> tuple[Identity, IntArray]:
@@ -58,7 +58,8 @@ def number_link(domain: Domain, target: str) -> tuple[Identity, IntArray]:
             "needs a Numeric."
         )
     middle, half = middle_and_half(attribute)
-    values = (attribute.means() - middle) / half
+    # A range of one value says nothing: its outcomes are 0.
+    values = (attribute.means() - middle) / (half or 1.0)
     outcomes = np.clip(np.rint(values * UNIT), -UNIT, UNIT).astype(np.int64)
     # A missing target is skipped.
     labels = np.append(np.arange(attribute.n_values), -1)[: attribute.size]

@@ -280,7 +280,7 @@ class EngineCodes(CodedRows):
 
     def _fill_grouped(self, tallies: Tallies) -> None:
         """Add rows that the engine has counted: every row becomes one row for each block."""
-        keys = tallies.keys([nw.col(name) for name in self._names], nw.lit(0))
+        keys = tallies.keys([nw.col(name) for name in self._names], nw.lit(0, nw.Int64))
         named = {
             f"key{number}": nw.when(self._skipped).then(nw.lit(-1)).otherwise(key).cast(nw.Int64)
             for number, key in enumerate(keys)
@@ -297,7 +297,9 @@ class EngineCodes(CodedRows):
         # The rows to be skipped become one more group, which saves a filter.
         named = {
             f"key{number}": nw.when(self._skipped).then(nw.lit(-1)).otherwise(key)
-            for number, key in enumerate(keys([nw.col(name) for name in self._names], nw.lit(0)))
+            for number, key in enumerate(
+                keys([nw.col(name) for name in self._names], nw.lit(0, nw.Int64))
+            )
         }
         found = self._group(self._frame.with_columns, named, {"count": nw.len()})
         known = found["key0"] >= 0

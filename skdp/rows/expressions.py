@@ -240,7 +240,8 @@ class _Numbers(LazyColumn):
 def _between(value: Any, edges: Sequence[float], below: int) -> Any:
     """``below`` plus the number of edges up to each value: a tree of conditions."""
     if not edges:
-        return nw.lit(below)
+        # Keys of many cells are products of such positions: 32 bits are too few.
+        return nw.lit(below, nw.Int64)
     middle = len(edges) // 2
     left = _between(value, edges[:middle], below)
     right = _between(value, edges[middle + 1 :], below + middle + 1)
@@ -390,7 +391,8 @@ def part_between(column: Any, edges: Sequence[int]) -> Any:
 def _reached(column: Any, edges: Sequence[int], below: int) -> Any:
     """Binary search as a tree of conditions; ``below`` edges are known to be reached."""
     if not edges:
-        return nw.lit(below)
+        # Keys of many cells are products of such positions: 32 bits are too few.
+        return nw.lit(below, nw.Int64)
     middle = len(edges) // 2
     left = _reached(column, edges[:middle], below)
     right = _reached(column, edges[middle + 1 :], below + middle + 1)

@@ -33,7 +33,7 @@ class Column:
 
     def units(self) -> IntArray:
         """The values in integers, cut toward zero: rows keep their bound."""
-        return np.trunc(self.values * UNIT).astype(np.int64)
+        return np.trunc(np.clip(self.values, -1.0, 1.0) * UNIT).astype(np.int64)
 
     def prior(self) -> Prior:
         """What a function of the column may look like."""

@@ -65,4 +65,6 @@ def _errors(values: Any, free: bool, variance: Any) -> Any:
         return std.T
     # The groups of a line err together: the one that lies furthest from the middle tells the slope.
     furthest = np.argmax(np.abs(values), axis=0)
-    return (std[furthest] / np.abs(values[furthest, np.arange(values.shape[1])])[:, None]).T
+    reach = np.abs(values[furthest, np.arange(values.shape[1])])[:, None]
+    # A feature that is always 0 has no slope.
+    return np.divide(std[furthest], reach, out=np.zeros_like(std[furthest]), where=reach > 0).T
