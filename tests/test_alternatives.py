@@ -347,6 +347,7 @@ def test_a_union_that_is_a_conjunction_has_its_interval():
         assert one.std == pytest.approx(two.std)
 
 
+@pytest.mark.slow
 def test_intervals_of_unions_cover_noise_and_any_spread():
     """At 90 percent of 300 releases, fewer than 250 covered has a probability below 1e-5."""
     generator = np.random.default_rng(5)

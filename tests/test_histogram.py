@@ -354,6 +354,7 @@ def test_non_negative_estimates_are_better_on_sparse_data():
     assert errors[True] < 0.6 * errors[False]
 
 
+@pytest.mark.slow
 def test_coverage_of_non_negative_intervals():
     """The interval still holds: 300 releases, 5 sigma."""
     rows = np.repeat([3.0, 27.0], 400)

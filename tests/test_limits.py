@@ -16,6 +16,8 @@ ROWS = people(300)
 # From 745 on the float of exp(-epsilon) is zero, from 700 on nearly so; estimators divide epsilon.
 MUCH = [700, 745, 1500, 1e4, 1e6]
 LITTLE = [1e-4, 1e-6]
+# The others are in the slow ring.
+OFTEN = {745, 1e-6}
 # Unmeasured nodes of a histogram have no finite variance, coinciding centroids no validity.
 MAY_BE_INFINITE = {"blue_.noise_variances", "blue_._subtree", "blue_._known", "validity_"}
 
@@ -32,7 +34,8 @@ def fits(epsilons):
                 "l1",
                 "linf",
             }
-            marks = [pytest.mark.slow] if slow and epsilon != epsilons[-1] else []
+            many = epsilon not in (epsilons[-1], *OFTEN)
+            marks = [pytest.mark.slow] if many or (slow and epsilon != epsilons[-1]) else []
             yield pytest.param(case, changes, epsilon, id=f"{name}, {epsilon:g}", marks=marks)
 
 

@@ -272,6 +272,7 @@ def fitted(partition, rows, seed=0, **parameters):
     ).fit(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partition", ["dawa", "ahp", "adaptive", "auto"])
 def test_intervals_hold_whatever_lies_inside_a_group(partition):
     """A spike beside empty bins, and steps: 60 releases, ranges that cut groups of bins."""

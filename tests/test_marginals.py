@@ -550,6 +550,7 @@ def test_columns_that_rise_together_stay_together():
         assert view.correlation(one, two) > 0.6 * frame[one].corr(frame[two])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(2, 3, 4, 3), (3, 4, 5, 4)])
 def test_total_beside_a_table_of_all_columns_has_the_stated_variance(sizes):
     rng = np.random.default_rng(0)
@@ -711,6 +712,7 @@ def test_many_columns_and_few_rows(n_columns):
     assert view.count() == pytest.approx(500, abs=400)
 
 
+@pytest.mark.slow
 def test_a_column_of_many_codes_is_grouped_and_that_is_said():
     rng = np.random.default_rng(0)
     x = rng.random(10_000)

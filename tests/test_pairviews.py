@@ -656,6 +656,7 @@ def test_intervals_cover_fresh_queries_of_the_class(epsilon, scaled):
     assert np.median(ratios) < 4
 
 
+@pytest.mark.slow
 def test_the_largest_quantile_of_the_classes_is_published(monkeypatch):
     """Each class is covered, and a record changes what is published by one at most."""
     rng = np.random.default_rng(3)

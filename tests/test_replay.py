@@ -98,12 +98,13 @@ def assert_parts(result):
             assert loss <= declared * (1 + 1e-9) + 1e-9, (part, str(result))
 
 
-def parameters(branches):
+def parameters(branches, slow=()):
     for branch in branches:
         marks = [
             pytest.mark.skipif(not _have(name), reason=f"{name} is not installed")
             for name in branch.needs
         ]
+        marks += [pytest.mark.slow] if branch.name in slow else []
         yield pytest.param(branch, id=branch.name, marks=marks)
 
 
@@ -113,7 +114,27 @@ def _have(name):
     return importlib.util.find_spec(name) is not None
 
 
-@pytest.mark.parametrize("branch", list(parameters(BRANCHES)))
+# Branches that cost seconds and whose steps are in other branches too.
+SLOW = {
+    "MarginalSynthesizer, one set at a time, after a test",
+    "MarginalSynthesizer, published errors",
+    "MarginalSynthesizer, four columns",
+    "MarginalSynthesizer, plan aim, workload of sets",
+    "PrivateGridSearchCV, mean squared error",
+    "PrivateGridSearchCV, a release each",
+    "PairViewSynthesizer, label mode",
+    "PairViewSynthesizer, more than 20 classes",
+    "PairViewSynthesizer, two columns",
+    "PairViewSynthesizer, more than 2,048 codes of two",
+    "PairViewSynthesizer, more than 512 codes",
+    "PairViewSynthesizer, rules",
+    "PairViewSynthesizer, four columns, error_share=0",
+    "PairViewSynthesizer, duckdb",
+    "PrivateClassifier",
+}
+
+
+@pytest.mark.parametrize("branch", list(parameters(BRANCHES, SLOW)))
 def test_every_branch_is_certified(branch):
     tightest = certify(branch)
     # A replay that never comes near epsilon would not notice a budget that is spent twice.
