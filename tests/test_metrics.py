@@ -491,3 +491,16 @@ def test_ten_million_rows():
     score = np.where(truth, 0.6, 0.4) + 0.3 * np.random.default_rng(0).normal(size=n)
     found = skdp.private_roc_auc(truth.astype(int), np.clip(score, 0, 1), epsilon=1)
     assert float(found) == pytest.approx(exact.roc_auc_score(truth, score), abs=3e-3)
+
+
+def test_a_group_cannot_be_named_none():
+    with pytest.raises(ValueError, match="stands for all rows"):
+        skdp.private_score_report(
+            DummyClassifier().fit([[0], [0]], [0, 1]),
+            np.zeros((2, 1)),
+            [0, 1],
+            epsilon=1,
+            trained_elsewhere=True,
+            groups=["a", None],
+            group_labels=["a", None],
+        )

@@ -17,7 +17,7 @@ from skdp import (
     private_score_report,
 )
 from skdp.attacks import attack_report
-from skdp.inspection import study_report
+from skdp.inspection import model_card, study_report
 
 DOMAIN = Domain({"x": Numeric(0, 4, bins=4), "y": Categorical([0, 1])})
 
@@ -75,6 +75,13 @@ def test_leaks_and_seeds_are_named(study):
     report = study_report({"scaler": StandardScaler(), "seeded": seeded, **parts}, ledger=ledger)
     assert not report.private and [r.split(":")[0] for r in report.reasons] == ["scaler", "seeded"]
     assert "less than these parts" in repr(report)
+
+
+def test_a_card_lists_the_scores_of_a_report(study):
+    parts, _, ledger = study
+    card = model_card(parts["model"], scores={"held out": parts["scores"]}, ledger=ledger)
+    text = card.to_markdown()
+    assert "held out: brier" in text and "held out: f1" in text and card.publishable
 
 
 def test_anything_else_is_refused():

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..accounting import PrivacyLedger, PrivacyLoss
 from ..domain import Domain
+from ..model_selection import ScoreReport
 from ..release import QueryResult
 from ..release.page import document, element, listed
 from .privacy import privacy_report
@@ -154,8 +155,9 @@ def model_card(
     intended_use : str, default=None
         What it is for, in your words.
     scores : mapping of str to score, default=None
-        Private scores with intervals (`QueryResult`, `PrivateQualityReport`), numbers, or triples
-        (value, lower, upper). About a plain number the card says that its privacy is not known.
+        Private scores with intervals (`QueryResult`, `ScoreReport`, `PrivateQualityReport`),
+        numbers, or triples (value, lower, upper). About a plain number the card says that its
+        privacy is not known.
     attacks : iterable of AttackReport or CanaryAudit, default=()
         They are not private, unless an audit read no record: they need ``owner_only=True``.
     ledger : PrivacyLedger, default=None
@@ -334,6 +336,10 @@ def _score(score: Any) -> Iterator[tuple[str, str, str, str]]:
     """What to add to the name of a score, its value, its interval, and a remark."""
     if isinstance(score, QueryResult):
         yield "", f"{score.value:.4g}", f"{score.lower:.4g} to {score.upper:.4g}", score.guarantee
+    elif isinstance(score, ScoreReport):
+        for name in score.metrics:
+            for _, value, interval, remark in _score(score[name]):
+                yield f": {name}", value, interval, remark
     elif isinstance(getattr(score, "scores", None), pd.DataFrame):
         # A private quality report.
         remark = f"private, intervals at {100 * score.level:g}%"

@@ -441,6 +441,8 @@ def _members(groups: Any, group_labels: Any, n_rows: int) -> _Members:
     labels = tuple(pd.Index(list(group_labels)).tolist())
     if not labels or len(set(labels)) < len(labels):
         raise ValueError(f"group_labels must be a list of different labels, got {labels!r}.")
+    if any(label is None for label in group_labels):
+        raise ValueError("group_labels has None, which stands for all rows: give it another name.")
     values = as_labels(groups, "groups")
     if len(values) != n_rows:
         raise ValueError(f"groups has {len(values)} rows, but X has {n_rows}.")
