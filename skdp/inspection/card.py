@@ -338,8 +338,8 @@ def _score(score: Any) -> Iterator[tuple[str, str, str, str]]:
         yield "", f"{score.value:.4g}", f"{score.lower:.4g} to {score.upper:.4g}", score.guarantee
     elif isinstance(score, ScoreReport):
         for name in score.metrics:
-            for _, value, interval, remark in _score(score[name]):
-                yield f": {name}", value, interval, remark
+            for _, shown, ends, words in _score(score[name]):
+                yield f": {name}", shown, ends, words
     elif isinstance(getattr(score, "scores", None), pd.DataFrame):
         # A private quality report.
         remark = f"private, intervals at {100 * score.level:g}%"
