@@ -317,9 +317,12 @@ def test_engines_sum_as_memory_does(engine, measure):
     table = pl.from_pandas(HOLES)
     if engine == "polars":
         lazy = table.lazy()
+        if not hasattr(lazy, "collect_batches"):
+            pytest.skip("this Polars gives no batches, and sums are refused")
     else:
-        duckdb = pytest.importorskip("duckdb")
-        lazy = duckdb.connect().from_arrow(table.to_arrow())
+        # Older versions of DuckDB close a connection that nobody holds.
+        connection = pytest.importorskip("duckdb").connect()
+        lazy = connection.from_arrow(table.to_arrow())
 
     def release(rows, **params):
         with pytest.warns(InsecureSeedWarning):

@@ -882,8 +882,14 @@ def _() -> AuditCase:
 
 @audited("private_score_report")
 def _() -> AuditCase:
-    class Same:
+    class Same(BaseEstimator):
         """Predicts the only column."""
+
+        def fit(self, X: Any, y: Any = None) -> Any:
+            return self
+
+        def __sklearn_is_fitted__(self) -> bool:
+            return True
 
         def predict(self, X: Any) -> Any:
             return X[:, 0]
