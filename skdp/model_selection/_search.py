@@ -297,7 +297,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     ) -> tuple[int, Any]:
         """Fit and score random candidates; position and model of the best run."""
         # Privacy. A run draws a public coin (which candidate), releases a fit, and takes a
-        # noisy score at `each`: at most the dearest fit + `each` in sequence. Outcomes are
+        # noisy score at `each`: at most the most expensive fit + `each` in sequence. Outcomes are
         # ordered by the noisy scores, runs that cannot be trained last, and the first of equal
         # runs is released: price_of_runs gives the price of all. Nothing else of a run leaves.
         each = epsilon / price_of_runs(Fraction(1), as_shape(self.eta))

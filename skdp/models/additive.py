@@ -8,25 +8,17 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import as_integer, check_choice
+from .._validation import check_choice
 from ..exceptions import DomainError
 from ..kernels.additive import Prior, fit_additive
-from .base import ModelOfClasses, ModelOfLabels, ModelOfNumbers, plain
-from .grouping import group_values
+from .base import ModelOfClasses, ModelOfGroups, ModelOfNumbers, plain
 from .shapes import ShapeFunction
 
 __all__ = ["PrivateAdditiveClassifier", "PrivateAdditiveRegressor"]
 
 
-class _Additive(ModelOfLabels):
+class _Additive(ModelOfGroups):
     """Fitting, reading and editing; subclasses define the label and the predictions."""
-
-    def _plan(self, domain):
-        max_groups = as_integer(self.max_groups, "max_groups", 2)
-        return {name: group_values(domain[name], max_groups) for name in domain.names}
-
-    def _groups(self, groupings):
-        return [(each.groups, len(each.labels)) for each in groupings.values()]
 
     def _learn(self, records, groupings, link, epsilon, total, source):
         priors = [Prior(len(each.labels), each.chain) for each in groupings.values()]

@@ -15,12 +15,21 @@ from .._base import (
     warn_of_emptiness,
     without_label,
 )
+from .._validation import as_integer
 from ..exceptions import DomainError
 from ..kernels.additive import Logit, Records, additive_parts, released_total
 from ..rows import Frame, count_rows, read_rows
+from .grouping import group_values
 from .targets import declared_range, middle_and_half, number_link
 
-__all__ = ["ModelOfClasses", "ModelOfLabels", "ModelOfNumbers", "grouped_records", "plain"]
+__all__ = [
+    "ModelOfClasses",
+    "ModelOfGroups",
+    "ModelOfLabels",
+    "ModelOfNumbers",
+    "grouped_records",
+    "plain",
+]
 
 
 class ModelOfLabels(PrivateEstimator):
@@ -69,7 +78,7 @@ class ModelOfLabels(PrivateEstimator):
             )
         link, label_of = self._link(domain, target)
         columns = self._plan(domain.select(names))
-        parts = additive_parts(self._record_epsilon())
+        parts = self._parts()
         self._warn_of_size(rows, domain)
         loss, source = self._spend(parts)
 
@@ -79,11 +88,7 @@ class ModelOfLabels(PrivateEstimator):
             self._contributions(loss, source, rows, domain),
         )
         records = grouped_records(table, self._groups(columns), label_of)
-        # Privacy. Released: the number of records, and what `_learn` releases within the part
-        # "model", one after the other.
-        spent = loss.of_record.parts
-        total, std = released_total(records, spent["total"], source)
-        model = self._learn(records, columns, link, spent["model"], total, source)
+        model, total, std = self._release(records, columns, link, loss.of_record.parts, source)
         if y is None and isinstance(read, Frame):
             # The label is a column of X; the features are the others.
             X = without_label(X, read, domain, target)
@@ -114,6 +119,17 @@ class ModelOfLabels(PrivateEstimator):
         """Of each column the group of each code, and the number of groups."""
         raise NotImplementedError
 
+    def _parts(self):
+        """Parts of the budget of one row: "total" and "model"."""
+        return additive_parts(self._record_epsilon())
+
+    def _release(self, records, columns, link, parts, source):
+        """The model, the released number of records, and the standard deviation of its noise."""
+        # Privacy. Released: the number of records, and what `_learn` releases within the part
+        # "model", one after the other.
+        total, std = released_total(records, parts["total"], source)
+        return self._learn(records, columns, link, parts["model"], total, source), total, std
+
     def _learn(self, records, columns, link, epsilon, total, source):
         """Fit the model, given the released number of records."""
         raise NotImplementedError
@@ -134,6 +150,17 @@ class ModelOfLabels(PrivateEstimator):
         if absent:
             raise DomainError(f"The rows lack the columns {absent} of the model.")
         return self.domain_.without_structure().select(names).encode(rows.select(names))
+
+
+class ModelOfGroups(ModelOfLabels):
+    """A model of a label that knows of each column its group, and nothing else."""
+
+    def _plan(self, domain):
+        max_groups = as_integer(self.max_groups, "max_groups", 2)
+        return {name: group_values(domain[name], max_groups) for name in domain.names}
+
+    def _groups(self, groupings):
+        return [(each.groups, len(each.labels)) for each in groupings.values()]
 
 
 class ModelOfClasses(ClassifierMixin, ModelOfLabels):

@@ -142,14 +142,14 @@ class PrivateRandomForestClassifier(ModelOfTrees):
             raise ValueError(f"max_features must be above 0 and at most 1, got {max_features!r}.")
         return {**settings, "n_trees": n_trees, "rows": self.rows, "max_features": max_features}
 
-    def _parts(self, settings):
+    def _parts(self):
         return forest_parts(self._record_epsilon())
 
-    def _learn(self, records, groupings, n_classes, parts, settings, source):
+    def _learn_trees(self, records, groupings, n_classes, parts, source):
         menu = [binary_splits(len(each.labels), each.chain) for each in groupings]
-        return fit_forest(records, menu, n_classes, parts, source, **settings)
+        return fit_forest(records, menu, n_classes, parts, source, **self._settings())
 
-    def _publish(self, trees):
+    def _keep(self, trees):
         self.trees_ = trees
         self.feature_importances_ = np.mean([tree.importances() for tree in trees], axis=0)
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import as_integer
 from ..kernels.additive import Prior
 from ..kernels.linear import fit_naive_bayes
-from .base import ModelOfClasses
-from .grouping import group_values
+from .base import ModelOfClasses, ModelOfGroups
 
 __all__ = ["PrivateNaiveBayes"]
 
 
-class PrivateNaiveBayes(ModelOfClasses):
+class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
     """Naive Bayes of categories and bins, under pure epsilon-differential privacy.
 
     One noisy histogram of each column and the label is all that is measured. Probabilities of
@@ -110,13 +108,6 @@ class PrivateNaiveBayes(ModelOfClasses):
         self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
-
-    def _plan(self, domain):
-        max_groups = as_integer(self.max_groups, "max_groups", 2)
-        return {name: group_values(domain[name], max_groups) for name in domain.names}
-
-    def _groups(self, groupings):
-        return [(each.groups, len(each.labels)) for each in groupings.values()]
 
     def _learn(self, records, groupings, link, epsilon, total, source):
         priors = [Prior(len(each.labels), each.chain) for each in groupings.values()]

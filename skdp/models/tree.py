@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import (
-    PrivateEstimator,
-    feature_rows,
-    label_classes,
-    match_labelled,
-    warn_of_emptiness,
-    without_label,
-)
+from .._base import label_classes
 from .._validation import as_integer, check_choice, check_flag
-from ..exceptions import DomainError
-from ..kernels.additive import Records
 from ..kernels.trees import (
     ALGORITHMS,
     binary_splits,
@@ -26,8 +16,7 @@ from ..kernels.trees import (
     tree_parts,
 )
 from ..mechanisms import discrete_laplace_variance
-from ..rows import Frame, count_rows, read_rows
-from .grouping import group_values
+from .base import ModelOfClasses, ModelOfGroups
 from .released_tree import ReleasedTree
 
 __all__ = ["ModelOfTrees", "PrivateDecisionTreeClassifier"]
@@ -37,92 +26,39 @@ __all__ = ["ModelOfTrees", "PrivateDecisionTreeClassifier"]
 _PUBLISHED_DEPTH, _MOST_DEPTH = 5, 16
 
 
-class ModelOfTrees(ClassifierMixin, PrivateEstimator):
+class ModelOfTrees(ModelOfGroups, ModelOfClasses):
     """Fitting and predicting; subclasses define how many trees there are."""
 
-    def fit(self, X, y=None):
-        """Charge epsilon, then release a model of trees.
+    def _link(self, domain, target):
+        # Trees count the classes themselves: how many there are is all they need.
+        _, class_of = super()._link(domain, target)
+        return len(label_classes(domain, target)[0]), class_of
 
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-            One row per person: NumPy array; pandas, Polars or PyArrow table; or a lazy frame of
-            Polars, DuckDB, Dask or PySpark, whose distinct coded rows are counted in its engine.
-            Columns are matched to the domain by name, those of an array by position.
-        y : array-like of shape (n_rows,), default=None
-            The labels. None if ``X`` has the column ``target``; a lazy frame must have it.
+    def _plan(self, domain):
+        self._settings()
+        return super()._plan(domain)
 
-        Returns
-        -------
-        self
+    def _release(self, records, columns, link, parts, source):
+        groupings = tuple(columns.values())
+        models, totals = self._learn_trees(records, groupings, link, parts, source)
+        std = np.sqrt(link * discrete_laplace_variance(parts["total"]))
+        return models, float(totals.sum()), std
 
-        Raises
-        ------
-        DomainError, TypeError, ValueError
-            If the schema or a parameter is invalid; nothing is spent. Values never raise: numbers
-            out of range are clipped, an unknown category becomes `other` where declared, and a
-            record that the domain cannot represent, or whose label is missing or not declared, is
-            skipped.
-        BudgetExceededError
-            If the ledger cannot pay; no value has been read.
-        EngineError
-            If the engine of a lazy frame fails while it counts; the charge stands.
-        """
-        max_groups = as_integer(self.max_groups, "max_groups", 2)
-        settings = self._settings()
-        read = read_rows(X)
-        rows, domain, target = match_labelled(
-            self, read, y, self.classes, "the list of", "classes="
-        )
-        names = [name for name in domain.names if name != target]
-        if not names:
-            raise DomainError(
-                f"The domain has no column except the label {target!r}. Declare at least one "
-                "predictor."
-            )
-        classes, class_of = label_classes(domain, target)
-        parts = self._parts(settings)
-        self._warn_of_size(rows, domain)
-        loss, source = self._spend(parts)
-
-        table = count_rows(
-            rows,
-            domain.select([*names, target]),
-            self._contributions(loss, source, rows, domain),
-        )
-        groupings = tuple(group_values(domain[name], max_groups) for name in names)
-        # A missing label belongs to no class.
-        class_of = np.append(class_of, -1)[: domain[target].size]
-        records = _records(table, groupings, class_of)
-        spent = loss.of_record.parts
-        models, totals = self._learn(records, groupings, len(classes), spent, settings, source)
-        if y is None and isinstance(read, Frame):
-            # The label is a column of X; the features are the others.
-            X = without_label(X, read, domain, target)
-        self._remember_columns(X, rows, target)
-        self.domain_ = domain
-        self.target_ = target
-        self.privacy_loss_ = loss
-        self.classes_ = classes
-        self._publish([ReleasedTree(tuple(names), classes, groupings, model) for model in models])
-        std = np.sqrt(len(classes) * discrete_laplace_variance(spent["total"]))
-        warn_of_emptiness(self, float(totals.sum()), std)
-        return self
+    def _publish(self, models, columns):
+        self.classes_ = self._declared_classes()
+        names, groupings = tuple(columns), tuple(columns.values())
+        self._keep([ReleasedTree(names, self.classes_, groupings, model) for model in models])
 
     def _settings(self):
         """Checked parameters of the kernel; raises before anything is spent."""
         raise NotImplementedError
 
-    def _parts(self, settings):
-        """Parts of the budget of one row."""
-        raise NotImplementedError
-
-    def _learn(self, records, groupings, n_classes, parts, settings, source):
+    def _learn_trees(self, records, groupings, n_classes, parts, source):
         """The models, and the released numbers of records of the classes."""
         raise NotImplementedError
 
-    def _publish(self, trees):
-        """Set the released attributes."""
+    def _keep(self, trees):
+        """Set the trees and what follows from them."""
         raise NotImplementedError
 
     def _trees(self):
@@ -166,13 +102,7 @@ class ModelOfTrees(ClassifierMixin, PrivateEstimator):
 
     def _group_rows(self, X, tree):
         """Group of each row in each column; -1 if the domain has none."""
-        # The person is no feature.
-        rows = feature_rows(self, X, self.unit)
-        names = list(tree.columns)
-        absent = [name for name in names if name not in rows.names]
-        if absent:
-            raise DomainError(f"The rows lack the columns {absent} of the model.")
-        codes = self.domain_.without_structure().select(names).encode(rows.select(names))
+        codes = self._codes(X, list(tree.columns))
         return np.stack(
             [
                 np.append(grouping.groups, -1)[codes[:, column]]
@@ -180,12 +110,6 @@ class ModelOfTrees(ClassifierMixin, PrivateEstimator):
             ],
             axis=1,
         )
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # On the few rows of a small table the noise dominates.
-        tags.classifier_tags.poor_score = True
-        return tags
 
 
 class PrivateDecisionTreeClassifier(ModelOfTrees):
@@ -322,15 +246,17 @@ class PrivateDecisionTreeClassifier(ModelOfTrees):
             settings["quality"] = "max" if published else "clipped"
         return {**settings, "algorithm": self.algorithm, "prune": self.prune}
 
-    def _parts(self, settings):
+    def _parts(self):
+        settings = self._settings()
         return tree_parts(self._record_epsilon(), settings["algorithm"], settings["max_depth"])
 
-    def _learn(self, records, groupings, n_classes, parts, settings, source):
+    def _learn_trees(self, records, groupings, n_classes, parts, source):
+        settings = self._settings()
         menu = [_splits(grouping, settings["algorithm"]) for grouping in groupings]
         model, totals = fit_tree(records, menu, n_classes, parts, source, **settings)
         return [model], totals
 
-    def _publish(self, trees):
+    def _keep(self, trees):
         (self.tree_,) = trees
         self.feature_importances_ = self.tree_.importances()
 
@@ -371,15 +297,3 @@ def _splits(grouping, algorithm):
     if algorithm == "id3" or (algorithm == "c4.5" and grouping.chain is None):
         return one_split(n_groups)
     return binary_splits(n_groups, grouping.chain)
-
-
-def _records(table, groupings, label_of):
-    """Distinct records by groups and class; those whose label belongs to no class are left out."""
-    labels = label_of[table.codes[:, -1]]
-    kept = labels >= 0
-    groups = np.stack(
-        [grouping.groups[table.codes[kept, column]] for column, grouping in enumerate(groupings)],
-        axis=1,
-    )
-    sizes = tuple(len(grouping.labels) for grouping in groupings)
-    return Records(groups, labels[kept], table.counts[kept], sizes)
