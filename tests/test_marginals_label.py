@@ -14,6 +14,7 @@ from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 from skdp._random import noise_source, sampling_generator
 from skdp.kernels.marginals import plan_views
 from skdp.kernels.marginals.candidates import Candidates
+from skdp.kernels.marginals.classes import _bins
 from skdp.kernels.marginals.grid import measure_grid
 from skdp.kernels.marginals.lawful import Laws
 from skdp.kernels.marginals.population import Population, Target
@@ -203,3 +204,14 @@ def test_three_classes_of_which_one_has_three_records(epsilon):
     if epsilon >= 1:
         usual = synthetic["label"] != "rare"
         assert ((synthetic["label"] == "yes") == told)[usual].mean() > 0.8
+
+
+def test_rare_neighbours_share_a_bin_and_other_codes_have_their_own():
+    mass = np.array([600.0, 250.0, 120.0] + [1.0] * 30)
+    tail = Attribute.of(mass, np.arange(len(mass)), 128)
+    bins = _bins(tail, True, signal=1_000.0)
+    assert bins[:3].tolist() == [0, 1, 2]
+    assert bins.max() <= 5
+    assert (np.diff(bins) >= 0).all()
+    kinds = Attribute.of(mass, None, 128)
+    assert len(np.unique(_bins(kinds, False, signal=1_000.0))) == len(mass)

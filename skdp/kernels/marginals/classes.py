@@ -142,9 +142,16 @@ class Classes:
 
 
 def _bins(attribute: Attribute, ordered: bool, signal: float) -> IntArray:
-    """Bins of the groups of an attribute, so many that the counts of one tell something."""
-    n = len(attribute.grouped)
-    n_bins = max(int(signal / _RECORDS), _FEWEST if ordered else _FEWEST_KINDS)
-    if n_bins >= n:
-        return np.arange(n)
-    return equal_mass_bins(cut_mass(attribute.grouped), attribute.group_order, n_bins)
+    """Bins of the groups of an attribute, so many that the counts of one tell something.
+
+    Rare neighbours share a bin even where there could be a bin for each code: noise that puts a
+    few records of the wrong class into a long tail leads a linear model far astray.
+    """
+    mass, order = attribute.grouped, attribute.group_order
+    if ordered:
+        n_bins = max(int(signal / _RECORDS), _FEWEST)
+        return equal_mass_bins(np.maximum(mass, _TINY / len(mass)), order, n_bins)
+    n_bins = max(int(signal / _RECORDS), _FEWEST_KINDS)
+    if n_bins >= len(mass):
+        return np.arange(len(mass))
+    return equal_mass_bins(cut_mass(mass), order, n_bins)
