@@ -3,11 +3,12 @@
 ``docs/numbers.json`` has every figure with the command that measured it. ``python -m
 benchmarks.numbers --publish`` writes from it the tables that the pages include
 (``docs/_static/numbers``); `tests/test_numbers.py` holds tables and sentences to the file.
-``--measure counting`` (or ``selecting``, ``one_column``, ``cubes``) measures a section again and puts
-it into the file; ``--releases`` and ``--epsilon`` restrict the first, ``--runs`` sets its releases.
+``--measure counting`` (or ``selecting``, ``one_column``, ``cubes``) measures a section again and
+puts it into the file; ``--releases`` and ``--epsilon`` restrict the first, ``--runs`` sets its
+releases.
 
-A figure of ranges of two columns is a root mean square error over 3,000 random ranges, averaged over
-the releases.
+A figure of ranges of two columns is a root mean square error over 3,000 random ranges, averaged
+over the releases.
 """
 
 from __future__ import annotations
