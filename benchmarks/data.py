@@ -14,7 +14,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from benchmarks._data import ROOT, stand_ins
+from benchmarks import _data
 from benchmarks.standins import write
 
 __all__ = ["listed", "state"]
@@ -27,7 +27,7 @@ def listed() -> dict[str, dict[str, Any]]:
     return tomllib.loads(_LIST.read_text(encoding="utf-8"))
 
 
-def state(name: str, sha256: str, root: Path = ROOT) -> str:
+def state(name: str, sha256: str, root: Path) -> str:
     """Whether one file is "present", "missing" or "different" from what was measured."""
     path = root / name
     if not path.is_file():
@@ -39,9 +39,9 @@ def state(name: str, sha256: str, root: Path = ROOT) -> str:
 def report() -> int:
     """List all files; returns the exit code."""
     files = listed()
-    found = {name: state(name, facts["sha256"]) for name, facts in files.items()}
-    print(f"Data in {ROOT}")
-    if stand_ins():
+    found = {name: state(name, facts["sha256"], _data.ROOT) for name, facts in files.items()}
+    print(f"Data in {_data.ROOT}")
+    if _data.stand_ins():
         print("These are generated stand-ins: scripts run, but their figures mean nothing.")
         return 0
     for name, facts in files.items():
