@@ -170,8 +170,8 @@ def _together(titles: list[str]) -> list[str]:
     """Titles with the word of the first of each kind only: "figure 5.9", "5.11"."""
     shown, before = [], ""
     for title in titles:
-        kind, number = title.split(" ", 1)
-        shown.append(number if kind == before else title)
+        kind, _, number = title.partition(" ")
+        shown.append(number if number and kind == before else title)
         before = kind
     return shown
 
