@@ -145,19 +145,26 @@ def _verdicts(found: pd.DataFrame) -> pd.DataFrame:
         outcome = [part.rsplit(": ", 1)[-1] for part in row.rules.split("; ")]
         key = (experiment(row.figure), QUOTES[row.figure], row.verdict, outcome)
         title = _title(row.figure, row.work)
-        if lines and lines[-1]["key"] == key:
-            lines[-1]["titles"].append(title)
+        same = next((line for line in lines if line["key"] == key), None)
+        if same is not None:
+            same["titles"].append(title)
             continue
         lines.append(
-            {"key": key, "titles": [title], "work": WORKS[row.work], "verdict": row.verdict}
+            {"key": key, "titles": [title], "work": _short(row.work), "verdict": row.verdict}
             | {"words": QUOTES[row.figure], "rules": row.rules}
         )
+    for line, before in reversed(list(zip(lines[1:], lines, strict=False))):
+        if line["words"] and line["words"] == before["words"]:
+            line["words"] = ""
+            line["said"] = "as above"
     return pd.DataFrame(
         {
             "Work": [line["work"] for line in lines],
             "Figure": [", ".join(_together(line["titles"])) for line in lines],
             "What the work says": [
-                f"“{_sentence(line['words'], capital=False)}”" if line["words"] else "(no words)"
+                f"“{_sentence(line['words'], capital=False)}”"
+                if line["words"]
+                else line.get("said", "(no words)")
                 for line in lines
             ],
             "Its parts here": [_sentence(line["rules"]) for line in lines],
