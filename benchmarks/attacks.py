@@ -48,7 +48,10 @@ def canaries(quick: bool) -> Iterator[dict[str, Any]]:
     nist = load("nist")
     four = skdp.Domain({name: skdp.Numeric(0, 9, integer=True) for name in "abcd"})
     n_runs = 3 if quick else 15
-    places = {"nobody": (None, four), "nist": (nist.rows, nist.domain)}
+    places = {"nobody": (None, four)}
+    # The table in place of a missing one has too few different rows for canaries.
+    if not nist.generated:
+        places["nist"] = (nist.rows, nist.domain)
     for place, (rows, domain) in places.items():
         # Fits to many records take seconds.
         runs = n_runs if rows is None else min(n_runs, 3)

@@ -91,7 +91,8 @@ def main() -> None:
     numbers = ["age", "education-num", "hours-per-week"]
     adult[numbers] = adult[numbers].astype(int)
     results: dict[str, Any] = {}
-    for n in SIZES[:2] if options.quick else SIZES:
+    sizes = sorted({min(n, len(adult)) for n in (SIZES[:2] if options.quick else SIZES)})
+    for n in sizes:
         rows = adult.sample(n, random_state=0)
         for epsilon in EPSILONS:
             runs = [errors(rows, epsilon) for _ in range(1 if options.quick else N_RUNS)]

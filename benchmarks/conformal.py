@@ -151,6 +151,9 @@ def main() -> None:
         scored = classes(name) if name in CLASSIFIERS else numbers(name)
         print(f"{name}: {len(scored.scores)} rows to calibrate and to predict")
         for n_rows in options.rows:
+            if n_rows >= len(scored.scores):
+                print(f"  {n_rows:6} rows: the table has too few")
+                continue
             for level in options.level:
                 for epsilon in options.epsilon:
                     exact = Fraction(repr(epsilon)), Fraction(repr(level))

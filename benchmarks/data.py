@@ -1,18 +1,21 @@
 """Which data files are there, and whether they are the ones that were measured.
 
 Run as ``python -m benchmarks.data``. The exit code is 1 if a file differs from its checksum; a file
-that is missing is listed with its source.
+that is missing is listed with its source and its licence. ``--stand-ins FOLDER`` writes small
+generated files in their formats, with which every script can be tried (`benchmarks.standins`).
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
-from benchmarks._data import ROOT
+from benchmarks import _data
+from benchmarks.standins import write
 
 __all__ = ["listed", "state"]
 
@@ -24,7 +27,7 @@ def listed() -> dict[str, dict[str, Any]]:
     return tomllib.loads(_LIST.read_text(encoding="utf-8"))
 
 
-def state(name: str, sha256: str, root: Path = ROOT) -> str:
+def state(name: str, sha256: str, root: Path) -> str:
     """Whether one file is "present", "missing" or "different" from what was measured."""
     path = root / name
     if not path.is_file():
@@ -33,21 +36,50 @@ def state(name: str, sha256: str, root: Path = ROOT) -> str:
     return "present" if found == sha256 else "different"
 
 
-def main() -> int:
+def report() -> int:
     """List all files; returns the exit code."""
-    print(f"Data in {ROOT}")
-    wrong = 0
-    for name, facts in listed().items():
-        found = state(name, facts["sha256"])
-        wrong += found == "different"
-        whence = "" if found == "present" else f"  from {facts['source']}"
-        identifier = facts.get("identifier")
-        print(f"{found:10} {name}{whence}{f' ({identifier})' if whence and identifier else ''}")
-    if wrong:
+    files = listed()
+    found = {name: state(name, facts["sha256"], _data.ROOT) for name, facts in files.items()}
+    print(f"Data in {_data.ROOT}")
+    if _data.stand_ins():
+        print("These are generated stand-ins: scripts run, but their figures mean nothing.")
+        return 0
+    for name, facts in files.items():
+        print(f"{found[name]:10} {name}")
+        if found[name] != "present":
+            source = facts["identifier"] if "identifier" in facts else "no identifier"
+            print(f"{'':10}   {facts['content']}")
+            print(f"{'':10}   from {facts['source']} ({source}); licence: {facts['licence']}")
+    counts = {kind: list(found.values()).count(kind) for kind in ("missing", "different")}
+    if counts["different"]:
+        print(f"{counts['different']} files differ from those that were measured; so will figures.")
+    if counts["missing"]:
         print(
-            f"{wrong} of the files differ from those that were measured: figures will differ too."
+            f"{counts['missing']} of {len(files)} files are missing. None is part of the project, "
+            "and none is fetched: prepare them from their sources as the content says, and name "
+            "the folder in SKDP_DATA. A script that needs a file says which one. To try the "
+            "scripts now:\n"
+            "    python -m benchmarks.data --stand-ins stand-ins\n"
+            "    SKDP_DATA=stand-ins python -m benchmarks.trees --quick"
         )
-    return int(wrong > 0)
+    return int(counts["different"] > 0)
+
+
+def main() -> int:
+    """Command line; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument(
+        "--stand-ins", type=Path, metavar="FOLDER", help="write generated files into this folder"
+    )
+    options = parser.parse_args()
+    if options.stand_ins is None:
+        return report()
+    try:
+        names = write(options.stand_ins)
+    except FileExistsError as reason:
+        parser.error(str(reason))
+    print(f"{len(names)} generated files in {options.stand_ins}. Name the folder in SKDP_DATA.")
+    return 0
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ def ada_ssp(
 def regress(method: str, epsilon: float, seed: int) -> float:
     """Test error of one run on ACSIncome."""
     domain, train, test = regression.acs()
-    rows = train.sample(_ROWS, random_state=seed)
+    rows = train.sample(min(_ROWS, len(train)), random_state=seed)
     answers, truth = rows["PINCP"].to_numpy(), test["PINCP"].to_numpy()
     columns = domain.select([name for name in domain.names if name != "PINCP"])
     if method in ("AdaSSP, delta 1e-5", "true"):

@@ -223,7 +223,8 @@ def measure_numbers(releases: int) -> None:
     other = table.drop(columns=["hours-per-week", "native-country", "fnlwgt"])
     features = pd.get_dummies(other.astype({"age": float, "education-num": float})).astype(float)
     order = rng.permutation(len(table))
-    train, test = order[:20_000], order[20_000 : 20_000 + N_ROWS]
+    cut = min(20_000, len(order) // 2)
+    train, test = order[:cut], order[cut : cut + N_ROWS]
     bounds, source = (0.0, 99.0), noise_source(3)
     print("numbers: hours of work in Adult, bounds 0 to 99")
     for name, model in (

@@ -125,7 +125,7 @@ def accuracy(release: str, epsilon: float, runs: int) -> float:
     binned = ["AGEP", "WKHP"]
     errors = []
     for seed in range(runs):
-        rows = train.sample(_ROWS, random_state=seed)
+        rows = train.sample(min(_ROWS, len(train)), random_state=seed)
         view = fitted(release, (domain, rows, "PINCP"), epsilon, seed)
         fit = linear_regression(view, "PINCP", categorical=binned)
         predicted = np.clip(fit.predict(domain.encode(test)), 0, 19)

@@ -65,11 +65,12 @@ def releases() -> dict[str, tuple[Synopsis, View]]:
     model = pairs.model
     assert isinstance(model, TreeModel) and isinstance(boxes.model, BoxModel)
     tree = Synopsis.from_model(domain, TreeModel(model.density, model.total), mechanism="tree")
-    return {
-        "weighted rows": (pairs, of_rows(model)),
+    found = {
         "tree": (tree, of_tree(model.density)),
         "boxes": (boxes, of_boxes(boxes.model)),
     }
+    # A table of few records is released without pairs, and then without rows.
+    return found if model.rows is None else {"weighted rows": (pairs, of_rows(model)), **found}
 
 
 def tally(

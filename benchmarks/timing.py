@@ -56,6 +56,9 @@ def main() -> None:
     if len(sys.argv) == 4:
         one(sys.argv[1], sys.argv[2], int(sys.argv[3]))
         return
+    # Says what is missing before another process would.
+    for name in TABLES:
+        _data.hdpview_table(name)
     for release in RELEASES:
         for name in TABLES:
             for n in SIZES:

@@ -190,7 +190,7 @@ class DPKMeans(
         Parameters
         ----------
         X : array-like or frame of shape (n_rows, n_features)
-            One row per person, numbers only: NumPy array; pandas, Polars or PyArrow table; or a
+            One row per record, numbers only: NumPy array; pandas, Polars or PyArrow table; or a
             lazy frame of Polars, DuckDB, Dask or PySpark, over which the grid and each round
             take one pass ("sample-aggregate" and "genetic" read rows in memory only). For its tree,
             "auto" fetches the distinct rows of the features, each cut into 64 parts, and their

@@ -153,7 +153,7 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
         Parameters
         ----------
         X : array-like or pandas, Polars or PyArrow frame of shape (n_rows, n_features)
-            One row per person. Columns are matched to the domain by name, those of an array by
+            One row per record. Columns are matched to the domain by name, those of an array by
             position.
         y : array-like of shape (n_rows,), default=None
             Values of the target; may be left out where ``X`` has the column ``target``.

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import budget, data, quantiles, scores
+from benchmarks import _data, budget, data, quantiles, scores, standins
 
 
 def test_the_list_of_files_is_complete():
@@ -27,6 +27,53 @@ def test_a_file_is_present_missing_or_different(tmp_path):
     (tmp_path / "table.csv").write_bytes(content)
     assert data.state("table.csv", digest, tmp_path) == "present"
     assert data.state("table.csv", "0" * 64, tmp_path) == "different"
+
+
+def test_stand_ins_have_the_format_of_the_data(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "stand-ins"
+    names = standins.write(folder)
+    assert set(names) == set(data.listed())
+    assert standins.write(folder) == []  # all are there
+    monkeypatch.setattr(_data, "ROOT", folder)
+    _data._warn_of_stand_ins.cache_clear()
+    assert not _data.available()
+    for name in _data.HDPVIEW_TABLES:
+        table = _data.hdpview_table(name)
+        assert table.codes.max(axis=0).tolist() < list(table.shape)
+        assert table.true_answers().max() <= table.counts.sum()
+    assert len(_data.dpbench_1d()) == 5 and _data.dpbench_2d()[0].counts.shape == (256, 256)
+    assert _data.frame("adult").shape == (2_000, 15)
+    assert _data.item_frequencies("retail").min() >= 1
+    assert _data.kmeans_set("s1_privkmeans")["X"].shape == (2_000, 2)
+    assert _data.nltcs()[0].shape[1] == 16
+    assert capsys.readouterr().err.count("the figures below mean nothing") == 1
+    _data.write_json(tmp_path / "out.json", "one", {})
+    assert '"data": "generated stand-ins"' in (tmp_path / "out.json").read_text()
+    assert data.report() == 0 and "generated stand-ins" in capsys.readouterr().out
+
+
+def test_stand_ins_do_not_mix_with_data(tmp_path):
+    (tmp_path / "adult.csv.gz").write_bytes(b"")
+    with pytest.raises(FileExistsError, match="Name an empty folder"):
+        standins.write(tmp_path)
+
+
+def test_generated_persons_keep_the_rules_of_the_code_book(tmp_path, monkeypatch):
+    real_tables = pytest.importorskip("benchmarks.real_tables")
+    standins.write(tmp_path)
+    monkeypatch.setattr(_data, "ROOT", tmp_path)
+    for make in (real_tables.nist_table, real_tables.adult_table):
+        table = make()
+        assert table.impossible(table.rows).mean() < 0.01
+
+
+def test_a_missing_file_is_named_with_its_source(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(_data, "ROOT", tmp_path / "nothing")
+    with pytest.raises(SystemExit, match=r"needs the data file nltcs.npz.*--stand-ins FOLDER"):
+        _data.nltcs()
+    assert data.report() == 0
+    said = capsys.readouterr().out
+    assert said.count("missing    ") == len(data.listed()) and "OpenML 1489" in said
 
 
 @pytest.fixture

@@ -127,18 +127,6 @@ def test_every_work_is_cited_and_every_citation_is_a_work():
     assert set(works) == set(cited)
 
 
-def test_the_page_on_choosing_quotes_the_guide():
-    def errors(page, row):
-        after = re.split(re.escape(row), page.read_text(), maxsplit=1)[1].splitlines()[1:6]
-        return [re.match(r"     - \W*([\d,]+|refused)", line)[1] for line in after]
-
-    choose = DOCS / "choose.rst"
-    for title in ("**pair views**", "HDPView"):
-        assert errors(choose, f"* - {title}") == errors(GUIDE / "pair_views.rst", f"* - {title}")
-    for title in ("PrivTree", "kd-tree, two-step", "kd-tree, hierarchical", "grid, extended"):
-        assert errors(choose, f"* - {title}") == errors(GUIDE / "privtree.rst", f"* - {title}")
-
-
 # Pictures
 
 

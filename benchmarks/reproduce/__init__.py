@@ -14,12 +14,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["MARKERS", "PALETTE", "Figure", "Finding", "run"]
+__all__ = ["MARKERS", "PALETTE", "TIE", "UNTESTED", "Figure", "Finding", "compare", "run"]
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart, without yellow. Lines also
 # differ in their markers.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
 MARKERS = "os^vD*x"
+
+
+# What a check of a part of a claim can say, besides that the part holds (True) or does not (False):
+# the difference lies within the noise of the run, or this run has no numbers on it.
+TIE = "tie"
+UNTESTED = "not tested"
+_SHOWN = {True: "yes", False: "no", TIE: TIE, UNTESTED: UNTESTED}
 
 
 @dataclass(frozen=True)
@@ -29,36 +36,72 @@ class Finding:
     Parameters
     ----------
     claim : str
-        What the paper says, in our words.
+        What the paper says, in our words; `benchmarks.reproduce.claims` has its own words.
     found : str
         The numbers of this run.
-    checks : mapping of str to bool
+    checks : mapping of str to bool, TIE or UNTESTED
         Parts of the claim, each as a rule on the numbers, and whether the rule holds.
+    incomparable : str, default=""
+        Why the run can say nothing about the claim, if it cannot. There are no checks then.
     """
 
     claim: str
     found: str
-    checks: Mapping[str, bool]
+    checks: Mapping[str, bool | str]
+    incomparable: str = ""
 
     def __post_init__(self) -> None:
-        if not self.checks:
-            raise ValueError("A finding without a check cannot agree or disagree.")
+        if bool(self.checks) == bool(self.incomparable):
+            raise ValueError(
+                "A finding has checks, or says why it is not comparable. Without a check it cannot "
+                "agree or disagree."
+            )
+        for rule, held in self.checks.items():
+            if isinstance(held, str) and held not in _SHOWN:
+                raise ValueError(f"The check {rule!r} must be a bool, TIE or UNTESTED, not {held}.")
 
     @property
     def verdict(self) -> str:
-        """Whether all, some or none of the checks hold."""
-        held = [bool(holds) for holds in self.checks.values()]
-        return "agrees" if all(held) else "agrees in part" if any(held) else "disagrees"
+        """What the checks say together.
+
+        "agrees" if every check holds, "disagrees" if none holds and one fails, "tie" if all that
+        were tested are ties; "agrees in part" otherwise.
+        """
+        if self.incomparable:
+            return "not comparable"
+        held = [each if isinstance(each, str) else bool(each) for each in self.checks.values()]
+        tested = [each for each in held if each != UNTESTED]
+        if held == [True] * len(held):
+            return "agrees"
+        if True in tested:
+            return "agrees in part"
+        return "disagrees" if False in tested else "tie" if tested else "not comparable"
 
     @property
     def rules(self) -> str:
-        """The checks in one line."""
-        return "; ".join(
-            f"{rule}: {'yes' if holds else 'no'}" for rule, holds in self.checks.items()
+        """The checks in one line, or why there are none."""
+        return self.incomparable or "; ".join(
+            f"{rule}: {_SHOWN[holds if isinstance(holds, str) else bool(holds)]}"
+            for rule, holds in self.checks.items()
         )
 
     def __str__(self) -> str:
-        return f"The paper: {self.claim} Found: {self.found} It {self.verdict} ({self.rules})."
+        return (
+            f"The paper: {self.claim} Found: {self.found} Verdict: {self.verdict} ({self.rules})."
+        )
+
+
+def compare(difference: float, error: float) -> bool | str:
+    """Whether a difference is positive: TIE within two standard errors of it.
+
+    Parameters
+    ----------
+    difference : float
+        By how much the claimed better one is better.
+    error : float
+        Standard error of ``difference``.
+    """
+    return TIE if abs(difference) <= 2 * error else bool(difference > 0)
 
 
 Figure = Callable[[Path, bool], Finding]

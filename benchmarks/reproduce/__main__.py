@@ -2,8 +2,8 @@
 
 ``--figure NAME`` draws one (repeat it for several), ``--work NAME`` those of a work, ``--all`` all
 of them; ``--quick`` uses fewer repetitions. Writes ``NAME.png`` and ``NAME.csv`` into ``--out``,
-and adds to ``findings.csv`` there. ``--publish DIR`` turns that file into tables for the
-documentation.
+and adds to ``findings.csv`` there. ``--publish DIR`` puts these findings and pictures among those
+of the documentation in ``DIR`` and writes its tables and its grid of pictures again.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.reproduce import Figure, Finding
+from benchmarks.reproduce.claims import QUOTES, experiment
 
-__all__ = ["COLUMNS", "WORKS", "add", "figures", "publish"]
+__all__ = ["COLUMNS", "VERDICTS", "WORKS", "add", "figures", "publish", "together"]
 
 WORKS = {
     "dpcube": "DPCube",
@@ -31,17 +32,9 @@ WORKS = {
     "kmeans": "Dissertation, chapter 4 (k-means)",
     "svt": "Dissertation, chapter 5 (sparse vector)",
 }
-VERDICTS = ["agrees", "agrees in part", "disagrees"]
-# Pictures of the documentation.
-PICTURES = (
-    "dpcube_figures_15_and_16",
-    "gblue_figure_5",
-    "cubes_dimensions",
-    "hdpview_figure_3",
-    "privpfc_figure_3_10",
-    "kmeans_figure_4_1",
-    "svt_figure_5_9",
-)
+VERDICTS = ["agrees", "agrees in part", "disagrees", "tie", "not comparable"]
+# Pictures of the documentation: at most so many pixels wide, and so many colours.
+WIDTH, COLOURS = 640, 32
 COLUMNS = ["figure", "work", "run", "verdict", "claim", "found", "rules", "cpu_s", "seconds"]
 
 
@@ -73,40 +66,149 @@ def add(path: Path, name: str, quick: bool, finding: Finding, cpu: float, second
     pd.DataFrame(rows, columns=COLUMNS).to_csv(path, index=False)
 
 
-def publish(path: Path, folder: Path) -> None:
-    """Write a list for each work, a table of how many agree, and some of the pictures, made small.
+def publish(out: Path, folder: Path) -> None:
+    """Put findings and pictures into the folder of the documentation, and write its tables.
 
-    A figure has the finding of its full run, or of the quick run if there is no full one.
+    A figure has the finding of its full run, or of the quick run if there is no full one; findings
+    of ``out`` replace those of the folder.
+
+    Parameters
+    ----------
+    out : Path
+        Has ``findings.csv`` and pictures of figures; either may be missing.
+    folder : Path
+        Gets ``findings.csv`` with all figures, ``verdicts.csv``, ``summary.csv``, a text for each
+        work, ``pictures.txt``, and the pictures made small.
     """
-    found = pd.read_csv(path)
-    # "full" is before "quick".
-    found = found.sort_values("run", kind="stable").drop_duplicates("figure")
-    order = {name: place for place, name in enumerate(figures())}
-    found = found.sort_values("figure", key=lambda names: names.map(order))
     folder.mkdir(parents=True, exist_ok=True)
-    totals = pd.crosstab(found["work"], found["verdict"]).reindex(
-        index=list(dict.fromkeys(found["work"])), columns=VERDICTS, fill_value=0
-    )
-    totals.insert(0, "drawings", totals.sum(axis=1))
-    full = (found["run"] == "full").groupby(found["work"]).sum()
-    totals["from a full run"] = full.reindex(totals.index)
-    totals.loc["all"] = totals.sum()
-    totals.index = totals.index.map(lambda work: WORKS.get(work, work))
-    totals.rename_axis("work").to_csv(folder / "summary.csv")
+    tables = [pd.read_csv(path) for path in _findings(out, folder)]
+    found = pd.concat(tables).fillna("")
+    order = {name: place for place, name in enumerate(figures())}
+    found = found[found["figure"].isin(list(order))]
+    # "full" is before "quick"; what is drawn now is before what was there.
+    found = found.sort_values("run", kind="stable").drop_duplicates("figure")
+    found = found.sort_values("figure", key=lambda names: names.map(order))
+    found[COLUMNS].to_csv(folder / "findings.csv", index=False)
+    _summary(found).to_csv(folder / "summary.csv")
+    _verdicts(found).to_csv(folder / "verdicts.csv", index=False)
     for work, part in found.groupby("work", sort=False):
         text = "\n".join(_entry(row) for row in part.itertuples())
         (folder / f"{work}.txt").write_text(text, encoding="utf-8")
-    for name in PICTURES:
-        if (path.parent / f"{name}.png").exists():
-            _shrink(path.parent / f"{name}.png", folder / f"{name}.png")
+    for name in order:
+        if (out / f"{name}.png").exists():
+            _shrink(out / f"{name}.png", folder / f"{name}.png")
+    shown = [row for row in found.itertuples() if (folder / f"{row.figure}.png").exists()]
+    grid = "\n".join(_picture(row, folder.name) for row in shown)
+    (folder / "pictures.txt").write_text(grid, encoding="utf-8")
+
+
+def _findings(out: Path, folder: Path) -> list[Path]:
+    """Files of findings, the new ones first."""
+    paths = [each / "findings.csv" for each in (out, folder)]
+    return [path for path in paths if path.exists()]
+
+
+def together(verdicts: list[str]) -> str:
+    """The verdict of an experiment from those of its drawings.
+
+    What is not comparable says nothing.
+    """
+    said = {verdict for verdict in verdicts if verdict != "not comparable"}
+    if len(said) <= 1:
+        return said.pop() if said else "not comparable"
+    return "agrees in part" if said & {"agrees", "agrees in part"} else "disagrees"
+
+
+def _summary(found: pd.DataFrame) -> pd.DataFrame:
+    """How many experiments of each work agree; drawings of the same runs are one experiment."""
+    each = found.assign(experiment=found["figure"].map(experiment))
+    verdicts = each.groupby(["work", "experiment"])["verdict"].agg(
+        lambda some: together(list(some))
+    )
+    works = list(dict.fromkeys(found["work"]))
+    totals = pd.crosstab(verdicts.index.get_level_values("work"), verdicts.to_numpy())
+    totals = totals.reindex(index=works, columns=VERDICTS, fill_value=0)
+    totals.insert(0, "drawings", found["work"].value_counts().reindex(works))
+    totals.insert(1, "experiments", totals[VERDICTS].sum(axis=1))
+    totals.loc["all"] = totals.sum()
+    totals.index = totals.index.map(lambda work: WORKS.get(work, work))
+    return totals.rename_axis("work")
+
+
+def _verdicts(found: pd.DataFrame) -> pd.DataFrame:
+    """One line for each figure.
+
+    Figures of one experiment with the same words and outcomes share it.
+    """
+    lines: list[dict[str, Any]] = []
+    for row in found.itertuples():
+        outcome = [part.rsplit(": ", 1)[-1] for part in row.rules.split("; ")]
+        key = (experiment(row.figure), QUOTES[row.figure], row.verdict, outcome)
+        title = _title(row.figure, row.work)
+        same = next((line for line in lines if line["key"] == key), None)
+        if same is not None:
+            same["titles"].append(title)
+            continue
+        lines.append(
+            {"key": key, "titles": [title], "work": _short(row.work), "verdict": row.verdict}
+            | {"words": QUOTES[row.figure], "rules": row.rules}
+        )
+    for line, before in reversed(list(zip(lines[1:], lines, strict=False))):
+        if line["words"] and line["words"] == before["words"]:
+            line["words"] = ""
+            line["said"] = "as above"
+    return pd.DataFrame(
+        {
+            "Work": [line["work"] for line in lines],
+            "Figure": [", ".join(_together(line["titles"])) for line in lines],
+            "What the work says": [
+                f"“{_sentence(line['words'], capital=False)}”"
+                if line["words"]
+                else line.get("said", "(no words)")
+                for line in lines
+            ],
+            "Its parts here": [_sentence(line["rules"]) for line in lines],
+            "Verdict": [f"**{line['verdict']}**" for line in lines],
+        }
+    )
+
+
+def _together(titles: list[str]) -> list[str]:
+    """Titles with the word of the first of each kind only: "figure 5.9", "5.11"."""
+    shown, before = [], ""
+    for title in titles:
+        kind, _, number = title.partition(" ")
+        shown.append(number if number and kind == before else title)
+        before = kind
+    return shown
+
+
+def _picture(row: Any, folder: str) -> str:
+    """A small picture that opens the file, with its verdict below."""
+    title = f"{WORKS[row.work]}, {_title(row.figure, row.work)}"
+    path = f"_static/{folder}/{row.figure}.png"
+    claim = " ".join(row.claim.rstrip(".").split())
+    return (
+        f".. figure:: {path}\n"
+        f"   :target: {path}\n"
+        f"   :alt: {title}. Drawn to see whether {claim}\n\n"
+        f"   {_short(row.work)} {_title(row.figure, row.work)}: {row.verdict}\n"
+    )
+
+
+def _short(work: str) -> str:
+    """A name of a work for captions."""
+    name = WORKS[work]
+    return name[name.index("(") + 1 : -1] if "(" in name else name
 
 
 def _shrink(source: Path, target: Path) -> None:
-    """Write a picture with 64 colours."""
+    """Write a picture with few colours, small enough for a page."""
     from PIL import Image
 
     with Image.open(source) as picture:
-        picture.convert("RGB").quantize(64).save(target, optimize=True)
+        picture.thumbnail((WIDTH, 4 * WIDTH), Image.Resampling.LANCZOS)
+        picture.convert("RGB").quantize(COLOURS).save(target, optimize=True)
 
 
 def _title(name: str, work: str) -> str:
@@ -124,16 +226,15 @@ def _entry(row: Any) -> str:
     title = _title(row.figure, row.work)
     return (
         f"{title.capitalize()}: **{row.verdict}** ({row.run} run, {row.cpu_s:.0f} CPU s)\n"
-        f"    *The work.* {_sentence(row.claim)}\n\n"
-        f"    *Here.* {_sentence(row.found)}\n\n"
-        f"    *Rules.* {_sentence(row.rules)}.\n"
+        f"    *The work, in our words.* {_sentence(row.claim)}\n\n"
+        f"    *Here.* {_sentence(row.found)}\n"
     )
 
 
-def _sentence(text: str) -> str:
+def _sentence(text: str, capital: bool = True) -> str:
     """Text with a capital, safe in reStructuredText."""
     safe = re.sub(r"([\\\\*`|])|_(?!\w)", lambda found: "\\" + found.group(0), text)
-    return safe[:1].upper() + safe[1:]
+    return safe[:1].upper() + safe[1:] if capital else safe
 
 
 def main() -> None:
@@ -149,7 +250,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("figures"), help="folder to write")
     options = parser.parse_args()
     if options.publish:
-        publish(options.out / "findings.csv", options.publish)
+        publish(options.out, options.publish)
         return
     known = figures()
     if options.list:

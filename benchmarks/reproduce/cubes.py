@@ -120,12 +120,22 @@ def seconds(out_dir: Path, quick: bool) -> Finding:
     most = total.loc[total["cpu_s"].idxmax()]
     last = total[total["dimensions"] == total["dimensions"].max()].set_index("method")["cpu_s"]
     extra = last["AllC"] / last["All"]
+    steps = table[(table["method"] == "AllC") & (table["part"] == "computing cuboids")]
+    steps = steps.set_index("dimensions")["cpu_s"]
+    cells = {d: int(np.prod([size + 1 for size in SIZES[:d]])) for d in steps.index}
+    first, final = steps.index[-3], steps.index[-1]
+    longer, more = steps[final] / steps[first], cells[final] / cells[first]
     return Finding(
-        "consistency by least squares is linear in the cells and practical.",
-        f"all cuboids are published in at most {most['cpu_s']:.1f} CPU seconds "
-        f"({most['method']}, {most['dimensions']} dimensions), and AllC takes {extra:.1f} times as "
-        "long as All.",
-        {"AllC takes less than five times as long as All": bool(extra < 5)},
+        "consistency by least squares takes time linear in the number of cells.",
+        f"from {first} to {final} dimensions the cells of all cuboids grow {more:.1f} times and "
+        f"the time of least squares {longer:.1f} times. All cuboids are published in at most "
+        f"{most['cpu_s']:.1f} CPU seconds ({most['method']}, {most['dimensions']} dimensions), "
+        f"and AllC takes {extra:.1f} times as long as All.",
+        {
+            "the time of least squares grows at most 1.25 times as fast as the cells": bool(
+                longer <= 1.25 * more
+            )
+        },
     )
 
 
@@ -155,19 +165,13 @@ def seconds_of_parts(out_dir: Path, quick: bool) -> Finding:
     search = wide.loc["optimized", "planning"]
     least_squares = wide.loc[["AllC", "BMaxC", "PMostC", "optimized"], "computing cuboids"].max()
     return Finding(
-        "the slides plot the time of each subroutine; the available text has no values. To be "
-        "practical, choosing cuboids should take less time than publishing them.",
+        "the slides plot the time of each subroutine.",
         f"planning takes {wide.loc['BMax', 'planning']:.2f} s for BMax and {search:.1f} s for "
         f"optimized, which the slides do not have; measuring at most "
         f"{wide['measuring'].max():.2f} s, and weighted least squares at most "
         f"{least_squares:.2f} s.",
-        {
-            f"{method} plans in less time than it measures and computes": bool(
-                wide.loc[method, "planning"]
-                < wide.loc[method, "measuring"] + wide.loc[method, "computing cuboids"]
-            )
-            for method in ("BMax", "PMost")
-        },
+        {},
+        "our text of the slides has no drawing, no value and no sentence about these times",
     )
 
 
@@ -204,7 +208,8 @@ def _times(quick: bool) -> pd.DataFrame:
             if name == "optimized":
                 ways = {name: cuboids.consistent_l2}
             for method, way in ways.items():
-                _, computing = _timed(way, cube, noisy, noise)
+                # The fastest of three, because other programs take part of the machine.
+                computing = min(_timed(way, cube, noisy, noise)[1] for _ in range(3))
                 parts = {
                     "planning": planning,
                     "measuring": measuring,
@@ -238,26 +243,28 @@ def _ranking(table: pd.DataFrame, by: str, what: str) -> Finding:
             index=by, columns="method", values="variance"
         )
         beats = (wide["BMax"] <= wide[["All", "Base"]].min(axis=1) * (1 + 1e-9)).sum()
-        gains = (wide["BMaxC"] <= wide["BMax"] * (1 + 1e-9)).sum()
+        gains = {
+            name: int((wide[f"{name}C"] <= wide[name] * (1 + 1e-9)).sum())
+            for name in ("All", "BMax", "PMost")
+        }
         best = wide[list(SEVEN)].idxmin(axis=1)
         ratio = wide["optimized"] / wide[list(SEVEN)].min(axis=1)
         if objective == "max":
             rule = "the largest error of BMax is at most that of All and of Base, everywhere"
             checks[rule] = bool(beats == len(wide))
-        else:
-            low = (wide["PMost"] <= wide[["All", "Base"]].min(axis=1) * (1 + 1e-9)).mean()
-            rule = "the mean error of PMost is at most that of All and of Base, mostly"
-            checks[rule] = bool(low > 0.5)
-        checks[f"consistency does not hurt BMax, {title}"] = bool(gains == len(wide))
+        checks[f"least squares never raises the variance of All, BMax and PMost, {title}"] = all(
+            gained == len(wide) for gained in gains.values()
+        )
         texts.append(
             f"{title}: BMax is at most the better of All and Base at {beats} of {len(wide)} "
-            f"{what}, and consistency does not hurt it at {gains}; the best of the seven is "
+            f"{what}, and least squares does not hurt All, BMax and PMost at "
+            f"{', '.join(map(str, gains.values()))}; the best of the seven is "
             f"{', '.join(best.tolist())}; the variance of optimized is {ratio.min():.2f} to "
             f"{ratio.max():.2f} times as large"
         )
     return Finding(
-        "BMax has a smaller largest error than All and Base, PMost has a small mean error, and the "
-        "consistent versions have smaller errors than the others.",
+        "the largest variance is smaller than with All or Base if the cuboids are chosen by BMax, "
+        "and least squares gives the smallest variance of all linear unbiased estimates.",
         ". ".join(texts) + ".",
         checks,
     )

@@ -25,7 +25,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks import _data
-from benchmarks.reproduce import Finding, run
+from benchmarks.reproduce import TIE, UNTESTED, Finding, compare, run
 from skdp import Domain, Numeric, PairViewSynthesizer
 from skdp.exceptions import InsecureSeedWarning
 from skdp.kernels.hdpview import CALIBRATIONS, Calibration, hdpview, hdpview_parts
@@ -215,10 +215,17 @@ def figure_3(out_dir: Path, quick: bool) -> Finding:
         f"{(wide['pair views'] < 1).sum()}, {means['pair views']:.2f} times HDPView's error in the "
         "mean.",
         {
-            f"geometric mean of the errors of {method} is above HDPView's": bool(means[method] > 1)
+            f"geometric mean of the errors of {method} is above HDPView's by a tenth": _above(
+                means[method]
+            )
             for method in ("PrivTree", "Identity")
         },
     )
+
+
+def _above(ratio: float) -> bool | str:
+    """Whether a ratio of errors is above one; TIE within a tenth, which other seeds may turn."""
+    return TIE if 1 / 1.1 <= ratio <= 1.1 else bool(ratio > 1)
 
 
 def table_2(out_dir: Path, quick: bool) -> Finding:
@@ -256,7 +263,9 @@ def table_2(out_dir: Path, quick: bool) -> Finding:
         f"{here.loc['pair views', 'relative']:.2f} times the error. Jm1, where PrivTree does worst "
         "in the paper, is not available.",
         {
-            "PrivTree's mean relative error is above 1": bool(here.loc["PrivTree", "relative"] > 1),
+            "PrivTree's mean relative error is above 1 by a tenth": _above(
+                here.loc["PrivTree", "relative"]
+            ),
             "it is at least a third of the paper's 7.05": bool(
                 here.loc["PrivTree", "relative"] >= 7.05 / 3
             ),
@@ -540,7 +549,10 @@ def figure_7(out_dir: Path, quick: bool) -> Finding:
         f"{wide['HDPView'].iloc[-1]:.0f} with {wide.index[-1]}, "
         f"that of pair views, drawn in place of PrivBayes, from {wide['pair views'].iloc[0]:.0f} "
         f"to {wide['pair views'].iloc[-1]:.0f}.",
-        {"HDPView's error at most doubles": bool(growth["HDPView"] <= 2)},
+        {
+            "HDPView's error at most doubles": bool(growth["HDPView"] <= 2),
+            "PrivBayes's falls": UNTESTED,
+        },
     )
 
 
@@ -570,7 +582,7 @@ def figure_8(out_dir: Path, quick: bool) -> Finding:
         f"{ratio.max():.1f} times as many.",
         {
             "fewer on every table": fewer == len(wide),
-            "at most a tenth on one at least": bool(ratio.max() >= 10),
+            "at most half as many on most tables": bool((ratio >= 2).mean() > 0.5),
         },
     )
 
@@ -620,13 +632,16 @@ def sweep(
             label=f"epsilon {epsilon:g}",
         )
         best = each.loc[each["rmse"].idxmin()]
-        inside = each[each[label].between(*good)]["rmse"]
-        # A tie within two standard errors of the means counts as best.
-        error = float(best["spread"]) / (2 if quick else 6) ** 0.5
-        checks[
-            f"epsilon {epsilon:g}: smallest at {label} {good[0]:g} to {good[1]:g}, or within two "
-            "standard errors or 5% of it"
-        ] = bool(inside.min() <= max(best["rmse"] * 1.05, best["rmse"] + 2 * error))
+        within = each[label].between(*good)
+        inside, outside = (
+            part.loc[part["rmse"].idxmin()] for part in (each[within], each[~within])
+        )
+        # Standard error of the difference of the two means.
+        runs = 2 if quick else 6
+        error = float(np.hypot(inside["spread"], outside["spread"])) / runs**0.5
+        checks[f"epsilon {epsilon:g}: {label} {good[0]:g} to {good[1]:g} is better than others"] = (
+            compare(float(outside["rmse"] - inside["rmse"]), error)
+        )
         findings.append(
             f"at epsilon {epsilon:g} the smallest error is {best['rmse']:.0f}, at "
             f"{best[label]:g}, and the largest {each['rmse'].max():.0f}"
@@ -702,8 +717,8 @@ def figure_12(out_dir: Path, quick: bool) -> Finding:
         _tenths(2, 4, 6, 8, 10, 12, 16),
         _beta,
         quick,
-        "the best beta depends on the table, and the default 1.2 is conservative.",
-        (0.2, 1.2),
+        "the best beta depends on the table, and the default 1.2 is larger than needed.",
+        (0.2, 1.0),
     )
 
 

@@ -44,7 +44,7 @@ class GridRelease(PrivateEstimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_rows, n_features)
-            One row per person: NumPy array; pandas, Polars or PyArrow table; or a lazy frame of
+            One row per record: NumPy array; pandas, Polars or PyArrow table; or a lazy frame of
             Polars, DuckDB, Dask or PySpark, which is counted in its engine. Columns are matched
             to the domain by name, those of an array by position.
         y : array-like of shape (n_rows,), default=None

@@ -201,7 +201,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_rows, 1), or one column of shape (n_rows,)
-            One row per person: NumPy array; pandas, Polars or PyArrow table, or series of pandas
+            One row per record: NumPy array; pandas, Polars or PyArrow table, or series of pandas
             or Polars; or a lazy frame of Polars, DuckDB, Dask or PySpark, which is counted in its
             engine.
         y : Ignored

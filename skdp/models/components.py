@@ -120,7 +120,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         Parameters
         ----------
         X : array-like or frame of shape (n_rows, n_columns)
-            One row per person: NumPy array; pandas, Polars or PyArrow table; or a lazy frame of
+            One row per record: NumPy array; pandas, Polars or PyArrow table; or a lazy frame of
             Polars, DuckDB, Dask or PySpark, whose distinct coded rows are counted in its engine.
         y : ignored
 
