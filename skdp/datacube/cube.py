@@ -470,7 +470,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         """Counts of the dimensions as a synopsis."""
         check_is_fitted(self)
         statistics.check_counted(self.plan_)
-        return Synopsis(self.plan_.domain, CubeModel(self.plan_, self.tables_))
+        return Synopsis(self.plan_.domain, CubeModel(self.plan_, self.tables_))  # type: ignore[arg-type]
 
     # -- tables
 

@@ -558,10 +558,10 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         if return_interval:
             asked, name = self._asked()
             found = asked.quantile(name, q, return_interval=True, **how)
-            values = self.quantile(q)
+            own = self.quantile(q)
             if isinstance(found, list):
-                return [_around(value, each) for value, each in zip(values, found, strict=True)]
-            return _around(values, found)
+                return [_around(value, each) for value, each in zip(own, found, strict=True)]
+            return _around(own, found)
         check_is_fitted(self)
         shares = np.asarray(q, dtype=np.float64)
         if not ((shares >= 0) & (shares <= 1)).all():

@@ -34,6 +34,7 @@ __all__ = ["as_shares", "quantiles"]
 
 # Places whose errors are computed; between them they are interpolated by the share below.
 _PLACES = 9
+_NOTHING = " It may be any value that was declared: there are too few records for this noise."
 _BINS = " Numbers may lie anywhere in their bins."
 
 
@@ -127,6 +128,8 @@ class _Ranked:
             confidence.with_sampling(errors.above, sampling),
         )
         text = errors.guarantee + confidence.text
+        if len(balance) > 1 and ends == (int(self.order[0]), int(self.order[-1])):
+            text += _NOTHING
         if isinstance(self.attribute, Categorical):
             low, high = (self.attribute.categories[code] for code in ends)
             return QueryResult(value, math.nan, low, high, text, math.nan)
