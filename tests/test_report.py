@@ -299,14 +299,13 @@ def test_a_page_fits_a_phone_in_chromium(release, tmp_path):
     assert len(list((tmp_path / "shots").iterdir())) == 4
 
 
-def test_a_column_with_a_million_categories_is_described(tmp_path):
-    domain = Domain({"id": Categorical(list(range(1_000_000))), "c": Categorical(["a", "b"])})
-    boxes = Boxes(np.array([[0, 0], [7, 0], [8, 0]]), np.array([[7, 2], [8, 2], [1_000_000, 2]]))
+def test_a_column_with_very_many_categories_is_described():
+    domain = Domain({"id": Categorical(list(range(200_000))), "c": Categorical(["a", "b"])})
+    boxes = Boxes(np.array([[0, 0], [7, 0], [8, 0]]), np.array([[7, 2], [8, 2], [200_000, 2]]))
     model = BoxModel(boxes, [3, 500, 10], domain.shape, KnownNoise(1.0))
     release = Synopsis(domain, model)
     described = release.describe()
     assert described.loc["top", "id"] == 7
     assert described.loc["freq_margin", "id"] == pytest.approx(2.8, abs=0.2)
-    release.report(tmp_path / "page.html")
-    with pytest.raises(ValueError, match="1,000,000 groups"):
+    with pytest.raises(ValueError, match="200,000 groups"):
         release.aggregate("id")
