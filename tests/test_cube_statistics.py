@@ -351,3 +351,85 @@ def test_expected_errors_of_means():
     found = make(measure="mean", value="pay", strategy="bmax").expected_error(n=1000)
     text = str(found)
     assert "units of pay" in text
+
+
+# --- statistics as of synopses --------------------------------------------------------------------
+
+
+def test_statistics_of_dimensions_are_those_of_the_cells(counts):
+    table = counts.tables_[("age", "sex", "region")]
+    cells = np.indices(table.shape).reshape(3, -1).T
+    boxes = skdp.release.Boxes(cells, cells + 1)
+    model = skdp.release.BoxModel(boxes, table.ravel(), table.shape)
+    synopsis = skdp.Synopsis(counts.domain_, model)
+    questions = [
+        lambda r: r.std("age", "sex == 'F'"),
+        lambda r: r.quantile("age", [0.25, 0.5]),
+        lambda r: r.quantile("age", 0.5, "region is null"),
+        lambda r: r.proportion("sex == 'F' or region == 'N'", "age >= 30"),
+        lambda r: r.aggregate(["region", "sex"], "age").drop(columns=["region", "sex"]),
+        lambda r: r.aggregate("age", "age", bands={"age": [20, 40, 60]}).drop(columns="age"),
+        lambda r: r.crosstab("region", "sex", "age >= 40"),
+    ]
+    for asked in questions:
+        np.testing.assert_allclose(asked(counts), asked(synopsis), atol=1e-6)
+
+
+def test_associations_of_dimensions():
+    domain = Domain({name: Numeric(0, 4, integer=True) for name in ("a", "b")})
+    first = np.arange(300) % 5
+    rows = pd.DataFrame({"a": first, "b": (first + np.arange(300) // 200) % 5})
+    cube = exact(DataCube(domain=domain, strategy="base"), rows)
+    assert cube.covariance("b", "a") == pytest.approx(rows.cov(ddof=0).loc["a", "b"])
+    found = cube.correlation("b", "a", return_interval=True)
+    assert found.value == pytest.approx(rows.corr().loc["a", "b"])
+    assert found.lower < found.value < found.upper
+
+
+def test_intervals_of_groups_have_the_law_of_the_noise(counts):
+    found = counts.aggregate("sex", return_interval=True, level=0.9)
+    np.testing.assert_allclose(found["std_error"], counts.cuboid("sex")["std_error"])
+    for row in found.itertuples():
+        alone = counts.count({"sex": row.sex}, return_interval=True, level=0.9)
+        assert (row.lower, row.upper) == pytest.approx((alone.lower, alone.upper))
+    crossed = counts.crosstab("sex", "region", return_interval=True)
+    tidy = counts.cuboid(["sex", "region"])
+    np.testing.assert_allclose(crossed["std_error"].to_numpy().ravel(), tidy["std_error"])
+    assert (crossed["lower"] <= crossed["count"]).all(axis=None)
+
+
+def test_groups_of_a_cube_of_means(means):
+    found = means.aggregate("sex", "pay", return_interval=True)
+    truth = CLIPPED.groupby("sex")["pay"].agg(["count", "sum", "mean"])
+    np.testing.assert_allclose(found[["count", "sum", "mean"]], truth, rtol=1e-3)
+    for row in found.itertuples():
+        alone = means.mean("pay", {"sex": row.sex}, return_interval=True)
+        assert (row.lower, row.upper) == pytest.approx((alone.lower, alone.upper))
+    banded = means.aggregate("age", "pay", "sex == 'F'", bands={"age": [20, 40, 60]}, right=False)
+    women = CLIPPED[CLIPPED["sex"] == "F"]
+    truth = women.groupby(pd.cut(women["age"], [20, 40, 60], right=False), observed=False)["pay"]
+    np.testing.assert_allclose(banded["mean"], truth.mean(), rtol=1e-3)
+    assert means.aggregate("sex")["count"].sum() == pytest.approx(CLIPPED["pay"].count(), rel=1e-3)
+
+
+def test_a_cube_describes_its_dimensions(counts):
+    described = counts.describe(level=0.9)
+    assert list(described) == list(counts.domain_.names)
+    assert described.loc["count", "sex"] == pytest.approx(len(ROWS))
+    assert described.loc["count_margin", "sex"] > 0
+    assert described.attrs["level"] == 0.9
+
+
+def test_statistics_that_a_cube_has_not(counts, means):
+    sums = exact(make(strategy="bmax", measure="sum", value="pay"), HOLES)
+    for asked in (
+        lambda: sums.aggregate("sex", "pay"),
+        lambda: sums.proportion("sex == 'F'"),
+        lambda: sums.describe(),
+    ):
+        with pytest.raises(ValueError, match="measure='mean'"):
+            asked()
+    with pytest.raises(ValueError, match="no column 'pay'"):
+        means.quantile("pay")
+    with pytest.raises(ValueError, match="max_order=1"):
+        exact(make(max_order=1), ROWS).crosstab("sex", "region")

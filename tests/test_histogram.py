@@ -898,3 +898,82 @@ def test_the_figures_of_the_paper(tmp_path):
         assert (tmp_path / f"{name}.png").stat().st_size > 10_000
         table = pd.read_csv(tmp_path / f"{name}.csv")
         assert len(table) >= 15 and not table.isna().any(axis=None)
+
+
+# --- statistics with intervals --------------------------------------------------------------------
+
+
+def integers(**params):
+    return RangeTreeHistogram(domain=Domain({"age": Numeric(0, 39, integer=True)}), **params)
+
+
+def test_statistics_without_noise(quiet):
+    told = integers().fit(AGES)
+    young = AGES[AGES <= 20]
+    assert told.sum() == pytest.approx(AGES.sum())
+    np.testing.assert_allclose(told.mean([(0, 20), None]), [young.mean(), AGES.mean()])
+    assert told.std("age <= 20") == pytest.approx(young.std())
+    assert told.proportion((0, 20)) == pytest.approx((AGES <= 20).mean())
+    assert told.proportion({3, 4}, (0, 20)) == pytest.approx(np.isin(young, [3, 4]).mean())
+    described = told.describe()["age"]
+    assert described["mean"] == pytest.approx(AGES.mean())
+    assert described["mean_margin"] > 0
+
+
+@pytest.mark.parametrize("name", ["default", "non-negative", "early leaves", "levels"])
+def test_intervals_of_statistics_hold_their_values(name):
+    told = integers(**SHAPES[name]).fit(AGES)
+    for found in (
+        told.sum((0, 20), return_interval=True),
+        told.mean(return_interval=True, level=0.8),
+        told.std(return_interval=True),
+        told.proportion((0, 20), return_interval=True),
+        *told.quantile([0.1, 0.5], return_interval=True),
+        told.mean(return_interval=True, interval="population", population_size=1_000),
+    ):
+        assert found.lower <= found.value <= found.upper
+        assert found.guarantee
+    assert told.quantile(0.5, return_interval=True).value == told.quantile(0.5)
+    whole = told.sum(return_interval=True)
+    assert whole.value == pytest.approx(told.sum())
+
+
+def test_the_interval_of_a_count_is_that_of_its_weights():
+    told = integers().fit(AGES)
+    count = told.count((5, 30), return_interval=True, level=0.9)
+    share = told.proportion((5, 30), return_interval=True, level=0.9)
+    alone = told._asked()[0].count("5 <= age <= 30", return_interval=True, level=0.9)
+    assert (alone.value, alone.std) == pytest.approx((count.value, count.std))
+    assert (alone.lower, alone.upper) == pytest.approx((count.lower, count.upper))
+    assert share.value == pytest.approx(count.value / told.count())
+
+
+def coverage_of_means(runs):
+    """How often intervals at 80% hold mean, share and median of the true values."""
+    truth = AGES.mean(), (AGES <= 10).mean(), np.quantile(AGES, 0.5, method="inverted_cdf")
+    held = np.zeros((runs, 3))
+    for run in range(runs):
+        told = integers(epsilon=0.2, random_state=run).fit(AGES)
+        how = {"return_interval": True, "level": 0.8}
+        found = told.mean(**how), told.proportion((0, 10), **how), told.quantile(0.5, **how)
+        held[run] = [e.lower <= t <= e.upper for e, t in zip(found, truth, strict=True)]
+    return held.mean(axis=0)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.InsecureSeedWarning")
+def test_coverage_of_statistics():
+    # Four standard errors below 80%.
+    assert (coverage_of_means(200) > 0.8 - 4 * math.sqrt(0.16 / 200)).all()
+
+
+def test_bad_statistics():
+    told = integers().fit(AGES)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        told.quantile([0.0, 0.5], return_interval=True)
+    with pytest.raises(ValueError, match="level"):
+        told.mean(return_interval=True, level=1)
+    with pytest.raises(ValueError, match="not numbers"):
+        RangeTreeHistogram(domain=GRADES).fit(["low"] * 9).mean()
+    with pytest.raises(NotFittedError):
+        integers().mean()

@@ -219,3 +219,16 @@ def test_intervals_cover_least_squares_on_the_same_rows():
         for seed in range(3)
     ]
     assert 0.92 <= np.mean(shares)
+
+
+def test_a_release_that_says_nothing_says_so():
+    domain = Domain({"x": Numeric(0, 9, integer=True), "y": Numeric(0, 9, integer=True)})
+    rows = pd.DataFrame({"x": np.arange(300) % 10, "y": np.arange(300) % 7})
+    release = skdp.MarginalSynthesizer(0.0001, domain=domain, max_order=2).fit(rows)
+    fit = linear_regression(release, "y", ["x"])
+    assert np.isinf(fit.table["std_error"]).all()
+    assert (fit.table["lower"] == -np.inf).all() and (fit.table["upper"] == np.inf).all()
+    assert "too large" in repr(fit)
+    median = release.quantile("x", return_interval=True)
+    assert (median.lower, median.upper) == (0, 9)
+    assert "any value that was declared" in median.guarantee

@@ -297,3 +297,15 @@ def test_a_page_fits_a_phone_in_chromium(release, tmp_path):
     # There is no page of searches.
     assert not [each for each in problems if "search" not in each]
     assert len(list((tmp_path / "shots").iterdir())) == 4
+
+
+def test_a_column_with_very_many_categories_is_described():
+    domain = Domain({"id": Categorical(list(range(200_000))), "c": Categorical(["a", "b"])})
+    boxes = Boxes(np.array([[0, 0], [7, 0], [8, 0]]), np.array([[7, 2], [8, 2], [200_000, 2]]))
+    model = BoxModel(boxes, [3, 500, 10], domain.shape, KnownNoise(1.0))
+    release = Synopsis(domain, model)
+    described = release.describe()
+    assert described.loc["top", "id"] == 7
+    assert described.loc["freq_margin", "id"] == pytest.approx(2.8, abs=0.2)
+    with pytest.raises(ValueError, match="200,000 groups"):
+        release.aggregate("id")

@@ -105,6 +105,42 @@ def test_statistics_of_exact_counts_are_those_of_the_table(name):
     assert result.guarantee
 
 
+def test_quantiles_of_many_empty_bins_with_noise():
+    # 2,000 bins, the records in the first hundred of them.
+    domain = Domain({"x": Numeric(0, 2_000, bins=2_000)})
+    counts = np.zeros(2_000)
+    counts[:100] = 50
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        noisy_counts = counts + np.round(rng.normal(0, 1.4, 2_000))
+        release = gaussian(noisy_counts, 2.0, domain)
+        assert release.quantile("x", 0.5) == pytest.approx(50, abs=2)
+        # Negative counts that are cut off would add 1,000 records above, and move this to 1,000.
+        assert release.quantile("x", 0.9) == pytest.approx(90, abs=3)
+        found = release.quantile("x", 0.5, return_interval=True)
+        assert 45 < found.lower <= 50 <= found.upper < 55
+    everywhere_negative = gaussian(-counts - 1, 2.0, domain)
+    assert np.isnan(everywhere_negative.quantile("x"))
+    only_noise = gaussian(np.r_[3, -5, np.zeros(1_998)], 2.0, domain)
+    assert 0 <= only_noise.quantile("x") <= 1
+
+
+def test_intervals_of_a_long_list():
+    release = cells(TABLE, KnownNoise(0.5))
+    queries = [f"n <= {i % 9} and m < {i % 3 + 1}" for i in range(101)]
+    for asked in (
+        lambda some: release.count(some, return_interval=True),
+        lambda some: release.sum("n", some, return_interval=True),
+        lambda some: release.mean("n", some, return_interval=True),
+    ):
+        many, few = asked(queries), asked(queries[:6])
+        assert "Gaussian" in many[5].guarantee and "Gaussian" not in few[5].guarantee
+        for quick, exact in zip(many, few, strict=False):
+            assert quick.value == exact.value
+            assert quick.std == pytest.approx(exact.std)
+            assert quick.upper - quick.lower == pytest.approx(exact.upper - exact.lower, rel=0.15)
+
+
 @pytest.mark.parametrize("q", [0.1, 0.25, 0.5, 0.75, 0.9])
 def test_quantiles_of_exact_counts(q):
     truth = ROWS["n"].quantile(q, interpolation="lower")

@@ -1,13 +1,14 @@
 """What all private estimators share: schema check, charge, noise source, published state.
 
-=============  =====================================================================================
-``estimator``  `PrivateEstimator`: parts of the budget, charge, source of noise, bound per person
-``labels``     rows matched with a label, its declared values, rows without its column
-``schema``     rows and labels matched with the declared domain, by names and types
-``published``  what a fitted estimator takes along when it is copied or stored
-``seeds``      seeds of noise, which copies and files must not contain
-``shown``      what notebooks show above an estimator: what a fit spends
-=============  =====================================================================================
+==============  ====================================================================================
+``estimator``   `PrivateEstimator`: parts of the budget, charge, source of noise, bound per person
+``labels``      rows matched with a label, its declared values, rows without its column
+``schema``      rows and labels matched with the declared domain, by names and types
+``published``   what a fitted estimator takes along when it is copied or stored
+``seeds``       seeds of noise, which copies and files must not contain
+``shown``       what notebooks show above an estimator: what a fit spends
+``statistics``  statistics of a release as methods of the estimator
+==============  ====================================================================================
 """
 
 from .estimator import PrivateEstimator, warn_of_emptiness
@@ -25,8 +26,10 @@ from .schema import (
 )
 from .seeds import HidesSeed, Seed, as_seed
 from .shown import ShowsPrivacy
+from .statistics import AnswersStatistics
 
 __all__ = [
+    "AnswersStatistics",
     "HidesSeed",
     "PrivateEstimator",
     "Published",

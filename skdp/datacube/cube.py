@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import PrivateEstimator, full_domain, match_rows, warn_of_emptiness
+from .._base import AnswersStatistics, PrivateEstimator, full_domain, match_rows, warn_of_emptiness
 from .._validation import check_choice, is_word
 from ..domain import Domain
 from ..domain.conditions import with_names
@@ -16,7 +16,7 @@ from ..exceptions import DomainError
 from ..expected import ExpectsErrors
 from ..kernels import cuboids
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
-from ..release import parse
+from ..release import Synopsis, parse
 from ..release.answers import listed
 from ..release.confidence import Confidence
 from ..release.files import TupleKeys
@@ -31,7 +31,7 @@ from .sums import check_value, exact_sums, value_grid
 __all__ = ["DataCube"]
 
 
-class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
+class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
     """All cuboids of a table: counts, sums or means over every set of dimensions, with errors.
 
     A few cuboids, the sources, are measured with noise; all others are computed from them. The
@@ -436,6 +436,41 @@ class DataCube(ExpectsErrors, PrivateEstimator, TupleKeys):
         if single:
             return found[0] if isinstance(found, list) else found.tolist()[0]
         return found
+
+    def aggregate(self, by, column=None, query=None, **how):
+        """Counts, sums and means of groups, with intervals.
+
+        Parameters
+        ----------
+        by : str or sequence of str
+            Dimensions whose codes, or ``bands``, make the groups.
+        column : str, default=None
+            A numeric dimension, or in a cube of means ``value``.
+        query : dict, str or None, default=None
+        **how
+            As for :meth:`skdp.Synopsis.aggregate`: ``bands``, ``return_interval`` and others.
+
+        Returns
+        -------
+        DataFrame
+            As from :meth:`skdp.Synopsis.aggregate`.
+
+        Raises
+        ------
+        ValueError
+            As there, if the cuboid of all dimensions that are named is not published, or for a cube
+            of sums.
+        """
+        asked = self._asked()
+        if column is not None and column == self.value and self.plan_._measure == "mean":
+            asked = Synopsis(statistics.with_value(self.plan_, column), asked.model)
+        return asked.aggregate(by, column, query, **how)
+
+    def _asked(self):
+        """Counts of the dimensions as a synopsis."""
+        check_is_fitted(self)
+        statistics.check_counted(self.plan_)
+        return Synopsis(self.plan_.domain, CubeModel(self.plan_, self.tables_))  # type: ignore[arg-type]
 
     # -- tables
 

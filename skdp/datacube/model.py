@@ -45,6 +45,13 @@ class CubeModel:
             return math.nan
         return float(self._tables[()].ravel()[0])
 
+    def view(self, axes):
+        """Estimated numbers of records for every combination of the codes of some dimensions."""
+        table = self._tables[self._plan._names(self._mask(dict.fromkeys(axes)))]
+        if self._plan._measure == "mean":
+            table = table[0]
+        return np.transpose(table, np.argsort(np.argsort(axes)))
+
     def answer(self, queries):
         """Weighted sum of cells, one float for each query."""
         found = []

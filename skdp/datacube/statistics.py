@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..domain import Categorical, Domain
 from ..release.answers import answer_queries, answer_sums, means_of, sums_and_counts
 from ..release.column_values import Numbers, Selected
 from ..release.estimates import linear, telling_cuts
@@ -16,18 +17,30 @@ from ..release.queries import parse_parts
 from ..release.statistics import means_with_error, sums_with_error
 from ..release.with_errors import count_results, mean_results, sum_results
 
-__all__ = ["counts", "means", "sums"]
+__all__ = ["check_counted", "counts", "means", "sums", "with_value"]
 
 _ANY_SPREAD = " The values are taken to vary as much as their range and their mean allow."
 
 
-def counts(model, plan, value, queries, confidence):
-    """Numbers of records for each query: floats, or results if there is a confidence."""
+def check_counted(plan):
+    """Raise ValueError for a cube that has no counts."""
     if plan._measure == "sum":
         raise ValueError(
             "A cube of sums does not know how many records there are. Fit one with measure='mean', "
             "which gives counts, sums and means."
         )
+
+
+def with_value(plan, value):
+    """The domain of a cube of means with the summed column, whose codes are its two ends."""
+    low, high = map(float, plan._range)
+    ends = Categorical([high, low])
+    return Domain({**dict(plan.domain.items()), value: ends})
+
+
+def counts(model, plan, value, queries, confidence):
+    """Numbers of records for each query: floats, or results if there is a confidence."""
+    check_counted(plan)
     if confidence is None:
         return answer_queries(model, plan.domain, queries)
     return count_results(model, plan.domain, queries, confidence)

@@ -5,6 +5,7 @@
 ``design``        tree and budget, from public facts or released counts
 ``errors``        errors of projected estimates, by simulation
 ``inputs``        reading the column, the domain and the queries
+``model``         the histogram as a model, for statistics with intervals
 ================  ==================================================================================
 """
 

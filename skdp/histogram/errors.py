@@ -63,7 +63,15 @@ def range_errors(errors: np.ndarray, tree: Tree, start: np.ndarray, stop: np.nda
     return np.sqrt(squares / len(errors))
 
 
-def placement_variance(tree: Tree, counts: np.ndarray, leaf_weights: np.ndarray) -> float:
-    """Variance of a count if records fall into the bins of their leaf at random."""
+def placement_variance(tree: Tree, counts: np.ndarray, of_record: np.ndarray) -> float:
+    """Variance of an answer if records fall into the bins of their leaf at random.
+
+    Parameters
+    ----------
+    tree : Tree
+    counts : ndarray of float64, shape (n_nodes,)
+    of_record : ndarray of float64, shape (n_leaves,)
+        Variance of the weight of one record: p (1 - p) where the share p of a leaf counts.
+    """
     inside = np.maximum(counts[tree.leaves], 0.0) * (tree.leaf_widths > 1)
-    return float(inside @ (leaf_weights * (1.0 - leaf_weights)))
+    return float(inside @ of_record)

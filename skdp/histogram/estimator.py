@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..domain import Categorical, Date, Datetime, Numeric
 from ..exceptions import DomainError
 from ..expected import ExpectsErrors
 from ..hierarchy import Blue
-from ..release import QueryResult, parse
+from ..release import QueryResult, Synopsis, parse
 from ..release.distribution import categories_below, position_of, share_below, values_below
 from ..release.labels import tick_labels
 from ..release.rounding import shuffled_line
@@ -34,12 +35,34 @@ from .design import (
     sum_variance,
 )
 from .errors import placement_variance, range_errors, simulated_errors
-from .inputs import as_list, as_numbers, as_table, declared_attribute, only_attribute
+from .inputs import (
+    as_condition,
+    as_list,
+    as_numbers,
+    as_table,
+    declared_attribute,
+    only_attribute,
+)
+from .model import HistogramModel
 
 __all__ = ["RangeTreeHistogram"]
 
 # A histogram with more bins is drawn in groups of bins.
 _MAX_BARS = 512
+
+_LAW = (
+    "at least {:g}% for a query fixed before looking at the release, by the exact law of the noise"
+)
+_UNDETERMINED = "the measured nodes do not determine this count."
+
+
+def _around(value: Any, found: QueryResult) -> QueryResult:
+    """A result for another estimate of the same; its interval is widened to hold it."""
+    if not isinstance(found.lower, str) and found.value == found.value:
+        return replace(
+            found, value=value, lower=min(found.lower, value), upper=max(found.upper, value)
+        )
+    return replace(found, value=value)
 
 
 class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
@@ -415,6 +438,71 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         values = [self._value(self._leaf_weights(q)) for q in queries]
         return np.array(values, dtype=np.float64) if several else values[0]
 
+    def sum(self, query: Any = None, **how: Any) -> Any:
+        """Sum of the values of the records of a query; see :meth:`skdp.Synopsis.sum`.
+
+        Parameters
+        ----------
+        query
+            As for :meth:`count`.
+        **how
+            ``return_interval``, ``level``, ``interval`` and ``population_size``.
+        """
+        return self._statistic("sum", query, how)
+
+    def mean(self, query: Any = None, **how: Any) -> Any:
+        """Mean of the values of the records of a query; see :meth:`skdp.Synopsis.mean`.
+
+        Parameters
+        ----------
+        query
+            As for :meth:`count`.
+        **how
+            ``return_interval``, ``level``, ``interval`` and ``population_size``.
+        """
+        return self._statistic("mean", query, how)
+
+    def std(self, query: Any = None, **how: Any) -> Any:
+        """Standard deviation of the values of the records; see :meth:`skdp.Synopsis.std`.
+
+        Parameters
+        ----------
+        query
+            As for :meth:`count`.
+        **how
+            ``return_interval``, ``level``, ``interval`` and ``population_size``.
+        """
+        return self._statistic("std", query, how)
+
+    def proportion(self, query: Any, among: Any = None, **how: Any) -> Any:
+        """Share of a query among another's records; see :meth:`skdp.Synopsis.proportion`.
+
+        Parameters
+        ----------
+        query, among
+            As for :meth:`count`, one each.
+        **how
+            ``return_interval``, ``level``, ``interval`` and ``population_size``.
+        """
+        asked, name = self._asked()
+        return asked.proportion(as_condition(query, name), as_condition(among, name), **how)
+
+    def describe(self, *, level: float = 0.95) -> pd.DataFrame:
+        """Statistics of the values with margins; see :meth:`skdp.Synopsis.describe`."""
+        return self._asked()[0].describe(level=level)
+
+    def _statistic(self, statistic: str, query: Any, how: Mapping[str, Any]) -> Any:
+        """A statistic of the attribute, of one query or several."""
+        asked, name = self._asked()
+        queries, several = as_list(query)
+        conditions = [as_condition(each, name) for each in queries]
+        return getattr(asked, statistic)(name, conditions if several else conditions[0], **how)
+
+    def _asked(self) -> tuple[Synopsis, str]:
+        """The histogram as a synopsis, and the name of its column."""
+        check_is_fitted(self)
+        return Synopsis(self.domain_, HistogramModel(self)), self.domain_.names[0]  # type: ignore[arg-type]
+
     def standard_error(self, query: Any = None) -> Any:
         """Standard error of :meth:`count`: the root mean square error of the returned estimate.
 
@@ -443,18 +531,22 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         errors = [self._std(self._leaf_weights(q)) for q in queries]
         return np.array(errors, dtype=np.float64) if several else errors[0]
 
-    def quantile(self, q: Any) -> Any:
+    def quantile(self, q: Any, *, return_interval: bool = False, **how: Any) -> Any:
         """Values below which given shares of the records lie.
 
         Parameters
         ----------
         q : float or array-like of float
-            In [0, 1].
+            In [0, 1]; with intervals in (0, 1).
+        return_interval : bool, default=False
+            Whether to return a `QueryResult`, or a list of them.
+        **how
+            ``level``, ``interval`` and ``population_size``, as for :meth:`skdp.Synopsis.quantile`.
 
         Returns
         -------
         float (int for an integer attribute, a Timestamp for dates, a category for ordered ones), \
-        or array
+        array, QueryResult or list of QueryResult
             From the non-negative estimates, records spread evenly inside bins, missing values
             left out. Without any positive count, all values count as equally frequent.
 
@@ -463,6 +555,13 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         ValueError
             If q is outside [0, 1], or the values have no order.
         """
+        if return_interval:
+            asked, name = self._asked()
+            found = asked.quantile(name, q, return_interval=True, **how)
+            own = self.quantile(q)
+            if isinstance(found, list):
+                return [_around(value, each) for value, each in zip(own, found, strict=True)]
+            return _around(own, found)
         check_is_fitted(self)
         shares = np.asarray(q, dtype=np.float64)
         if not ((shares >= 0) & (shares <= 1)).all():
@@ -629,14 +728,18 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
 
     # -- parts of the answers
 
+    def _code_weights(self, query: Any) -> np.ndarray:
+        """Share of each code that a query covers."""
+        weights = parse(as_condition(query, self.domain_.names[0]), self.domain_).get(0)
+        return np.ones(self.domain_.shape[0]) if weights is None else weights
+
     def _leaf_weights(self, query: Any) -> np.ndarray:
         """Share of each leaf that a query covers, from left to right."""
-        if not (query is None or isinstance(query, str | Mapping)):
-            query = {self.domain_.names[0]: query}
-        weights = parse(query, self.domain_).get(0)
-        if weights is None:
-            weights = np.ones(self.domain_.shape[0])
-        return self.tree_.leaf_weights(weights[self.codes_])
+        return self._weights_of_leaves(self._code_weights(query))
+
+    def _weights_of_leaves(self, code_weights: np.ndarray) -> np.ndarray:
+        """Mean weight of the codes of each leaf."""
+        return self.tree_.leaf_weights(code_weights[self.codes_])
 
     def _node_weights(self, leaf_weights: np.ndarray) -> np.ndarray:
         """Weight of each noisy count in the unbiased answer."""
@@ -658,15 +761,17 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             return math.sqrt(sum_variance(self._node_weights(leaf_weights), self.blue_))
         return math.sqrt(self.blue_.query_variance(leaf_weights))
 
-    def _std(self, leaf_weights: np.ndarray) -> float:
+    def _std(self, leaf_weights: np.ndarray, of_record: np.ndarray | None = None) -> float:
+        """Standard error of an answer; ``of_record`` as for `placement_variance`."""
         std = self._unbiased_std(leaf_weights)
         if self._is_projected() and math.isfinite(std):
             std = math.sqrt(np.mean((self._simulation() @ leaf_weights) ** 2))
         if self._kind is None:
             return std
-        return math.hypot(
-            std, math.sqrt(placement_variance(self.tree_, self.node_counts_, leaf_weights))
-        )
+        if of_record is None:
+            of_record = leaf_weights * (1.0 - leaf_weights)
+        placement = placement_variance(self.tree_, self.node_counts_, of_record)
+        return math.hypot(std, math.sqrt(placement))
 
     def _simulation(self) -> np.ndarray:
         """Errors of the leaves in repetitions of the release, shape (n_repetitions, n_leaves)."""
@@ -684,13 +789,9 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
     def _answer(self, leaf_weights: np.ndarray, level: float) -> QueryResult:
         value, std = self._value(leaf_weights), self._std(leaf_weights)
         if math.isinf(std):
-            guarantee = "the measured nodes do not determine this count."
-            return QueryResult(value, std, -math.inf, math.inf, guarantee)
+            return QueryResult(value, std, -math.inf, math.inf, _UNDETERMINED)
         inner, outer = self._certain_weights(leaf_weights)
-        guarantee = (
-            f"at least {100 * level:g}% for a query fixed before looking at the release, by the "
-            "exact law of the noise"
-        )
+        guarantee = _LAW.format(100 * level)
         low, high = self._unbiased_bounds(inner, level)
         if outer is not inner:
             high = self._unbiased_bounds(outer, level)[1]
@@ -704,6 +805,26 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             guarantee += "; the standard error is that of the value, by simulation"
         if ((inner > 0) & (inner < 1)).any():
             guarantee += "; what is covered in part counts in proportion, which is taken as true"
+        return QueryResult(value, std, low, high, guarantee + ".")
+
+    def _error(self, code_weights: np.ndarray, level: float) -> QueryResult:
+        """As `_answer`, for weights of any sign."""
+        weights = code_weights[self.codes_]
+        mean = self.tree_.leaf_weights(weights)
+        varying = np.maximum(self.tree_.leaf_weights(weights**2) - mean**2, 0.0)
+        value, std = self._value(mean), self._std(mean, varying)
+        if math.isinf(std):
+            return QueryResult(value, std, -math.inf, math.inf, _UNDETERMINED)
+        least, most, guarantee = mean, mean, _LAW.format(100 * level)
+        if len(mean) < len(weights):
+            starts = self.tree_.lower[self.tree_.leaves]
+            least, most = (each.reduceat(weights, starts) for each in (np.minimum, np.maximum))
+            guarantee += "; records may lie anywhere in the groups of bins that were measured"
+        low = self._unbiased_bounds(least, level)[0]
+        high = self._unbiased_bounds(most, level)[1]
+        if self._is_projected() or self._kind is not None:
+            low, high = min(low, value), max(high, value)
+            guarantee += "; widened to hold the value"
         return QueryResult(value, std, low, high, guarantee + ".")
 
     def _certain_weights(self, leaf_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,13 @@ def declared_attribute(declared: Any) -> Any:
     raise TypeError(
         f"domain must be a Domain of one column, a Numeric or a Categorical, got {declared!r}."
     )
+
+
+def as_condition(query: Any, name: str) -> Any:
+    """A query about the one column, as synopses understand it."""
+    if query is None or isinstance(query, str | Mapping):
+        return query
+    return {name: query}
 
 
 def as_list(query: Any) -> tuple[list[Any], bool]:

@@ -107,6 +107,8 @@ class LinearFit:
     def __repr__(self) -> str:
         shown = self.table[["coefficient", "std_error", "lower", "upper"]]
         text = shown.to_string(float_format=lambda value: f"{value:.3g}")
+        if np.isinf(self.table["std_error"]).all():
+            text += "\nThe noise is too large for this release to say anything of the coefficients."
         return (
             f"Linear regression of {self.target!r}, R squared {self.r_squared:.3g}; intervals of "
             f"level {self.level:g} for the {self.interval}\n{text}"
@@ -262,7 +264,8 @@ def _table(
     errors = []
     for each, own in ((noise, 0.0), (sampling, max(residual, 0.0) / moments.total)):
         # A category without records has a mean of 0 and an infinite error, which is none of this.
-        intercept = mean @ np.where(np.isinf(each), 0.0, each) @ mean + own
+        known = mean @ np.where(np.isinf(each), 0.0, each) @ mean + own
+        intercept = np.inf if np.isinf(each).all() else known
         errors.append(np.sqrt(np.maximum(np.r_[intercept, np.diag(each)], 0.0)))
     by_noise, by_sampling = errors
     std = by_noise if interval == "records" else np.hypot(by_noise, by_sampling)

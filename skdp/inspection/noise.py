@@ -21,6 +21,8 @@ _BOXES = 60
 # scales of a measured cell: pairs are measured where they depend on each other by more than that.
 _UNMEASURED = 15.0
 _MOST = 0.12
+# Fewer records than this many standard deviations of the noise in their number say nothing.
+_SURELY = 2.0
 # Dependence in a model is smaller by about such a share than in the records, even where the table
 # was measured: by cells, and by boxes.
 _MISFIT, _MISFIT_BOXES = 0.06, 0.1
@@ -74,12 +76,15 @@ def coefficient_covariance(
     Returns
     -------
     ndarray of shape (n_features, n_features)
-        NaN where the release does not say how much noise it has.
+        NaN where the release does not say how much noise it has, infinite where the noise in the
+        number of records is as large as this number, or the target has collapsed to one value.
     """
     noise = _noise_scales(synopsis, [each.axis for each in columns])
     n = len(beta)
     if noise is None:
         return np.full((n, n), np.nan)
+    if _says_nothing(synopsis) or not moments.covariance[-1, -1] > 0:
+        return np.full((n, n), np.inf)
     shares = np.append(-beta, 1.0)
     centred = [
         each.values - moments.mean[block]
@@ -115,6 +120,14 @@ def coefficient_covariance(
     # Categories without any record in the release: it says nothing of them.
     covariance[unknown, unknown] = np.inf
     return covariance
+
+
+def _says_nothing(synopsis: Synopsis) -> bool:
+    """Whether the number of records cannot be told from zero."""
+    try:
+        return synopsis.total <= _SURELY * synopsis.total_std
+    except ValueError:  # the noise of the total was not recorded
+        return synopsis.total <= 0
 
 
 def _add_pair(

@@ -77,6 +77,12 @@ class ColumnCounts:
             return np.full(len(weights), np.nan)
         return half
 
+    def margin_of(self, code: int) -> float:
+        """Half width of the interval of the count of one code."""
+        weights = np.zeros((1, self.attribute.size))
+        weights[0, code] = 1.0
+        return float(self.margins(weights)[0])
+
     def _errors(self, axis: int, weights: FloatArray) -> tuple[FloatArray, str]:
         if hasattr(self.model, "column_errors"):
             return self.model.column_errors(axis, weights, self.level)
@@ -119,7 +125,7 @@ def _counted(counted: ColumnCounts) -> dict[str, Any]:
 
 def _of_categories(counted: ColumnCounts) -> dict[str, Any]:
     top = int(np.argmax(counted.known))
-    margin = counted.margins(np.eye(counted.attribute.size)[[top]])[0]
+    margin = counted.margin_of(top)
     return {
         "unique": counted.attribute.n_values,
         "top": counted.attribute.categories[top],

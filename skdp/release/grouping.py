@@ -138,7 +138,8 @@ def grouped_sums(
     if groups.number > _MAX_GROUPS:
         raise ValueError(
             f"Grouping by {' and '.join(groups.names)} makes {groups.number:,} groups, more than "
-            f"{_MAX_GROUPS:,}. Group by fewer columns."
+            f"{_MAX_GROUPS:,}. Group by fewer columns or by bands, or count the groups that "
+            "matter by queries."
         )
     counts, sums = [], []
     for parts in groups.banded(query):

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.isotonic import isotonic_regression
 
 from .._types import BoolArray, FloatArray, IntArray
 from .._validation import as_number
@@ -33,6 +34,7 @@ __all__ = ["as_shares", "quantiles"]
 
 # Places whose errors are computed; between them they are interpolated by the share below.
 _PLACES = 9
+_NOTHING = " It may be any value that was declared: there are too few records for this noise."
 _BINS = " Numbers may lie anywhere in their bins."
 
 
@@ -91,6 +93,7 @@ class _Ranked:
         self.counts = np.asarray(counts, dtype=np.float64)[: attribute.n_values]
         self.parts = [self._present(part) for part in parts_of(query, domain)]
         self.order = _by_value(attribute)
+        self.rising = _without_negatives(self.counts, self.order)
 
     def _present(self, regions: Mapping[str, Region]) -> Weights:
         """Weights of the records of a conjunction that have a value."""
@@ -99,12 +102,11 @@ class _Ranked:
 
     def value(self, share: float) -> Any:
         """The quantile; NaN (of categories None) if the release has no such records."""
-        positive = np.maximum(self.counts, 0.0)
-        if not positive.any():
+        if not self.rising.any():
             return None if isinstance(self.attribute, Categorical) else math.nan
         if isinstance(self.attribute, Categorical):
-            return categories_below(self.attribute, positive, np.array([share]))[0]
-        return float(values_below(self.attribute, positive, np.array([share]))[0])
+            return categories_below(self.attribute, self.rising, np.array([share]))[0]
+        return float(values_below(self.attribute, self.rising, np.array([share]))[0])
 
     def shown(self, value: Any) -> Any:
         """A value as users see it."""
@@ -126,6 +128,8 @@ class _Ranked:
             confidence.with_sampling(errors.above, sampling),
         )
         text = errors.guarantee + confidence.text
+        if len(balance) > 1 and ends == (int(self.order[0]), int(self.order[-1])):
+            text += _NOTHING
         if isinstance(self.attribute, Categorical):
             low, high = (self.attribute.categories[code] for code in ends)
             return QueryResult(value, math.nan, low, high, text, math.nan)
@@ -148,7 +152,7 @@ class _Ranked:
     def _errors(self, share: float, confidence: Confidence) -> Errors:
         """Errors of the balance after each code."""
         n = len(self.order)
-        below = np.cumsum(np.maximum(self.counts, 0.0)[self.order])
+        below = np.cumsum(self.rising[self.order])
         wanted = np.linspace(0.0, below[-1], _PLACES)
         places = np.unique(np.minimum(np.searchsorted(below, wanted), n - 1))
         rank = np.empty(n, dtype=np.int64)
@@ -183,11 +187,28 @@ class _Ranked:
         return (low, high) if math.isnan(value) else (min(low, value), max(high, value))
 
 
+def _without_negatives(counts: FloatArray, order: IntArray) -> FloatArray:
+    """Counts whose running sums are the nearest to those of noisy ones that never fall.
+
+    Cutting negative counts off instead would add a record's worth of noise to every empty bin, and
+    move quantiles towards the middle of the range.
+    """
+    if (counts >= 0).all():
+        return counts
+    running = isotonic_regression(np.cumsum(counts[order]), y_min=0.0)
+    if running[-1] <= 0:
+        return np.maximum(counts, 0.0)
+    result = np.empty(len(counts))
+    result[order] = np.diff(running, prepend=0.0)
+    return result
+
+
 def _by_value(attribute: Any) -> IntArray:
     """Codes of the values in ascending order; special values lie among the bins."""
     if isinstance(attribute, Categorical):
         return np.arange(attribute.n_values)
-    starts = [_span(attribute, code)[0] for code in range(attribute.n_values)]
+    low, _ = attribute.contents.span(np.arange(attribute.bins))
+    starts = np.concatenate([low.astype(np.float64), np.array(attribute.special, dtype=float)])
     return np.argsort(starts, kind="stable")
 
 

@@ -133,8 +133,8 @@ def _protected(loss: PrivacyLoss | None) -> list[str]:
             [
                 f"Whatever the release says, it could have said without any one {one} too: the "
                 f"probability changes by a factor of at most {_factor(factor)}.",
-                f"Somebody who takes the odds that a {one} is in the table as even, and knows "
-                f"everything else, can be at most {_percent(factor)} sure after reading the "
+                f"Somebody who thinks it equally likely that a {one} is in the table or not, and "
+                f"knows everything else, can be at most {_percent(factor)} sure after reading the "
                 "release.",
                 f"This holds whatever else is known about the {one}, now or later. It does not "
                 "prevent conclusions about people in general, which would be drawn from a table "
@@ -253,9 +253,9 @@ def _pairs(synopsis: Synopsis) -> list[str]:
         return [heading, element("p", "The release joins no two columns.")]
     names = [" and ".join(each.names) for each in found]
     text = (
-        "How far one column tells the other, from 0 (nothing) to 1 (everything): Cram\u00e9r's V "
-        "of the released counts, noise included. Weak values may be noise alone, and an "
-        "association is no cause."
+        "How strongly two columns depend on each other, from 0 (not at all) to 1 (one decides the "
+        "other): Cram\u00e9r's V of the released counts, noise included. Weak values may be noise "
+        "alone, and an association is no cause."
     )
     bars = strength_bars(
         names,
@@ -336,5 +336,5 @@ def _smallest(counted: list[ColumnCounts]) -> float:
     found = []
     for each in counted:
         code = int(np.argmin(np.abs(each.known)))
-        found.append(each.margins(np.eye(each.attribute.size)[[code]])[0])
+        found.append(each.margin_of(code))
     return float(np.nanmedian(found))

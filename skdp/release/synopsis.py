@@ -279,7 +279,8 @@ class Synopsis:
         An interval covers the noise, by its exact distribution, and, if the release has bounds on
         it, the uneven spread of the records inside boxes that the query cuts; ``guarantee`` says
         which. It takes from a millisecond up to half a second, growing with the number of boxes
-        cut.
+        cut; in lists of more than 100 queries the sum of the noise of boxes is taken as Gaussian,
+        which takes about a millisecond.
         """
         queries, single = listed(with_names(query, names))
         confidence = Confidence.asked(return_interval, level, interval, population_size)

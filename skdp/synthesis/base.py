@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import PrivateEstimator, match_rows, take_features, warn_of_emptiness
+from .._base import (
+    AnswersStatistics,
+    PrivateEstimator,
+    match_rows,
+    take_features,
+    warn_of_emptiness,
+)
 from .._random import sampling_generator
 from .._validation import as_sample_size
 from ..domain.conditions import with_names
@@ -24,7 +30,7 @@ from ..rows import (
 __all__ = ["Synthesizer"]
 
 
-class Synthesizer(ExpectsErrors, PrivateEstimator):
+class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
     """A release with a queryable synopsis; subclasses define how it is measured."""
 
     # Whether records that public rules forbid have no count and are never drawn.
@@ -104,45 +110,9 @@ class Synthesizer(ExpectsErrors, PrivateEstimator):
         check_is_fitted(self)
         return self.synopsis_.mean(column, query, **how)
 
-    def std(self, column, query=None, **how):
-        """Standard deviation of a column over a query; see :meth:`skdp.Synopsis.std`."""
+    def _asked(self):
         check_is_fitted(self)
-        return self.synopsis_.std(column, query, **how)
-
-    def quantile(self, column, q=0.5, query=None, **how):
-        """Quantiles of a column over a query; see :meth:`skdp.Synopsis.quantile`."""
-        check_is_fitted(self)
-        return self.synopsis_.quantile(column, q, query, **how)
-
-    def proportion(self, query, among=None, **how):
-        """Share of a query among another's records; see :meth:`skdp.Synopsis.proportion`."""
-        check_is_fitted(self)
-        return self.synopsis_.proportion(query, among, **how)
-
-    def covariance(self, first, second, query=None, **how):
-        """Covariance of two columns over a query; see :meth:`skdp.Synopsis.covariance`."""
-        check_is_fitted(self)
-        return self.synopsis_.covariance(first, second, query, **how)
-
-    def correlation(self, first, second, query=None, **how):
-        """Correlation of two columns over a query; see :meth:`skdp.Synopsis.correlation`."""
-        check_is_fitted(self)
-        return self.synopsis_.correlation(first, second, query, **how)
-
-    def aggregate(self, by, column=None, query=None, **how):
-        """Counts, sums and means of groups; see :meth:`skdp.Synopsis.aggregate`."""
-        check_is_fitted(self)
-        return self.synopsis_.aggregate(by, column, query, **how)
-
-    def crosstab(self, index, columns, query=None, **how):
-        """Counts of all combinations of two columns; see :meth:`skdp.Synopsis.crosstab`."""
-        check_is_fitted(self)
-        return self.synopsis_.crosstab(index, columns, query, **how)
-
-    def describe(self, *, level=0.95):
-        """Statistics of every column with margins; see :meth:`skdp.Synopsis.describe`."""
-        check_is_fitted(self)
-        return self.synopsis_.describe(level=level)
+        return self.synopsis_
 
     def report(self, path, *, title="A private release", level=0.95):
         """Write a page for people who decide; see :meth:`skdp.Synopsis.report`."""
