@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -112,11 +113,16 @@ def questions(table: tables.Table, seed: int = 77) -> dict[str, Asked]:
 
 
 def measured(
-    table: tables.Table, asked: dict[str, Asked], epsilon: float, seed: int
+    table: tables.Table, asked: dict[str, Asked], epsilon: float, run: int
 ) -> dict[str, Any]:
-    """Coverage and widths of one release."""
+    """Coverage and widths of one release; each table, epsilon and run has a seed of its own."""
+    seed = zlib.crc32(f"{table.name} {epsilon:g} {run}".encode())
     estimator = MarginalSynthesizer(epsilon, domain=table.domain, random_state=seed)
-    model = estimator.fit(table.rows).synopsis_.model
+    return covered(estimator.fit(table.rows).synopsis_.model, table, asked)
+
+
+def covered(model: Any, table: tables.Table, asked: dict[str, Asked]) -> dict[str, Any]:
+    """Coverage and widths of a release, by kinds of questions."""
     found: dict[str, Any] = {}
     for kind, (some, exact) in {**asked, "total": _total(table)}.items():
         errors = np.abs(model.answer(some) - exact)

@@ -35,8 +35,10 @@ _TAIL = 0.22
 _MOST_PARTS = 16
 # Errors of single attributes are so many times those of the noise of their views: boxes are uneven.
 _ALONE_BEYOND = 1.25
-# Errors of a cell are so many times what is known of them; a count below this is as uncertain.
-_CELL, _HALF = 1.15, 0.5
+# Errors of a cell are so many times what is known of them; a count below this is as uncertain. How
+# fast errors fall with the count, where a table was measured cell by cell, and how much larger they
+# are where it was not.
+_CELL, _HALF, _FALL, _GUESSED = 1.1, 0.5, 1.5, 2.4
 # Least spread of weights, as that of a range that holds about 1% of the records.
 _LEAST = 0.01
 
@@ -55,8 +57,7 @@ class ErrorClasses(TupleKeys):
         What the half width for weights of the largest spread is, in quantiles of the class, if
         errors follow a normal law as wide as the weights spread: about 1.5.
     misfit : mapping of str to float
-        Standard deviation of errors for weights of the largest spread, in records, without the
-        margin for the noise of the quantile.
+        Expected standard deviation of errors for weights of the largest spread, in records.
     lower : mapping of str to mapping of float to float
         Published quantiles of lower levels, in multiples of that of the class; perhaps none.
     total_variance : float
@@ -127,7 +128,7 @@ class ErrorClasses(TupleKeys):
         kinds = self._kinds(shape, len(axes))
         text = self._words(kinds[0], shape, level)
         if all(_one_code(part, axes) for part in parts) and len(parts) == 1:
-            return self._of_cell(model, parts[0], axes, shape, level)
+            return self._of_cell(model, parts[0], axes, shape, kinds, level)
         half = max(self._half(kind, shape, total, level) for kind in kinds)
         outer = max(self._half(kind, shape, total, self.level) for kind in kinds)
         if not shape.counting:
@@ -137,7 +138,13 @@ class ErrorClasses(TupleKeys):
         return Error(outer / float(ndtri(0.5 + self.level / 2)), half, half, text)
 
     def _of_cell(
-        self, model: Model, part: Weights, axes: Sequence[int], shape: _Shape, level: float
+        self,
+        model: Model,
+        part: Weights,
+        axes: Sequence[int],
+        shape: _Shape,
+        kinds: Sequence[str],
+        level: float,
     ) -> Error:
         """Interval of one cell: the errors of single attributes, and what is known beyond them."""
         whole = max(model.total, 1.0)
@@ -153,12 +160,19 @@ class ErrorClasses(TupleKeys):
         if tuple(axes) in self.noise:
             # Posterior variance, if cells are as far from the model before as noise and size tell.
             noise = self.noise[axes[0], axes[1]]
-            beyond = noise**2 * count / (count + noise)
+            beyond = noise**2 * (count / (count + noise)) ** _FALL
         else:
             misfit = self.misfit["two" if len(axes) == 2 else "wide"]
-            beyond = (2.0 * misfit) ** 2 * count / whole
+            beyond = (_GUESSED * misfit) ** 2 * count / whole
         std = weight * _CELL * math.sqrt(by_singles + beyond)
         half = std * float(ndtri(0.5 + level / 2)) + 0.5 * weight
+        # A cell is a range too.
+        one = replace(shape, mean=abs(shape.mean) / weight, reach=1.0, counting=True)
+        most, outer = (
+            weight * max(self._half(kind, one, model.total, each) for kind in kinds)
+            for each in (level, self.level)
+        )
+        std, half = min(std, outer / float(ndtri(0.5 + self.level / 2))), min(half, most)
         return Error(std, half, half, _CELLS.format(100 * level) + _guessed(model, axes))
 
     def _half_of_few(self, parts: Sequence[Weights], axes: Sequence[int], level: float) -> float:
@@ -439,7 +453,8 @@ _ALONE = (
 _CELLS = (
     "A question on one code of each of several columns: intervals made like this one are meant to "
     "contain the true answer in {:g}% of all such cells. Their width follows from the noise of the "
-    "counts and from the published errors of ranges, in proportion to the root of the answer."
+    "counts and from the published errors of ranges, in proportion to the root of the answer, "
+    "and is at most that of a range."
 )
 _WEIGHTED = (
     " The question has weights: its interval is as wide as those of ranges over which the records "
