@@ -39,6 +39,8 @@ _ALONE_BEYOND = 1.25
 # fast errors fall with the count, where a table was measured cell by cell, and how much larger they
 # are where it was not.
 _CELL, _HALF, _FALL, _GUESSED = 1.1, 0.5, 1.5, 2.4
+# Least share of the pairs that is taken to be not measured.
+_FEWEST_GUESSED = 0.1
 # Least spread of weights, as that of a range that holds about 1% of the records.
 _LEAST = 0.01
 
@@ -163,6 +165,8 @@ class ErrorClasses(TupleKeys):
             beyond = noise**2 * (count / (count + noise)) ** _FALL
         else:
             misfit = self.misfit["two" if len(axes) == 2 else "wide"]
+            if len(axes) == 2 and not _measured(model, axes):
+                misfit *= self._beyond_measured(model)
             beyond = (_GUESSED * misfit) ** 2 * count / whole
         std = weight * _CELL * math.sqrt(by_singles + beyond)
         half = std * float(ndtri(0.5 + level / 2)) + 0.5 * weight
@@ -174,6 +178,15 @@ class ErrorClasses(TupleKeys):
         )
         std, half = min(std, outer / float(ndtri(0.5 + self.level / 2))), min(half, most)
         return Error(std, half, half, _CELLS.format(100 * level) + _guessed(model, axes))
+
+    def _beyond_measured(self, model: Model) -> float:
+        """Errors of pairs that were not measured, in multiples of those of all pairs: most of them.
+
+        So they are if pairs that were measured have much smaller ones.
+        """
+        used = sum(each.shape[1] > 1 for each in self.alone)
+        share = 1.0 - len({*getattr(model, "pairs", ())}) / max(math.comb(used, 2), 1)
+        return 1.0 / math.sqrt(max(share, _FEWEST_GUESSED))
 
     def _half_of_few(self, parts: Sequence[Weights], axes: Sequence[int], level: float) -> float:
         factor = sum(float(part[_FACTOR][0]) for part in parts if set(part) <= {_FACTOR})
@@ -331,10 +344,14 @@ def _one_code(part: Weights, axes: Sequence[int]) -> bool:
     return all(axis in part and np.count_nonzero(part[axis]) == 1 for axis in axes)
 
 
+def _measured(model: Model, axes: Sequence[int]) -> bool:
+    """Whether all pairs of some attributes were measured."""
+    return {*combinations(axes, 2)} <= {*getattr(model, "pairs", ())}
+
+
 def _guessed(model: Model, axes: Sequence[int]) -> str:
     """What to add to a guarantee where attributes were not all measured together."""
-    pairs = set(getattr(model, "pairs", ()))
-    return "" if all(pair in pairs for pair in combinations(axes, 2)) else _UNMEASURED
+    return "" if _measured(model, axes) else _UNMEASURED
 
 
 def _factor(part: Weights) -> float:

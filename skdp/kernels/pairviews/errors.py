@@ -67,7 +67,7 @@ _ERROR_CONFIDENCE = 0.95
 _CLASS_CONFIDENCE = 0.8
 # Errors of the largest spread of weights in multiples of those of random ranges of two attributes,
 # and the standard deviation of the logarithm of this.
-_USUAL = {"two": (1.0, 0.25), "tail": (1.5, 0.5), "wide": (1.5, 0.25)}
+_USUAL = {"two": (1.0, 0.25), "tail": (1.6, 0.6), "wide": (1.5, 0.25)}
 # Further quantiles that are published where the number of records times epsilon is this large.
 _LOWER_LEVELS, _LOWER_FROM = (0.8, 0.9), 10_000.0
 # Weights of the class "slope" are whole multiples of this share of their range.

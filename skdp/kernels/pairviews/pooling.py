@@ -18,7 +18,7 @@ __all__ = ["NoisyQuantile", "likely_reach"]
 
 # Share of the questions outside of intervals, of what the level allows: the rest is for tables
 # whose kinds are less alike than expected.
-_SAFETY = 0.8
+_SAFETY = 0.7
 # Errors of a range of half of the records are at most this share of all: what two dependent columns
 # can differ from independent ones.
 _MOST = 0.25
