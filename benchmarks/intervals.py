@@ -169,7 +169,7 @@ def releases(
 
 
 def summary(found: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """Mean coverage and median widths of each table, epsilon and kind of question.
+    """Number of releases, mean coverage and median widths of each table, epsilon and kind.
 
     ``cell_rmse`` is the median, over cells whose root mean square error is 1 or more, of the half
     width at 95% in multiples of it.
@@ -180,8 +180,13 @@ def summary(found: Sequence[dict[str, Any]]) -> pd.DataFrame:
         own = [e["kinds"] for e in found if (e["table"], e["epsilon"]) == (name, epsilon)]
         for kind in own[0]:
             covered = np.mean([each[kind]["covered"] for each in own], axis=0)
-            width = np.median([each[kind]["width"] for each in own], axis=0)
-            row = {"table": name, "epsilon": epsilon, "kind": kind}
+            widths = np.array([each[kind]["width"] for each in own])
+            width = np.median(widths, axis=0)
+            if kind == "total":
+                # One question: the quantile of its error is that over releases.
+                pairs = zip(LEVELS, widths.T, strict=True)
+                width = np.array([1 / np.quantile(1 / each, level) for level, each in pairs])
+            row = {"table": name, "epsilon": epsilon, "kind": kind, "releases": len(own)}
             for level, one, two in zip(LEVELS, covered, width, strict=True):
                 row |= {f"covered {level:g}": one, f"width {level:g}": two}
             if kind == "cell":

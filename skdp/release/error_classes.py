@@ -168,16 +168,12 @@ class ErrorClasses(TupleKeys):
             if len(axes) == 2 and not _measured(model, axes):
                 misfit *= self._beyond_measured(model)
             beyond = (_GUESSED * misfit) ** 2 * count / whole
-        std = weight * _CELL * math.sqrt(by_singles + beyond)
-        half = std * float(ndtri(0.5 + level / 2)) + 0.5 * weight
         # A cell is a range too.
         one = replace(shape, mean=abs(shape.mean) / weight, reach=1.0, counting=True)
-        most, outer = (
-            weight * max(self._half(kind, one, model.total, each) for kind in kinds)
-            for each in (level, self.level)
-        )
-        std, half = min(std, outer / float(ndtri(0.5 + self.level / 2))), min(half, most)
-        return Error(std, half, half, _CELLS.format(100 * level) + _guessed(model, axes))
+        most = max(self._half(kind, one, model.total, self.level) for kind in kinds)
+        std = min(_CELL * math.sqrt(by_singles + beyond), most / float(ndtri(0.5 + self.level / 2)))
+        half = weight * (std * float(ndtri(0.5 + level / 2)) + 0.5)
+        return Error(weight * std, half, half, _CELLS.format(100 * level) + _guessed(model, axes))
 
     def _beyond_measured(self, model: Model) -> float:
         """Errors of pairs that were not measured, in multiples of those of all pairs: most of them.

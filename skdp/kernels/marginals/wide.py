@@ -93,6 +93,10 @@ class JointCounts(NamedTuple):
             size = own.shape[1]
             held = np.bincount(self.rows[:, axis], minlength=size)
             variance = held * self.noise + self.elsewhere / size
+            if self.alone:
+                # What is missing to the total is shared by all codes.
+                share = np.bincount(self.rows[:, axis], self.counts, size) / self.counts.sum()
+                variance += share**2 * self.variance
             before = np.maximum(np.mean(np.square(own, dtype=np.float64), axis=0), _TINY)
             left = variance / before if self.alone else variance / (variance + before)
             found.append((own * np.sqrt(left)).astype(np.float32))
