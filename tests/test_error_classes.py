@@ -6,10 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import ndtri
 
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
 from skdp._random import noise_source
 from skdp.kernels.marginals.simulation import Alone, simulated_errors, variance_of_total
+from skdp.kernels.marginals.wide import JointCounts
 from skdp.kernels.pairviews import errors
 from skdp.kernels.pairviews.errors import (
     exact_answers,
@@ -18,9 +20,10 @@ from skdp.kernels.pairviews.errors import (
     slope_weights,
     tail_weights,
 )
+from skdp.kernels.pairviews.pooling import NoisyQuantile, likely_reach
 from skdp.kernels.pairviews.single import single_views
 from skdp.mechanisms import discrete_laplace
-from skdp.release import ErrorBars, ErrorClasses, TreeDensity, TreeModel, typical_ratio
+from skdp.release import ErrorBars, ErrorClasses, PairTable, TreeDensity, TreeModel, typical_ratio
 from skdp.rows import CountTable
 
 SHAPE = (5, 4, 3)
@@ -169,19 +172,38 @@ def test_a_cell_has_the_noise_of_its_table_or_the_misfit_of_its_class():
     release = model()
     measured = release.error({0: mask(5, 3), 1: mask(4, 2)}, 0.95)
     # 300 records; the noise has a standard deviation of 4.
-    assert measured.above == pytest.approx(
-        1.15 * 1.96 * math.sqrt(16 * 300.5 / 304.5) + 0.5, rel=1e-3
-    )
-    guessed = release.error({0: mask(5, 3), 2: mask(3, 2)}, 0.95)
+    assert measured.above == pytest.approx(1.1 * 1.96 * 4 * (300.5 / 304.5) ** 0.75 + 0.5, rel=1e-3)
+    small = {"two": 20.0, "tail": 40.0, "wide": 45.0}
+    guessed = model(misfit=small).error({0: mask(5, 3), 2: mask(3, 2)}, 0.95)
     assert guessed.above == pytest.approx(
-        1.15 * 1.96 * 60 * math.sqrt(400.5 / 6000) + 0.5, rel=1e-3
+        1.1 * 1.96 * 2.4 * 20 * math.sqrt(400.5 / 6000) + 0.5, rel=1e-3
     )
+    # A cell is a range too, whose error was published.
+    for level in (0.8, 0.95, 0.99):
+        large = model(misfit={"two": 1e6, "tail": 1e6, "wide": 1e6})
+        most = 40.5 * ndtri(0.5 + level / 2) / ndtri(0.975) + 0.5
+        for times in (1, 3):
+            cell = large.error({0: times * mask(5, 3), 2: mask(3, 2)}, level)
+            assert cell.above == pytest.approx(times * most)
     assert release.error({0: mask(5, 3), 1: -2 * mask(4, 2)}, 0.95).above == pytest.approx(
         2 * measured.above
     )
     assert "one code of each" in measured.guarantee
     three = release.error({0: mask(5, 3), 1: mask(4, 2), 2: mask(3, 2)}, 0.95)
     assert three.above > 0
+
+
+def test_cells_of_other_pairs_err_more_where_most_pairs_were_measured():
+    tables = [PairTable(pair, np.full((5, 4), 1 / 20)) for pair in ((0, 1),)]
+    tables.append(PairTable((1, 2), np.full((4, 3), 1 / 12)))
+    density = TreeDensity([np.full(size, 1 / size) for size in SHAPE], tables)
+    small = {"two": 5.0, "tail": 5.0, "wide": 5.0}
+    cell = {0: mask(5, 3), 2: mask(3, 2)}
+    measured = TreeModel(density, 6000.0, error_bars=known(misfit=small))
+    # One pair of three is left: the errors of all are its errors.
+    assert (measured.error(cell, 0.95).above - 0.5) == pytest.approx(
+        math.sqrt(3) * (model(misfit=small).error(cell, 0.95).above - 0.5)
+    )
 
 
 def test_columns_that_were_not_measured_together_are_named():
@@ -263,6 +285,68 @@ def test_published_quantiles_have_the_sensitivity_that_is_paid_for(monkeypatch, 
     assert max(moved) > 0
     for change, (_, _, sensitivity) in zip(moved, before, strict=True):
         assert change <= sensitivity
+
+
+def quantile(noisy, scale, **changed):
+    return NoisyQuantile(
+        **{"noisy": noisy, "scale": scale, "unit": 1.5, "least": 5.0, "usual": 1.0, "spread": 0.25}
+        | changed
+    )
+
+
+def test_sharp_quantiles_are_believed():
+    found = likely_reach([quantile(q, 0.5) for q in (200, 210, 190)], 1e4, 0.95)
+    for (reach, expected), q in zip(found, (200, 210, 190), strict=True):
+        assert expected == pytest.approx(q, rel=0.05)
+        assert q < reach < 1.25 * q
+
+
+def test_a_quantile_lost_in_noise_follows_the_others():
+    sharp = [quantile(200, 1.0), quantile(200, 1.0)]
+    for noisy in (-3000, 0, 3000):
+        (reach, expected), *_ = likely_reach([quantile(noisy, 1000.0), *sharp], 1e4, 0.95)
+        assert 150 < expected < 300
+        assert 200 < reach < 500
+    # What noise alone makes is known.
+    for kind in likely_reach([quantile(0, 1000.0, least=900.0)], 1e4, 0.95):
+        assert min(kind) > 0.75 * 900
+
+
+def test_intervals_of_noisy_quantiles_cover_on_average():
+    """Over noise, and quantiles that are drawn as they are expected to be."""
+    rng = np.random.default_rng(0)
+    shares = []
+    for _ in range(300):
+        scale = math.exp(rng.uniform(math.log(4), math.log(2500)))
+        truth = scale * np.exp(0.25 * rng.normal(size=3)) / 1.5
+        noisy = np.rint(truth + rng.laplace(scale=300.0, size=3)).astype(int).tolist()
+        found = likely_reach([quantile(each, 300.0) for each in noisy], 1e4, 0.95)
+        shares += [1 - 0.05 ** (reach / q) for (reach, _), q in zip(found, truth, strict=True)]
+    assert 0.95 < np.mean(shares) < 0.99
+
+
+@pytest.mark.parametrize("total", [1.0, 40.0, 1e9])
+@pytest.mark.parametrize("least", [0.0, 1e6])
+def test_any_total_and_noise_have_a_reach(total, least):
+    kinds = [quantile(noisy, 3.0, least=least) for noisy in (-(10**12), 0, 10**12)]
+    assert np.isfinite(likely_reach(kinds, total, 0.95)).all()
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_joint_counts_tell_the_errors_of_columns(alone):
+    rng = np.random.default_rng(0)
+    rows = np.array([[0, 0], [0, 1], [1, 1]], dtype=np.int32)
+    joint = JointCounts(rows, np.ones(3), 3.0, 1.0, noise=4.0, elsewhere=6.0, alone=alone)
+    before = [rng.laplace(scale=30.0, size=(24, size)) for size in (2, 3)]
+    after = joint.column_errors(before)
+    for held, own, found in zip(([2, 1], [1, 2, 0]), before, after, strict=True):
+        counted = 4.0 * np.array(held) + 6.0 / len(held)
+        # Of the total, whose variance is 1.
+        counted += alone * (np.array(held) / 3) ** 2
+        single = np.mean(own**2, axis=0)
+        wanted = counted if alone else 1 / (1 / counted + 1 / single)
+        np.testing.assert_allclose(np.mean(found**2, axis=0), wanted, rtol=1e-3)
+    assert all(each.shape == own.shape for each, own in zip(after, before, strict=True))
 
 
 def test_no_quantile_is_below_that_of_noise_alone():

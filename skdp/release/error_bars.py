@@ -31,8 +31,9 @@ class ErrorBars:
         False, else in multiples of `spread`.
     scaled : bool
         Whether the errors were divided by `spread` first.
-    confidence : float
-        Probability that the margin was wide enough.
+    confidence : float or None
+        Probability that the margin was wide enough; None if there is no margin, and the interval
+        covers on average over what the quantile may be, given its noise and those of other classes.
     n_queries : int
         Size of the class.
     text : str
@@ -45,7 +46,7 @@ class ErrorBars:
     level: float
     reach: float
     scaled: bool
-    confidence: float
+    confidence: float | None
     n_queries: int
     text: str
     simulated: bool = False
@@ -113,8 +114,8 @@ class ErrorBars:
                 f"answer in {100 * self.level:g}% on average over that class. They reach twice as "
                 "far as the errors that noise alone causes on records drawn from the release, "
                 "within what a published quantile of the true errors leaves possible with "
-                f"probability {100 * self.confidence:g}%. A misfit of the model too small to show "
-                "in that quantile may exceed them. For other queries, and for one query by "
+                f"probability {100 * (self.confidence or 0):g}%. A misfit of the model too small "
+                "to show in that quantile may exceed them. For other queries, and for one query by "
                 "itself, this is a guide and not a promise."
             )
         else:
@@ -130,6 +131,14 @@ class ErrorBars:
         return text
 
     def _promise(self) -> str:
+        if self.confidence is None:
+            return (
+                f"Of {self.text}, intervals made like this one are meant to contain the true "
+                f"answer in {100 * self.level:g}% on average over that class and over the noise of "
+                "its published error quantile, which is judged beside those of other classes. They "
+                "cover noise and misfit of the model together. For other queries, and for one "
+                "query by itself, this is a guide and not a promise."
+            )
         return (
             f"Of {self.text}, intervals made like this one contain the true answer in at least "
             f"{100 * self.level:g}% on average over that class, with probability "

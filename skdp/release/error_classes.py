@@ -35,8 +35,12 @@ _TAIL = 0.22
 _MOST_PARTS = 16
 # Errors of single attributes are so many times those of the noise of their views: boxes are uneven.
 _ALONE_BEYOND = 1.25
-# Errors of a cell are so many times what is known of them; a count below this is as uncertain.
-_CELL, _HALF = 1.15, 0.5
+# Errors of a cell are so many times what is known of them; a count below this is as uncertain. How
+# fast errors fall with the count, where a table was measured cell by cell, and how much larger they
+# are where it was not.
+_CELL, _HALF, _FALL, _GUESSED = 1.1, 0.5, 1.5, 2.4
+# Least share of the pairs that is taken to be not measured.
+_FEWEST_GUESSED = 0.1
 # Least spread of weights, as that of a range that holds about 1% of the records.
 _LEAST = 0.01
 
@@ -55,8 +59,7 @@ class ErrorClasses(TupleKeys):
         What the half width for weights of the largest spread is, in quantiles of the class, if
         errors follow a normal law as wide as the weights spread: about 1.5.
     misfit : mapping of str to float
-        Standard deviation of errors for weights of the largest spread, in records, without the
-        margin for the noise of the quantile.
+        Expected standard deviation of errors for weights of the largest spread, in records.
     lower : mapping of str to mapping of float to float
         Published quantiles of lower levels, in multiples of that of the class; perhaps none.
     total_variance : float
@@ -127,7 +130,7 @@ class ErrorClasses(TupleKeys):
         kinds = self._kinds(shape, len(axes))
         text = self._words(kinds[0], shape, level)
         if all(_one_code(part, axes) for part in parts) and len(parts) == 1:
-            return self._of_cell(model, parts[0], axes, shape, level)
+            return self._of_cell(model, parts[0], axes, shape, kinds, level)
         half = max(self._half(kind, shape, total, level) for kind in kinds)
         outer = max(self._half(kind, shape, total, self.level) for kind in kinds)
         if not shape.counting:
@@ -137,7 +140,13 @@ class ErrorClasses(TupleKeys):
         return Error(outer / float(ndtri(0.5 + self.level / 2)), half, half, text)
 
     def _of_cell(
-        self, model: Model, part: Weights, axes: Sequence[int], shape: _Shape, level: float
+        self,
+        model: Model,
+        part: Weights,
+        axes: Sequence[int],
+        shape: _Shape,
+        kinds: Sequence[str],
+        level: float,
     ) -> Error:
         """Interval of one cell: the errors of single attributes, and what is known beyond them."""
         whole = max(model.total, 1.0)
@@ -153,13 +162,27 @@ class ErrorClasses(TupleKeys):
         if tuple(axes) in self.noise:
             # Posterior variance, if cells are as far from the model before as noise and size tell.
             noise = self.noise[axes[0], axes[1]]
-            beyond = noise**2 * count / (count + noise)
+            beyond = noise**2 * (count / (count + noise)) ** _FALL
         else:
             misfit = self.misfit["two" if len(axes) == 2 else "wide"]
-            beyond = (2.0 * misfit) ** 2 * count / whole
-        std = weight * _CELL * math.sqrt(by_singles + beyond)
-        half = std * float(ndtri(0.5 + level / 2)) + 0.5 * weight
-        return Error(std, half, half, _CELLS.format(100 * level) + _guessed(model, axes))
+            if len(axes) == 2 and not _measured(model, axes):
+                misfit *= self._beyond_measured(model)
+            beyond = (_GUESSED * misfit) ** 2 * count / whole
+        # A cell is a range too.
+        one = replace(shape, mean=abs(shape.mean) / weight, reach=1.0, counting=True)
+        most = max(self._half(kind, one, model.total, self.level) for kind in kinds)
+        std = min(_CELL * math.sqrt(by_singles + beyond), most / float(ndtri(0.5 + self.level / 2)))
+        half = weight * (std * float(ndtri(0.5 + level / 2)) + 0.5)
+        return Error(weight * std, half, half, _CELLS.format(100 * level) + _guessed(model, axes))
+
+    def _beyond_measured(self, model: Model) -> float:
+        """Errors of pairs that were not measured, in multiples of those of all pairs: most of them.
+
+        So they are if pairs that were measured have much smaller ones.
+        """
+        used = sum(each.shape[1] > 1 for each in self.alone)
+        share = 1.0 - len({*getattr(model, "pairs", ())}) / max(math.comb(used, 2), 1)
+        return 1.0 / math.sqrt(max(share, _FEWEST_GUESSED))
 
     def _half_of_few(self, parts: Sequence[Weights], axes: Sequence[int], level: float) -> float:
         factor = sum(float(part[_FACTOR][0]) for part in parts if set(part) <= {_FACTOR})
@@ -317,10 +340,14 @@ def _one_code(part: Weights, axes: Sequence[int]) -> bool:
     return all(axis in part and np.count_nonzero(part[axis]) == 1 for axis in axes)
 
 
+def _measured(model: Model, axes: Sequence[int]) -> bool:
+    """Whether all pairs of some attributes were measured."""
+    return {*combinations(axes, 2)} <= {*getattr(model, "pairs", ())}
+
+
 def _guessed(model: Model, axes: Sequence[int]) -> str:
     """What to add to a guarantee where attributes were not all measured together."""
-    pairs = set(getattr(model, "pairs", ()))
-    return "" if all(pair in pairs for pair in combinations(axes, 2)) else _UNMEASURED
+    return "" if _measured(model, axes) else _UNMEASURED
 
 
 def _factor(part: Weights) -> float:
@@ -439,7 +466,8 @@ _ALONE = (
 _CELLS = (
     "A question on one code of each of several columns: intervals made like this one are meant to "
     "contain the true answer in {:g}% of all such cells. Their width follows from the noise of the "
-    "counts and from the published errors of ranges, in proportion to the root of the answer."
+    "counts and from the published errors of ranges, in proportion to the root of the answer, "
+    "and is at most that of a range."
 )
 _WEIGHTED = (
     " The question has weights: its interval is as wide as those of ranges over which the records "

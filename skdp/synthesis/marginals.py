@@ -129,7 +129,8 @@ class MarginalSynthesizer(ViewSynthesizer):
     Tables of at most two columns with more than one code are released as by
     `PairViewSynthesizer`. Intervals of others fit the question: the known noise of the total,
     simulated noise of single columns, and published quantiles of the errors of random ranges of two
-    columns, of ranges at the ends of two columns, and of three and four; see the user guide.
+    columns, of ranges at the ends of two columns, and of three and four, judged together because
+    each has noise; see the user guide.
 
     References
     ----------

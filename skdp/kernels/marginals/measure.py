@@ -34,7 +34,7 @@ from .schemes import aim_sets, annealed_views, planned
 from .simulation import Alone, simulated_errors, variance_of_total
 from .stepwise import stepwise_views
 from .views import measure_sets
-from .wide import joint_share, measure_joint, measure_whole, whole_share
+from .wide import JointCounts, joint_share, measure_joint, measure_whole, whole_share
 from .worth import worth_views
 
 __all__ = ["marginal_views"]
@@ -151,6 +151,8 @@ def marginal_views(
             )
             return model
         errors = simulated_errors(simulated.density.marginals, model.total, known.alone, source)
+        if known.joint is not None:
+            errors = known.joint.column_errors(errors)
         if rules is not None:
             errors = rules.expanded_columns(errors)
         published = publish_classes(
@@ -189,11 +191,14 @@ class _Known(NamedTuple):
         Of the number of records.
     noise : dict of (int, int) to float
         Standard deviation of a cell of each pair that was counted by cells.
+    joint : JointCounts or None
+        Of all columns together, where there are any.
     """
 
     alone: Alone
     total_variance: float
     noise: dict[tuple[int, int], float]
+    joint: JointCounts | None
 
 
 def _measure(
@@ -285,7 +290,10 @@ def _measure(
     )
     if counted is not None:
         total_variance = counted.variance
-    return model, _Known(alone, total_variance, noise)
+    if joint and counted is not None:
+        # Joint counts replace the views.
+        noise = {}
+    return model, _Known(alone, total_variance, noise, counted)
 
 
 def _how_alone(

@@ -61,12 +61,46 @@ class JointCounts(NamedTuple):
         Estimated number of all records.
     variance : float
         Of the total; at most this where the joint counts have a threshold.
+    noise : float
+        Variance of the noise of a count.
+    elsewhere : float
+        Variance of the sum over all other cells.
+    alone : bool
+        Whether they replace the counts of single attributes, or are combined with them.
     """
 
     rows: CodeArray
     counts: FloatArray
     total: float
     variance: float
+    noise: float
+    elsewhere: float
+    alone: bool
+
+    def column_errors(self, errors: Sequence[FloatArray]) -> list[FloatArray]:
+        """Errors of single attributes beside these counts, from those of their own counts.
+
+        Parameters
+        ----------
+        errors : sequence of ndarray of float, shape (n_simulations, size)
+
+        Returns
+        -------
+        list of ndarray of float32
+        """
+        found = []
+        for axis, own in enumerate(errors):
+            size = own.shape[1]
+            held = np.bincount(self.rows[:, axis], minlength=size)
+            variance = held * self.noise + self.elsewhere / size
+            if self.alone:
+                # What is missing to the total is shared by all codes.
+                share = np.bincount(self.rows[:, axis], self.counts, size) / self.counts.sum()
+                variance += share**2 * self.variance
+            before = np.maximum(np.mean(np.square(own, dtype=np.float64), axis=0), _TINY)
+            left = variance / before if self.alone else variance / (variance + before)
+            found.append((own * np.sqrt(left)).astype(np.float32))
+        return found
 
 
 def joint_share(
@@ -180,9 +214,12 @@ def measure_joint(
         return None
     # How many empty cells pass is as uncertain as a Poisson number.
     passing = math.exp(math.log(math.prod(table.shape)) - float(epsilon) * threshold)
-    variance = len(rows) * discrete_laplace_variance(epsilon) + passing * threshold**2
+    noise, elsewhere = discrete_laplace_variance(epsilon), passing * threshold**2
+    variance = len(rows) * noise + elsewhere
     known = _both_totals(total, total_variance, float(counts.sum()), variance)
-    return JointCounts(rows.astype(np.int32), counts, known, total_variance)
+    return JointCounts(
+        rows.astype(np.int32), counts, known, total_variance, noise, elsewhere, alone=True
+    )
 
 
 def _real(
@@ -291,5 +328,8 @@ def measure_whole(
     rows = np.zeros((np.count_nonzero(found), len(table.shape)), dtype=np.int32)
     rows[:, axes] = np.argwhere(found > 0)
     of_both = 1 / (1 / total_variance + 1 / of_sum)
-    joint = JointCounts(rows, known * found[found > 0], known, of_both)
+    elsewhere = of_sum - len(rows) * variance
+    joint = JointCounts(
+        rows, known * found[found > 0], known, of_both, variance, elsewhere, alone=False
+    )
     return joint, targets, evidence.noise_of_pairs()

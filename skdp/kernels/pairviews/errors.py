@@ -7,6 +7,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from ...mechanisms import discrete_laplace, discrete_laplace_quantile
 from ...release import ErrorBars, MixtureModel, TreeModel, typical_ratio
 from ...rows import Counts, CountTable
 from .budget import used_attributes
+from .pooling import NoisyQuantile, likely_reach
 
 __all__ = [
     "error_class",
@@ -48,8 +50,7 @@ class ClassErrors(NamedTuple):
     typical : float
         Half width for the largest spread of weights, in multiples of it.
     misfit : float
-        Standard deviation of the error of a question with the largest spread, in records, without
-        the margin for the noise of the quantile.
+        Expected standard deviation of the error of a question with the largest spread, in records.
     lower : dict of float to float
         Quantiles of lower levels, in multiples of the published one; perhaps none.
     """
@@ -64,11 +65,11 @@ _ERROR_LEVEL = 0.95
 _ERROR_CONFIDENCE = 0.95
 # Of each of several quantiles: they share what one would cost.
 _CLASS_CONFIDENCE = 0.8
-# A quantile is at least so many times that of the noise of single attributes alone: of random
-# ranges, and of those at the ends.
-_BEYOND_NOISE, _BEYOND_AT_ENDS = 1.2, 1.5
-# Further quantiles that are published where records are many.
-_LOWER_LEVELS = (0.8, 0.9)
+# Errors of the largest spread of weights in multiples of those of random ranges of two attributes,
+# and the standard deviation of the logarithm of this.
+_USUAL = {"two": (1.0, 0.25), "tail": (1.6, 0.6), "wide": (1.5, 0.25)}
+# Further quantiles that are published where the number of records times epsilon is this large.
+_LOWER_LEVELS, _LOWER_FROM = (0.8, 0.9), 10_000.0
 # Weights of the class "slope" are whole multiples of this share of their range.
 _SLOPE_UNIT = 8
 _SLOPES = (0.5, 1.0, 1.0, 2.0)
@@ -128,7 +129,7 @@ def publish_errors(
     # follows from the domain and the released total. The simulation uses only the released model.
     again = None if simulated is None else functools.partial(_simulated_errors, *simulated)
     n_used = len(used_attributes(table.shape))
-    scaled = n_used > 2 and _affords_scale(model, epsilon)
+    scaled = n_used > 2 and _affords(model, epsilon, _SCALED_FROM)
     orders = sorted({min(order, max(n_used, 1)) for order in orders})
     sensitivity = ErrorBars.MOST if scaled else 1
     quantile, n_queries = 0, 0
@@ -179,8 +180,8 @@ def publish_classes(
     ordered : sequence of bool
         Whether the codes of each attribute have an order, so that ranges make sense.
     alone : sequence of ndarray of float, shape (n_simulations, size)
-        Simulated errors of the counts of each attribute. No quantile is published that is below
-        what these alone cause.
+        Simulated errors of the counts of each attribute. No quantile is taken to be much below what
+        these alone cause.
     random_state : None, int or NoiseSource, default=None
 
     Returns
@@ -198,7 +199,8 @@ def publish_classes(
     # released total. What errors of single attributes cause is computed from the release.
     source = noise_source(random_state)
     each = epsilon / 4
-    scaled = _affords_scale(model, each)
+    scaled = _affords(model, each, _SCALED_FROM)
+    lower = _LOWER_LEVELS if _affords(model, each, _LOWER_FROM) else ()
     masses = [np.maximum(mu, 0.0) / max(mu.sum(), 1e-300) for mu in model.density.marginals]
 
     def tail(axis: int, generator: np.random.Generator) -> FloatArray:
@@ -207,13 +209,11 @@ def publish_classes(
     def by_noise(axes: tuple[int, ...], queries: list[Query], n_before: int) -> list[FloatArray]:
         return [_errors_of_singles(alone, masses, axes, queries, n_before)]
 
-    def published(orders: Sequence[int], text: str, draw: Draw | None = None) -> ClassErrors:
+    def published(kind: str, orders: Sequence[int], text: str, draw: Draw | None = None) -> _Class:
         asked = [_ask(table, model, ordered, order, by_noise, draw) for order in orders]
-        if draw is None:
-            lower: tuple[float, ...] = ()
-            return _publish_class(asked, model, each, scaled, lower, _BEYOND_NOISE, text, source)
-        lower = _LOWER_LEVELS if scaled else ()
-        return _publish_class(asked, model, each, False, lower, _BEYOND_AT_ENDS, text, source)
+        ends = draw is not None
+        levels = lower if ends else ()
+        return _publish_class(kind, asked, model, each, scaled and not ends, levels, text, source)
 
     wide = [3, 4][: len(used_attributes(table.shape)) - 2]
     ranges = "all random ranges (any subset of unordered categories)"
@@ -221,12 +221,20 @@ def publish_classes(
         "random ranges at the ends of two attributes (some of the unordered categories) that hold "
         f"up to {_TAIL[1]:g} of the records each"
     )
-    return {
-        "two": published([2], f"{ranges} on two attributes"),
-        "tail": published([2], ends, tail),
-        "wide": published(wide, f"{ranges} on {_in_words(wide)}"),
-        "slope": _publish_slopes(table, model, each, ordered, masses, source),
+    kinds = {
+        "two": published("two", [2], f"{ranges} on two attributes"),
+        "tail": published("tail", [2], ends, tail),
+        "wide": published("wide", wide, f"{ranges} on {_in_words(wide)}"),
     }
+    slope = _publish_slopes(table, model, each, ordered, masses, source)
+    together = likely_reach(
+        [found.quantile for found in kinds.values()], max(model.total, 1.0), _ERROR_LEVEL
+    )
+    known = {
+        kind: found.errors(*likely)
+        for (kind, found), likely in zip(kinds.items(), together, strict=True)
+    }
+    return {**known, "slope": slope}
 
 
 def _publish_slopes(
@@ -263,21 +271,45 @@ def _publish_slopes(
     return ClassErrors(bars, 1.0, misfit, {})
 
 
+class _Class(NamedTuple):
+    """Published quantiles of a class, before they are seen beside those of others.
+
+    Attributes
+    ----------
+    quantile : NoisyQuantile
+    bars : ErrorBars
+        Without their reach.
+    lower : dict of float to float
+        Noisy quantiles of lower levels, with the margin for their noise.
+    """
+
+    quantile: NoisyQuantile
+    bars: ErrorBars
+    lower: dict[float, float]
+
+    def errors(self, reach: float, expected: float) -> ClassErrors:
+        """What is known about the class, given the half width and the expected quantile."""
+        reach = max(reach, 1.0)
+        unit = self.quantile.unit
+        return ClassErrors(
+            replace(self.bars, reach=reach),
+            1.0 if self.bars.scaled else unit,
+            expected * unit / float(ndtri(0.5 + _ERROR_LEVEL / 2)),
+            {level: min(max(each, 0.0) / reach, 1.0) for level, each in self.lower.items()},
+        )
+
+
 def _publish_class(
+    kind: str,
     asked: Sequence[_Asked],
     model: TreeModel,
     epsilon: Fraction,
     scaled: bool,
     lower: Sequence[float],
-    beyond: float,
     text: str,
     source: NoiseSource,
-) -> ClassErrors:
-    """The largest quantile of a few orders, with noise, and not below that of noise alone.
-
-    ``lower`` are further levels, which share epsilon with the first; ``beyond`` is how many times
-    the quantile of noise alone is the least.
-    """
+) -> _Class:
+    """The largest quantile of a few orders, with noise; ``lower`` levels share epsilon with it."""
     share = epsilon / (1 + len(lower))
     sensitivity = ErrorBars.MOST if scaled else 1
     margin = discrete_laplace_quantile(2 * _CLASS_CONFIDENCE - 1, share, sensitivity)
@@ -286,26 +318,26 @@ def _publish_class(
     for level in (_ERROR_LEVEL, *lower):
         quantile = max(_ranked(each, level) for each in errors)
         noisy[level] = int(discrete_laplace(quantile, share, sensitivity, random_state=source))
-    least = beyond * max(_noise_alone(each, model, scaled) for each in asked)
-    reach = float(max(noisy[_ERROR_LEVEL] + margin, least, 1))
     told = np.concatenate([each.answers for each in asked])
     bars = ErrorBars(
         level=_ERROR_LEVEL,
-        reach=reach,
+        reach=math.nan,
         scaled=scaled,
-        confidence=_CLASS_CONFIDENCE,
+        confidence=None,
         n_queries=len(told),
         text=text,
     )
-    typical = 1.0 if scaled else typical_ratio(told, model.total, _ERROR_LEVEL)
-    unit = ErrorBars.UNIT if scaled else 1
-    misfit = max(float(noisy[_ERROR_LEVEL]), least) * typical / unit
-    return ClassErrors(
-        bars,
-        typical,
-        misfit / float(ndtri(0.5 + _ERROR_LEVEL / 2)),
-        {level: min(max(noisy[level] + margin, 0) / reach, 1.0) for level in lower},
+    typical = typical_ratio(told, model.total, _ERROR_LEVEL)
+    usual, spread = _USUAL[kind]
+    known = NoisyQuantile(
+        noisy[_ERROR_LEVEL],
+        sensitivity / float(share),
+        1.0 / ErrorBars.UNIT if scaled else typical,
+        max(_noise_alone(each, model, scaled) for each in asked),
+        usual,
+        spread,
     )
+    return _Class(known, bars, {level: noisy[level] + margin for level in lower})
 
 
 def _noise_alone(asked: _Asked, model: TreeModel, scaled: bool) -> float:
@@ -341,9 +373,9 @@ def _errors_of_singles(
     return found - (len(axes) - 1) * whole * alone[axes[0]].sum(axis=1)[turn]
 
 
-def _affords_scale(model: TreeModel | MixtureModel, epsilon: Fraction) -> bool:
-    """Whether a quantile of scaled errors, whose noise is larger, is worth its price."""
-    return bool(max(model.total, 1.0) * float(epsilon) >= _SCALED_FROM)
+def _affords(model: TreeModel | MixtureModel, epsilon: Fraction, least: float) -> bool:
+    """Whether more is worth its price: scaled errors, whose noise is larger, or more quantiles."""
+    return bool(max(model.total, 1.0) * float(epsilon) >= least)
 
 
 def _integer_errors(asked: _Asked, model: TreeModel | MixtureModel, scaled: bool) -> IntArray:
