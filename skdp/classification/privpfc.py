@@ -15,8 +15,10 @@ from .grid import one_hot
 
 __all__ = ["PrivPfCClassifier", "PrivPfCTransformer"]
 
-# Pseudo-count of the additive model in each cell, in standard deviations of a noisy count.
+# Pseudo-count of the additive model in each cell: standard deviations of a noisy count, and records
+# besides, of which the number that predicts best is taken.
 _PRIOR = 4
+_RECORDS = (0.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 
 
 class _PrivPfC(GridRelease):
@@ -318,7 +320,8 @@ class PrivPfCClassifier(ClassifierMixin, ExpectsScores, _PrivPfC):
             # The largest count decides; the overall shares decide if all counts are zero.
             weight, shares = 1e-9, _overall(self.histogram_)
         else:
-            weight, shares = _PRIOR * noise, _additive(self)
+            shares = _additive(self)
+            weight = _best_weight(self.histogram_, shares, _PRIOR * noise)
         self.smoothed_ = self.histogram_ + weight * shares
 
     def __sklearn_tags__(self):
@@ -332,6 +335,24 @@ def _overall(histogram):
     """Share of each label over all cells, never zero."""
     totals = histogram.reshape(-1, histogram.shape[-1]).sum(axis=0) + 1e-9
     return totals / totals.sum()
+
+
+def _best_weight(histogram, shares, least):
+    """Pseudo-count of at least ``least`` with which the cells predict their records best.
+
+    Each record is left out of its cell while it is predicted (logarithmic score).
+    """
+    present = histogram > 0
+    counts, prior = histogram[present], shares[present]
+    totals = np.broadcast_to(histogram.sum(axis=-1, keepdims=True), histogram.shape)[present]
+    # Part of a record is left out of a cell with less than one.
+    one = np.minimum(counts, 1.0)
+    weights = least + np.array(_RECORDS)
+    scores = [
+        np.sum(counts * np.log((counts - one + weight * prior) / (totals - one + weight)))
+        for weight in weights
+    ]
+    return weights[int(np.argmax(scores))]
 
 
 def _additive(release):
