@@ -100,11 +100,12 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
         Largest number of candidates of one selection. The grid with a single cell is always a
         candidate.
     selection : {"auto", "paper"}, default="auto"
-        "auto" draws candidates regardless of the order of columns, selects by a noisy maximum
-        with the exact range of an integer quality, and with enough data selects again among the
-        neighbours of the first choice. "paper" follows the dissertation: candidates level by level
-        in the order of columns with a fifth of the cells, the exponential mechanism with its
-        bound of 1.1, and negative counts set to zero.
+        "auto" draws candidates regardless of the order of columns, and selects by a noisy maximum
+        with the exact range of an integer quality. With enough data it selects again, once to six
+        times, among the neighbours of the choice before, and the quality takes off what a grid
+        gains by fitting its own records. "paper" follows the dissertation: candidates level by
+        level in the order of columns with a fifth of the cells, the exponential mechanism with
+        its bound of 1.1, and negative counts set to zero.
     encoding : {"ordinal", "onehot"}, default="ordinal"
         What ``transform`` returns. The training set is always one-hot.
     max_contributions : int, default=None
@@ -146,7 +147,8 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
     parameters, list of labels. *Released*: grid and noisy counts. *Cost*: the parts "total",
     "grid" and "counts" are composed one after the other. The dissertation bounds the change of
     the quality by 1.1 in either direction; in fact the qualities of all candidates change within
-    one interval of length at most 1.178, so the same epsilon selects 1.87 times as accurately.
+    one interval of length at most 1.178, so the same epsilon selects 1.87 times as accurately. The
+    quality that takes off the gain by fitting has an interval of length 1.54 at most.
 
     In an ordinary ``Pipeline``, a step after ``transform`` sees the true labels and is not
     private: use :class:`skdp.PrivateClassifier` or :class:`skdp.PrivPfCClassifier`.
@@ -202,8 +204,9 @@ class PrivPfCClassifier(ClassifierMixin, ExpectsScores, _PrivPfC):
 
     In each cell of the grid of :class:`PrivPfCTransformer` it predicts the label with the largest
     noisy count. In cells with few records noise would decide; therefore pseudo-counts are added
-    that follow an additive (logistic) model trained on the same release, of about the size of the
-    noise. With ``selection="paper"`` the counts alone decide.
+    that follow an additive (logistic) model trained on the same release. There are four standard
+    deviations of the noise of them in each cell, and up to 64 more if records that are left out of
+    their cells are predicted better with them. With ``selection="paper"`` the counts alone decide.
 
     Parameters
     ----------

@@ -26,8 +26,8 @@ __all__ = ["UNIT", "Quality"]
 UNIT = 4096
 # Longest quality table; differences beyond it count as certain wins.
 _LONGEST_TABLE = 2**20
-# Share of the optimism that a penalty takes off. All of it suits a classifier that trusts every cell;
-# those that smooth the cells gain from finer grids.
+# Share of the optimism that a penalty takes off. All of it suits a classifier that trusts every
+# cell; those that smooth the cells gain from finer grids.
 _OPTIMISM = 0.35
 _FACTOR = math.sqrt(2) * _OPTIMISM
 # Density of the standard normal law at 0.
@@ -101,9 +101,9 @@ class Quality:
         # z = x / s. Adding a record moves (n, x) to (n + 1, x + 1) or (n + 1, x - 1), so P changes
         # by dP/dn + dP/dx or dP/dn - dP/dx at a point between them. There |dP/dx| is
         # c (n / s^2) z f(z) <= c f(1); with r = n / s^2 < 1, dP/dn is (c / s) f(z) (1 - r/2 +
-        # r z^2/2), which is positive and at most c f(0) / s: (1 - r/2 + r u) exp(-u) <= 1 for u >= 0,
-        # as 1 - r/2 + r u <= 1 + u. So the interval grows by 2 c f(1) + c f(0) / s at most, and by
-        # the rounding of P.
+        # r z^2/2), which is positive and at most c f(0) / s: (1 - r/2 + r u) exp(-u) <= 1 for
+        # u >= 0, as 1 - r/2 + r u <= 1 + u. So the interval grows by at most 2 c f(1) +
+        # c f(0) / sqrt(1 + noise), and by the rounding of P.
         slope = 2 * _NORMAL * math.exp(-1 / 2) + _NORMAL / math.sqrt(1 + self.noise)
         return length + math.ceil(UNIT * _FACTOR * slope) + _ROUNDING
 

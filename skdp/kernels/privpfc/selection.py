@@ -71,11 +71,11 @@ def select_grid(
         Option number of each predictor.
     """
     # Privacy. Candidates, the number of selections and the kind of quality depend on public facts,
-    # the noisy number of records and the grids released before, hence cost nothing. All scores of a
-    # selection change within one interval of length `score_range` when a record is added (proof
+    # the noisy number of records and the grids released before, hence cost nothing. All scores of
+    # a selection change within one interval of length `score_range` when a record is added (proof
     # there), so each noisy maximum costs its budget; equal budgets add up to the part "grid". The
-    # exponential mechanism takes exp(epsilon q / 2.2) for the dissertation's sensitivity of 1.1: 2.2 exceeds
-    # the range.
+    # exponential mechanism takes exp(epsilon q / 2.2) for the dissertation's sensitivity of 1.1:
+    # 2.2 exceeds the range.
     source = noise_source(random_state)
     first = [each.first for each in options]
     limit = cell_limit(n_records, parts["counts"], table.shape[-1], selection)
