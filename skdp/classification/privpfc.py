@@ -346,11 +346,12 @@ def _best_weight(histogram, shares, least):
     Each record is left out of its cell while it is predicted (logarithmic score).
     """
     present = histogram > 0
-    counts, prior = histogram[present], shares[present]
+    counts, prior = histogram[present], np.broadcast_to(shares, histogram.shape)[present]
     totals = np.broadcast_to(histogram.sum(axis=-1, keepdims=True), histogram.shape)[present]
     # Part of a record is left out of a cell with less than one.
     one = np.minimum(counts, 1.0)
-    weights = least + np.array(_RECORDS)
+    # Above zero even if the noise is practically nothing.
+    weights = np.maximum(least + np.array(_RECORDS), 1e-9)
     scores = [
         np.sum(counts * np.log((counts - one + weight * prior) / (totals - one + weight)))
         for weight in weights
