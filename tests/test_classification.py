@@ -26,6 +26,7 @@ from skdp import (
     Taxonomy,
 )
 from skdp.classification import Grid
+from skdp.classification import privpfc as privpfc_module
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.InsecureSeedWarning")
 
@@ -230,12 +231,30 @@ def test_three_classes(selection):
     assert model.score(rows, labels) > 0.8
 
 
+def test_cells_lean_on_the_additive_model_as_far_as_it_predicts_their_records():
+    rng = np.random.default_rng(0)
+    shares = np.stack([rng.uniform(0.1, 0.9, 2000)] * 2, axis=1)
+    shares[:, 1] = 1 - shares[:, 0]
+    # Three records a cell, as the model says: it knows more than they do.
+    true = rng.binomial(3, shares[:, 0]).astype(float)
+    few = np.stack([true, 3 - true], axis=1)
+    assert privpfc_module._best_weight(few, shares, 1.0) == 65
+    # Forty records a cell, which contradict the model.
+    other = rng.binomial(40, shares[:, 1]).astype(float)
+    many = np.stack([other, 40 - other], axis=1)
+    assert privpfc_module._best_weight(many, shares, 1.0) == 1
+    # Without records nothing is learned.
+    assert privpfc_module._best_weight(np.zeros((4, 2)), shares[:4], 2.5) == 2.5
+
+
 def test_the_additive_model_decides_cells_full_of_noise():
     model = PrivPfCClassifier(1.0, **GIVEN).fit(X, Y)
     noise = np.sqrt(skdp.mechanisms.discrete_laplace_variance(model.privacy_loss_.parts["counts"]))
     added = model.smoothed_ - model.histogram_
     # The same pseudo-count in every cell, divided among the labels by a model of all cells.
-    assert np.allclose(added.sum(axis=-1), 4 * noise, rtol=1e-6)
+    weights = 4 * noise + np.array([0, 2, 4, 8, 16, 32, 64])
+    assert np.isclose(added.sum(axis=-1)[0, 0], weights, rtol=1e-6).sum() == 1
+    assert np.allclose(added.sum(axis=-1), added.sum(axis=-1)[0, 0], rtol=1e-6)
     shares = (added / added.sum(axis=-1, keepdims=True)).reshape(-1, 2)
     rows, labels, weight = PrivPfCTransformer(1.0, **GIVEN).fit(X, Y).make_training_set()
     fitted = LogisticRegression(max_iter=300).fit(rows, labels, sample_weight=weight)

@@ -36,6 +36,7 @@ from skdp.kernels.privpfc import (
     select_grid,
 )
 from skdp.kernels.privpfc import counts as counts_module
+from skdp.kernels.privpfc import quality as quality_module
 from skdp.kernels.privpfc import scores as scores_module
 from skdp.kernels.privpfc import selection as selection_module
 from skdp.kernels.projection import confusion_score, projected_histogram, projection_parts
@@ -141,12 +142,13 @@ def every_change(quality, n_classes, most):
 
 
 @pytest.mark.parametrize(("n_classes", "most"), [(1, 60), (2, 40), (3, 14), (4, 8)])
-@pytest.mark.parametrize("epsilon", [Fraction(3, 10), Fraction(2)])
-def test_every_change_of_a_cell_lies_in_the_range(epsilon, n_classes, most):
-    quality = Quality.for_counts(epsilon)
+@pytest.mark.parametrize("epsilon", [Fraction(3, 10), Fraction(2), Fraction(600)])
+@pytest.mark.parametrize("penalty", [False, True])
+def test_every_change_of_a_cell_lies_in_the_range(epsilon, penalty, n_classes, most):
+    quality = Quality.for_counts(epsilon, penalty)
     changes = list(every_change(quality, n_classes, most))
     assert max(changes + [0]) - min(changes + [0]) <= quality.score_range
-    if n_classes == 2 and epsilon == 2:
+    if n_classes == 2 and epsilon == 2 and not penalty:
         # Attained: a smaller number would be wrong.
         assert max(changes) - min(changes) == quality.score_range
 
@@ -173,6 +175,35 @@ def test_exact_quality_of_many_classes_would_leave_the_range(n_classes, change):
     assert (most > 1.1) == (n_classes > 2)
 
 
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_changes_of_large_cells_lie_in_the_range(epsilon):
+    quality = Quality.for_counts(epsilon, penalty=True)
+    spread = math.sqrt(1 + quality.noise)
+    extremes = []
+    for n in np.unique(np.geomspace(1, 1e9, 60).astype(np.int64)):
+        # Differences up to six standard deviations of the penalty, of the parity of n.
+        x = np.linspace(1, 6 * math.sqrt(spread**2 + n), 2000).astype(np.int64)
+        second = np.maximum((n - x) // 2, 0)
+        first = second + x
+        before = quality.score(first, second)
+        for changed in ((first + 1, second), (first, second + 1)):
+            change = quality.score(*changed) - before
+            extremes += [change.min(), change.max()]
+    found = max(extremes) - min(extremes)
+    # And the interval is not much too long.
+    assert 0.85 * quality.score_range < found <= quality.score_range
+
+
+@pytest.mark.parametrize("n", [10, 100, 1000])
+def test_penalty_takes_off_its_share_of_what_coin_flips_gain(n):
+    first = np.arange(n // 2, n + 1)
+    law = stats.binom.pmf(first, n, 0.5) * np.where(2 * first == n, 1, 2)
+    plain, less = (Quality.for_counts(Fraction(600), penalty) for penalty in (False, True))
+    scores = [each.score(first, n - first) / UNIT @ law for each in (plain, less)]
+    gain = scores[0] - n / 2
+    assert (scores[0] - scores[1]) / gain == pytest.approx(quality_module._OPTIMISM, rel=0.1)
+
+
 def test_scores_beyond_the_table_go_on_in_whole_steps():
     quality = Quality.for_counts(Fraction(2))
     length = len(quality.table)
@@ -194,7 +225,11 @@ def test_one_record_moves_all_grids_within_the_range(data, n_classes, epsilon):
     added = data.draw(records(n_classes))
     # Several of a kind, so that the steep part of the table is reached.
     rows = rows * data.draw(st.integers(1, 4))
-    for quality in (Quality.for_counts(epsilon), Quality.of_the_paper(epsilon)):
+    for quality in (
+        Quality.for_counts(epsilon),
+        Quality.for_counts(epsilon, penalty=True),
+        Quality.of_the_paper(epsilon),
+    ):
         before = grid_scores(table_of(rows, n_classes), OPTIONS, ALL_GRIDS, quality)
         after = grid_scores(table_of([*rows, added], n_classes), OPTIONS, ALL_GRIDS, quality)
         change = after - before
@@ -361,14 +396,15 @@ def informative(n_rows, seed=0):
     return table_of(np.column_stack([codes, label]), 2)
 
 
-@pytest.mark.parametrize(("n_records", "stages"), [(3_000, 1), (300_000, 2)])
+@pytest.mark.parametrize(("n_records", "stages"), [(3_000, 1), (30_000, 2), (300_000, 6)])
 def test_selection_spends_its_part(recorder, n_records, stages):
     parts = privpfc_parts(Fraction(1, 2))
     table = informative(n_records)
     grid = select_grid(table, OPTIONS, n_records, parts, random_state=0)
     assert sum(epsilon for _, epsilon, _ in recorder.calls) == parts["grid"]
     assert len(recorder.calls) == stages
-    quality = Quality.for_counts(parts["counts"])
+    assert len({epsilon for _, epsilon, _ in recorder.calls}) == 1
+    quality = Quality.for_counts(parts["counts"], penalty=stages > 1)
     assert {widest for *_, widest in recorder.calls} == {quality.score_range}
     assert OPTIONS[0].sizes[grid[0]] == 2
     assert OPTIONS[1].sizes[grid[1]] == 3
@@ -388,7 +424,7 @@ def test_number_of_stages_depends_on_the_noisy_number_alone(recorder):
     for table in (informative(0), informative(50_000)):
         recorder.calls.clear()
         select_grid(table, OPTIONS, 300_000, parts, random_state=0)
-        assert len(recorder.calls) == 2
+        assert len(recorder.calls) == 6
 
 
 @pytest.mark.parametrize("n_records", [0, -70, 0.4])

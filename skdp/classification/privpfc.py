@@ -15,8 +15,10 @@ from .grid import one_hot
 
 __all__ = ["PrivPfCClassifier", "PrivPfCTransformer"]
 
-# Pseudo-count of the additive model in each cell, in standard deviations of a noisy count.
+# Pseudo-count of the additive model in each cell: standard deviations of a noisy count, and records
+# besides, of which the number that predicts best is taken.
 _PRIOR = 4
+_RECORDS = (0.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 
 
 class _PrivPfC(GridRelease):
@@ -98,11 +100,12 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
         Largest number of candidates of one selection. The grid with a single cell is always a
         candidate.
     selection : {"auto", "paper"}, default="auto"
-        "auto" draws candidates regardless of the order of columns, selects by a noisy maximum
-        with the exact range of an integer quality, and with enough data selects again among the
-        neighbours of the first choice. "paper" follows the dissertation: candidates level by level
-        in the order of columns with a fifth of the cells, the exponential mechanism with its
-        bound of 1.1, and negative counts set to zero.
+        "auto" draws candidates regardless of the order of columns, and selects by a noisy maximum
+        with the exact range of an integer quality. With enough data it selects again, once to six
+        times, among the neighbours of the choice before, and the quality takes off what a grid
+        gains by fitting its own records. "paper" follows the dissertation: candidates level by
+        level in the order of columns with a fifth of the cells, the exponential mechanism with
+        its bound of 1.1, and negative counts set to zero.
     encoding : {"ordinal", "onehot"}, default="ordinal"
         What ``transform`` returns. The training set is always one-hot.
     max_contributions : int, default=None
@@ -144,7 +147,8 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
     parameters, list of labels. *Released*: grid and noisy counts. *Cost*: the parts "total",
     "grid" and "counts" are composed one after the other. The dissertation bounds the change of
     the quality by 1.1 in either direction; in fact the qualities of all candidates change within
-    one interval of length at most 1.178, so the same epsilon selects 1.87 times as accurately.
+    one interval of length at most 1.178, so the same epsilon selects 1.87 times as accurately. The
+    quality that takes off the gain by fitting has an interval of length 1.54 at most.
 
     In an ordinary ``Pipeline``, a step after ``transform`` sees the true labels and is not
     private: use :class:`skdp.PrivateClassifier` or :class:`skdp.PrivPfCClassifier`.
@@ -200,8 +204,9 @@ class PrivPfCClassifier(ClassifierMixin, ExpectsScores, _PrivPfC):
 
     In each cell of the grid of :class:`PrivPfCTransformer` it predicts the label with the largest
     noisy count. In cells with few records noise would decide; therefore pseudo-counts are added
-    that follow an additive (logistic) model trained on the same release, of about the size of the
-    noise. With ``selection="paper"`` the counts alone decide.
+    that follow an additive (logistic) model trained on the same release. There are four standard
+    deviations of the noise of them in each cell, and up to 64 more if records that are left out of
+    their cells are predicted better with them. With ``selection="paper"`` the counts alone decide.
 
     Parameters
     ----------
@@ -318,7 +323,8 @@ class PrivPfCClassifier(ClassifierMixin, ExpectsScores, _PrivPfC):
             # The largest count decides; the overall shares decide if all counts are zero.
             weight, shares = 1e-9, _overall(self.histogram_)
         else:
-            weight, shares = _PRIOR * noise, _additive(self)
+            shares = _additive(self)
+            weight = _best_weight(self.histogram_, shares, _PRIOR * noise)
         self.smoothed_ = self.histogram_ + weight * shares
 
     def __sklearn_tags__(self):
@@ -332,6 +338,25 @@ def _overall(histogram):
     """Share of each label over all cells, never zero."""
     totals = histogram.reshape(-1, histogram.shape[-1]).sum(axis=0) + 1e-9
     return totals / totals.sum()
+
+
+def _best_weight(histogram, shares, least):
+    """Pseudo-count of at least ``least`` with which the cells predict their records best.
+
+    Each record is left out of its cell while it is predicted (logarithmic score).
+    """
+    present = histogram > 0
+    counts, prior = histogram[present], np.broadcast_to(shares, histogram.shape)[present]
+    totals = np.broadcast_to(histogram.sum(axis=-1, keepdims=True), histogram.shape)[present]
+    # Part of a record is left out of a cell with less than one.
+    one = np.minimum(counts, 1.0)
+    # Above zero even if the noise is practically nothing.
+    weights = np.maximum(least + np.array(_RECORDS), 1e-9)
+    scores = [
+        np.sum(counts * np.log((counts - one + weight * prior) / (totals - one + weight)))
+        for weight in weights
+    ]
+    return weights[int(np.argmax(scores))]
 
 
 def _additive(release):

@@ -174,7 +174,8 @@ class Attribute:
         max_groups : int
         against_rest : bool, default=False
             Whether to add, at the end, each category against all others, for 3 to 16 categories
-            without order or taxonomy.
+            without order or taxonomy, and for numbers every division in two at an edge of the
+            finest groups.
 
         Returns
         -------

@@ -98,8 +98,14 @@ class Binned(Attribute):
         self, limit: int, against_rest: bool
     ) -> Iterator[list[tuple[IntArray, list[str]]]]:
         limit -= len(self.special)
+        finest = []
         for family in self._bin_families(limit):
             yield [self._with_special(groups, texts) for groups, texts in family]
+            finest += [groups for groups, _ in family[-1:]]
+        if against_rest and limit > 1:
+            for groups in finest:
+                for cut in range(1, int(groups[-1]) + 1):
+                    yield [self._with_special(*self._spans((groups >= cut).astype(np.int64)))]
 
     def _bin_families(self, limit: int) -> Iterator[list[tuple[IntArray, list[str]]]]:
         codes = np.arange(self.bins, dtype=np.int64)

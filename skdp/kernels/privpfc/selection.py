@@ -25,9 +25,14 @@ __all__ = ["SHARES", "privpfc_parts", "select_grid"]
 SHARES = {"total": "0.03", "grid": "0.37", "counts": "0.60"}
 # Its bound on the change of the quality, 1.1 in either direction.
 _PAPER_RANGE = math.ceil(2.2 * UNIT)
-# A second selection near the first is made if the number of records times the budget of selection
-# is at least this.
-_TWO_STAGES_FROM = 3_000
+# A second selection, near the first choice, is made if the number of records times the budget of
+# selection is at least this; then one in all for each of the next number, up to the third number.
+# With further selections there are enough records for grids that are too fine: a penalty is due.
+_FURTHER_FROM = 3_000
+_EACH_FURTHER = 10_000
+_MOST_FURTHER = 6
+# Their pools are smaller by this factor.
+_NEAR = 8
 
 
 def privpfc_parts(epsilon: Fraction) -> dict[str, Fraction]:
@@ -65,12 +70,12 @@ def select_grid(
     grid : ndarray of shape (n_predictors,)
         Option number of each predictor.
     """
-    # Privacy. Candidates depend on public facts, the noisy number of records and (in the second
-    # stage) the grid released by the first, hence cost nothing. All scores of a stage change within
-    # one interval of length `score_range` when a record is added (see its docstring), so each noisy
-    # maximum costs its budget, and the two halves of the part "grid" add up to it. The exponential
-    # mechanism takes exp(epsilon q / 2.2) for the dissertation's sensitivity of 1.1: 2.2 exceeds
-    # the range.
+    # Privacy. Candidates, the number of selections and the kind of quality depend on public facts,
+    # the noisy number of records and the grids released before, hence cost nothing. All scores of
+    # a selection change within one interval of length `score_range` when a record is added (proof
+    # there), so each noisy maximum costs its budget; equal budgets add up to the part "grid". The
+    # exponential mechanism takes exp(epsilon q / 2.2) for the dissertation's sensitivity of 1.1:
+    # 2.2 exceeds the range.
     source = noise_source(random_state)
     first = [each.first for each in options]
     limit = cell_limit(n_records, parts["counts"], table.shape[-1], selection)
@@ -78,14 +83,22 @@ def select_grid(
         grids = paper_grids([each.sizes for each in first], limit, max_grids)
         scores = grid_scores(table, first, grids, Quality.of_the_paper(parts["counts"]))
         return grids[exponential(scores, parts["grid"], _PAPER_RANGE, random_state=source)]
-    quality = Quality.for_counts(parts["counts"])
+    further = _further_selections(n_records * float(parts["grid"]))
+    quality = Quality.for_counts(parts["counts"], penalty=further > 0)
+    budget = parts["grid"] / (1 + further)
     grids = candidate_grids(first, limit, max_grids, random_state=source)
-    two_stages = n_records * float(parts["grid"]) >= _TWO_STAGES_FROM
-    budget = parts["grid"] / 2 if two_stages else parts["grid"]
     scores = grid_scores(table, first, grids, quality)
     best = grids[noisy_max(scores, budget, quality.score_range, random_state=source)]
-    if two_stages:
-        grids = neighbouring_grids(best, options, limit, max_grids, random_state=source)
+    most = max(1, max_grids // _NEAR)
+    for _ in range(further):
+        grids = neighbouring_grids(best, options, limit, most, random_state=source)
         scores = grid_scores(table, options, grids, quality)
         best = grids[noisy_max(scores, budget, quality.score_range, random_state=source)]
     return best
+
+
+def _further_selections(records_times_epsilon: float) -> int:
+    """How many selections follow the first, for a noisy number of records times their budget."""
+    if records_times_epsilon < _FURTHER_FROM:
+        return 0
+    return min(max(int(records_times_epsilon / _EACH_FURTHER), 1), _MOST_FURTHER)
