@@ -69,11 +69,13 @@ class _Plan:
             return cls(epsilon * Fraction(17, 20), weights, (), calibration)
         n_rounds = round(2.0 ** (math.log10(signal / n_groups) - 2.0))
         n_rounds = min(max(n_rounds, 1), _MOST_ROUNDS)
-        first = Fraction(2, 5) if n_rounds == 1 else Fraction(3, 10)
-        each = epsilon * (Fraction(4, 5) - first) / n_rounds
+        # The fewer rounds, the more is left to the first one to say.
+        first, weight = (20, 3) if n_rounds == 1 else (12, 4)
+        each = epsilon * Fraction(40 - first - 2 * weight, 40) / n_rounds
         sums = each * Fraction(9, 10)
         rounds = ((sums, each - sums),) * n_rounds
-        return cls(epsilon * first, (epsilon / 10,) * 2, rounds, calibration)
+        weights = (epsilon * Fraction(weight, 40),) * 2
+        return cls(epsilon * Fraction(first, 40), weights, rounds, calibration)
 
 
 def fit_additive(
