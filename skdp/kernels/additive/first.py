@@ -53,8 +53,8 @@ def _of_classes(
     total: float,
     random_state: Any,
 ) -> Draft:
-    # Privacy. Released: for each column the counts of groups and classes. A record is in one cell of
-    # each: sensitivity 1 for `measure_columns`. Everything after that is post-processing.
+    # Privacy. Released: for each column the counts of groups and classes. A record is in one cell
+    # of each: sensitivity 1 for `measure_columns`. Everything after that is post-processing.
     exact = [
         np.stack(
             [
@@ -73,9 +73,7 @@ def _of_classes(
     intercept = np.log(shares)
     intercept = intercept[1:] - intercept[0] if link.n_outputs == 1 else intercept
     draft = Draft.empty(intercept, records.n_groups)
-    for column, (table, variance, prior) in enumerate(
-        zip(tables, variances, priors, strict=True)
-    ):
+    for column, (table, variance, prior) in enumerate(zip(tables, variances, priors, strict=True)):
         sizes = np.maximum(table.sum(axis=1), 0.0)
         draft.sizes[column] = sizes
         for _ in range(_STEPS):

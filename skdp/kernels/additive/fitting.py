@@ -30,7 +30,7 @@ _SCALES = tuple(np.geomspace(1e-5, 0.3, 12).tolist())
 # of each.
 _WEIGHTS_PAY = 4_000.0
 # Signal that a calibration takes.
-_CALIBRATION = 300.0
+_CALIBRATION = 600.0
 # Below this signal (records times epsilon, for each group) residuals are lost in noise.
 _LEAST_SIGNAL = 60.0
 _MOST_ROUNDS = 8
