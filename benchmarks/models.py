@@ -117,7 +117,7 @@ def majority(task: Task, epsilon: float, seed: int) -> Any:
 
 METHODS: dict[str, Callable[[Task, float, int], Any]] = {
     "additive": private(PrivateAdditiveClassifier),
-    "logistic regression": private(PrivateLogisticRegression, one_hot="all"),
+    "logistic regression": private(PrivateLogisticRegression),
     "naive Bayes": private(PrivateNaiveBayes),
     "tree": private(PrivateDecisionTreeClassifier),
     "forest": private(PrivateRandomForestClassifier),

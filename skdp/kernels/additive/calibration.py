@@ -26,7 +26,7 @@ _BORDERS = np.concatenate([-_HALF[::-1], [0.0], _HALF])
 _MIDDLES = np.concatenate([[-11.0], (_BORDERS[1:] + _BORDERS[:-1]) / 2, [11.0]])
 # Prior standard deviation of what is added to the intercept, and of the factor about 1 or about
 # what is expected of so many columns; the factor is never below the last.
-_SHIFT, _FACTOR, _LEAST = 0.5, 0.5, 0.05
+_SHIFT, _FACTOR, _LEAST = 0.15, 0.15, 0.05
 _STEPS = 15
 
 

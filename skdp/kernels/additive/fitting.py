@@ -59,7 +59,7 @@ class _Plan:
         signal = max(total, 1.0) * float(epsilon)
         calibration = Fraction(0)
         if isinstance(link, Logit) and link.n_outputs == 1:
-            share = min(max(_CALIBRATION / signal, 0.01), 0.08)
+            share = min(max(_CALIBRATION / signal, 0.01), 0.15)
             calibration = epsilon * Fraction(round(share * 1000), 1000)
             epsilon -= calibration
             if signal < _WEIGHTS_PAY:
