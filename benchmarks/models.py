@@ -203,6 +203,8 @@ def draw(results: pd.DataFrame, path: Path) -> None:
                 axis.axhline(value, color="0.4", linestyle=style, label=label)
         for number, label in enumerate([*METHODS, *PEERS]):
             line = part[part["method"] == label].sort_values("epsilon")
+            if line.empty:
+                continue
             peer = label in PEERS
             axis.plot(
                 line["epsilon"],
