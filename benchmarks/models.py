@@ -134,7 +134,7 @@ PEERS = {
 }
 
 
-def for_peer(task: Task, train: np.ndarray, test: np.ndarray) -> dict[str, np.ndarray]:
+def for_peer(task: Task, train: np.ndarray, test: np.ndarray) -> dict[str, Any]:
     """Numbers with their public bounds, and codes of categories with their number."""
     names = list(task.domain.names)
     numbers = [name for name in names if isinstance(task.domain[name], Numeric)]
@@ -155,9 +155,7 @@ def for_peer(task: Task, train: np.ndarray, test: np.ndarray) -> dict[str, np.nd
     }
 
 
-def peer_predictions(
-    python: Path, method: str, data: dict[str, np.ndarray], epsilon: float
-) -> np.ndarray:
+def peer_predictions(python: Path, method: str, data: dict[str, Any], epsilon: float) -> np.ndarray:
     """What a model of another library predicts for the test rows."""
     program, name = PEERS[method]
     with tempfile.TemporaryDirectory() as folder:
