@@ -17,12 +17,15 @@ from skdp.kernels.additive import (
     Logit,
     Records,
     additive_parts,
-    first,
+    calibration,
     fit_additive,
-    fitting,
+    histograms,
     scaling,
 )
+from skdp.kernels.additive.calibration import calibrate
+from skdp.kernels.additive.draft import Draft
 from skdp.kernels.additive.effects import Prior
+from skdp.kernels.additive.histograms import agreed, column_shares, measure_columns
 from skdp.kernels.additive.scaling import _GRAIN, _REACH, _moments
 from skdp.models.grouping import group_values
 
@@ -139,6 +142,88 @@ def test_groups_of_columns():
     assert len(ordered.labels) <= 10
     order = [ordered.chain.index(group) for group in ordered.groups]
     assert order == sorted(order)
+
+
+# ------------------------------------------------------------------- histograms and calibration
+
+
+def test_budgets_of_columns_sum_to_the_whole_and_make_the_noise_least():
+    sizes = [2, 2, 40, 7, 500]
+    shares = column_shares(sizes)
+    assert sum(shares) == 1
+
+    def noise(parts):
+        return sum(n / float(part) ** 2 for n, part in zip(sizes, parts, strict=True))
+
+    best = noise(shares)
+    assert best < 0.6 * noise([0.2] * 5)
+    for i in range(5):
+        moved = [share * (Fraction(9, 10) if i == j else 1) for j, share in enumerate(shares)]
+        assert best < noise([part / sum(moved) for part in moved])
+
+
+def test_columns_are_measured_with_the_stated_noise():
+    # Mean squares of 4,000 draws: relative standard deviation 0.035.
+    exact = [np.zeros((2_000, 2), dtype=np.int64), np.zeros((50, 80), dtype=np.int64)]
+    noisy, variances = measure_columns(exact, Fraction(1, 10), 3, noise_source(0))
+    for table, variance, share in zip(noisy, variances, column_shares([2_000, 50]), strict=True):
+        assert abs(variance / (2 * (30 / float(share)) ** 2) - 1) < 0.01
+        assert abs(np.mean(table**2) / variance - 1) < 0.15
+
+
+def test_totals_of_columns_agree():
+    tables = [np.array([[1.0, 5.0], [2.0, 0.0]]), np.array([[6.0, 9.0]])]
+    found = agreed(tables, [1.0, 2.0])
+    for table in found:
+        np.testing.assert_allclose(table.sum(axis=0), (4.5, 7))
+    np.testing.assert_allclose(found[0] - tables[0], [[0.75, 1], [0.75, 1]])
+
+
+def scored_records(n, factor, shift, seed=0):
+    """Records of two groups whose class has a logit of shift + factor * what the draft says."""
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, 2, (n, 2))
+    draft = Draft.empty(np.array([-0.5]), (2, 2))
+    draft.shapes = [np.array([[-1.0], [1.0]]), np.array([[-0.7], [0.7]])]
+    draft.sizes = [np.full(2, n / 2.0)] * 2
+    score = -0.5 + shift + factor * (2.0 * groups[:, 0] - 1 + 1.4 * groups[:, 1] - 0.7)
+    labels = (rng.random(n) < 1 / (1 + np.exp(-score))).astype(np.int64)
+    return Records(groups, labels, np.ones(n, dtype=np.int64), (2, 2)), draft
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(1.0, 0.0), (0.5, 0.3), (1.4, -0.6)])
+def test_calibration_finds_factor_and_shift(factor, shift):
+    records, draft = scored_records(20_000, factor, shift)
+    calibrate(records, Logit(2), draft, 1.0, Fraction(1), noise_source(0))
+    # Scores count as the middle of their interval, at most a quarter away.
+    np.testing.assert_allclose(draft.shapes[0][:, 0], [-factor, factor], atol=0.15)
+    np.testing.assert_allclose(draft.intercept, [-0.5 + shift], atol=0.15)
+
+
+def test_calibration_under_noise_keeps_what_is_expected():
+    records, draft = scored_records(50, 1.4, -0.6)
+    calibrate(records, Logit(2), draft, 0.6, Fraction(1, 10_000), noise_source(0))
+    np.testing.assert_allclose(draft.shapes[0][:, 0], [-0.6, 0.6], atol=0.25)
+    np.testing.assert_allclose(draft.intercept, [-0.5], atol=0.25)
+
+
+def test_a_record_is_in_one_cell_of_the_calibration():
+    records, _ = scored_records(400, 1.0, 0.0)
+    tables = []
+
+    def watch(values, epsilon, random_state=None):
+        tables.append(values)
+        return values
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calibration, "discrete_laplace", watch)
+        for left_out in (None, 0, 17, 399):
+            kept = np.arange(400) != (-1 if left_out is None else left_out)
+            some = Records(records.groups[kept], records.labels[kept], records.counts[kept], (2, 2))
+            calibrate(some, Logit(2), scored_records(4, 1, 0)[1], 1.0, Fraction(1), None)
+    assert tables[0].sum() == 400
+    for table in tables[1:]:
+        assert np.abs(tables[0] - table).sum() == 1
 
 
 # ---------------------------------------------------------------------------------- the estimators
@@ -316,8 +401,9 @@ def test_parts_and_plan_sum_to_epsilon():
     groups = rng.integers(0, 4, (5_000, 2))
     records = Records(groups, groups[:, 0] // 2, np.ones(5_000, dtype=np.int64), (4, 4))
     priors = [Prior(4, range(4)), Prior(4, None)]
-    original = first.discrete_laplace
-    for epsilon in (Fraction(1, 100), Fraction(1), Fraction(100)):
+    original = histograms.discrete_laplace
+    # One factor of all columns; then weights of each, and more and more rounds.
+    for epsilon in (Fraction(1, 100), Fraction(4, 5), Fraction(9, 10), Fraction(100)):
         spent = []
         source = noise_source(0)
 
@@ -326,7 +412,7 @@ def test_parts_and_plan_sum_to_epsilon():
             return original(*args, **kwargs)
 
         with pytest.MonkeyPatch.context() as patch:
-            for module in (first, fitting, scaling):
+            for module in (calibration, histograms, scaling):
                 patch.setattr(module, "discrete_laplace", watch)
             fit_additive(records, Logit(2), priors, epsilon, 5_000.0, source)
         assert sum(spent) == epsilon

@@ -173,7 +173,8 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
     The score of a class is an intercept plus a function of each column, which can be read, drawn,
     edited and made monotone after the fit. It is learnt from few noisy sums: one histogram of each
     column and the label; the weights of the columns, so that columns that say the same do not
-    count twice; and, where records times epsilon pay for it, rounds of sums of residuals.
+    count twice; and, where records times epsilon pay for it, rounds of sums of residuals. Two
+    classes are calibrated by a histogram of the scores that the model gives the records.
 
     Parameters
     ----------
@@ -224,11 +225,12 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
     Notes
     -----
     *Neighbours* add or remove one record. *Public*: domain, parameters. *Released*: the noisy
-    number of records; for each of d columns the counts of groups and classes (sensitivity d); the
-    gradient and curvature of the loss in the weights of the columns (each record's part is bounded
-    in integers); sums of residuals by group of each column (sensitivity d, with more than two
-    classes 2 d). *Cost*: sequential composition; how the part "model" is divided follows from the
-    released number of records. Reading, editing and predicting are post-processing.
+    number of records; for each column the counts of groups and classes (sensitivity 1, with a
+    public share of the budget); the gradient and curvature of the loss in the weights of the
+    columns (each record's part is bounded in integers); sums of residuals by group of each column
+    (sensitivity 1, with more than two classes 2); with two classes the counts of scores and classes
+    (sensitivity 1). *Cost*: sequential composition; how the part "model" is divided follows from
+    the released number of records. Reading, editing and predicting are post-processing.
 
     References
     ----------

@@ -72,8 +72,8 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
     Notes
     -----
     *Neighbours* add or remove one record. *Public*: domain, parameters. *Released*: the noisy
-    number of records; for each of d columns the counts of groups and classes (sensitivity d).
-    *Cost*: sequential composition. Predicting is post-processing.
+    number of records; for each column the counts of groups and classes (sensitivity 1, with a
+    public share of the budget). *Cost*: sequential composition. Predicting is post-processing.
 
     Examples
     --------

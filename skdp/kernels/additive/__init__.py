@@ -1,15 +1,17 @@
 """Additive models: one function of each column, learnt from noisy sums over its groups.
 
-===========  ====================================================================================
-``fitting``  `fit_additive`: the plan of the budget, and the steps one after the other
-``first``    the first round: histograms of each column and the label
-``scaling``  weights of known functions: a Newton step on noisy moments
-``effects``  functions of a column from noisy sums: priors and posteriors
-``draft``    the model while it is fitted, with the covariance of its noise
-``model``    `AdditiveModel`: what is released
-``links``    classes and numbers: what a record tells about scores, in integers
-``records``  distinct records by groups and label, and their noisy number
-===========  ====================================================================================
+===============  =================================================================================
+``fitting``      `fit_additive`: the plan of the budget, and the steps one after the other
+``first``        the first round: histograms of each column and the label
+``histograms``   noisy sums over the groups of all columns, and what each may spend
+``scaling``      weights of known functions: a Newton step on noisy moments
+``calibration``  one shift and factor for all functions of two classes, from a histogram of scores
+``effects``      functions of a column from noisy sums: priors and posteriors
+``draft``        the model while it is fitted, with the covariance of its noise
+``model``        `AdditiveModel`: what is released
+``links``        classes and numbers: what a record tells about scores, in integers
+``records``      distinct records by groups and label, and their noisy number
+===============  =================================================================================
 """
 
 from .effects import Prior

@@ -15,7 +15,7 @@ __all__ = ["Prior", "Update"]
 
 # Prior variance of a smooth function of an ordered column, of each of its groups by itself, and of
 # a group without an order. They fit scores of logits, of which most lie within 3 of the mean.
-_SMOOTH, _ROUGH, _FREE = 4.0, 0.5, 1.5
+_SMOOTH, _ROUGH, _FREE = 4.0, 0.25, 1.5
 # Strength of the pull to the mean beside that of neighbours to each other.
 _PULL = 1e-2
 

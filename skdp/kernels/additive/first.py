@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._types import FloatArray, IntArray
-from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from .draft import Draft
 from .effects import Prior
+from .histograms import agreed, measure_columns, total_of
 from .links import UNIT, Identity, Logit
 from .records import Records
 
@@ -54,25 +53,27 @@ def _of_classes(
     total: float,
     random_state: Any,
 ) -> Draft:
-    # Privacy. Released: for each of d columns the counts of groups and classes. A record is in one
-    # cell of each: sensitivity d. Everything after that is post-processing.
-    n_classes, n_columns = link.n_classes, len(records.n_groups)
+    # Privacy. Released: for each column the counts of groups and classes. A record is in one cell
+    # of each: sensitivity 1 for `measure_columns`. Everything after that is post-processing.
     exact = [
-        records.sums(column, (records.labels == label).astype(np.int64))
-        for column in range(n_columns)
-        for label in range(n_classes)
+        np.stack(
+            [
+                records.sums(column, (records.labels == label).astype(np.int64))
+                for label in range(link.n_classes)
+            ],
+            axis=1,
+        )
+        for column in range(len(records.n_groups))
     ]
-    noisy = _noisy(exact, epsilon, n_columns, random_state)
-    variance = discrete_laplace_variance(epsilon, n_columns)
-    tables = [
-        np.stack(noisy[column * n_classes : (column + 1) * n_classes], axis=1)
-        for column in range(n_columns)
-    ]
-    shares = _class_shares(tables, total)
+    noisy, variances = measure_columns(exact, epsilon, 1, random_state)
+    tables = agreed(noisy, variances)
+    # No class is nearly empty.
+    shares = np.maximum(total_of(tables, variances), max(1.0, 1e-4 * total))
+    shares /= shares.sum()
     intercept = np.log(shares)
     intercept = intercept[1:] - intercept[0] if link.n_outputs == 1 else intercept
     draft = Draft.empty(intercept, records.n_groups)
-    for column, (table, prior) in enumerate(zip(tables, priors, strict=True)):
+    for column, (table, variance, prior) in enumerate(zip(tables, variances, priors, strict=True)):
         sizes = np.maximum(table.sum(axis=1), 0.0)
         draft.sizes[column] = sizes
         for _ in range(_STEPS):
@@ -80,7 +81,7 @@ def _of_classes(
             expected = link.probabilities(scores)[:, -link.n_outputs :]
             seen = table[:, -link.n_outputs :] - expected * table.sum(axis=1, keepdims=True)
             curvature = sizes[:, None] * link.curvature(scores)
-            noise = variance * ((1 - expected) ** 2 + (n_classes - 1) * expected**2)
+            noise = variance * ((1 - expected) ** 2 + (link.n_classes - 1) * expected**2)
             for output in range(link.n_outputs):
                 h = curvature[:, output]
                 before = draft.shapes[column][:, output]
@@ -103,23 +104,25 @@ def _of_numbers(
     total: float,
     random_state: Any,
 ) -> Draft:
-    # Privacy. Released: for each of d columns the number of records of each group (sensitivity d)
-    # with a quarter of epsilon, and the sums of outcomes, each at most UNIT, with the rest.
+    # Privacy. Released: for each column the number of records of each group (a record changes one
+    # by 1) with a quarter of epsilon, and the sums of outcomes, each at most UNIT, with the rest.
     n_columns = len(records.n_groups)
     counting, summing = epsilon / 4, epsilon * 3 / 4
     ones = np.ones(len(records.counts), dtype=np.int64)
     outcomes = link.outcomes[records.labels]
-    counts = [records.sums(column, ones) for column in range(n_columns)]
-    sizes = [np.maximum(size, 0) for size in _noisy(counts, counting, n_columns, random_state)]
-    exact = [records.sums(column, outcomes) for column in range(n_columns)]
-    reach = n_columns * UNIT
-    sums = [part / UNIT for part in _noisy(exact, summing, reach, random_state)]
-    variance = discrete_laplace_variance(summing, reach) / UNIT**2
-    weights = 1.0 / np.array(records.n_groups)
-    mean = sum(w * s.sum() for w, s in zip(weights, sums, strict=True)) / weights.sum()
+    counts = [records.sums(column, ones)[:, None] for column in range(n_columns)]
+    sizes = [
+        np.maximum(size[:, 0], 0)
+        for size in agreed(*measure_columns(counts, counting, 1, random_state))
+    ]
+    exact = [records.sums(column, outcomes)[:, None] for column in range(n_columns)]
+    noisy, variances = measure_columns(exact, summing, UNIT, random_state)
+    sums = [part[:, 0] / UNIT for part in agreed(noisy, variances)]
+    mean = sums[0].sum()
     intercept = np.clip([mean / max(total, 1.0)], -1.0, 1.0)
     draft = Draft.empty(intercept, records.n_groups)
     for column, (size, seen, prior) in enumerate(zip(sizes, sums, priors, strict=True)):
+        variance = variances[column] / UNIT**2
         draft.sizes[column] = size
         spread = np.maximum(size * _SPREAD, 1e-9)
         update = prior.update(
@@ -135,22 +138,3 @@ def _of_numbers(
 # Variance of an outcome within a group, as a share of the squared half range: a guess that only
 # decides how much is shrunk.
 _SPREAD = 0.1
-
-
-def _noisy(
-    exact: list[IntArray], epsilon: Fraction, sensitivity: int, random_state: Any
-) -> list[FloatArray]:
-    """Noisy integers, one draw for all."""
-    ends = np.cumsum([len(part) for part in exact])[:-1]
-    noisy = discrete_laplace(
-        np.concatenate(exact), epsilon, sensitivity, random_state=random_state
-    ).astype(np.float64)
-    return np.split(noisy, ends)
-
-
-def _class_shares(tables: list[FloatArray], total: float) -> FloatArray:
-    """Shares of the classes: what the columns say, weighted by precision; none is nearly 0."""
-    weights = np.array([1.0 / len(table) for table in tables])
-    sums = np.stack([table.sum(axis=0) for table in tables])
-    counts = np.maximum((weights / weights.sum()) @ sums, max(1.0, 1e-4 * total))
-    return counts / counts.sum()

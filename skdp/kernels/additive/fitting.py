@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ..._types import FloatArray
+from ..._types import FloatArray, IntArray
 from ..._validation import split_epsilon
-from ...mechanisms import discrete_laplace, discrete_laplace_variance
+from .calibration import calibrate
 from .draft import Draft
 from .effects import Prior
 from .first import first_round
+from .histograms import measure_columns
 from .links import UNIT, Identity, Link, Logit, fixed
 from .model import AdditiveModel
 from .records import Records
@@ -25,6 +26,11 @@ __all__ = ["additive_parts", "fit_additive"]
 
 # Scales of the prior that are tried for functions of residuals.
 _SCALES = tuple(np.geomspace(1e-5, 0.3, 12).tolist())
+# Below this signal (records times epsilon) one factor of all columns is known better than a weight
+# of each.
+_WEIGHTS_PAY = 4_000.0
+# Signal that a calibration takes.
+_CALIBRATION = 600.0
 # Below this signal (records times epsilon, for each group) residuals are lost in noise.
 _LEAST_SIGNAL = 60.0
 _MOST_ROUNDS = 8
@@ -44,20 +50,32 @@ class _Plan:
     """Parts of the model's epsilon, chosen by released and public numbers."""
 
     first: Fraction
-    weights: tuple[Fraction, ...]
-    rounds: tuple[tuple[Fraction, Fraction], ...]
+    weights: tuple[Fraction, ...] = ()
+    rounds: tuple[tuple[Fraction, Fraction], ...] = ()
+    calibration: Fraction = Fraction(0)
 
     @classmethod
-    def of(cls, epsilon: Fraction, total: float, n_groups: int) -> _Plan:
-        signal = max(total, 1.0) * float(epsilon) / n_groups
-        if signal < _LEAST_SIGNAL:
-            return cls(epsilon * Fraction(17, 20), (epsilon * Fraction(3, 40),) * 2, ())
-        n_rounds = round(2.0 ** (math.log10(signal) - 2.0))
+    def of(cls, epsilon: Fraction, total: float, n_groups: int, link: Link) -> _Plan:
+        signal = max(total, 1.0) * float(epsilon)
+        calibration = Fraction(0)
+        if isinstance(link, Logit) and link.n_outputs == 1:
+            share = min(max(_CALIBRATION / signal, 0.01), 0.15)
+            calibration = epsilon * Fraction(round(share * 1000), 1000)
+            epsilon -= calibration
+            if signal < _WEIGHTS_PAY:
+                return cls(epsilon, calibration=calibration)
+        if signal / n_groups < _LEAST_SIGNAL:
+            weights = (epsilon * Fraction(3, 40),) * 2
+            return cls(epsilon * Fraction(17, 20), weights, (), calibration)
+        n_rounds = round(2.0 ** (math.log10(signal / n_groups) - 2.0))
         n_rounds = min(max(n_rounds, 1), _MOST_ROUNDS)
-        first = Fraction(2, 5) if n_rounds == 1 else Fraction(3, 10)
-        each = epsilon * (Fraction(4, 5) - first) / n_rounds
+        # The fewer rounds, the more is left to the first one to say.
+        first, weight = (20, 3) if n_rounds == 1 else (12, 4)
+        each = epsilon * Fraction(40 - first - 2 * weight, 40) / n_rounds
         sums = each * Fraction(9, 10)
-        return cls(epsilon * first, (epsilon / 10,) * 2, ((sums, each - sums),) * n_rounds)
+        rounds = ((sums, each - sums),) * n_rounds
+        weights = (epsilon * Fraction(weight, 40),) * 2
+        return cls(epsilon * Fraction(first, 40), weights, rounds, calibration)
 
 
 def fit_additive(
@@ -87,15 +105,26 @@ def fit_additive(
     AdditiveModel
     """
     # Privacy. Released, by sequential composition: the histograms of the first round, the moments
-    # of two Newton steps, and sums of residuals. How many there are and what each may spend
-    # follows from the released number of records and public facts, and sums to epsilon. Each step
-    # uses nothing but what was released before it.
-    plan = _Plan.of(epsilon, total, sum(records.n_groups))
+    # of two Newton steps, sums of residuals, and a histogram of scores. Which of them there are and
+    # what each may spend follows from the released number of records and public facts, and sums to
+    # epsilon. Each step uses nothing but what was released before it.
+    plan = _Plan.of(epsilon, total, sum(records.n_groups), link)
     draft = first_round(records, link, priors, plan.first, total, random_state)
-    curvature = _weigh(records, link, draft, plan.weights, random_state)
+    centre = 1.0
+    if plan.weights:
+        curvature = _weigh(records, link, draft, plan.weights, random_state)
+    else:
+        centre = _shared(len(priors))
     for sums, search in plan.rounds:
         curvature = _round(records, link, draft, priors, curvature, sums, search, random_state)
+    if plan.calibration and isinstance(link, Logit):
+        calibrate(records, link, draft, centre, plan.calibration, random_state)
     return draft.finished()
+
+
+def _shared(n_columns: int) -> float:
+    """Weight that is expected of a column: the more there are, the more others said before it."""
+    return 1.0 / math.sqrt(1.0 + 0.25 * (n_columns - 1))
 
 
 def _weigh(
@@ -108,8 +137,7 @@ def _weigh(
     """Give the columns weights; returns the mean curvature in each output."""
     alone = draft.copy()
     n_columns = len(records.n_groups)
-    # The more columns, the more of what one says was said by others.
-    centre = 1.0 / math.sqrt(1.0 + 0.25 * (n_columns - 1))
+    centre = _shared(n_columns)
     factors = np.full(n_columns, centre)
     draft.weigh(alone, factors, np.zeros(n_columns))
     tables = [fixed(shape) for shape in alone.shapes]
@@ -143,22 +171,22 @@ def _round(
     random_state: Any,
 ) -> FloatArray:
     """Learn from the residuals of the model so far; returns the curvature in each output."""
-    # Privacy. Released: for each of d columns the sums of residuals over groups. The residuals of
-    # a record, whole numbers, sum to at most `link.reach` units: sensitivity d times that. The
-    # step is a `newton_step` of one function, composed sequentially.
+    # Privacy. Released: for each column the sums of residuals over groups. The residuals of a
+    # record, whole numbers, sum to at most `link.reach` units: the sensitivity of one column for
+    # `measure_columns`. The step is a `newton_step` of one function, composed sequentially.
     model = draft.finished()
     n_columns, total = len(records.n_groups), max(float(np.mean([s.sum() for s in draft.sizes])), 1)
-    noisy = _residual_sums(records, link, model, sums, random_state)
-    variance = discrete_laplace_variance(sums, n_columns * link.reach * UNIT) / UNIT**2
+    exact = _residual_sums(records, link, model)
+    noisy, variances = measure_columns(exact, sums, link.reach * UNIT, random_state)
     found = []
     for column, prior in enumerate(priors):
         sizes = draft.sizes[column]
         for output in range(link.n_outputs):
-            seen = noisy[column][:, output]
+            seen = noisy[column][:, output] / UNIT
             h = np.maximum(sizes * curvature[output] / total, 1e-9)
             # The mean of a column belongs to the intercept.
             seen = seen - h / h.sum() * seen.sum()
-            noise = np.full(len(h), variance)
+            noise = np.full(len(h), variances[column] / UNIT**2)
             found.append((column, output, prior.update(seen, h, noise + h, _SCALES), h, noise))
     steps = [np.zeros_like(shape) for shape in draft.shapes]
     for column, output, update, h, _ in found:
@@ -183,16 +211,12 @@ def _round(
     return weights.curvature
 
 
-def _residual_sums(
-    records: Records, link: Link, model: AdditiveModel, epsilon: Fraction, random_state: Any
-) -> list[FloatArray]:
-    """Noisy sums of residuals of each group of each column, in records."""
+def _residual_sums(records: Records, link: Link, model: AdditiveModel) -> list[IntArray]:
+    """Exact sums of residuals of each group of each column, in units."""
     exact = [np.zeros((n, link.n_outputs), dtype=np.int64) for n in records.n_groups]
     for block in records.blocks():
         residuals = link.residuals(model.exact_scores(block.groups), block.labels)
         for column, table in enumerate(exact):
             for output in range(link.n_outputs):
                 table[:, output] += block.sums(column, residuals[:, output])
-    reach = len(exact) * link.reach * UNIT
-    noisy = discrete_laplace(np.concatenate(exact), epsilon, reach, random_state=random_state)
-    return np.split(noisy / UNIT, np.cumsum(records.n_groups)[:-1])
+    return exact

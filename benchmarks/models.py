@@ -1,0 +1,268 @@
+"""Which model when: misclassification of every kind of classifier on eight tables, by epsilon.
+
+Adult (without "?"), electricity, phoneme, the tenure and the marital status of NIST's excerpt and
+the answers of NLTCS (each the most frequent value against the others), ACS (personal income, upper
+half against lower), and a generated survey, in which an answer depends on two others together. Of
+large tables 20,000 rows are drawn. 80% of the rows are fitted and 20% predicted, with other rows
+in each run. Beside the models stand boosting on the true rows in the declared bins ("true"), the
+most frequent class ("majority") and, with ``--peers``, models of diffprivlib and the DP-EBM of
+interpret-core with delta 1e-6 (its binning reads the number of rows and the categories).
+
+Run as ``python -m benchmarks.models --out docs/_static/models/errors.csv --draw
+docs/_static/models/errors.png``; results that the file has are not computed again. ``--peers``
+takes the Python of an environment with diffprivlib, interpret-core or both; ``--tables``,
+``--epsilon``, ``--methods`` and ``--runs`` choose.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import ShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from benchmarks import _fidelity_tables
+from benchmarks.additive import Task
+from skdp import (
+    MarginalSynthesizer,
+    Numeric,
+    PrivateAdditiveClassifier,
+    PrivateClassifier,
+    PrivateDecisionTreeClassifier,
+    PrivateLogisticRegression,
+    PrivateNaiveBayes,
+    PrivateRandomForestClassifier,
+    PrivPfCClassifier,
+)
+from skdp.exceptions import InsecureSeedWarning
+
+EPSILONS = (0.05, 0.1, 0.5, 1.0, 8.0)
+# Name: the table, and the label if it is another than the table's own.
+TABLES = {
+    "adult": ("adult", None),
+    "electricity": ("electricity", None),
+    "phoneme": ("phoneme", None),
+    "NIST, tenure": ("nist", None),
+    "NIST, marital status": ("nist", "MSP"),
+    "NLTCS": ("nltcs", None),
+    "ACS, income": ("acs", None),
+    "survey": ("survey", "yes4"),
+}
+_ROWS = 20_000
+WORKERS = Path(__file__).parent / "peers"
+
+
+def load(name: str) -> Task:
+    """Rows, a label of two classes, and the domain of a table."""
+    source, target = TABLES[name]
+    table = _fidelity_tables.load(source)
+    target = target or str(table.target)
+    rows = table.rows[~(table.rows == "?").any(axis=1)]
+    label = rows[target]
+    if source == "acs":
+        y = label >= label.median()
+    else:
+        y = label != label.value_counts().index[0]
+    kept = np.random.default_rng(0).permutation(len(rows))[:_ROWS]
+    domain = table.domain.select([each for each in table.domain.names if each != target])
+    X = rows.drop(columns=target).iloc[kept].reset_index(drop=True)
+    return Task(X, y.to_numpy()[kept], domain)
+
+
+def private(estimator: type, **params: Any) -> Callable[[Task, float, int], Any]:
+    """A private estimator, told the domain and the classes."""
+
+    def make(task: Task, epsilon: float, seed: int) -> Any:
+        public = {"domain": task.domain, "classes": [False, True]}
+        return estimator(epsilon, **public, **params, random_state=seed)
+
+    return make
+
+
+def boosting(task: Task, seed: int) -> Any:
+    """Boosted trees in the declared bins."""
+    codes = FunctionTransformer(task.domain.encode)
+    return make_pipeline(codes, HistGradientBoostingClassifier(random_state=seed))
+
+
+def from_marginals(task: Task, epsilon: float, seed: int) -> Any:
+    """Boosting on synthetic rows of a release of marginals."""
+    release = MarginalSynthesizer(epsilon, domain=task.domain, random_state=seed)
+    return PrivateClassifier(
+        boosting(task, seed), release, classes=[False, True], random_state=seed
+    )
+
+
+def true(task: Task, epsilon: float, seed: int) -> Any:
+    """Boosting on the rows themselves."""
+    return boosting(task, seed)
+
+
+def majority(task: Task, epsilon: float, seed: int) -> Any:
+    """The most frequent class."""
+    return DummyClassifier()
+
+
+METHODS: dict[str, Callable[[Task, float, int], Any]] = {
+    "additive": private(PrivateAdditiveClassifier),
+    "logistic regression": private(PrivateLogisticRegression),
+    "naive Bayes": private(PrivateNaiveBayes),
+    "tree": private(PrivateDecisionTreeClassifier),
+    "forest": private(PrivateRandomForestClassifier),
+    "PrivPfC": private(PrivPfCClassifier),
+    "marginals, boosting": from_marginals,
+}
+BASELINES = {"true": true, "majority": majority}
+# Method: program in `benchmarks/peers`, and its name there.
+PEERS = {
+    "diffprivlib, logistic": ("work_diffprivlib.py", "LogisticRegression"),
+    "diffprivlib, naive Bayes": ("work_diffprivlib.py", "GaussianNB"),
+    "diffprivlib, forest": ("work_diffprivlib.py", "RandomForestClassifier"),
+    "DP-EBM, delta 1e-6": ("work_interpret.py", "DPExplainableBoostingClassifier"),
+}
+
+
+def for_peer(task: Task, train: np.ndarray, test: np.ndarray) -> dict[str, Any]:
+    """Numbers with their public bounds, and codes of categories with their number."""
+    names = list(task.domain.names)
+    numbers = [name for name in names if isinstance(task.domain[name], Numeric)]
+    texts = [name for name in names if name not in numbers]
+    kinds: list[Any] = [task.domain[name] for name in numbers]
+    codes = np.zeros((len(task.X), 0), dtype=np.int64)
+    if texts:
+        codes = task.domain.select(texts).encode(task.X[texts]).astype(np.int64)
+    return {
+        "numbers": task.X[numbers].to_numpy(dtype=float).reshape(len(task.X), len(numbers)),
+        "low": np.array([float(kind.lower) for kind in kinds]),
+        "high": np.array([float(kind.upper) for kind in kinds]),
+        "texts": codes,
+        "sizes": np.array([task.domain[name].size for name in texts], dtype=np.int64),
+        "labels": task.y.astype(np.int64),
+        "train": train,
+        "test": test,
+    }
+
+
+def peer_predictions(python: Path, method: str, data: dict[str, Any], epsilon: float) -> np.ndarray:
+    """What a model of another library predicts for the test rows."""
+    program, name = PEERS[method]
+    with tempfile.TemporaryDirectory() as folder:
+        given, found = Path(folder, "data.npz"), Path(folder, "out.npz")
+        np.savez(given, **data)
+        job = {"data": str(given), "out": str(found), "epsilon": epsilon}
+        subprocess.run(
+            [str(python), str(WORKERS / program)],
+            input=json.dumps({**job, "task": "classify", "method": name}),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        with np.load(found) as arrays:
+            return np.asarray(arrays["predictions"]) > 0
+
+
+def error_of(task: Task, method: str, epsilon: float, runs: int, python: Path | None) -> float:
+    """Mean misclassification of a method."""
+    errors = []
+    splits = ShuffleSplit(runs, test_size=0.2, random_state=0).split(task.X)
+    for seed, (train, test) in enumerate(splits):
+        if method in PEERS and python is not None:
+            predicted = peer_predictions(python, method, for_peer(task, train, test), epsilon)
+        else:
+            make = {**METHODS, **BASELINES}[method]
+            model = make(task, epsilon, seed)
+            model.fit(task.X.iloc[train], task.y[train])
+            predicted = model.predict(task.X.iloc[test])
+        errors.append(float(np.mean(predicted != task.y[test])))
+    return float(np.mean(errors))
+
+
+def draw(results: pd.DataFrame, path: Path) -> None:
+    """One picture of each table: error of each method by epsilon."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2, 4, figsize=(13, 6.5), sharex=True)
+    for axis, name in zip(axes.ravel(), TABLES, strict=True):
+        part = results[results["table"] == name]
+        for label, style in (("majority", ":"), ("true", "--")):
+            for value in part.loc[part["method"] == label, "error"]:
+                axis.axhline(value, color="0.4", linestyle=style, label=label)
+        for number, label in enumerate([*METHODS, *PEERS]):
+            line = part[part["method"] == label].sort_values("epsilon")
+            if line.empty:
+                continue
+            peer = label in PEERS
+            axis.plot(
+                line["epsilon"],
+                line["error"],
+                color=f"C{number % 10}",
+                marker="x" if peer else "o",
+                markersize=4,
+                linewidth=0.8 if peer else 1.4,
+                label=label,
+            )
+        axis.set_xscale("log")
+        axis.set_title(name, fontsize=10)
+        least, most = part["error"].min(), part.loc[part["method"] == "majority", "error"].max()
+        room = 0.1 * (most - least)
+        # What is far worse than the majority is cut off.
+        axis.set_ylim(least - room, most + 3 * room)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("error")
+    for axis in axes[-1]:
+        axis.set_xlabel("epsilon")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=5, fontsize=9, frameon=False)
+    figure.tight_layout(rect=(0, 0.1, 1, 1))
+    figure.savefig(path, dpi=80)
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tables", nargs="+", default=list(TABLES), choices=list(TABLES))
+    parser.add_argument("--epsilon", nargs="+", type=float, default=EPSILONS)
+    every = [*METHODS, *PEERS]
+    parser.add_argument("--methods", nargs="+", default=every, choices=every)
+    parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--peers", type=Path, default=None, metavar="PYTHON")
+    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--draw", type=Path, default=None)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", InsecureSeedWarning)
+    names = ["table", "method", "epsilon", "runs", "error"]
+    found = pd.DataFrame(columns=names)
+    if options.out and options.out.exists():
+        found = pd.read_csv(options.out)
+    have = set(zip(found["table"], found["method"], found["epsilon"], strict=True))
+    methods = [each for each in options.methods if each not in PEERS or options.peers]
+    asked = [(each, epsilon) for each in methods for epsilon in options.epsilon]
+    for name in options.tables:
+        task = load(name)
+        for method, epsilon in [*asked, *((each, np.inf) for each in BASELINES)]:
+            if (name, method, epsilon) in have:
+                continue
+            error = error_of(task, method, epsilon, options.runs, options.peers)
+            print(f"{name:22} {method:26} epsilon {epsilon:<5g} {error:.4f}", flush=True)
+            row = [name, method, epsilon, options.runs, round(error, 4)]
+            found.loc[len(found)] = row
+            if options.out:
+                found.to_csv(options.out, index=False)
+    if options.draw:
+        draw(found, options.draw)
+
+
+if __name__ == "__main__":
+    main()
