@@ -54,6 +54,8 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``report``           `Synopsis.report`: what a page about a release says
 ``associations``     how strongly pairs of columns depend on each other
 ``page``             pages and pictures as HTML and SVG
+``pictures``         what a plot of a release shows
+``combined``         `combine`: several releases of one table answer together
 ``labels``           codes and ranges of codes in words
 ``arrays``           read-only copies of arrays
 ``files``            a zip archive of JSON and plain arrays
