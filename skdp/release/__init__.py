@@ -64,6 +64,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 
 from .box_model import BoxModel
 from .boxes import Boxes
+from .combined import CombinedRelease, combine
 from .coupling import couple, group_sums
 from .error_bars import ErrorBars
 from .error_classes import ErrorClasses, typical_ratio
@@ -93,6 +94,7 @@ __all__ = [
     "BoundedSpread",
     "BoxModel",
     "Boxes",
+    "CombinedRelease",
     "Conditional",
     "Error",
     "ErrorBars",
@@ -110,6 +112,7 @@ __all__ = [
     "Synopsis",
     "TreeDensity",
     "TreeModel",
+    "combine",
     "couple",
     "first_moment",
     "group_sums",

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import as_level
 from ..accounting import PrivacyLoss
 from .answers import listed
+from .box_model import BoxModel
 from .confidence import Confidence
 from .result import QueryResult
 
@@ -69,12 +70,16 @@ def combine(releases: Sequence[Any]) -> CombinedRelease:
     """
     parts = list(releases)
     if len(parts) < 2:
-        raise ValueError(f"combine needs at least two releases of the same table, got {len(parts)}.")
+        raise ValueError(
+            f"combine needs at least two releases of the same table, got {len(parts)}."
+        )
     if len({id(part) for part in parts}) < len(parts):
         raise ValueError("A release is given twice: its noise is the same, so it adds nothing.")
     for part in parts:
         if not callable(getattr(part, "count", None)) or isinstance(part, list | str | tuple):
-            raise TypeError(f"combine takes releases that answer counts, got {type(part).__name__}.")
+            raise TypeError(
+                f"combine takes releases that answer counts, got {type(part).__name__}."
+            )
     return CombinedRelease(parts)
 
 
@@ -98,7 +103,9 @@ class CombinedRelease:
             for loss in losses[1:]:
                 self.privacy_loss = self.privacy_loss + loss
 
-    def count(self, query: Any = None, *, return_interval: bool = False, level: float = 0.95) -> Any:
+    def count(
+        self, query: Any = None, *, return_interval: bool = False, level: float = 0.95
+    ) -> Any:
         """Estimate how many records satisfy a query: the mean of the answers by inverse variance.
 
         Parameters
@@ -124,8 +131,11 @@ class CombinedRelease:
         -----
         The noise of the releases is independent, so that of the mean is smaller than that of each.
         What an interval covers beyond the noise, such as records that lie unevenly in the boxes of
-        a partition, may be wrong in all releases alike and is averaged, not reduced. Each weight is
-        the inverse of the squared half width of the interval.
+        a partition, may be wrong in all releases alike: it is averaged, not reduced. So is the
+        whole interval of synthesizers whose error bars are calibrated (marginals, pair views,
+        PrivBayes), whose models may share an error: their mean is better than each, but its
+        interval is between theirs. Each weight is the inverse of the squared half width of the
+        interval.
         """
         queries, single = listed(query)
         results = [self._combined(each, as_level(level)) for each in queries]
@@ -142,7 +152,7 @@ class CombinedRelease:
         widths = np.array([max(down, up, 1e-9) for down, up in reaches])
         weights = widths**-2.0 / np.sum(widths**-2.0)
         value = float(weights @ [answer.value for answer in answers])
-        noise = np.array([_noise(answer) for answer in answers])
+        noise = np.array(list(map(_noise, self.releases, answers)))
         std = math.sqrt(np.sum((weights * noise) ** 2))
         beyond = np.maximum(np.array(reaches) - normal * noise[:, None], 0.0)
         down, up = normal * std + weights @ beyond
@@ -158,7 +168,9 @@ class CombinedRelease:
 
     def __repr__(self) -> str:
         names = ", ".join(type(release).__name__ for release in self.releases)
-        spent = "unknown" if self.privacy_loss is None else f"{float(self.privacy_loss.epsilon):.4g}"
+        spent = (
+            "unknown" if self.privacy_loss is None else f"{float(self.privacy_loss.epsilon):.4g}"
+        )
         return f"CombinedRelease({names}; epsilon={spent})"
 
 
@@ -170,9 +182,15 @@ def _loss_of(release: Any) -> PrivacyLoss | None:
     return getattr(release, "privacy_loss", None)
 
 
-def _noise(answer: QueryResult) -> float:
-    """Standard deviation of the noise; zero, so that all counts as shared, where it is unknown."""
-    return float(answer.std) if math.isfinite(answer.std) else 0.0
+def _noise(release: Any, answer: QueryResult) -> float:
+    """Standard deviation of what is independent of the other releases: the noise, where known.
+
+    Zero for models with calibrated error bars: what their bars cover is the error of a model, which
+    two models of the same table may share.
+    """
+    model = getattr(getattr(release, "synopsis_", release), "model", None)
+    known = model is None or isinstance(model, BoxModel)
+    return float(answer.std) if known and math.isfinite(answer.std) else 0.0
 
 
 def _reaches(answer: QueryResult) -> tuple[float, float]:
