@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -97,11 +99,9 @@ class CombinedRelease:
     def __init__(self, releases: Sequence[Any]) -> None:
         self.releases = tuple(releases)
         losses = [_loss_of(release) for release in releases]
-        self.privacy_loss: PrivacyLoss | None = None
-        if None not in losses:
-            self.privacy_loss = losses[0]
-            for loss in losses[1:]:
-                self.privacy_loss = self.privacy_loss + loss
+        known = [loss for loss in losses if loss is not None]
+        added = reduce(operator.add, known) if known else None
+        self.privacy_loss: PrivacyLoss | None = added if len(known) == len(losses) else None
 
     def count(
         self, query: Any = None, *, return_interval: bool = False, level: float = 0.95
