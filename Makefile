@@ -7,12 +7,12 @@ export MPLBACKEND ?= agg
 # On a busy machine, OpenMP threads spend most of their time waiting for each other.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-oldest audit mutants lint format docs site-check dist clean
+.PHONY: help demo test test-oldest audit mutants lint prose format docs site-check dist clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make demo         make a private release of real records, query it, train on it'
-	@echo 'make test         lint, types and tests with the newest dependencies'
+	@echo 'make test         lint, prose, types and tests with the newest dependencies'
 	@echo 'make test-oldest  tests with the oldest dependencies that are supported'
 	@echo 'make audit        replay and audit every mechanism and estimator, quickly'
 	@echo 'make mutants      break every call of a mechanism; the tests must fail (an hour)'
@@ -20,6 +20,7 @@ help:
 	@echo 'make site-check   open every page of it in Chromium, if installed'
 	@echo 'make dist         build wheel and sdist, check them, install and test the wheel'
 	@echo 'make lint         ruff, ruff format and mypy only'
+	@echo 'make prose        spelling and grammar of docs, README and docstrings'
 	@echo 'make format       apply ruff fixes and ruff format'
 	@echo 'make clean        remove environments and everything built'
 
@@ -53,11 +54,14 @@ lint: .venv/complete
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 
+prose: .venv/complete
+	.venv/bin/python .ci/prose.py
+
 format: .venv/complete
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
 
-test: lint
+test: lint prose
 	.venv/bin/python -m pytest -n $(JOBS)
 
 test-oldest: .venv-oldest/complete

@@ -130,7 +130,7 @@ PEERS = {
     "diffprivlib, logistic": ("work_diffprivlib.py", "LogisticRegression"),
     "diffprivlib, naive Bayes": ("work_diffprivlib.py", "GaussianNB"),
     "diffprivlib, forest": ("work_diffprivlib.py", "RandomForestClassifier"),
-    "DP-EBM, delta 1e-6": ("work_interpret.py", "DPExplainableBoostingClassifier"),
+    "DP-EBM, delta 1e-6": ("work_interpret.py", "DP-EBM"),
 }
 
 
@@ -161,7 +161,7 @@ def peer_predictions(python: Path, method: str, data: dict[str, Any], epsilon: f
     with tempfile.TemporaryDirectory() as folder:
         given, found = Path(folder, "data.npz"), Path(folder, "out.npz")
         np.savez(given, **data)
-        job = {"data": str(given), "out": str(found), "epsilon": epsilon}
+        job = {"data": str(given), "out": str(found), "epsilon": epsilon, "delta": 1e-6}
         subprocess.run(
             [str(python), str(WORKERS / program)],
             input=json.dumps({**job, "task": "classify", "method": name}),

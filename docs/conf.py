@@ -9,6 +9,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import _api  # noqa: E402
+import _gallery  # noqa: E402
 from docutils import nodes  # noqa: E402
 from docutils.utils.math.latex2mathml import tex2mathml  # noqa: E402
 
@@ -47,7 +48,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "backreferences_dir": None,
     "download_all_examples": False,
-    "within_subsection_order": "_order.stories_first",
+    "within_subsection_order": "_gallery.in_order",
     # Its page would load scripts from other servers.
     "write_computation_times": False,
 }
@@ -86,4 +87,6 @@ def math(as_block):
 def setup(app):
     """Write the API reference before the pages are read; register the renderer of formulas."""
     app.connect("builder-inited", lambda app: _api.write(Path(app.srcdir) / "api"))
+    # After sphinx-gallery, which has the usual priority of 500.
+    app.connect("builder-inited", _gallery.arrange, priority=900)
     app.add_html_math_renderer("mathml", math(as_block=False), math(as_block=True))

@@ -107,6 +107,63 @@ def release(ink, faint, first, second):
     return figure
 
 
+def phone(ink, faint, first, second):
+    """Records and synthetic rows alone, for narrow screens."""
+    del ink, faint, first, second
+    records = people()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rows = MarginalSynthesizer(1.0, domain=DOMAIN, random_state=1).fit(records).sample(
+            random_state=1
+        )  # fmt: skip
+    figure, axes = plt.subplots(1, 2, figsize=(5, 2.9), layout="constrained", sharey=True)
+    edges = [np.arange(18, 92, 3), np.arange(0, 122, 6)]
+    for ax, table, title in ((axes[0], records, "records"), (axes[1], rows, "synthetic rows")):
+        ax.hist2d(table["age"], table["pay"] / 1000, edges, cmin=1, vmax=500)
+        ax.set(title=title, xlabel="age")
+    axes[0].set_ylabel("pay, thousands")
+    return figure
+
+
+def peers(ink, faint, first, second):
+    """Errors of other libraries as multiples of ours, from the table of all runs."""
+    runs = pd.read_csv(STATIC / "peers" / "all.csv")
+    runs = runs[(runs["status"] == "ok") & (runs["peer"] != "no privacy")]
+    chosen = {
+        "RMSE of ranges": "ranges of one column",
+        "RMSE of bins": "single bins of one column",
+        "score error": "most frequent items",
+        "RMSE of 2-D ranges": "ranges of two columns",
+        "misclassification": "a classifier",
+        "excess NICV": "k-means",
+    }
+    rows = []
+    for measure, title in chosen.items():
+        part = runs[runs["measure"] == measure]
+        means = part.groupby(["setting", "epsilon", "peer", "method"])["value"].mean()
+        for (setting, eps), values in means.groupby(level=[0, 1]):
+            best = values.groupby(level="peer").min()
+            if len(best) > 1 and best.get("skdp", 0) > 0:
+                rows.append((f"{title}, {setting.split(',')[0]}, {eps:g}", best / best["skdp"]))
+    figure, ax = plt.subplots(figsize=(8.6, 0.9 + 0.27 * len(rows)), layout="constrained")
+    marks = {"OpenDP": "o", "diffprivlib": "s", "SmartNoise": "D"}
+    for peer, mark in marks.items():
+        ax.plot([], [], mark, color=faint, label=peer + " (delta)" * (peer == "SmartNoise"))
+        for place, (_, ratios) in enumerate(rows):
+            if peer in ratios:
+                colour = first if ratios[peer] >= 1 else second
+                ax.plot(ratios[peer], place, mark, color=colour, markersize=7)
+    ax.axvline(1, color=faint, linewidth=1)
+    ax.set_xscale("log")
+    ax.set_yticks(range(len(rows)), [label for label, _ in rows], fontsize=9)
+    ax.invert_yaxis()
+    ax.set_xlabel(
+        "error of its best method / error of our best (right of 1: ours is lower)", fontsize=9
+    )
+    ax.legend(fontsize=9)
+    return figure
+
+
 def epsilon(ink, faint, first, second):
     """The distribution of a noisy count with and without you, and what it can do to a belief."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.3), layout="constrained")
@@ -141,7 +198,7 @@ def epsilon(ink, faint, first, second):
     return figure
 
 
-PICTURES = {"release": release, "epsilon": epsilon}
+PICTURES = {"release": release, "phone": phone, "epsilon": epsilon, "peers": peers}
 
 
 def main(folder=STATIC):

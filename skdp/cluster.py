@@ -411,7 +411,7 @@ class DPKMeans(
     def _n_features_out(self):
         return self.n_clusters_
 
-    def plot(self, columns=None, *, ax=None):
+    def plot(self, columns=None, *, ax=None, blocks=False, norm=None):
         """Draw the centroids over two features, on the released grid if there is one.
 
         Parameters
@@ -420,22 +420,36 @@ class DPKMeans(
             Names of features (x0, x1, ... for arrays); the first two by default.
         ax : matplotlib Axes, default=None
             A new figure by default.
+        blocks : bool, default=False
+            Outline the boxes of the grid or tree, as far as they differ in the two features.
+        norm : matplotlib Normalize or str, default=None
+            Colour scale of the grid; see :meth:`skdp.Synopsis.plot`.
 
         Returns
         -------
         matplotlib Axes
+
+        Raises
+        ------
+        ValueError
+            If ``columns`` are not two of the features, or there are no boxes to outline.
         """
         check_is_fitted(self)
         names = self._feature_names()
         columns = list(names[:2]) if columns is None else list(columns)
         if len(columns) != 2 or not set(columns) <= set(names):
             raise ValueError(f"plot needs two of the features {names}, got {columns!r}.")
-        from .plotting import plot_centroids
+        from .plotting import loss_title, plot_centroids
 
         if self.synopsis_ is not None:
-            ax = self.synopsis_.plot(columns, ax=ax)
+            ax = self.synopsis_.plot(columns, ax=ax, blocks=blocks, norm=norm)
+        elif blocks:
+            raise ValueError(f"algorithm={self.algorithm!r} releases no boxes to outline.")
         places = [names.index(column) for column in columns]
-        return plot_centroids(self.cluster_centers_[:, places], columns, ax=ax)
+        ax = plot_centroids(self.cluster_centers_[:, places], columns, ax=ax)
+        if not ax.get_title():
+            ax.set_title(loss_title("", self.privacy_loss_), fontsize="medium")
+        return ax
 
     def plot_validity(self, *, ax=None):
         """Draw the validity of every number of clusters that was tried; the smallest was taken.
@@ -455,9 +469,9 @@ class DPKMeans(
                 f"Only one number of clusters was tried, n_clusters={self.n_clusters!r}. Give "
                 "several, for example n_clusters=range(2, 11)."
             )
-        from .plotting import plot_validity
+        from .plotting import loss_title, plot_validity
 
-        return plot_validity(self.validity_, ax=ax)
+        return plot_validity(self.validity_, title=loss_title("", self.privacy_loss_), ax=ax)
 
 
 def _points(rows, domain, contributions):

@@ -1,4 +1,7 @@
-"""Plots of releases, from plain arrays; matplotlib is imported only when one is drawn."""
+"""Plots of releases, from plain arrays; matplotlib is imported only when one is drawn.
+
+Pictures follow the style of matplotlib: with ``pyplot.style.use("dark_background")`` they are dark.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,12 @@ import numpy as np
 from ._validation import as_level
 
 __all__ = [
+    "Inks",
     "PlotAxis",
     "axes_or_new",
+    "current_inks",
+    "loss_title",
+    "plot_beside",
     "plot_centroids",
     "plot_distances",
     "plot_errors",
@@ -28,12 +35,15 @@ __all__ = [
 _MAX_LABELS = 30
 _MAX_CELLS = 1000
 _MAX_BLOCKS = 5000
-_COLOUR = "#31688e"
+# A picture whose largest cell is more than so many times the mean one gets a skewed colour scale.
+_SKEWED = 10.0
 # Colour-blind people can distinguish them too, and each line has its own mark.
 _LINE_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 # With more bars than this, intervals are drawn as a band instead of a line each.
 _MAX_WHISKERS = 60
-_BAND = {"color": "black", "alpha": 0.35, "linewidth": 0}
+_BAND = {"alpha": 0.35, "linewidth": 0}
+# Pictures of distances have numbers in their cells up to this many columns.
+_MAX_NUMBERED = 16
 
 
 class PlotAxis(NamedTuple):
@@ -58,6 +68,38 @@ class PlotAxis(NamedTuple):
     labels: Sequence[str] | None
     missing: bool
     zone: str | None = None
+
+
+class Inks(NamedTuple):
+    """Colours that can be read on the paper of the current style of matplotlib.
+
+    Attributes
+    ----------
+    ink, paper : str
+        Of texts, and behind them.
+    main, bad, grey, faint : str
+        Of what is shown, of what is wrong, of lines beside it, of areas behind it.
+    """
+
+    ink: Any
+    paper: Any
+    main: str
+    bad: str
+    grey: str
+    faint: str
+
+
+def current_inks() -> Inks:
+    """Dark inks for light paper, and light ones for dark paper."""
+    from matplotlib import rcParams
+    from matplotlib.colors import to_rgb
+
+    ink, paper = rcParams["text.color"], rcParams["axes.facecolor"]
+    if sum(to_rgb(ink)) < 1.5:
+        paper = "white" if paper == "none" else paper
+        return Inks(ink, paper, "#31688e", "#c1272d", "#767676", "#d9d9d9")
+    paper = "black" if paper == "none" else paper
+    return Inks(ink, paper, "#6fb7f2", "#ff7f6e", "#a0a0a0", "#484848")
 
 
 def axes_or_new(ax: Any, size: tuple[float, float] | None = None) -> Any:
@@ -87,6 +129,8 @@ def plot_view(
     ax: Any = None,
     blocks: np.ndarray | None = None,
     norm: Any = None,
+    title: str = "",
+    label: str = "expected records",
 ) -> Any:
     """Draw expected counts: over one column as bars, over two as a heat map.
 
@@ -100,8 +144,13 @@ def plot_view(
         Where to draw; a new figure by default.
     blocks : ndarray of int, shape (n_blocks, 2, 2), default=None
         Rectangles to outline: first code and one past the last code, ``[block, axis]``.
-    norm : matplotlib Normalize, default=None
-        Colour scale of a heat map; linear from zero by default.
+    norm : matplotlib Normalize or str, default=None
+        Colour scale of a heat map, or its name. None: linear from zero; for skewed counts, whose
+        largest cell is more than ten times the mean, linear up to the mean and logarithmic above.
+    title : str, default=""
+        Above axes that have no title yet.
+    label : str, default="expected records"
+        What is counted.
 
     Returns
     -------
@@ -123,8 +172,9 @@ def plot_view(
     borders = [_with_missing(axis) for axis in axes]
     if len(axes) == 1:
         _bars(ax, table, axes[0], borders[0])
+        ax.set_ylabel(label)
     else:
-        _heat_map(ax, table, borders, blocks, norm)
+        _heat_map(ax, table, borders, blocks, norm, label)
         for axis, border, line in zip(axes, borders, (ax.axvline, ax.axhline), strict=True):
             if axis.missing and axis.labels is None:
                 line(border[-2], color="white", linewidth=1.5)
@@ -133,7 +183,76 @@ def plot_view(
     if len(axes) == 2:
         _ticks(ax.yaxis, axes[1], borders[1])
         ax.set_ylabel(axes[1].name)
+    if title and not ax.get_title():
+        ax.set_title(title, fontsize="medium")
     return ax
+
+
+def plot_beside(
+    exact: np.ndarray,
+    released: np.ndarray,
+    axes: Sequence[PlotAxis],
+    *,
+    ax: Any = None,
+    blocks: np.ndarray | None = None,
+    norm: Any = None,
+    title: str = "",
+) -> Any:
+    """Draw exact counts and, beside them on the same scale, released ones. NOT private.
+
+    Parameters
+    ----------
+    exact, released : ndarray of float with one or two axes
+        Of the same shape.
+    axes, blocks, norm, title
+        As in `plot_view`; blocks and the title are of the release.
+    ax : sequence of two matplotlib Axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ndarray of two matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is missing.
+    ValueError
+        If ``ax`` is not a pair, or as in `plot_view`.
+    """
+    if ax is None:
+        first = axes_or_new(None, (11.0, 4.2))
+        figure = first.figure
+        first.remove()
+        ax = figure.subplots(1, 2, sharex=True, sharey=True)
+    pair = np.asarray(ax, dtype=object).ravel()
+    if len(pair) != 2:
+        raise ValueError(f"ax must hold two axes, for records and release; got {len(pair)}.")
+    if norm is None and len(axes) == 2:
+        # One scale for both panels.
+        norm = _colour_scale(_fewer_cells(exact))
+    warned = "NOT PRIVATE: the records, for the data owner only"
+    plot_view(exact, axes, ax=pair[0], norm=norm, title=warned, label="records")
+    plot_view(released, axes, ax=pair[1], blocks=blocks, norm=norm, title=title)
+    return pair
+
+
+def loss_title(what: str, loss: Any) -> str:
+    """What was released, and what it cost.
+
+    Parameters
+    ----------
+    what : str
+    loss : PrivacyLoss or None
+        None if nothing is known of it.
+    """
+    if loss is None:
+        return what
+    seeded = ", seeded: no guarantee" if loss.seeded else ""
+    person = "" if loss.max_contributions is None else " for a person"
+    text = f"epsilon = {float(loss.epsilon):.4g}{person}{seeded}"
+    # Names of mechanisms are long: two short lines fit above a small picture.
+    return f"{what}\n{text}" if what else text
 
 
 def plot_intervals(ax: Any, axis: PlotAxis, low: np.ndarray, high: np.ndarray) -> None:
@@ -148,11 +267,12 @@ def plot_intervals(ax: Any, axis: PlotAxis, low: np.ndarray, high: np.ndarray) -
     """
     if len(low) > _MAX_WHISKERS:
         bars = slice(0, len(axis.edges) - 1)
-        ax.stairs(high[bars], axis.edges, baseline=low[bars], fill=True, **_BAND)
+        ink = current_inks().ink
+        ax.stairs(high[bars], axis.edges, baseline=low[bars], fill=True, color=ink, **_BAND)
     else:
         borders = _with_missing(axis)
         middles = (borders[:-1] + borders[1:]) / 2
-        ax.vlines(middles, low, high, color="black", linewidth=1.0)
+        ax.vlines(middles, low, high, color=current_inks().ink, linewidth=1.0)
 
 
 def plot_centroids(centers: np.ndarray, names: Sequence[str], *, ax: Any = None) -> Any:
@@ -187,13 +307,15 @@ def plot_centroids(centers: np.ndarray, names: Sequence[str], *, ax: Any = None)
     return ax
 
 
-def plot_validity(validity: Mapping[int, float], *, ax: Any = None) -> Any:
+def plot_validity(validity: Mapping[int, float], *, title: str = "", ax: Any = None) -> Any:
     """Draw the validity of every number of clusters tried, and mark the best.
 
     Parameters
     ----------
     validity : mapping of int to float
         The smaller the better; infinite ones are left out.
+    title : str, default=""
+        Above the picture.
     ax : matplotlib Axes, default=None
         Where to draw; a new figure by default.
 
@@ -208,18 +330,22 @@ def plot_validity(validity: Mapping[int, float], *, ax: Any = None) -> Any:
     """
     ax = axes_or_new(ax)
     known = {k: value for k, value in sorted(validity.items()) if np.isfinite(value)}
-    ax.plot(list(known), list(known.values()), marker="o", color=_COLOUR)
+    ax.plot(list(known), list(known.values()), marker="o", color=current_inks().main)
     if known:
-        best = min(known, key=lambda k: known[k])
-        ax.plot([best], [known[best]], marker="o", markersize=12, fillstyle="none", color="black")
+        best, ink = min(known, key=lambda k: known[k]), current_inks().ink
+        ax.plot([best], [known[best]], marker="o", markersize=12, fillstyle="none", color=ink)
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("clusters")
     ax.set_ylabel("validity (smaller is better)")
+    ax.set_title(title, fontsize="medium")
     return ax
 
 
 def plot_distances(matrix: np.ndarray, names: Sequence[str], *, title: str, ax: Any = None) -> Any:
     """Draw distances between 0 and 1 of columns (on the diagonal) and of their pairs.
+
+    The colours are the same in every picture: from 0 to 1, on the scale of the square root, so that
+    small distances differ too. Pictures of up to 16 columns have the numbers in their cells.
 
     Parameters
     ----------
@@ -241,17 +367,27 @@ def plot_distances(matrix: np.ndarray, names: Sequence[str], *, title: str, ax: 
     ImportError
         If matplotlib is missing.
     """
-    side = min(3.5 + 0.25 * len(names), 14.0)
+    numbered = len(names) <= _MAX_NUMBERED
+    side = min(2.5 + (0.45 if numbered else 0.25) * len(names), 14.0)
     ax = axes_or_new(ax, (side + 1, side))
-    image = ax.imshow(matrix, cmap="viridis_r", vmin=0, vmax=max(np.nanmax(matrix), 1e-3))
+    from matplotlib.colors import PowerNorm
+
+    norm = PowerNorm(0.5, 0.0, 1.0)
+    image = ax.imshow(matrix, cmap="viridis_r", norm=norm)
     ax.set_xticks(range(len(names)), names, rotation=90)
     ax.set_yticks(range(len(names)), names)
-    ax.set_title(title)
-    ax.figure.colorbar(image, ax=ax, label="distance (0 equal, 1 disjoint)")
+    ax.set_title(title, fontsize="medium")
+    scale = ax.figure.colorbar(image, ax=ax, label="distance (0 equal, 1 disjoint)")
+    scale.set_ticks([0, 0.02, 0.05, 0.1, 0.2, 0.5, 1])
+    for (row, column), value in np.ndenumerate(matrix):
+        if numbered and np.isfinite(value):
+            ink = "white" if norm(value) > 0.5 else "black"
+            style = {"ha": "center", "va": "center", "fontsize": 7, "color": ink}
+            ax.text(column, row, f"{value:.2f}", **style)
     return ax
 
 
-def plot_shapes(shapes: Mapping[str, Any], score: str, *, level: float) -> Any:
+def plot_shapes(shapes: Mapping[str, Any], score: str, *, level: float, title: str = "") -> Any:
     """Draw functions of columns, a panel each, with bands of noise.
 
     Parameters
@@ -262,6 +398,8 @@ def plot_shapes(shapes: Mapping[str, Any], score: str, *, level: float) -> Any:
         What the scores are.
     level : float
         Of the bands.
+    title : str, default=""
+        Above the picture.
 
     Returns
     -------
@@ -281,12 +419,13 @@ def plot_shapes(shapes: Mapping[str, Any], score: str, *, level: float) -> Any:
     reach = NormalDist().inv_cdf((1 + as_level(level)) / 2)
     for ax, (name, shape) in zip(grid.flat, shapes.items(), strict=False):
         _shape_panel(ax, shape, reach)
-        ax.axhline(0.0, color="grey", linewidth=0.8)
+        ax.axhline(0.0, color=current_inks().grey, linewidth=0.8)
         ax.set_xlabel(name)
     for ax in list(grid.flat)[len(shapes) :]:
         ax.remove()
     for ax in grid[:, 0]:
         ax.set_ylabel(score)
+    figure.suptitle(title, fontsize="medium")
     return figure
 
 
@@ -295,7 +434,7 @@ def _shape_panel(ax: Any, shape: Any, reach: float) -> None:
     scores, errors = np.atleast_2d(shape.scores.T), np.atleast_2d(shape.std_errors.T)
     n_steps = 0 if shape.edges is None else len(shape.edges) - 1
     for output, (score, error) in enumerate(zip(scores, errors, strict=True)):
-        colour = _COLOUR if len(scores) == 1 else f"C{output}"
+        colour = current_inks().main if len(scores) == 1 else f"C{output}"
         if n_steps:
             low, high = (score + sign * reach * error for sign in (-1, 1))
             ax.stairs(
@@ -311,6 +450,8 @@ def _shape_panel(ax: Any, shape: Any, reach: float) -> None:
                 markersize=4,
             )  # fmt: skip
             ax.set_xticks(np.arange(len(order)))
+            # Few categories would stand at the very edges of the panel.
+            ax.margins(x=max(0.05, 0.5 / len(order)))
             names = [_short(shape.labels[group], 12) for group in order]
             ax.set_xticklabels(names, rotation=90, fontsize=7)
 
@@ -325,22 +466,22 @@ def _with_missing(axis: PlotAxis) -> np.ndarray:
 
 
 def _bars(ax: Any, table: np.ndarray, axis: PlotAxis, borders: np.ndarray) -> None:
+    inks = current_inks()
     if len(table) <= _MAX_LABELS or axis.labels is not None:
         ax.bar(
             (borders[:-1] + borders[1:]) / 2,
             table,
             width=np.diff(borders) * (0.8 if axis.labels is not None else 1.0),
-            color=_COLOUR,
-            edgecolor="white",
+            color=inks.main,
+            edgecolor=inks.paper,
             linewidth=0.5,
         )
     else:
-        ax.stairs(table, borders, fill=True, color=_COLOUR)
+        ax.stairs(table, borders, fill=True, color=inks.main)
     if axis.missing and axis.labels is None:
-        ax.axvline(borders[-2], color="black", linewidth=0.8)
-    ax.axhline(0, color="black", linewidth=0.8)
+        ax.axvline(borders[-2], color=inks.ink, linewidth=0.8)
+    ax.axhline(0, color=inks.ink, linewidth=0.8)
     ax.margins(x=0.01)
-    ax.set_ylabel("expected records")
 
 
 def _heat_map(
@@ -349,24 +490,25 @@ def _heat_map(
     borders: Sequence[np.ndarray],
     blocks: np.ndarray | None,
     norm: Any,
+    label: str,
 ) -> None:
     from matplotlib.collections import PatchCollection
+    from matplotlib.colors import AsinhNorm
     from matplotlib.patches import Rectangle
 
-    drawn, drawn_borders = table, list(borders)
-    for side in (0, 1):
-        # More cells than pixels are added up, so that none is dropped.
-        step = -(-drawn.shape[side] // _MAX_CELLS)
-        if step > 1:
-            at = np.arange(0, drawn.shape[side], step)
-            drawn = np.add.reduceat(drawn, at, axis=side)
-            drawn_borders[side] = np.append(borders[side][at], borders[side][-1])
-    limits = {} if norm is not None else {"vmin": 0.0, "vmax": max(float(drawn.max()), 1e-12)}
-    mesh = ax.pcolormesh(
-        *drawn_borders, drawn.T, cmap="viridis", norm=norm, rasterized=True, **limits
-    )
-    extend = "min" if norm is None and drawn.min() < 0 else "neither"
-    ax.figure.colorbar(mesh, ax=ax, label="expected records", extend=extend)
+    drawn = _fewer_cells(table)
+    drawn_borders = [
+        np.append(border[:-1][:: _cells_added(size)], border[-1])
+        for border, size in zip(borders, table.shape, strict=True)
+    ]
+    scale = _colour_scale(drawn) if norm is None else norm
+    mesh = ax.pcolormesh(*drawn_borders, drawn.T, cmap="viridis", norm=scale, rasterized=True)
+    extend = "min" if mesh.norm.vmin == 0 and drawn.min() < 0 else "neither"
+    bar = ax.figure.colorbar(mesh, ax=ax, label=label, extend=extend)
+    if isinstance(scale, AsinhNorm):
+        ticks = [t for k in range(-3, 12) for t in (10.0**k, 3 * 10.0**k)]
+        ticks = [t for t in ticks if scale.linear_width / 2 <= t <= mesh.norm.vmax]
+        bar.set_ticks([0.0, *ticks], labels=["0", *(f"{t:,g}" for t in ticks)])
     if blocks is not None:
         low = [borders[side][blocks[:, side, 0]] for side in (0, 1)]
         high = [borders[side][blocks[:, side, 1]] for side in (0, 1)]
@@ -379,6 +521,34 @@ def _heat_map(
         ax.add_collection(
             PatchCollection(outlines, facecolor="none", edgecolor="white", linewidth=0.4)
         )
+
+
+def _cells_added(size: int) -> int:
+    """How many cells of an axis are drawn as one."""
+    return -(-size // _MAX_CELLS)
+
+
+def _fewer_cells(table: np.ndarray) -> np.ndarray:
+    """More cells than pixels are added up, so that none is dropped."""
+    for side, size in enumerate(table.shape):
+        if _cells_added(size) > 1:
+            table = np.add.reduceat(table, np.arange(0, size, _cells_added(size)), axis=side)
+    return table
+
+
+def _colour_scale(table: np.ndarray) -> Any:
+    """Colours from zero to the largest cell; half of them below the mean where that is far below.
+
+    The drawn table alone decides: for a release this is post-processing.
+    """
+    from matplotlib.colors import AsinhNorm, Normalize
+
+    top = max(float(table.max()), 1e-12)
+    # No narrower than a thousandth of the top, so that the noise of empty cells stays dark.
+    mean = max(float(table.clip(min=0.0).mean()), top / 1000)
+    if top <= _SKEWED * mean:
+        return Normalize(0.0, top)
+    return AsinhNorm(mean, 0.0, top)
 
 
 def _ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
@@ -450,6 +620,7 @@ def plot_lattice(
     errors: Mapping[tuple[str, ...], float],
     shares: Mapping[tuple[str, ...], float],
     *,
+    title: str = "",
     ax: Any = None,
 ) -> Any:
     """Draw the cuboids of a cube as a lattice, the total at the bottom.
@@ -462,6 +633,8 @@ def plot_lattice(
         Standard error of each published cuboid, shown by colour.
     shares : mapping of tuple of str to float
         Share of the budget of each measured cuboid, which gets a ring.
+    title : str, default=""
+        Above the picture.
     ax : matplotlib Axes, default=None
         Where to draw; a new figure by default.
 
@@ -494,7 +667,7 @@ def plot_lattice(
     norm = (LogNorm if spread else Normalize)(min(values), max(values))
     area = 700.0 if named else max(12.0, 3000.0 / widest)
     if unpublished := [node for node in nodes if node not in errors]:
-        ax.scatter(*_points(place, unpublished), area, "white", zorder=2)
+        ax.scatter(*_points(place, unpublished), area, current_inks().paper, zorder=2)
     dots = ax.scatter(
         *_points(place, errors), s=area, c=values, norm=norm, cmap="viridis_r", zorder=2
     )
@@ -520,10 +693,13 @@ def plot_lattice(
     for side in ("top", "right", "bottom"):
         ax.spines[side].set_visible(False)
     ax.legend(loc="upper left", frameon=False, markerscale=0.4 if named else 1.0)
+    ax.set_title(title, fontsize="medium")
     return ax
 
 
-def plot_network(edges: Iterable[tuple[int, int]], names: Sequence[str], *, ax: Any = None) -> Any:
+def plot_network(
+    edges: Iterable[tuple[int, int]], names: Sequence[str], *, title: str = "", ax: Any = None
+) -> Any:
     """Draw a Bayesian network, parents above their children.
 
     Parameters
@@ -532,6 +708,8 @@ def plot_network(edges: Iterable[tuple[int, int]], names: Sequence[str], *, ax: 
         Parent and child of every edge, by position; all edges into a node before those out of it.
     names : sequence of str
         Names of the nodes.
+    title : str, default=""
+        Above the picture.
     ax : matplotlib Axes, default=None
 
     Returns
@@ -550,15 +728,17 @@ def plot_network(edges: Iterable[tuple[int, int]], names: Sequence[str], *, ax: 
         # Every second layer is shifted: an edge over two layers passes between the names.
         place[members, 0] = (np.arange(len(members)) + 0.5) / len(members) + 0.04 * (layer % 2)
         place[members, 1] = -layer
+    inks = current_inks()
     for parent, child in edges:
-        style = {"arrowstyle": "->", "color": _COLOUR, "alpha": 0.6, "shrinkA": 8, "shrinkB": 8}
+        style = {"arrowstyle": "->", "color": inks.main, "alpha": 0.6, "shrinkA": 8, "shrinkB": 8}
         ax.annotate("", place[child], place[parent], arrowprops=style)
-    box = {"boxstyle": "round", "facecolor": "white", "edgecolor": _COLOUR}
+    box = {"boxstyle": "round", "facecolor": inks.paper, "edgecolor": inks.main}
     for name, (x, y) in zip(names, place, strict=True):
         ax.text(x, y, _short(str(name)), ha="center", va="center", bbox=box)
     ax.set_xlim(-0.05, 1.1)
     ax.set_ylim(-depth.max() - 0.5, 0.5)
     ax.axis("off")
+    ax.set_title(title, fontsize="medium")
     return ax
 
 
@@ -588,6 +768,7 @@ def _name_cuboids(
     norm: Any,
 ) -> None:
     """Write the dimensions and the share below each cuboid, and the error into it."""
+    paper = current_inks().paper
     for node, (x, y) in place.items():
         text = "\n".join(_short(name, 14) for name in node) or "total"
         if node in shares:
@@ -600,7 +781,7 @@ def _name_cuboids(
             ha="center",
             va="top",
             fontsize=7,
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
+            bbox={"facecolor": paper, "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
             zorder=4,
         )
         if node in errors:
@@ -664,13 +845,17 @@ def plot_errors(table: Any, *, unit: str, title: str, ax: Any = None) -> Any:
     return ax
 
 
-def plot_tree(rows: Sequence[tuple[int, int, int, str, str]], *, ax: Any = None) -> Any:
+def plot_tree(
+    rows: Sequence[tuple[int, int, int, str, str]], *, title: str = "", ax: Any = None
+) -> Any:
     """Draw a tree from the top down.
 
     Parameters
     ----------
     rows : sequence of (node, parent, level, condition, text)
         Each after its parent; the root has the parent -1.
+    title : str, default=""
+        Above the picture.
     ax : matplotlib Axes, default=None
         None: those of a new figure.
 
@@ -697,18 +882,23 @@ def plot_tree(rows: Sequence[tuple[int, int, int, str, str]], *, ax: Any = None)
             places[node] = n_leaves
             n_leaves += 1
     levels = {node: level for node, _, level, *_ in rows}
-    ax = axes_or_new(ax, (1.9 * max(n_leaves, 2), 1.5 * (max(levels.values()) + 1)))
-    box = {"boxstyle": "round", "facecolor": "white", "edgecolor": _COLOUR}
+    ax = axes_or_new(ax, (2.0 * max(n_leaves, 2), 1.5 * (max(levels.values()) + 1)))
+    inks = current_inks()
+    box = {"boxstyle": "round", "facecolor": inks.paper, "edgecolor": inks.main}
     for node, parent, level, words, text in rows:
         ax.text(places[node], -level, text.replace(" (", "\n("), ha="center", va="center", bbox=box)
         if parent >= 0:
             line = [places[parent], places[node]], [-levels[parent], -level]
-            ax.plot(*line, color="grey", linewidth=0.8, zorder=0)
-            middle = places[parent] * 0.4 + places[node] * 0.6, -levels[parent] * 0.4 - level * 0.6
-            ax.text(*middle, _short(words, 30), ha="center", va="center", fontsize="small")
+            ax.plot(*line, color=inks.grey, linewidth=0.8, zorder=0)
+            # Above the child: conditions of neighbours then never overlap.
+            ax.text(
+                places[node], -level + 0.24, _short(words, 26), ha="center", va="bottom",
+                fontsize="small", bbox={"facecolor": inks.paper, "edgecolor": "none", "pad": 0.5},
+            )  # fmt: skip
     ax.set_xlim(-0.6, max(n_leaves, 1) - 0.4)
     ax.set_ylim(-max(levels.values()) - 0.5, 0.5)
     ax.axis("off")
+    ax.set_title(title)
     return ax
 
 

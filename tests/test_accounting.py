@@ -1057,6 +1057,21 @@ def test_ledger_is_shown(make_ledger):
     assert "the last 20 are shown" in ledger._repr_html_()
 
 
+def test_plot_of_charges_is_a_staircase(make_ledger):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    ledger = make_ledger(40)
+    for number in range(30):
+        ledger.charge("count" if number % 2 else "mean", 1)
+    ax = ledger.plot()
+    labels = [text.get_text() for text in ax.get_yticklabels()]
+    assert labels[:3] == ["5 earlier charges: 5", "count: 1", "mean: 1"]
+    assert labels[-1] == "left: 10" and len(labels) == 27
+    bars = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in ax.patches]
+    assert bars[0] == (0, 5) and bars[-1] == (30, 40)
+    assert all(end == start for (_, end), (start, _) in zip(bars, bars[1:], strict=False))
+    pyplot.close("all")
+
+
 def test_plot(make_ledger):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
@@ -1065,7 +1080,7 @@ def test_plot(make_ledger):
     ledger = make_ledger(20, name="set")
     for number in range(12):
         ledger.charge(f"_step {number % 10}", PrivacyLoss(1, seeded=number == 3))
-    ax = ledger.plot()
+    ax = ledger.plot(by="name")
     widths = [patch.get_width() for patch in ax.patches]
     assert sum(widths) == pytest.approx(20)
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
@@ -1075,6 +1090,8 @@ def test_plot(make_ledger):
     assert "12 spent (of 20)" in ax.get_title()
     figure, given = plt.subplots()
     assert PrivacyLedger().plot(given) is given
+    with pytest.raises(ValueError, match="by must be"):
+        ledger.plot(by="day")
     ledger.plot(given)
     figure.canvas.draw()
     plt.close("all")

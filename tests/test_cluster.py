@@ -212,6 +212,13 @@ def test_plot_marks_the_centroids(algorithm):
     marked = axes.collections[-1].get_offsets()
     np.testing.assert_allclose(np.asarray(marked), model.cluster_centers_[:, [2, 0]])
     assert [text.get_text() for text in axes.texts] == ["0", "1"]
+    assert "epsilon = 1" in axes.get_title()
+    if algorithm == "auto":
+        outlined = model.plot(["c", "a"], blocks=True, norm="linear")
+        assert len(outlined.collections) == len(axes.collections) + 1
+    else:
+        with pytest.raises(ValueError, match="no boxes"):
+            model.plot(["c", "a"], blocks=True)
     with pytest.raises(ValueError, match="two of the features"):
         model.plot(["a", "z"])
     array_model = DPKMeans(2, bounds=(-10, 10), algorithm=algorithm).fit(X)

@@ -2,11 +2,19 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from skdp import (
+    DomainError,
+    GridSynthesizer,
+    HDPViewSynthesizer,
+    PrivacyLeakWarning,
+    PrivacyLoss,
+)
 from skdp._random import sampling_generator
 from skdp.domain import Categorical, Domain, Numeric
-from skdp.plotting import PlotAxis, plot_view
+from skdp.plotting import PlotAxis, current_inks, loss_title, plot_distances, plot_view
 from skdp.release import Boxes, BoxModel, Synopsis
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -166,3 +174,70 @@ def test_edges_that_three_digits_do_not_tell_apart_are_written_out():
     boxes = Boxes(np.array([[0, 0]]), np.array([domain.shape]))
     ax = Synopsis(domain, BoxModel(boxes, np.array([90]), domain.shape)).plot(["near"])
     assert ticks(ax.xaxis) == ["[1000, 1000.5)", "[1000.5, 1001]", "0"]
+
+
+def test_skewed_counts_get_a_skewed_scale_and_even_ones_a_linear_one():
+    axes = [PlotAxis(name, np.arange(11.0), None, False) for name in "xy"]
+    table = np.ones((10, 10))
+    assert type(plot_view(table, axes).collections[0].norm).__name__ == "Normalize"
+    table[3, 4] = 901
+    mesh = plot_view(table, axes).collections[0]
+    assert mesh.norm.linear_width == 10 and (mesh.norm.vmin, mesh.norm.vmax) == (0, 901)
+    texts = [text.get_text() for text in mesh.colorbar.ax.get_yticklabels()]
+    assert texts == ["0", "10", "30", "100", "300"]
+    assert plot_view(table, axes, norm="linear").collections[0].norm.vmax == 901
+
+
+def test_titles_say_what_was_released_and_its_epsilon(synopsis):
+    assert synopsis.plot("age").get_title() == ""
+    told = Synopsis(
+        DOMAIN,
+        synopsis.model,
+        privacy_loss=PrivacyLoss(0.5, max_contributions=2),
+        mechanism="boxes",
+    )
+    assert told.plot("age").get_title() == "boxes\nepsilon = 0.5 for a person"
+    _, given = pyplot.subplots()
+    given.set_title("mine")
+    assert told.plot("age", given).get_title() == "mine"
+    assert "seeded" in loss_title("", PrivacyLoss(1, seeded=True)) and loss_title("x", None) == "x"
+
+
+def test_pictures_follow_the_style(synopsis):
+    light = current_inks()
+    with pyplot.style.context("dark_background"):
+        dark = current_inks()
+        bars = synopsis.plot("sex").patches
+    assert (light.paper, dark.paper) == ("white", "black")
+    assert bars[0].get_facecolor() == matplotlib.colors.to_rgba(dark.main)
+
+
+def test_records_are_drawn_beside_the_release_for_the_data_owner():
+    domain = DOMAIN.select(["age", "sex"])
+    rows = pd.DataFrame(
+        {"age": [20, 20, None, 40] * 50, "sex": ["Male", "Male", "Female", "?"] * 50}
+    )
+    model = GridSynthesizer(1.0, domain=domain).fit(rows)
+    with pytest.warns(PrivacyLeakWarning, match="not private"):
+        left, right = model.plot(["sex", "age"], records=rows)
+    exact = np.asarray(left.collections[0].get_array()).T
+    assert exact.sum() == 150 and exact[1, 3] == 100 and exact[0, -1] == 50
+    assert "NOT PRIVATE" in left.get_title() and "epsilon = 1" in right.get_title()
+    assert left.collections[0].norm is right.collections[0].norm
+    _, pair = pyplot.subplots(1, 2)
+    with pytest.warns(PrivacyLeakWarning):
+        assert list(model.plot("sex", records=rows, ax=pair)) == list(pair)
+    with pytest.warns(PrivacyLeakWarning), pytest.raises(ValueError, match="two axes"):
+        model.plot("sex", records=rows, ax=pair[0])
+    with pytest.raises(DomainError):
+        model.plot("sex", records=rows[["sex"]])
+    boxes = HDPViewSynthesizer(1.0, domain=domain).fit(rows).plot(["age", "sex"], blocks=True)
+    assert len(boxes.collections) == 2
+
+
+def test_distances_have_one_scale_and_numbers():
+    ax = plot_distances(np.array([[0.1, np.nan], [0.5, 0.02]]), ["a", "b"], title="t")
+    norm = ax.images[0].norm
+    assert (norm.vmin, norm.vmax) == (0, 1)
+    assert [text.get_text() for text in ax.texts] == ["0.10", "0.50", "0.02"]
+    assert not plot_distances(np.zeros((17, 17)), list("abcdefghijklmnopq"), title="t").texts

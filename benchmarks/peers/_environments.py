@@ -64,6 +64,14 @@ PEERS = {
             "PyPI's torch for Linux, which holds the CUDA libraries",
         ),
         Peer(
+            "interpret",
+            "interpret-core",
+            ("interpret-core==0.7.8",),
+            "interpret.privacy",
+            "work_interpret.py",
+            "models alone",
+        ),
+        Peer(
             "mbi",
             "mbi",
             ("mbi==2.0.0",),

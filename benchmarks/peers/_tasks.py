@@ -56,6 +56,7 @@ METHODS = (
     Method("diffprivlib", "classify", "LogisticRegression", note="a model, not a release"),
     Method("diffprivlib", "classify", "DecisionTreeClassifier", note="a model, not a release"),
     Method("diffprivlib", "classify", "RandomForestClassifier", note="a model, not a release"),
+    Method("interpret", "classify", "DP-EBM", DELTA, "a model, not a release"),
     Method("OpenDP", "classify", "MST", note="boosting on synthetic rows"),
     Method("OpenDP", "classify", "MST, sampled", note='method="sample"'),
     Method("OpenDP", "classify", "AIM", note="boosting on synthetic rows"),

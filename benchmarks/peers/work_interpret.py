@@ -1,4 +1,4 @@
-"""Jobs done with interpret-core, in an environment that has it."""
+"""Jobs done with interpret's differentially private EBM, in its environment."""
 
 from __future__ import annotations
 
@@ -6,26 +6,21 @@ import numpy as np
 from _worker import main
 from interpret.privacy import DPExplainableBoostingClassifier
 
-DELTA = 1e-6
 
-
-def boosting(data, job, clock):
-    """Explainable boosting with normal noise, told the bounds of numbers."""
-    n_numbers, n_texts = data["numbers"].shape[1], data["texts"].shape[1]
-    bounds = list(zip(data["low"].tolist(), data["high"].tolist(), strict=True))
-    model = DPExplainableBoostingClassifier(
-        feature_types=["continuous"] * n_numbers + ["nominal"] * n_texts,
-        epsilon=job["epsilon"],
-        delta=DELTA,
-        privacy_bounds=dict(enumerate(bounds)),
-        n_jobs=1,
-    )
-    X = np.hstack([data["numbers"], data["texts"]])
+def classify(data, job, clock):
+    """A model of raw numbers with public bounds and of categories; the label is binary."""
+    table = np.column_stack([data["numbers"], data["texts"]]).astype(object)
     train, test = data["train"], data["test"]
+    kinds = ["continuous"] * data["numbers"].shape[1] + ["nominal"] * data["texts"].shape[1]
+    ends = zip(data["low"], data["high"], strict=True)
+    bounds = {place: (float(low), float(high)) for place, (low, high) in enumerate(ends)}
     with clock:
-        model.fit(X[train], data["labels"][train])
-    return {"predictions": np.asarray(model.predict(X[test]))}
+        model = DPExplainableBoostingClassifier(
+            epsilon=job["epsilon"], delta=job["delta"], feature_types=kinds, privacy_bounds=bounds
+        )
+        model.fit(table[train], data["labels"][train])
+    return {"predictions": np.asarray(model.predict(table[test])).astype(np.int64)}
 
 
 if __name__ == "__main__":
-    main({"classify/DPExplainableBoostingClassifier": boosting})
+    main({"classify/DP-EBM": classify})

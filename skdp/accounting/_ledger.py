@@ -204,19 +204,23 @@ class PrivacyLedger:
             return f"<div><b>Privacy ledger</b>: {html.escape(str(error))}</div>"
         return ledger_html(entries, self.name, self.epsilon, self.path)
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the budget as one bar: epsilon spent under each name, and epsilon left.
+    def plot(self, ax: Any = None, *, by: str = "charge") -> Any:
+        """Draw what was spent, and what is left.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
+        by : {"charge", "name"}, default="charge"
+            "charge": a row for each charge in the order in which they were made (the oldest of more
+            than 25 together), which begins where the one before ended. "name": one bar, with what
+            was spent under each name.
 
         Returns
         -------
         matplotlib Axes
         """
-        return plot_budget(self._store.entries(), self.name, self.epsilon, ax)
+        return plot_budget(self._store.entries(), self.name, self.epsilon, by, ax)
 
     def __repr__(self) -> str:
         fields: list[str] = []

@@ -10,15 +10,20 @@ from typing import Any
 
 import pandas as pd
 
+from .._validation import check_choice
 from ._entries import RECORD, Entry, by_unit, subtotals, total_of
 from ._loss import NEIGHBOURS, neighbours, parts_text, short_text
 
 Entries = tuple[Entry, ...]
+Steps = list[tuple[str, Fraction]]
 
 # The palette of Okabe and Ito, which colour-blind people can distinguish too.
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
-# The newest charges that HTML shows.
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#888888")
+# The newest charges that HTML shows, and a picture.
 _HTML_ROWS = 20
+_PLOT_ROWS = 25
+# How the rest of the budget is drawn.
+_REST = {"color": "none", "edgecolor": "0.6", "hatch": "//"}
 
 
 def ledger_frame(entries: Entries) -> pd.DataFrame:
@@ -112,53 +117,87 @@ def _table(entries: Entries) -> str:
     )
 
 
-def plot_budget(entries: Entries, name: str | None, total: Fraction | None, ax: Any = None) -> Any:
-    """Draw the budget as one bar: epsilon spent under each name, and epsilon left."""
+def plot_budget(
+    entries: Entries, name: str | None, total: Fraction | None, by: str, ax: Any = None
+) -> Any:
+    """Draw the budget: charge by charge as a staircase, or as one bar with a part for each name."""
     import matplotlib.pyplot as plt
 
+    check_choice(by, "by", ("charge", "name"))
+    steps = _by_charge(entries) if by == "charge" else list(_by_name(entries).items())
+    left = None if total is None else total - total_of(entries)
     if ax is None:
-        _, ax = plt.subplots(figsize=(7, 1.9), layout="constrained")
-    left = 0.0
-    for (label, value), colour in zip(_by_name(entries).items(), _COLOURS, strict=False):
-        ax.barh(
-            0,
-            float(value),
-            left=left,
-            color=colour,
-            edgecolor="white",
-            # A leading underscore would hide the entry from the legend.
-            label=f"{label.lstrip('_')}: {short_text(value)}",
-        )
-        left += float(value)
-    spent = total_of(entries)
+        height = 1.9 if by == "name" else 1.1 + 0.27 * (len(steps) + 1)
+        _, ax = plt.subplots(figsize=(7, height), layout="constrained")
+    if by == "charge":
+        _plot_staircase(ax, steps, left)
+    else:
+        _plot_bar(ax, steps, left)
     if total is not None:
-        rest = total - spent
-        ax.barh(
-            0,
-            float(rest),
-            left=left,
-            color="white",
-            edgecolor="0.6",
-            hatch="//",
-            label=f"left: {short_text(rest)}",
-        )
         ax.set_xlim(0, float(total))
-    ax.set_yticks([])
     ax.set_xlabel("epsilon")
     limit = "no limit" if total is None else f"of {short_text(total)}"
     unit = subtotals(entries)
-    title = f"{name or 'Privacy ledger'}: {short_text(spent)} spent ({limit})"
-    ax.set_title(f"{title}\n{unit}" if unit else title)
+    title = f"{name or 'Privacy ledger'}: {short_text(total_of(entries))} spent ({limit})"
+    ax.set_title(f"{title}\n{unit}" if unit else title, fontsize="medium")
+    return ax
+
+
+def _plot_bar(ax: Any, steps: Steps, left: Fraction | None) -> None:
+    """All names in one bar, with a legend."""
+    from matplotlib import rcParams
+
+    paper, spent = rcParams["axes.facecolor"], 0.0
+    for (label, value), colour in zip(steps, _COLOURS, strict=False):
+        # A leading underscore would hide the entry from the legend.
+        text = f"{label.lstrip('_')}: {short_text(value)}"
+        ax.barh(0, float(value), left=spent, color=colour, edgecolor=paper, label=text)
+        spent += float(value)
+    if left is not None:
+        text = f"left: {short_text(left)}"
+        ax.barh(0, float(left), left=spent, label=text, **_REST)
+    ax.set_yticks([])
     if ax.containers:
         ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
-    return ax
+
+
+def _plot_staircase(ax: Any, steps: Steps, left: Fraction | None) -> None:
+    """A row for each charge, which begins where the one before ended."""
+    names = list(dict.fromkeys(label for label, _ in steps))
+    labels, spent = [], 0.0
+    for row, (label, value) in enumerate(steps):
+        colour = _COLOURS[names.index(label) % len(_COLOURS)]
+        ax.barh(row, float(value), left=spent, height=0.7, color=colour)
+        spent += float(value)
+        labels.append(f"{label}: {short_text(value)}")
+    if left is not None:
+        ax.barh(len(steps), float(left), left=spent, height=0.7, **_REST)
+        labels.append(f"left: {short_text(left)}")
+    ax.set_yticks(range(len(labels)), labels)
+    ax.set_ylim(len(labels) - 0.4, -0.6)
+    ax.grid(axis="x", alpha=0.3)
+    ax.set_axisbelow(True)
+
+
+def _by_charge(entries: Entries) -> Steps:
+    """Name and epsilon of every charge; the oldest together if there are more than rows."""
+    steps = [(_label(entry), entry.loss.epsilon) for entry in entries]
+    older = len(steps) - _PLOT_ROWS
+    if older < 2:
+        return steps
+    spent = sum((value for _, value in steps[:older]), Fraction(0))
+    return [(f"{older} earlier charges", spent), *steps[older:]]
+
+
+def _label(entry: Entry) -> str:
+    return f"{entry.name} (seeded)" if entry.loss.seeded else entry.name
 
 
 def _by_name(entries: Entries) -> dict[str, Fraction]:
     """Epsilon spent under each name; the smallest together if there are more than colours."""
     spent: dict[str, Fraction] = {}
     for entry in entries:
-        label = f"{entry.name} (seeded)" if entry.loss.seeded else entry.name
+        label = _label(entry)
         spent[label] = spent.get(label, Fraction(0)) + entry.loss.epsilon
     if len(spent) <= len(_COLOURS):
         return spent

@@ -15,43 +15,55 @@ __all__ = ["plot_audits", "plot_replays", "plot_result"]
 
 # Shades for the parts of a loss, from the colours of the verdicts.
 _SHADES = ("#31688e", "#7fb3d5", "#1f4e6b", "#a9cce3", "#5499c7", "#d4e6f1")
-_PASSED, _CONVICTED, _FAINT = "#31688e", "#c1272d", "#d9d9d9"
 
 
 def plot_result(result: AuditResult, ax: Any = None) -> Any:
-    """Frequencies of the event with their confidence bounds, and what the claim allows."""
-    from ..plotting import axes_or_new
+    """Both frequencies of the event with their bounds, and how far apart the claim allows them."""
+    from ..plotting import axes_or_new, current_inks
 
     ax = axes_or_new(ax, (5.0, 4.0))
-    table = result.table
-    colour = _PASSED if result.passed else _CONVICTED
-    n = table["trials"].iloc[0]
-    floor = 0.2 / n
+    inks, table = current_inks(), result.table
+    colour = inks.main if result.passed else inks.bad
+    floor = 0.2 / table["trials"].iloc[0]
     values = np.maximum(table["frequency"].to_numpy(), floor)
-    low = values - np.maximum(table["lower"].to_numpy(), floor)
-    high = table["upper"].to_numpy() - values
-    places = np.arange(2)
+    low = np.maximum(table["lower"].to_numpy(), floor)
+    high = table["upper"].to_numpy()
     less = 1 if result.event.direction.startswith("dataset") else 0
     # Above the band the more likely side contradicts the claim, even with the less likely side
     # at the upper end of what its count allows.
-    limit = min(float(table["upper"].iloc[less]) * np.exp(result.epsilon), 1.0)
-    ax.axhspan(floor / 2, limit, color=_FAINT, alpha=0.5, lw=0)
-    ax.text(0.5, limit, f"allowed at epsilon = {result.epsilon:g}", ha="center", va="top")
-    ax.errorbar(
-        places, values, yerr=[np.maximum(low, 0), np.maximum(high, 0)], fmt="o", color=colour,
-        capsize=6, lw=2,
-    )  # fmt: skip
+    limit = min(high[less] * np.exp(result.epsilon), 1.0)
+    bottom = max(low.min() / 4, floor / 2)
+    ax.axhspan(bottom, limit, color=inks.faint, alpha=0.5, lw=0)
+    errors = [np.maximum(values - low, 0), np.maximum(high - values, 0)]
+    ax.errorbar(np.arange(2), values, yerr=errors, fmt="o", color=colour, capsize=6, lw=2)
+    for place, value in enumerate(table["frequency"]):
+        ax.annotate(
+            f"{value:.3g}", (place, values[place]), (10, 0), textcoords="offset points",
+            va="center", color=colour,
+        )  # fmt: skip
+    _plot_bracket(ax, 0.5, values[less], values[less] * np.exp(result.epsilon), result.epsilon)
     ax.set_yscale("log")
-    ax.set_ylim(floor / 2, 1.5)
+    ax.set_ylim(bottom, max(2.0 * values.max(), limit * 1.5, 1.5 * values[less]))
     ax.set_xlim(-0.6, 1.6)
-    ax.set_xticks(places, ["dataset", "neighbour"])
+    ax.set_xticks(np.arange(2), ["dataset", "neighbour"])
     ax.set_ylabel("frequency of the event")
     ax.set_title(
-        f"{result.name}: {result.verdict}\nepsilon >= {result.epsilon_lower_bound:.3g} at "
-        f"{100 * result.confidence:.6g}% confidence",
+        f"{result.name}: {result.verdict}\nclaimed epsilon = {result.epsilon:g}, found at least "
+        f"{result.epsilon_lower_bound:.3g} at {100 * result.confidence:.6g}% confidence",
         fontsize="medium",
     )
     return ax
+
+
+def _plot_bracket(ax: Any, x: float, low: float, high: float, epsilon: float) -> None:
+    """From the rate of the less likely side to the largest that the claim allows the other."""
+    from ..plotting import current_inks
+
+    style = {"color": current_inks().ink, "lw": 1.0}
+    ax.plot([x - 0.06, x, x, x - 0.06], [low, low, high, high], **style)
+    words = f"allowed:\n× e$^{{{epsilon:g}}}$ = {np.exp(epsilon):.3g}"
+    middle = float(np.sqrt(low * high))
+    ax.annotate(words, (x, middle), (4, 0), textcoords="offset points", va="center", fontsize=9)
 
 
 def plot_audits(results: Sequence[AuditResult], ax: Any = None) -> Any:
@@ -69,23 +81,23 @@ def plot_audits(results: Sequence[AuditResult], ax: Any = None) -> Any:
         audit of that many trials can reach.
     """
     results = list(results)
-    from ..plotting import axes_or_new
+    from ..plotting import axes_or_new, current_inks
 
-    ax = axes_or_new(ax, (8.0, 1.2 + 0.32 * len(results)))
+    ax, inks = axes_or_new(ax, (8.0, 1.2 + 0.32 * len(results))), current_inks()
     left, right = 0.05, 30.0
     for place, result in enumerate(results):
-        colour = _PASSED if result.passed else _CONVICTED
+        colour = inks.main if result.passed else inks.bad
         share = result.epsilon_lower_bound / result.epsilon
         reachable = min(result.reachable / result.epsilon, right)
-        ax.barh(place, reachable - left, left=left, height=0.8, color=_FAINT, alpha=0.4)
+        ax.barh(place, reachable - left, left=left, height=0.8, color=inks.faint, alpha=0.4)
         if share > left:
             ax.barh(place, min(share, right) - left, left=left, height=0.5, color=colour)
         ax.text(
             max(min(share, right), left) * 1.06, place, f"{result.epsilon_lower_bound:.2f}",
             va="center", fontsize="small", color=colour, zorder=3,
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.8},
+            bbox={"facecolor": inks.paper, "edgecolor": "none", "pad": 1.0, "alpha": 0.8},
         )  # fmt: skip
-    ax.axvline(1.0, color="black", lw=1.2)
+    ax.axvline(1.0, color=inks.ink, lw=1.2)
     ax.set_xscale("log")
     ax.set_xlim(left, right)
     ticks = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20]
@@ -111,21 +123,22 @@ def plot_replays(results: Sequence[ReplayResult], ax: Any = None) -> Any:
         finite loss: the calls or the release differed between the two data sets.
     """
     results = list(results)
-    from ..plotting import axes_or_new
+    from ..plotting import axes_or_new, current_inks
 
-    ax = axes_or_new(ax, (8.0, 1.2 + 0.36 * len(results)))
+    ax, inks = axes_or_new(ax, (8.0, 1.2 + 0.36 * len(results))), current_inks()
     right = max(1.6, *(1.15 * r.loss / r.epsilon for r in results if np.isfinite(r.loss)), 0.0)
     for place, result in enumerate(results):
         if result.differs is not None or not np.isfinite(result.loss):
             ax.barh(
-                place, right, height=0.6, color="white", edgecolor=_CONVICTED, hatch="///", lw=1
+                place, right, height=0.6, color=inks.paper, edgecolor=inks.bad, hatch="///", lw=1
             )
             continue
         left = 0.0
         steps = sorted(result.by_part.items(), key=lambda each: -each[1])
-        for shade, (_, loss) in zip(_cycled(result.passed, len(steps)), steps, strict=True):
+        for number, (_, loss) in enumerate(steps):
+            shade = _SHADES[number % len(_SHADES)] if result.passed else inks.bad
             width = loss / result.epsilon
-            ax.barh(place, width, left=left, height=0.6, color=shade, edgecolor="white", lw=0.8)
+            ax.barh(place, width, left=left, height=0.6, color=shade, edgecolor=inks.paper, lw=0.8)
             left += width
         ax.text(left + 0.01 * right, place, f"{left:.3g}", va="center", fontsize="small")
     ax.axvline(1.0, color="0.4", lw=1.2)
@@ -141,9 +154,3 @@ def _labelled(ax: Any, results: Sequence[AuditResult | ReplayResult], quantity: 
     convicted = sum(not result.passed for result in results)
     ax.set_title(f"{convicted} of {len(results)} convicted", fontsize="medium")
     return ax
-
-
-def _cycled(passed: bool, n: int) -> list[str]:
-    if not passed:
-        return [_CONVICTED] * n
-    return [_SHADES[i % len(_SHADES)] for i in range(n)]

@@ -184,7 +184,8 @@ class CubePlan(TupleKeys):
             if place in available
         }
         shares = {names: float(share) for names, share in self.sources.items()}
-        return plot_lattice(self.domain.names, nodes, shares, ax=ax)
+        title = f"strategy {self.strategy}, epsilon = {float(self.epsilon):.4g}"
+        return plot_lattice(self.domain.names, nodes, shares, title=title, ax=ax)
 
     def __repr__(self):
         return (

@@ -40,7 +40,7 @@ def errors_of_answers(
     Returns
     -------
     dict of str to float
-        In records; kinds that need more columns than there are are left out.
+        In records; kinds that need more columns than exist are left out.
     """
     generator = sampling_generator(seed)
     used = [axis for axis, size in enumerate(domain.shape) if size > 1]

@@ -703,7 +703,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         ImportError
             If matplotlib is missing.
         """
-        from ..plotting import PlotAxis, plot_intervals, plot_view
+        from ..plotting import PlotAxis, loss_title, plot_intervals, plot_view
 
         check_is_fitted(self)
         level = as_level(level)
@@ -722,7 +722,8 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         if numeric and isinstance(attribute, Date | Datetime):
             borders, zone = attribute.days(borders), attribute.axis_zone
         axis = PlotAxis(self.domain_.names[0], borders, labels, attribute.nullable, zone)
-        ax = plot_view(counts, [axis], ax=ax)
+        title = loss_title(f"{100 * level:g}% intervals", self.privacy_loss_)
+        ax = plot_view(counts, [axis], ax=ax, title=title)
         plot_intervals(ax, axis, low, high)
         return ax
 

@@ -139,14 +139,15 @@ class _Additive(ModelOfGroups):
         -------
         matplotlib.figure.Figure
         """
-        from ..plotting import plot_shapes
+        from ..plotting import loss_title, plot_shapes
 
         check_is_fitted(self)
         if columns is None:
             order = np.argsort(-self.feature_importances_, kind="stable")[:6]
             columns = [list(self.shape_functions_)[position] for position in order]
         shapes = {name: self._shape(name) for name in columns}
-        return plot_shapes(shapes, self._score_text(), level=level)
+        title = loss_title(f"{100 * level:g}% bands of the noise", self.privacy_loss_)
+        return plot_shapes(shapes, self._score_text(), level=level, title=title)
 
     def _shape(self, column):
         check_is_fitted(self)

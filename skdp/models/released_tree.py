@@ -128,7 +128,7 @@ class ReleasedTree:
             else:
                 yield from self._lines(child, level + 1, max_depth)
 
-    def plot(self, max_depth=3, *, ax=None):
+    def plot(self, max_depth=3, *, ax=None, title=""):
         """Draw the tree.
 
         Parameters
@@ -137,6 +137,8 @@ class ReleasedTree:
             Deeper conditions are left out.
         ax : matplotlib Axes, default=None
             None: those of a new figure.
+        title : str, default=""
+            Above the picture.
 
         Returns
         -------
@@ -155,7 +157,7 @@ class ReleasedTree:
                     (child, node, level + 1, words, self._drawn(child, level + 1, max_depth))
                 )
                 waiting.append((child, level + 1))
-        return plot_tree(rows, ax=ax)
+        return plot_tree(rows, title=title, ax=ax)
 
     def _drawn(self, node: int, level: int, max_depth: int) -> str:
         """Text in a box: leaves say their class."""

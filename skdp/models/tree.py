@@ -277,8 +277,10 @@ class PrivateDecisionTreeClassifier(ModelOfTrees):
         -------
         matplotlib Axes
         """
+        from ..plotting import loss_title
+
         check_is_fitted(self)
-        return self.tree_.plot(max_depth, ax=ax)
+        return self.tree_.plot(max_depth, ax=ax, title=loss_title("", self.privacy_loss_))
 
 
 def tree_settings(quality, max_depth):

@@ -3,6 +3,7 @@
 ================  ==================================================================================
 ``_frames``       `quality_report`: tables of any library, and which columns are compared how
 ``_report``       `QualityReport`: exact, for the data owner only
+``_beside``       exact counts drawn beside a release, for the data owner only
 ``_private``      `PrivateQualityReport`: with noise, to be published
 ``_marginals``    total variation of marginals, and NIST's k-marginal score
 ``_wasserstein``  how far values of a column would have to move
@@ -12,6 +13,7 @@
 ================  ==================================================================================
 """
 
+from ._beside import plot_with_records
 from ._correlation import spearman_difference
 from ._frames import quality_report
 from ._marginals import k_marginal, total_variation
@@ -23,6 +25,7 @@ __all__ = [
     "QualityReport",
     "compare",
     "k_marginal",
+    "plot_with_records",
     "quality_report",
     "spearman_difference",
     "total_variation",

@@ -54,6 +54,8 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``report``           `Synopsis.report`: what a page about a release says
 ``associations``     how strongly pairs of columns depend on each other
 ``page``             pages and pictures as HTML and SVG
+``pictures``         what a plot of a release shows
+``combined``         `combine`: several releases of one table answer together
 ``labels``           codes and ranges of codes in words
 ``arrays``           read-only copies of arrays
 ``files``            a zip archive of JSON and plain arrays
@@ -62,6 +64,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 
 from .box_model import BoxModel
 from .boxes import Boxes
+from .combined import CombinedRelease, combine
 from .coupling import couple, group_sums
 from .error_bars import ErrorBars
 from .error_classes import ErrorClasses, typical_ratio
@@ -91,6 +94,7 @@ __all__ = [
     "BoundedSpread",
     "BoxModel",
     "Boxes",
+    "CombinedRelease",
     "Conditional",
     "Error",
     "ErrorBars",
@@ -108,6 +112,7 @@ __all__ = [
     "Synopsis",
     "TreeDensity",
     "TreeModel",
+    "combine",
     "couple",
     "first_moment",
     "group_sums",

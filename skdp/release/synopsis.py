@@ -36,11 +36,11 @@ from .description import describe
 from .files import loss_from_data, loss_to_data, read_archive, write_archive
 from .group_errors import group_intervals
 from .grouping import Groups, group_table, grouped_sums, view_of
-from .labels import plot_axis
 from .mixture import MixtureModel
 from .model import Model
 from .moments import correlation, covariance, standard_deviation
 from .network_model import NetworkModel
+from .pictures import plot_parts
 from .ranks import as_shares, quantiles
 from .report import report_page
 from .result import QueryResult
@@ -1026,9 +1026,10 @@ class Synopsis:
             Where to draw; a new figure by default.
         blocks : bool, default=False
             Outline the boxes, as far as they differ in the two columns.
-        norm : matplotlib Normalize, default=None
-            Colour scale of a heat map, such as ``matplotlib.colors.PowerNorm(0.5)`` for skewed
-            counts; linear from zero by default, negative cells then have the colour of zero.
+        norm : matplotlib Normalize or str, default=None
+            Colour scale of a heat map, such as "linear" or ``matplotlib.colors.LogNorm(1)``. None:
+            linear from zero; for skewed counts, whose largest cell is more than ten times the mean,
+            linear up to the mean and logarithmic above. Negative cells have the colour of zero.
 
         Returns
         -------
@@ -1041,21 +1042,9 @@ class Synopsis:
         ValueError
             As in `view`, or if there are no boxes to outline or too many.
         """
-        from ..plotting import PlotAxis, plot_view
+        from ..plotting import plot_view
 
-        if columns is None:
-            columns = self.domain.names[:2]
-        columns = [columns] if isinstance(columns, str) else list(columns)
-        table = self.view(columns)
-        rectangles = None
-        if blocks:
-            if not isinstance(self.model, BoxModel) or len(columns) != 2:
-                raise ValueError(
-                    "blocks=True outlines boxes over two columns; this release or view has none."
-                )
-            rectangles = self.model.rectangles([self.domain.index(name) for name in columns])
-        axes = [PlotAxis(**plot_axis(name, self.domain[name])) for name in columns]
-        return plot_view(table, axes, ax=ax, blocks=rectangles, norm=norm)
+        return plot_view(**plot_parts(self, columns, blocks), ax=ax, norm=norm)
 
     def to_frame(self) -> pd.DataFrame:
         """Everything released, in a readable table.

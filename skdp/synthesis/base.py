@@ -16,6 +16,7 @@ from .._random import sampling_generator
 from .._validation import as_sample_size
 from ..domain.conditions import with_names
 from ..expected import ExpectsErrors, PublicTable, errors_of_answers, generated_table
+from ..quality import plot_with_records
 from ..quality._frames import report_on, valid_codes
 from ..release.sampling import fill_columns
 from ..rows import (
@@ -270,10 +271,44 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         X_resampled, y_resampled = self.fit(X, y)._labelled_rows(None, None, identifiers=True)
         return X_resampled, labels_like(y_resampled, y, self.domain_, self.target)
 
-    def plot(self, columns=None, *, ax=None):
-        """Draw the released density over one or two columns; see :meth:`skdp.Synopsis.plot`."""
+    def plot(self, columns=None, *, ax=None, blocks=False, norm=None, records=None):
+        """Draw the released counts over one or two columns. With ``records`` it is NOT private.
+
+        Parameters
+        ----------
+        columns, blocks, norm
+            As in :meth:`skdp.Synopsis.plot`.
+        ax : matplotlib Axes, default=None
+            Where to draw, with ``records`` a pair of axes; a new figure by default.
+        records : array-like or frame of shape (n_rows, n_features), default=None
+            The records, with the column ``target`` if there is one: their exact counts are drawn
+            beside the release, on the same scale, for the data owner only.
+
+        Returns
+        -------
+        matplotlib Axes, or with ``records`` ndarray of two Axes
+
+        Raises
+        ------
+        DomainError
+            If the columns of ``records`` do not fit the domain.
+        ImportError
+            If matplotlib is missing; it comes with the extra ``skdp[plot]``.
+        ValueError
+            As in :meth:`skdp.Synopsis.plot`.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            With ``records``.
+        """
         check_is_fitted(self)
-        return self.synopsis_.plot(columns, ax=ax)
+        if records is None:
+            return self.synopsis_.plot(columns, ax=ax, blocks=blocks, norm=norm)
+        rows, domain = match_rows(records, None, self.domain_, self.target, structure=True)
+        return plot_with_records(
+            self.synopsis_, rows, domain, columns, ax=ax, blocks=blocks, norm=norm
+        )
 
     def quality_report(
         self, X, y=None, *, target="own", epsilon=None, level=0.95, random_state=None

@@ -159,10 +159,11 @@ class PrivBayesSynthesizer(Synthesizer):
         ImportError
             If matplotlib is missing; it comes with the extra ``skdp[plot]``.
         """
-        from ..plotting import plot_network
+        from ..plotting import loss_title, plot_network
 
         check_is_fitted(self)
-        return plot_network(self.synopsis_.model.pairs, self.domain_.names, ax=ax)
+        title = loss_title("", self.privacy_loss_)
+        return plot_network(self.synopsis_.model.pairs, self.domain_.names, title=title, ax=ax)
 
     def _together(self, domain):
         return ()

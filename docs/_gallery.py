@@ -1,0 +1,87 @@
+"""The gallery: its sections, and one clear panel of each example as its thumbnail."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from PIL import Image
+
+SECTIONS = {
+    "From start to end": ["quickstart", "plot_real_table", "plot_private_validation"],
+    "Releases and what they answer": [
+        "plot_pair_views",
+        "plot_cube",
+        "plot_range_tree",
+        "plot_partitions",
+        "plot_engines",
+        "plot_expected_error",
+    ],
+    "Models": ["plot_kmeans", "plot_privpfc", "plot_parity", "plot_taxonomies"],
+    "Is it private?": ["plot_audit", "plot_replay", "plot_attacks", "plot_sparse_vector"],
+}
+# The picture whose panel is the thumbnail, and the shares of it at left, top, right and bottom.
+PANELS = {
+    "quickstart": (1, (0.0, 0.0, 0.5, 0.5)),
+    "plot_real_table": (1, (0.0, 0.0, 1.0, 1.0)),
+    "plot_pair_views": (1, (0.31, 0.05, 0.68, 1.0)),
+    "plot_private_validation": (1, (0.0, 0.0, 0.5, 1.0)),
+    "plot_engines": (1, (0.5, 0.0, 1.0, 1.0)),
+    "plot_kmeans": (1, (0.0, 0.0, 0.5, 1.0)),
+    "plot_parity": (1, (0.5, 0.0, 1.0, 1.0)),
+    "plot_partitions": (1, (0.34, 0.0, 0.66, 0.5)),
+    "plot_range_tree": (1, (0.0, 0.0, 0.53, 1.0)),
+    "plot_taxonomies": (1, (0.0, 0.0, 1.0, 0.34)),
+    "plot_attacks": (1, (0.0, 0.0, 0.53, 1.0)),
+}
+SIZE = (400, 280)
+
+
+def in_order(filename):
+    """Sorting key of an example: its place in the sections; new ones come last."""
+    names = [name for section in SECTIONS.values() for name in section]
+    name = Path(filename).stem
+    return names.index(name) if name in names else len(names), name
+
+
+def arrange(app):
+    """Cut the thumbnails and write the sections into the index that sphinx-gallery has made."""
+    folder = Path(app.srcdir) / "auto_examples"
+    for name, panel in PANELS.items():
+        cut_thumbnail(folder / "images", name, *panel)
+    index = folder / "index.rst"
+    index.write_text(with_sections(index.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def cut_thumbnail(images, name, number, panel):
+    """Replace a thumbnail by one panel of a picture."""
+    picture = Image.open(images / f"sphx_glr_{name}_{number:03}.png").convert("RGB")
+    sides = (picture.width, picture.height) * 2
+    part = picture.crop([round(share * side) for share, side in zip(panel, sides, strict=True)])
+    part.thumbnail(SIZE)
+    card = Image.new("RGB", SIZE, "white")
+    card.paste(part, ((SIZE[0] - part.width) // 2, (SIZE[1] - part.height) // 2))
+    card.save(images / "thumb" / f"sphx_glr_{name}_thumb.png")
+
+
+def with_sections(text):
+    """The index with a heading above the examples of each section."""
+    if SECTIONS_WRITTEN in text:
+        return text
+    cards = re.split(r"(?=\.\. raw:: html\n\n    <div class=\"sphx-glr-thumbcontainer\")", text)
+    head, cards = cards[0], cards[1:]
+    last, tail = cards[-1].split(".. thumbnail-parent-div-close", 1)
+    of = {re.search(r":doc:`/auto_examples/(\w+)`", card)[1]: card for card in [*cards[:-1], last]}
+    opened = head.split(OPEN.split(".. thumbnail")[0].rstrip(), 1)[0]
+    placed = {name for names in SECTIONS.values() for name in names}
+    wanted = {**SECTIONS, "Others": [name for name in of if name not in placed]}
+    parts = [opened, SECTIONS_WRITTEN]
+    for title, names in wanted.items():
+        if names:
+            parts += [f"{title}\n{'-' * len(title)}\n", OPEN, *(of[name] for name in names), CLOSE]
+    return "\n".join(parts) + tail.split("</div>", 1)[-1]
+
+
+SECTIONS_WRITTEN = ".. sections are written\n"
+OPEN = '.. raw:: html\n\n    <div class="sphx-glr-thumbnails">\n\n.. thumbnail-parent-div-open\n'
+CLOSE = ".. thumbnail-parent-div-close\n\n.. raw:: html\n\n    </div>\n"

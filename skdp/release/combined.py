@@ -1,0 +1,200 @@
+"""Several releases of one table, which answer counts together."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._validation import as_level
+from ..accounting import PrivacyLoss
+from .answers import listed
+from .box_model import BoxModel
+from .confidence import Confidence
+from .result import QueryResult
+
+__all__ = ["CombinedRelease", "combine"]
+
+# Privacy. Nothing is measured here: the combination is a function of what was released, and costs
+# nothing. All releases together cost the sum of their epsilons, because each was made from the same
+# records with noise of its own (sequential composition); `privacy_loss` is that sum, exactly. The
+# ledger was charged by each fit, so it is not charged again.
+
+
+def combine(releases: Sequence[Any]) -> CombinedRelease:
+    """Answer counts from several releases of the same table, each weighted by its accuracy.
+
+    Parameters
+    ----------
+    releases : sequence of at least two fitted estimators or releases
+        What has a method ``count`` with intervals: `Synopsis`, every synthesizer, `DataCube`,
+        `RangeTreeHistogram`. All must be of the same records, from separate fits: a copy of a
+        release has the same noise and adds no information.
+
+    Returns
+    -------
+    CombinedRelease
+
+    Raises
+    ------
+    TypeError
+        If something has no ``count``.
+    ValueError
+        If there are fewer than two, one is given twice, or the epsilons cannot be added because one
+        protects persons and another records.
+    sklearn.exceptions.NotFittedError
+        If an estimator is not fitted.
+
+    Notes
+    -----
+    Combining costs no privacy, but the releases together cost the sum of their epsilons. One
+    release with that sum is nearly always better than two with a half each: combine what was made
+    for other reasons, such as a cube and a histogram, or the release of last year and a new one.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from skdp import Domain, Numeric, RangeTreeHistogram
+    >>> from skdp.release import combine
+    >>> ages = pd.DataFrame({"age": np.random.default_rng(0).integers(0, 90, 5_000)})
+    >>> domain = Domain({"age": Numeric(0, 89, integer=True)})
+    >>> both = combine([RangeTreeHistogram(e, domain=domain).fit(ages) for e in (0.5, 1)])
+    >>> both.privacy_loss.epsilon
+    Fraction(3, 2)
+    >>> result = both.count("age < 30", return_interval=True)
+    >>> result.lower < 2_000 and result.upper > 1_400
+    True
+    """
+    parts = list(releases)
+    if len(parts) < 2:
+        raise ValueError(
+            f"combine needs at least two releases of the same table, got {len(parts)}."
+        )
+    if len({id(part) for part in parts}) < len(parts):
+        raise ValueError("A release is given twice: its noise is the same, so it adds nothing.")
+    for part in parts:
+        if not callable(getattr(part, "count", None)) or isinstance(part, list | str | tuple):
+            raise TypeError(
+                f"combine takes releases that answer counts, got {type(part).__name__}."
+            )
+    return CombinedRelease(parts)
+
+
+class CombinedRelease:
+    """Releases of one table that answer counts together; made by `combine`.
+
+    Attributes
+    ----------
+    releases : tuple
+        As given.
+    privacy_loss : PrivacyLoss or None
+        What all releases cost together; None if it is not known of one of them.
+    """
+
+    def __init__(self, releases: Sequence[Any]) -> None:
+        self.releases = tuple(releases)
+        losses = [_loss_of(release) for release in releases]
+        known = [loss for loss in losses if loss is not None]
+        added = reduce(operator.add, known) if known else None
+        self.privacy_loss: PrivacyLoss | None = added if len(known) == len(losses) else None
+
+    def count(
+        self, query: Any = None, *, return_interval: bool = False, level: float = 0.95
+    ) -> Any:
+        """Estimate how many records satisfy a query: the mean of the answers by inverse variance.
+
+        Parameters
+        ----------
+        query : dict, str, None, or a list of these, default=None
+            What all releases can answer; see :meth:`skdp.Synopsis.count`.
+        return_interval : bool, default=False
+            Whether to return a `QueryResult` with an interval.
+        level : float, default=0.95
+            Confidence of the interval, for a query fixed before looking at the releases.
+
+        Returns
+        -------
+        float, ndarray of float64, QueryResult or list of QueryResult
+            As :meth:`skdp.Synopsis.count`.
+
+        Raises
+        ------
+        ValueError
+            If a release cannot answer the query, or does not describe its noise.
+
+        Notes
+        -----
+        The noise of the releases is independent, so that of the mean is smaller than that of each.
+        What an interval covers beyond the noise, such as records that lie unevenly in the boxes of
+        a partition, may be wrong in all releases alike: it is averaged, not reduced. So is the
+        whole interval of synthesizers whose error bars are calibrated (marginals, pair views,
+        PrivBayes), whose models may share an error: their mean is better than each, but its
+        interval is between theirs. Each weight is the inverse of the squared half width of the
+        interval.
+        """
+        queries, single = listed(query)
+        results = [self._combined(each, as_level(level)) for each in queries]
+        if not return_interval:
+            values = np.array([result.value for result in results])
+            return float(values[0]) if single else values
+        return results[0] if single else results
+
+    def _combined(self, query: Any, level: float) -> QueryResult:
+        """The answer of all releases to one query."""
+        normal = Confidence(level).quantile
+        answers = [each.count(query, return_interval=True, level=level) for each in self.releases]
+        reaches = [_reaches(answer) for answer in answers]
+        widths = np.array([max(down, up, 1e-9) for down, up in reaches])
+        weights = widths**-2.0 / np.sum(widths**-2.0)
+        value = float(weights @ [answer.value for answer in answers])
+        noise = np.array(list(map(_noise, self.releases, answers)))
+        std = math.sqrt(np.sum((weights * noise) ** 2))
+        beyond = np.maximum(np.array(reaches) - normal * noise[:, None], 0.0)
+        down, up = normal * std + weights @ beyond
+        return QueryResult(
+            value,
+            std if all(math.isfinite(answer.std) for answer in answers) else math.nan,
+            max(value - down, 0.0),
+            max(value + up, 0.0),
+            f"At least about {100 * level:g}%, from {len(answers)} releases of the same table: "
+            "their noise is independent and taken as normal; what their intervals cover beyond the "
+            "noise is averaged.",
+        )
+
+    def __repr__(self) -> str:
+        names = ", ".join(type(release).__name__ for release in self.releases)
+        spent = (
+            "unknown" if self.privacy_loss is None else f"{float(self.privacy_loss.epsilon):.4g}"
+        )
+        return f"CombinedRelease({names}; epsilon={spent})"
+
+
+def _loss_of(release: Any) -> PrivacyLoss | None:
+    """The privacy loss of a fitted estimator or of a release."""
+    if hasattr(release, "get_params"):
+        check_is_fitted(release)
+        return release.privacy_loss_
+    return getattr(release, "privacy_loss", None)
+
+
+def _noise(release: Any, answer: QueryResult) -> float:
+    """Standard deviation of what is independent of the other releases: the noise, where known.
+
+    Zero for models with calibrated error bars: what their bars cover is the error of a model, which
+    two models of the same table may share.
+    """
+    model = getattr(getattr(release, "synopsis_", release), "model", None)
+    known = model is None or isinstance(model, BoxModel)
+    return float(answer.std) if known and math.isfinite(answer.std) else 0.0
+
+
+def _reaches(answer: QueryResult) -> tuple[float, float]:
+    """How far the interval goes down and up, as if it had not been cut off at zero."""
+    up = answer.upper - answer.value
+    down = answer.value - answer.lower
+    return (down if answer.lower > 0 else max(down, up)), up
