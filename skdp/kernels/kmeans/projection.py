@@ -45,12 +45,17 @@ _SIDE = 2**16
 _DEVIATIONS = 2.5
 # No coordinate is farther from the middle than this many of the largest possible deviations.
 _FARTHEST = 3
-# Parts of the budget: to centre and scale the coordinates, the grid, and the means of its groups.
-# The rest is for means in all columns: of all rows, if these are far from the middle, then twice.
+# Parts of the budget: to centre and scale the coordinates, and twice the other one, for the grid and
+# for the means of its groups; up to twice as much with fewer axes than these, whose means are less
+# noisy. The rest is for means in all columns.
 _PLACE = Fraction(1, 25)
-_GRID_PART = Fraction(1, 10)
-_GROUPS_PART = Fraction(1, 10)
-_MIDDLE = Fraction(1, 20)
+_FIND = Fraction(1, 10)
+_FEWER_AXES = 200
+# Parts of what is left: the mean of all rows, each time that it is measured, at most so many times
+# and while it improves at least by this factor; then the first of two steps for clusters.
+_MIDDLE = Fraction(1, 25)
+_MOST_TIMES = 6
+_BETTER = 0.7
 _FIRST = Fraction(9, 20)
 # Groups for each requested cluster: as many as this bound on the noise of their means allows.
 _GROUPS_EACH = 3
@@ -59,8 +64,8 @@ _GROUP_NOISE = 0.3
 _LENGTH_SHARE = Fraction(1, 20)
 _COUNT_SHARE = Fraction(1, 20)
 # Lengths are counted in bins by powers of two: so many for each power, and in all.
-_PER_POWER = 4
-_LENGTHS = 64
+_PER_POWER = 6
+_LENGTHS = 96
 # Share of a cluster's rows that are no longer than its reach.
 _WITHIN = 0.75
 # A bin counts if it has this many units of noise; the lengths of all rows add this many to a cluster.
@@ -73,42 +78,29 @@ _MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 def projected(task: Task) -> Clustering:
     """Clusters of a random projection, with means in all columns."""
     n = task.measure_total()
-    budget = task.parts["clustering"]
-    rows = _in_memory(task.points)
-    middle = (np.array(task.shape, dtype=np.int64) - 1) // 2
-    centroids, validity, spent = task.init, None, Fraction(0)
-    off_center = True
-    if centroids is None:
-        wide, off_center = _placed(rows, task, n, budget * _PLACE)
-        found, validity = _found(wide, task, n, budget)
-        spent = budget * (_PLACE + _GRID_PART + _GROUPS_PART)
-        labels = nearest(wide, np.rint(found))
-        k = len(found)
+    left = task.parts["clustering"]
+    rows, d = _in_memory(task.points), len(task.shape)
+    validity = None
+    if task.init is None:
+        place, part = left * _PLACE, left * _FIND * min(max(Fraction(_FEWER_AXES, d), 1), 2)
+        wide, center = _placed(rows, task, n, place)
+        found, validity = _found(wide, task, n, part)
+        labels, k = nearest(wide, np.rint(found)), len(found)
+        left -= place + 2 * part
+        everyone, left = _centered(rows, task, n, center, left)
+        frozen = np.tile(everyone, (k, 1))
     else:
-        k = len(centroids)
-        labels = nearest(rows, np.rint(centroids))
-    left, top = budget - spent, sum(task.shape)
+        k, frozen = len(task.init), _codes_of(task.init, task.shape)
+        labels = nearest(rows, frozen.astype(np.float64))
     masses = np.full(k, n / k)
-    frozen = np.tile(middle, (k, 1))
-    if centroids is not None:
-        frozen = np.rint(centroids).astype(np.int64)
-    elif off_center:
-        everyone = np.zeros(len(rows), dtype=np.int64)
-        whole = _Rows(rows, everyone, top)
-        measured = _measured(whole, middle[None], np.array([float(n)]), left * _MIDDLE, task.source)
-        frozen = np.tile(_codes_of(measured.means, task.shape), (k, 1))
-        left -= left * _MIDDLE
-    first = left * _FIRST
-    for part in (first, left - first):
-        measured = _measured(_Rows(rows, labels, top), frozen, masses, part, task.source)
-        frozen, masses = _codes_of(measured.means, task.shape), measured.counts
-        if RELABEL and part is first:
-            labels = nearest(rows, frozen.astype(np.float64))
-    means = np.clip(measured.means, 0.0, np.array(task.shape) - 1.0)
-    return Clustering(means, measured.counts, validity=validity)
-
-
-RELABEL = False
+    top = sum(task.shape)
+    first = _measured(_Rows(rows, labels, top), frozen, masses, left * _FIRST, task.source)
+    frozen = _codes_of(first.means, task.shape)
+    labels = nearest(rows, frozen.astype(np.float64))
+    left -= left * _FIRST
+    last = _measured(_Rows(rows, labels, top), frozen, first.counts, left, task.source)
+    means = np.clip(last.means, 0.0, np.array(task.shape) - 1.0)
+    return Clustering(means, last.counts, validity=validity)
 
 
 def _in_memory(points: Points) -> CodeArray:
@@ -128,10 +120,24 @@ def _codes_of(means: FloatArray, shape: tuple[int, ...]) -> IntArray:
 # --- where clusters are
 
 
-def _placed(
-    rows: CodeArray, task: Task, n: int, epsilon: Fraction
-) -> tuple[CodeArray, bool]:
-    """Projected rows, as codes around their released mean; and whether that is off the middle.
+@dataclass(frozen=True)
+class _Center:
+    """Root mean squares over the columns, from the projection: released.
+
+    Attributes
+    ----------
+    offset : float
+        Distance of the mean of all rows from the middle of the box, in codes.
+    spread : float
+        Distance of rows from their mean.
+    """
+
+    offset: float
+    spread: float
+
+
+def _placed(rows: CodeArray, task: Task, n: int, epsilon: Fraction) -> tuple[CodeArray, _Center]:
+    """Projected rows, as codes around their released mean.
 
     One scale serves all coordinates, because the signs treat them alike.
     """
@@ -152,25 +158,29 @@ def _placed(
     deviation = max(float(length) / (_WIDE * _MEAN_ABSOLUTE), 1.0)
     half = math.ceil(_DEVIATIONS * deviation)
     codes = np.clip((wide - mean + half) * _SIDE // (2 * half), 0, _SIDE - 1).astype(np.int32)
-    return codes, bool((mean**2).mean() > deviation**2)
+    # A coordinate adds up twice the distances of all columns, with random signs.
+    unit = 2 * math.sqrt(d)
+    return codes, _Center(math.sqrt(float((mean**2).mean())) / unit, deviation / unit)
 
 
 def _found(
-    wide: CodeArray, task: Task, n: int, budget: Fraction
+    wide: CodeArray, task: Task, n: int, part: Fraction
 ) -> tuple[FloatArray, dict[int, float] | None]:
-    """Centroids in the projection: of the means of more groups than requested, from a grid."""
+    """Centroids in the projection: of the means of more groups than requested, from a grid.
+
+    Spends ``part`` twice.
+    """
     k = max(task.clusters)
     flat = replace(
         task, points=np.ascontiguousarray(wide[:, :_GRID]), shape=(_SIDE,) * _GRID, init=None
     )
-    sketch = grid_sketch(flat, n, budget * _GRID_PART, False)
+    sketch = grid_sketch(flat, n, part, False)
     points, weights = sketch.centers, sketch.masses
     space = replace(flat, points=wide, shape=(_SIDE,) * _WIDE)
     whole = np.array([[0, _SIDE]] * _WIDE)
     if not len(points):
         return cluster_released(space, np.empty((0, _WIDE)), weights, whole)
-    epsilon = budget * _GROUPS_PART
-    affordable = int(_GROUP_NOISE * float(epsilon) * n / _WIDE)
+    affordable = int(_GROUP_NOISE * float(part) * n / _WIDE)
     size = min(max(k, min(_GROUPS_EACH * k, affordable)), len(points))
     starts = flat.greedy_starts(points, weights, size, flat.n_init, sketch.ranges)
     groups = np.rint(best_kmeans(points, weights, starts, flat.shape)[0])
@@ -178,7 +188,7 @@ def _found(
     frozen = np.full((len(groups), _WIDE), _SIDE // 2)
     frozen[:, :_GRID] = groups
     labelled = _Rows(wide, nearest(flat.points, groups), _SIDE * _WIDE)
-    step = _measured(labelled, frozen, masses, epsilon, task.source)
+    step = _measured(labelled, frozen, masses, part, task.source)
     means = np.clip(step.means, 0.0, _SIDE - 1.0)
     weights = np.where(step.sure, step.counts, 0.0) if step.sure.sum() >= k else step.counts
     kept = weights > 0
@@ -187,6 +197,28 @@ def _found(
     if len(means):
         centroids = swapped(means, weights, centroids, space.shape)
     return centroids, validity
+
+
+def _centered(
+    rows: CodeArray, task: Task, n: int, center: _Center, budget: Fraction
+) -> tuple[IntArray, Fraction]:
+    """A point near the mean of all rows, and what is left; the middle of the box if that is near.
+
+    The noise is proportional to the distance from the last point, so that a few steps arrive.
+    """
+    point = ((np.array(task.shape, dtype=np.int64) - 1) // 2)[None]
+    everyone = _Rows(rows, np.zeros(len(rows), dtype=np.int64), sum(task.shape))
+    left, part = budget, budget * _MIDDLE
+    better = math.sqrt(2) * len(task.shape) / (float(part) * n)
+    offset = center.offset
+    for _ in range(_MOST_TIMES):
+        if offset <= center.spread or better > _BETTER:
+            break
+        step = _measured(everyone, point, np.array([float(n)]), part, task.source)
+        point = _codes_of(step.means, task.shape)
+        offset = better * math.hypot(offset, center.spread)
+        left -= part
+    return point[0], left
 
 
 # --- means of labelled rows
