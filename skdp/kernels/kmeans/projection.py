@@ -1,4 +1,4 @@
-"""K-means of many columns: clusters are found in a random projection, means released in all columns.
+"""K-means of many columns: clusters found in a random projection, means released in all columns.
 
 Boxes tell only a few of many columns apart. A random projection to a few dimensions keeps
 distances in proportion (Johnson and Lindenstrauss): clusters that are far apart for their width
@@ -23,7 +23,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..._random import NoiseSource
-from ..._types import CodeArray, FloatArray, IntArray
+from ..._types import BoolArray, CodeArray, FloatArray, IntArray
 from ...mechanisms import discrete_laplace
 from ...rows import CodedRows
 from .assign import BLOCK, nearest
@@ -36,18 +36,18 @@ from .task import Clustering, Task, cluster_masses, cluster_released
 __all__ = ["MANY_AXES", "projected"]
 
 # More axes than this are projected.
-MANY_AXES = 40
+MANY_AXES = 50
 # Projected coordinates, and how many of them have a grid.
 _WIDE = 8
 _GRID = 4
 # Codes of a projected coordinate; they reach this many standard deviations from the mean.
 _SIDE = 2**16
-_DEVIATIONS = 2.5
+_DEVIATIONS = 2.0
 # No coordinate is farther from the middle than this many of the largest possible deviations.
 _FARTHEST = 3
-# Parts of the budget: to centre and scale the coordinates, and twice the other one, for the grid and
-# for the means of its groups; up to twice as much with fewer axes than these, whose means are less
-# noisy. The rest is for means in all columns.
+# Parts of the budget: to centre and scale the coordinates; then twice the other one, for the grid
+# and for the means of its groups, up to twice as much where few axes make means less noisy. The
+# rest is for means in all columns.
 _PLACE = Fraction(1, 25)
 _FIND = Fraction(1, 10)
 _FEWER_AXES = 200
@@ -66,9 +66,12 @@ _COUNT_SHARE = Fraction(1, 20)
 # Lengths are counted in bins by powers of two: so many for each power, and in all.
 _PER_POWER = 6
 _LENGTHS = 96
-# Share of a cluster's rows that are no longer than its reach.
+# Share of a cluster's rows that are no longer than its reach; and where noise is at most this share
+# of the squared distances.
 _WITHIN = 0.75
-# A bin counts if it has this many units of noise; the lengths of all rows add this many to a cluster.
+_WITHIN_LARGE = 0.99
+_LITTLE = 0.0005
+# A bin counts if it has this many units of noise; lengths of all rows add this many to a cluster.
 _CLEAR = 3.0
 _PRIOR = 10.0
 # Mean absolute value of a normal variable.
@@ -95,6 +98,7 @@ def projected(task: Task) -> Clustering:
     masses = np.full(k, n / k)
     top = sum(task.shape)
     first = _measured(_Rows(rows, labels, top), frozen, masses, left * _FIRST, task.source)
+    # All columns tell clusters apart that the projection may have mixed.
     frozen = _codes_of(first.means, task.shape)
     labels = nearest(rows, frozen.astype(np.float64))
     left -= left * _FIRST
@@ -153,8 +157,8 @@ def _placed(rows: CodeArray, task: Task, n: int, epsilon: Fraction) -> tuple[Cod
     masses = np.array([float(n)])
     zero = np.zeros((1, _WIDE), dtype=np.int64)
     step = _measured(everyone, zero, masses, epsilon * Fraction(3, 4), task.source)
-    mean = np.rint(step.means).astype(np.int64)
-    length = _reach(everyone, mean, epsilon / 4, task.source, 0.5)[0]
+    mean = np.rint(np.clip(step.means, -farthest, farthest)).astype(np.int64)
+    length = _reach(everyone, mean, epsilon / 4, 0.5, task.source)[0]
     deviation = max(float(length) / (_WIDE * _MEAN_ABSOLUTE), 1.0)
     half = math.ceil(_DEVIATIONS * deviation)
     codes = np.clip((wide - mean + half) * _SIDE // (2 * half), 0, _SIDE - 1).astype(np.int32)
@@ -255,7 +259,7 @@ class _Measured:
 
     means: FloatArray
     counts: FloatArray
-    sure: IntArray
+    sure: BoolArray
 
 
 def _measured(
@@ -263,7 +267,10 @@ def _measured(
 ) -> _Measured:
     """Counts and means of the labels, around frozen centres; spends ``budget``."""
     k, d = frozen.shape
-    reach = _reach(rows, frozen, budget * _LENGTH_SHARE, source)
+    of_sums = budget * (1 - _COUNT_SHARE - _LENGTH_SHARE)
+    noise = 2 * (d * k / (float(of_sums) * max(float(masses.sum()), 1.0))) ** 2
+    within = _WITHIN_LARGE if noise < _LITTLE else _WITHIN
+    reach = _reach(rows, frozen, budget * _LENGTH_SHARE, within, source)
     counts = np.zeros(k, dtype=np.int64)
     sums = np.zeros((k, d), dtype=np.int64)
     for labels, residual, length in rows.residuals(frozen):
@@ -273,31 +280,29 @@ def _measured(
             # Exact in floats: partial sums are integers below 2**53.
             added = np.bincount(labels, weights=residual[:, axis], minlength=k)
             sums[:, axis] += added.astype(np.int64)
+    # Privacy. Labels and frozen centres are public or released, so a record is in one histogram
+    # cell and one count, and changes the sums of one label by integers whose absolute values sum to
+    # at most its released reach. The three parts of the step sum to ``budget``.
     of_counts = budget * _COUNT_SHARE
-    of_sums = budget * (1 - _COUNT_SHARE - _LENGTH_SHARE)
     released = noisy_sums(counts, sums, reach, of_counts, of_sums, source)
     estimated, sure = averaged_counts(released, masses, float(masses.sum()))
     size = np.maximum(estimated, 1.0)[:, None]
     steps = released.sums / size
-    noise = released.sum_variances[:, None] / size**2
-    beyond = np.maximum((steps**2).mean(axis=1, keepdims=True) - noise, 0.0)
-    return _Measured(frozen + steps * (beyond / (beyond + noise)), estimated, sure)
+    variance = released.sum_variances[:, None] / size**2
+    beyond = np.maximum((steps**2).mean(axis=1, keepdims=True) - variance, 0.0)
+    return _Measured(frozen + steps * (beyond / (beyond + variance)), estimated, sure)
 
 
 def _reach(
-    rows: _Rows,
-    frozen: IntArray,
-    epsilon: Fraction,
-    source: NoiseSource,
-    within: float = _WITHIN,
+    rows: _Rows, frozen: IntArray, epsilon: Fraction, within: float, source: NoiseSource
 ) -> IntArray:
-    """Length that most residuals of each label do not exceed, from a noisy histogram."""
+    """Length that a share of the residuals of each label does not exceed, from a histogram."""
     k = len(frozen)
     exact = np.zeros((k, _LENGTHS), dtype=np.int64)
     # Bin b has the lengths below top * 2**-(b / _PER_POWER), in integers.
     ends = [math.floor(rows.top * 2.0 ** (-b / _PER_POWER)) for b in range(1, _LENGTHS)]
     for labels, _, length in rows.residuals(frozen):
-        bins = len(ends) - np.searchsorted(np.array(ends[::-1]), length, side="left")
+        bins = len(ends) - np.searchsorted(ends[::-1], length, side="left")
         np.add.at(exact, (labels, bins), 1)
     # Privacy. A record has one label and one length, so it is in one cell: noise of sensitivity 1
     # in all cells, with records or not, costs epsilon. Bins, clearing and pooling use released
