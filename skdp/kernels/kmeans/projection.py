@@ -42,7 +42,7 @@ _WIDE = 8
 _GRID = 4
 # Codes of a projected coordinate; they reach this many standard deviations from the mean.
 _SIDE = 2**16
-_DEVIATIONS = 2.0
+_DEVIATIONS = 2.5
 # No coordinate is farther from the middle than this many of the largest possible deviations.
 _FARTHEST = 3
 # Parts of the budget: to centre and scale the coordinates; then twice the other one, for the grid
