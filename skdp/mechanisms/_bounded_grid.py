@@ -55,8 +55,8 @@ class BoundedGrid(NamedTuple):
             # Keeps the sum of up to 2**32 records within 64 bits.
             if reach / step > 2**30:
                 raise ValueError(
-                    f"resolution={resolution!r} is finer than 2**-30 of the bounds {float(low)!r} and "
-                    f"{float(high)!r}. Use a coarser one: the noise hides much larger differences."
+                    f"resolution={resolution!r} is finer than 2**-30 of the bounds {float(low)!r} "
+                    f"and {float(high)!r}. Use a coarser one: the noise hides much larger differences."
                 )
         return cls(low, high, step)
 
