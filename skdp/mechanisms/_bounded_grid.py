@@ -56,7 +56,7 @@ class BoundedGrid(NamedTuple):
             if reach / step > 2**30:
                 raise ValueError(
                     f"resolution={resolution!r} is finer than 2**-30 of the bounds {float(low)!r} "
-                    f"and {float(high)!r}. Use a coarser one: the noise hides much larger differences."
+                    f"and {float(high)!r}. Use a coarser one: the noise hides larger differences."
                 )
         return cls(low, high, step)
 

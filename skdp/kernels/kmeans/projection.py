@@ -85,7 +85,9 @@ def projected(task: Task) -> Clustering:
     rows, d = _in_memory(task.points), len(task.shape)
     validity = None
     if task.init is None:
-        place, part = left * _PLACE, left * _FIND * min(max(Fraction(_FEWER_AXES, d), 1), 2)
+        place = left * _PLACE
+        # With half as many axes or fewer twice as much.
+        part = left * _FIND * Fraction(_FEWER_AXES, min(max(d, _FEWER_AXES // 2), _FEWER_AXES))
         wide, center = _placed(rows, task, n, place)
         found, validity = _found(wide, task, n, part)
         labels, k = nearest(wide, np.rint(found)), len(found)
@@ -175,9 +177,8 @@ def _found(
     Spends ``part`` twice.
     """
     k = max(task.clusters)
-    flat = replace(
-        task, points=np.ascontiguousarray(wide[:, :_GRID]), shape=(_SIDE,) * _GRID, init=None
-    )
+    narrow = np.ascontiguousarray(wide[:, :_GRID])
+    flat = replace(task, points=narrow, shape=(_SIDE,) * _GRID, init=None)
     sketch = grid_sketch(flat, n, part, False)
     points, weights = sketch.centers, sketch.masses
     space = replace(flat, points=wide, shape=(_SIDE,) * _WIDE)
@@ -191,7 +192,7 @@ def _found(
     masses = np.maximum(cluster_masses(points, weights, groups), 1.0)
     frozen = np.full((len(groups), _WIDE), _SIDE // 2)
     frozen[:, :_GRID] = groups
-    labelled = _Rows(wide, nearest(flat.points, groups), _SIDE * _WIDE)
+    labelled = _Rows(wide, nearest(narrow, groups), _SIDE * _WIDE)
     step = _measured(labelled, frozen, masses, part, task.source)
     means = np.clip(step.means, 0.0, _SIDE - 1.0)
     weights = np.where(step.sure, step.counts, 0.0) if step.sure.sum() >= k else step.counts
