@@ -71,7 +71,8 @@ class DPKMeans(
     algorithm : str, default="auto"
         - "auto": a noisy tree of boxes, or with few rows in up to three dimensions a noisy grid
           that keeps its filled cells; k-means with many starts on it; and rounds over the rows in
-          which distances to the centroids are clipped. The most accurate.
+          which distances to the centroids are clipped. With more than 50 columns clusters are found
+          in a random projection of the columns. The most accurate.
         - "lloyd": Lloyd's algorithm, each of ``n_rounds`` rounds under noise (DPLloyd).
         - "lloyd-improved": the same with starts that are spread out, the best split of a round's
           budget, and a number of rounds computed from epsilon (DPLloyd-Impr).
@@ -116,9 +117,9 @@ class DPKMeans(
         Ray-Turi validity of every number of clusters tried, the smaller the better. None where
         ``n_clusters`` is one number.
     synopsis_ : Synopsis or None
-        The noisy grid or tree, where the algorithm has one: query it or draw rows from it. There
-        are no intervals for a tree, nor for a large grid, where only the cells that rise above the
-        noise are kept and the others count as empty.
+        The noisy grid or tree, where the algorithm has one: query it or draw rows from it. None
+        for more than 50 columns with "auto". There are no intervals for a tree, nor for a large
+        grid, where only the cells that rise above the noise are kept and the others count as empty.
     privacy_loss_ : PrivacyLoss
         Epsilon and its parts.
     n_features_in_ : int
@@ -194,7 +195,7 @@ class DPKMeans(
             lazy frame of Polars, DuckDB, Dask or PySpark, over which the grid and each round
             take one pass ("sample-aggregate" and "genetic" read rows in memory only). For its tree,
             "auto" fetches the distinct rows of the features, each cut into 64 parts, and their
-            counts.
+            counts; with more than 50 features it fetches the rows.
         y : Ignored
         **fit_params
             Refused. A record of ``sample_weight`` w would need noise w times as large.

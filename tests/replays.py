@@ -542,6 +542,21 @@ def clusterings() -> list[Branch]:
             },
         )
     )
+    found += [
+        Branch(
+            f"DPKMeans, many columns, {text}",
+            lambda epsilon, v=variant: skdp.DPKMeans(
+                2, epsilon, **{"bounds": BOX, "n_init": 2, **v}
+            ),
+            lambda: arrays_of(51),
+        )
+        for text, variant in {
+            "few rows": {},
+            "many rows": {"n_samples": 20_000},
+            "far from the middle": {"n_samples": 20_000, "bounds": (-1_000, 50)},
+            "given starts": {"init": np.eye(2, 51)},
+        }.items()
+    ]
     found.append(
         Branch(
             "DPKMeans, persons",

@@ -681,6 +681,18 @@ def _() -> AuditCase:
     return replace(case, options={"features": released})
 
 
+@audited("DPKMeans, many columns")
+def _() -> AuditCase:
+    # Columns are projected; the record that is removed is alone in its cluster.
+    rows = np.tile([[-0.5]] * 4 + [[0.75]], (1, 51))
+
+    def released(estimator: Any) -> Any:
+        return np.append(estimator.cluster_centers_.mean(axis=1), estimator.cluster_counts_)
+
+    estimator = DPKMeans(2, 1.0, bounds=(-1, 1), n_init=2, n_samples=100)
+    return AuditCase(estimator, rows, rows[:-1], options={"features": released}, n_trials=1_000)
+
+
 @audited("DPKMeans, choice of k")
 def _() -> AuditCase:
     case = _k_means_case("auto", n_init=2)

@@ -50,13 +50,13 @@ class BoundedGrid(NamedTuple):
             if not 0 < step <= 2 * reach:
                 raise ValueError(
                     "resolution must be positive and not coarser than the bounds, got "
-                    f"{resolution!r} for bounds {lower!r} and {upper!r}."
+                    f"{resolution!r} for bounds {float(low)!r} and {float(high)!r}."
                 )
             # Keeps the sum of up to 2**32 records within 64 bits.
             if reach / step > 2**30:
                 raise ValueError(
-                    f"resolution={resolution!r} is finer than 2**-30 of the bounds {lower!r} and "
-                    f"{upper!r}. Use a coarser one: the noise hides much larger differences."
+                    f"resolution={resolution!r} is finer than 2**-30 of the bounds {float(low)!r} "
+                    f"and {float(high)!r}. Use a coarser one: the noise hides larger differences."
                 )
         return cls(low, high, step)
 

@@ -8,6 +8,7 @@ module              algorithm, by the names of the papers
 `sample_aggregate`  GkM: sample and aggregate, after GUPT
 `privgene`          PGkM: the genetic algorithm of PrivGene
 `auto`              the default: noisy grid or tree, then rounds of residuals
+`projection`        the default for many columns: a random projection, means in all columns
 `algorithms`        the list of all, with the parts of their budgets
 ==================  ==============================================================
 

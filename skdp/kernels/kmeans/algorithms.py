@@ -24,6 +24,7 @@ from .auto import auto
 from .dplloyd import lloyd, lloyd_improved
 from .eugkm import grid, hybrid
 from .privgene import genetic
+from .projection import MANY_AXES, projected
 from .sample_aggregate import sample_aggregate
 from .task import Clustering, Task
 
@@ -45,11 +46,16 @@ def algorithm_parts(
     return split_epsilon(epsilon, shares)
 
 
+def _auto(task: Task) -> Clustering:
+    """The recommended algorithm for the number of axes, which is public."""
+    return projected(task) if task.n_axes > MANY_AXES else auto(task)
+
+
 _ONE = Fraction(1)
 _HALF = Fraction(1, 2)
 # Name: the algorithm, the shares of its parts, and whether it must know the number of records.
 ALGORITHMS: dict[str, tuple[Callable[[Task], Clustering], dict[str, Fraction], bool]] = {
-    "auto": (auto, {"clustering": _ONE}, True),
+    "auto": (_auto, {"clustering": _ONE}, True),
     "lloyd": (lloyd, {"rounds": _ONE}, False),
     "lloyd-improved": (lloyd_improved, {"rounds": _ONE}, True),
     "uniform-grid": (lambda task: grid(task, "uniform"), {"grid": _ONE}, True),

@@ -14,7 +14,7 @@ from .rows import Round, noisy_round
 from .sketch import MOST_FLAT, Cloud, Sketch, grid_sketch, tree_sketch, weighted_sums
 from .task import Clustering, Task, cluster_masses, cluster_released
 
-__all__ = ["auto"]
+__all__ = ["auto", "averaged_counts"]
 
 # A grid is used in flat data if N epsilon / k is at most this.
 _GRID_PAYS = 400
@@ -146,7 +146,7 @@ def _round(task: Task, cloud: Cloud, centroids: FloatArray, budget: Fraction) ->
     reach = np.clip(np.ceil(factor * spread), 1, sum(task.shape)).astype(np.int64)
     released = noisy_round(task.points, frozen, reach, epsilon_count, epsilon_sum, task.source)
 
-    counts, sure = _counts(released, mass, n)
+    counts, sure = averaged_counts(released, mass, n)
     size = np.maximum(counts, 1.0)
     expected = weighted_sums(residual, cloud.weights, labels, k) / np.maximum(mass, 1e-9)[:, None]
     steps = np.where(sure[:, None], released.sums / size[:, None] - expected, 0.0)
@@ -173,7 +173,7 @@ def _spread(
     return spread
 
 
-def _counts(released: Round, mass: FloatArray, n: float) -> tuple[FloatArray, BoolArray]:
+def averaged_counts(released: Round, mass: FloatArray, n: float) -> tuple[FloatArray, BoolArray]:
     """Counts of clusters, and whether they stand out from their noise.
 
     They are averages of the released counts and those of the cloud, weighted by precision; the

@@ -21,7 +21,15 @@ from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...rows import CodedRows, floor_positive, search_sorted
 from .assign import BLOCK
 
-__all__ = ["Points", "Round", "count_points", "noisy_round", "residual_sums"]
+__all__ = [
+    "Points",
+    "Round",
+    "clipped",
+    "count_points",
+    "noisy_round",
+    "noisy_sums",
+    "residual_sums",
+]
 
 # Private points: rows of codes in memory, or in an engine.
 Points = CodeArray | CodedRows
@@ -59,6 +67,14 @@ def residual_sums(
     return residuals.of_codes(points)
 
 
+def clipped(residual: IntArray, length: IntArray, limit: IntArray) -> None:
+    """Shrink rows, in place, whose L1 norm ``length`` is above their limit."""
+    far = np.flatnonzero(length > limit)
+    # Toward zero, so that the sum of absolute values cannot exceed the limit.
+    shrunk = np.abs(residual[far]) * limit[far, None] // length[far, None]
+    residual[far] = np.sign(residual[far]) * shrunk
+
+
 @dataclass(frozen=True)
 class _Residuals:
     """Clipped differences of rows to their nearest centroids, as `skdp.rows.LabelledSums`."""
@@ -85,12 +101,7 @@ class _Residuals:
             labels = np.argmin(block.astype(np.float64) @ weights + norms, axis=1)
             residual = block - centroids[labels]
             if reach is not None:
-                length = np.abs(residual).sum(axis=1)
-                limit = reach[labels]
-                far = np.flatnonzero(length > limit)
-                # Toward zero, so that the sum of absolute values cannot exceed the limit.
-                shrunk = np.abs(residual[far]) * limit[far, None] // length[far, None]
-                residual[far] = np.sign(residual[far]) * shrunk
+                clipped(residual, np.abs(residual).sum(axis=1), reach[labels])
             counts += np.bincount(labels, minlength=k)
             for axis in range(d):
                 # Exact in floats: partial sums are integers below 2**53.
@@ -199,8 +210,20 @@ def noisy_round(
     epsilon_count, epsilon_sum : Fraction
     source : NoiseSource
     """
-    k = len(centroids)
     counts, sums = residual_sums(points, centroids, reach)
+    return noisy_sums(counts, sums, reach, epsilon_count, epsilon_sum, source)
+
+
+def noisy_sums(
+    counts: IntArray,
+    sums: IntArray,
+    reach: IntArray,
+    epsilon_count: Fraction,
+    epsilon_sum: Fraction,
+    source: NoiseSource,
+) -> Round:
+    """Exact counts and sums with noise, as `noisy_round` says; parameters as there."""
+    k = len(counts)
     noisy_counts = discrete_laplace(counts, epsilon_count, random_state=source)
     noisy_sums = np.empty_like(sums)
     variances = np.empty(k)
