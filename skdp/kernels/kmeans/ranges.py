@@ -42,8 +42,19 @@ _NARROW = 0.125
 _NARROW_RANGE = 0.25
 # The number of times: three reach data 10,000 times narrower than the bounds.
 _MOST_TIMES = 3
-# Part of the budget of the first histogram that every other one gets, if it is enough.
+# Part of the budget of the first histogram that every other one gets, or as much as gives this many
+# records per unit of noise, if that is more.
 _AGAIN = Fraction(1, 2)
+_AGAIN_UNITS = 40
+# An axis that may be narrow, as far as its noise tells, is measured more precisely: by as many
+# records per unit of noise as these.
+_CLOSER = (40, 75)
+# Below this many it is not.
+_DIM = 20
+# How many standard deviations of its noise a range may lack of all records.
+_MAY_LACK = 2.5
+# Records per unit of noise in bins that show how much of a range is filled.
+_FULL = 2.0
 # Chance that a block without records stands out, for all blocks of an axis together.
 _FALSE_ALARM = 0.01
 # Share of the records that may be beyond a range.
@@ -131,17 +142,21 @@ class Margins:
         Shares of the records in the bins, positive, with sum 1.
     ranges : ndarray of int64, shape (d, 2)
         First code of the range that holds nearly all records, and its end.
+    filled : ndarray of float64, shape (d,)
+        How much of the range is filled: 0 if the records are in one bin, 1 if in all evenly.
     """
 
     edges: list[IntArray]
     masses: list[FloatArray]
     ranges: IntArray
+    filled: FloatArray
 
     @classmethod
     def even(cls, edges: list[IntArray]) -> Margins:
         """Records spread evenly along each axis: the assumption before anything is measured."""
         whole = np.array([[0, edge[-1]] for edge in edges])
-        return cls(edges, [np.diff(edge) / edge[-1] for edge in edges], whole)
+        even = [np.diff(edge) / edge[-1] for edge in edges]
+        return cls(edges, even, whole, np.ones(len(edges)))
 
     def quantiles(self, axis: int, lower: IntArray, upper: IntArray, u: FloatArray) -> FloatArray:
         """Positions in codes, at the fraction u of the mass between two edges of an axis."""
@@ -193,6 +208,29 @@ class _Axis:
                 return self._widened(levels, low, low + length)
         return None
 
+    def may_be_narrow(self, n: int) -> bool:
+        """Whether few bins may hold all records, but there is too much noise to be sure."""
+        scale = float(self.scales.max())
+        # One more by rounding of the share.
+        if not (_DIM - 1) * scale < n < _VISIBLE * scale:
+            return False
+        length = max(int(_NARROW * len(self.counts)), 1)
+        levels = running_sums(self.counts)
+        most = float((levels[length:] - levels[:-length]).max())
+        return most >= n - _MAY_LACK * scale * math.sqrt(2 * length)
+
+    def measured(self, exact: IntArray, epsilon: Fraction, source: NoiseSource) -> None:
+        """Add noisy counts of the range to what is known of it, weighted by precision.
+
+        Privacy. A record is in one bin of the axis: the counts cost ``epsilon``.
+        """
+        inner = slice(self.first, self.last)
+        noisy = discrete_laplace(exact[inner], epsilon, random_state=source)
+        old = self.scales[inner] ** -2.0
+        new = float(epsilon) ** 2
+        self.counts[inner] = (old * self.counts[inner] + new * noisy) / (old + new)
+        self.scales[inner] = (old + new) ** -0.5
+
     def _stands_out_beyond(self, counts: FloatArray, n: int, low: int, high: int) -> bool:
         """Whether bins beyond the range, alone or some together, seem to hold a cluster."""
         scale = float(self.scales[self.first])
@@ -227,7 +265,23 @@ class _Axis:
             return np.concatenate([values[:low], np.zeros(parts), values[high:]])
 
         edges = np.concatenate([self.edges[:low], inner, self.edges[high + 1 :]])
-        return _Axis(edges, around(self.counts), around(self.scales), low, low + parts)
+        scales = around(self.scales)
+        scales[low : low + parts] = np.inf
+        return _Axis(edges, around(self.counts), scales, low, low + parts)
+
+    def filled(self, n: int) -> float:
+        """How much of the range is filled: 0 if the records are in one bin, 1 if in all evenly.
+
+        By the chance of two records to meet in a bin, without that of the noise. Bins are put
+        together until they have some records per unit of noise on average.
+        """
+        counts, scale = self.counts[self.first : self.last], float(self.scales[self.first])
+        bins = int(np.clip(n / scale / _FULL, 1, len(counts)))
+        sums = np.diff(running_sums(counts)[even_edges(len(counts), bins)])
+        met = float((sums**2).sum()) - 2 * scale**2 * len(counts)
+        if bins == 1 or met * bins <= n**2:
+            return 1.0
+        return float(max(n**2 / met - 1, 0.0)) / (bins - 1)
 
     def masses(self, n: int) -> FloatArray:
         """Share of the records in each bin; of those beyond the range only where they stand out.
@@ -261,7 +315,7 @@ def _loud(length: int, blocks: int) -> float:
 
 
 def measure_margins(
-    points: Points, binned: Binned, n: int, epsilon: Fraction, source: NoiseSource
+    points: Points, binned: Binned, n: int, epsilon: Fraction, most: Fraction, source: NoiseSource
 ) -> tuple[Margins, Binned, Fraction]:
     """Noisy histogram of every axis, and of the ranges that the records are in.
 
@@ -273,6 +327,8 @@ def measure_margins(
         Public or released number of records.
     epsilon : Fraction
         Of the first histograms together.
+    most : Fraction
+        Bound of all that is spent, at least ``epsilon``.
     source : NoiseSource
 
     Returns
@@ -281,32 +337,38 @@ def measure_margins(
     binned : Binned
         The points in the bins of the margins.
     spent : Fraction
-        All that was spent: ``epsilon`` if no range is narrow.
+        All that was spent: ``epsilon`` if no range is narrow, nor may be.
     """
     share, spent = epsilon / len(binned.edges), epsilon
     axes = []
     for axis, edge in enumerate(binned.edges):
-        noisy = discrete_laplace(binned.margin(axis), share, random_state=source)
-        scales = np.full(len(noisy), float(1 / share))
-        axes.append(_Axis(edge, noisy.astype(np.float64), scales, 0, len(noisy)))
-    if n * float(share * _AGAIN) > _VISIBLE * len(axes):
-        share *= _AGAIN
+        bins = len(edge) - 1
+        axes.append(_Axis(edge, np.zeros(bins), np.full(bins, np.inf), 0, bins))
+        axes[-1].measured(binned.margin(axis), share, source)
+    for units in _CLOSER:
+        doubtful = [axis for axis, each in enumerate(axes) if each.may_be_narrow(n)]
+        closer = Fraction(units, n)
+        if spent + closer * len(doubtful) > most:
+            break
+        for axis in doubtful:
+            axes[axis].measured(binned.margin(axis), closer, source)
+            spent += closer
+    share = max(share * _AGAIN, Fraction(_AGAIN_UNITS, n))
     for _ in range(_MOST_TIMES):
         narrow = {}
         for axis, each in enumerate(axes):
             found = each.narrowed(n)
             if found is not None and np.diff(each.edges[slice(found[0], found[1] + 1)]).min() > 1:
                 narrow[axis] = each.divided(*found)
-        if not narrow:
+        if not narrow or spent + share * len(narrow) > most:
             break
         edges = [narrow[axis].edges if axis in narrow else e for axis, e in enumerate(binned.edges)]
         binned = binned.cut_again(points, edges)
         for axis, each in narrow.items():
-            inner = slice(each.first, each.last)
-            exact = binned.margin(axis)[inner]
-            each.counts[inner] = discrete_laplace(exact, share, random_state=source)
-            each.scales[inner] = float(1 / share)
+            each.measured(binned.margin(axis), share, source)
             axes[axis] = each
             spent += share
     ranges = np.array([each.edges[[each.first, each.last]] for each in axes])
-    return Margins(binned.edges, [each.masses(n) for each in axes], ranges), binned, spent
+    masses = [each.masses(n) for each in axes]
+    filled = np.array([each.filled(n) for each in axes])
+    return Margins(binned.edges, masses, ranges, filled), binned, spent
