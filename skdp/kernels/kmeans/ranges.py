@@ -36,10 +36,12 @@ BINS = 64
 # This share of a margin is spread evenly, so that cuts and positions do not depend on its noise
 # alone.
 _EVEN = 0.02
-# A range is divided again if the records are in at most this share of its bins: at first, where
-# bounds that fit a long tail should not count as wide, and later.
+# And this share over what is beside a range that was divided again.
+_BESIDE = 0.001
+# Bins of a range that is divided again: about as many for its records as at first with tight bounds.
+_PARTS = 3 * BINS
+# A range is divided again if the records are in at most this share of its bins.
 _NARROW = 0.125
-_NARROW_RANGE = 0.25
 # The number of times: three reach data 10,000 times narrower than the bounds.
 _MOST_TIMES = 3
 # Part of the budget of the first histogram that every other one gets, or as much as gives this many
@@ -140,21 +142,26 @@ class Margins:
         First codes of the bins, and the end.
     masses : list of ndarray of float64
         Shares of the records in the bins, positive, with sum 1.
-    ranges : ndarray of int64, shape (d, 2)
-        First code of the range that holds nearly all records, and its end.
+    cores : ndarray of int64, shape (d, 2)
+        First bin of the range that holds nearly all records, and its end.
     filled : ndarray of float64, shape (d,)
         How much of the range is filled: 0 if the records are in one bin, 1 if in all evenly.
     """
 
     edges: list[IntArray]
     masses: list[FloatArray]
-    ranges: IntArray
+    cores: IntArray
     filled: FloatArray
+
+    @property
+    def ranges(self) -> IntArray:
+        """First code of the range that holds nearly all records, and its end, (d, 2)."""
+        return np.array([edge[core] for edge, core in zip(self.edges, self.cores, strict=True)])
 
     @classmethod
     def even(cls, edges: list[IntArray]) -> Margins:
         """Records spread evenly along each axis: the assumption before anything is measured."""
-        whole = np.array([[0, edge[-1]] for edge in edges])
+        whole = np.array([[0, len(edge) - 1] for edge in edges])
         even = [np.diff(edge) / edge[-1] for edge in edges]
         return cls(edges, even, whole, np.ones(len(edges)))
 
@@ -193,19 +200,30 @@ class _Axis:
         whole = len(counts) == len(self.counts)
         if n < (_VISIBLE if whole else _VISIBLE_AGAIN) * scale:
             return None
-        levels = running_sums(counts)
+        found = self._fewest(n, int(_NARROW * len(counts)))
+        if found is None or self._stands_out_beyond(counts, n, *found):
+            return None
+        return self._widened(*found)
+
+    def core(self, n: int) -> tuple[int, int]:
+        """The bins that hold nearly all records, if the range was divided; or else all."""
+        length = self.last - self.first
+        found = self._fewest(n, length) if length < len(self.counts) else None
+        return (self.first, self.last) if found is None else self._widened(*found)
+
+    def _fewest(self, n: int, longest: int) -> tuple[int, int] | None:
+        """The fewest bins, counted from the first of the range, that hold nearly all records."""
+        scale = float(self.scales[self.first])
+        levels = running_sums(self.counts[self.first : self.last])
         # The noisy number of records may be too large.
         most = min(float(n), float((levels - np.minimum.accumulate(levels)).max()))
         if most < _MAJORITY * n:
             return None
-        share = _NARROW if whole else _NARROW_RANGE
-        for length in range(1, int(share * len(counts)) + 1):
+        for length in range(1, longest + 1):
             sums = levels[length:] - levels[:-length]
             if sums.max() >= (1 - _TAIL) * most - _TOLERANCE * scale * math.sqrt(length):
                 low = int(sums.argmax())
-                if self._stands_out_beyond(counts, n, low, low + length):
-                    return None
-                return self._widened(levels, low, low + length)
+                return low, low + length
         return None
 
     def may_be_narrow(self, n: int) -> bool:
@@ -244,8 +262,9 @@ class _Axis:
                         return True
         return False
 
-    def _widened(self, levels: FloatArray, low: int, high: int) -> tuple[int, int]:
+    def _widened(self, low: int, high: int) -> tuple[int, int]:
         """A range with the bins beside it as long as they seem to hold records, and some more."""
+        levels = running_sums(self.counts[self.first : self.last])
         step, last = 1 + (high - low) // 8, len(levels) - 1
         noise = _CLEAR * float(self.scales[self.first]) * math.sqrt(step)
         while levels[low] - levels[max(low - step, 0)] > noise:
@@ -255,10 +274,14 @@ class _Axis:
         return self.first + max(low - step, 0), self.first + min(high + step, last)
 
     def divided(self, low: int, high: int) -> _Axis:
-        """The bins from ``low`` to ``high`` as a range with bins of its own, not yet measured."""
+        """The bins from ``low`` to ``high`` as a range with bins of its own, not yet measured.
+
+        The range has as much again on both sides: a cluster of few records may be there.
+        """
+        beside = high - low
+        low, high = max(low - beside, self.first), min(high + beside, self.last)
         start, stop = self.edges[[low, high]]
-        # As many bins for the records as an axis has whose bounds are tight.
-        parts = int(min(BINS * (high - low) // max(high - low - 2, 1), 2 * BINS, stop - start))
+        parts = int(min(_PARTS, stop - start))
         inner = start + even_edges(int(stop - start), parts)
 
         def around(values: FloatArray) -> FloatArray:
@@ -275,7 +298,8 @@ class _Axis:
         By the chance of two records to meet in a bin, without that of the noise. Bins are put
         together until they have some records per unit of noise on average.
         """
-        counts, scale = self.counts[self.first : self.last], float(self.scales[self.first])
+        low, high = self.core(n)
+        counts, scale = self.counts[low:high], float(self.scales[low])
         bins = int(np.clip(n / scale / _FULL, 1, len(counts)))
         sums = np.diff(running_sums(counts)[even_edges(len(counts), bins)])
         met = float((sums**2).sum()) - 2 * scale**2 * len(counts)
@@ -288,20 +312,22 @@ class _Axis:
 
         Noise far away would decide where boxes are cut, and where their records are.
         """
+        low, high = self.core(n)
         beyond = np.zeros(len(self.counts))
-        for side in (np.arange(self.first - 1, -1, -1), np.arange(self.last, len(beyond))):
+        for side in (np.arange(low - 1, -1, -1), np.arange(high, len(beyond))):
             # Blocks of bins grow with the distance.
             for block in np.split(side, 2 ** np.arange(len(side).bit_length()) - 1):
                 if len(block):
                     total = self.counts[block].sum()
-                    if total > _STANDS_OUT * self.scales[block].max() * math.sqrt(len(block)):
+                    if total > _STANDS_OUT * np.sqrt((self.scales[block] ** 2).sum()):
                         beyond[block] = total / len(block)
-        inner = slice(self.first, self.last)
         left = max(n - beyond.sum(), 0.0)
-        width = np.diff(self.edges[self.first : self.last + 1])
+        width = np.diff(self.edges).astype(np.float64)
         mass = np.maximum(beyond, _NOTHING * n)
-        within = project_to_simplex(self.counts[inner], left)
-        mass[inner] = (1 - _EVEN) * within + _EVEN * left * width / width.sum()
+        for part, share in ((slice(self.first, self.last), _BESIDE), (slice(low, high), _EVEN)):
+            mass[part] += share * left * width[part] / width[part].sum()
+        within = project_to_simplex(self.counts[low:high], left)
+        mass[low:high] += (1 - _EVEN) * within
         return mass / mass.sum()
 
 
@@ -368,7 +394,7 @@ def measure_margins(
             each.measured(binned.margin(axis), share, source)
             axes[axis] = each
             spent += share
-    ranges = np.array([each.edges[[each.first, each.last]] for each in axes])
+    cores = np.array([each.core(n) for each in axes])
     masses = [each.masses(n) for each in axes]
     filled = np.array([each.filled(n) for each in axes])
-    return Margins(binned.edges, masses, ranges, filled), binned, spent
+    return Margins(binned.edges, masses, cores, filled), binned, spent

@@ -44,6 +44,10 @@ _MARGINS_PAY = 20
 # to this one for that many records per unit of noise; this many are enough.
 _LEAST_SHARE, _MOST_SHARE = Fraction(1, 20), Fraction(1, 10)
 _MARGINS_TELL = 12
+# Around a range cells grow to this many times its length; they are kept if they reach this multiple
+# of the threshold.
+_REACH = 1.5
+_BEYOND = 1.5
 # The grid is better if this part of the ranges is filled, in the geometric mean: if less is, its
 # cells are too wide for the clusters or for the bulk before a long tail.
 _FILLED = 0.3
@@ -184,38 +188,47 @@ def _grid_sketch(
     n_cells = math.prod(len(edge) - 1 for edge in edges)
     # Of a larger grid only the cells above the threshold are released.
     dense = n_cells <= _MOST_CELLS
-    threshold = max(1, math.ceil(math.log(max(n_cells / 2, 1)) / float(epsilon)))
+    threshold = _threshold(n_cells, epsilon)
     cells = measure_cells(task.points, edges, epsilon, None if dense else threshold, task.source)
-    out = _standing_out(cells.counts, edges, threshold, epsilon)
+    low, high = ranges.T
+    within = ((cells.lower >= low) & (cells.upper <= high)).all(axis=1)
+    # Beyond the ranges cells are many, and a wrong one does much harm.
+    ends = [np.searchsorted(edge, pair) for edge, pair in zip(edges, ranges, strict=True)]
+    inner = _threshold(math.prod(int(b - a) for a, b in ends), epsilon)
+    out = _standing_out(cells.counts, edges, np.where(within, inner, _BEYOND * threshold), epsilon)
     kept = cells.select(out)
     lower, upper, masses = kept.lower, kept.upper, kept.counts.astype(np.float64)
     if dense:
-        blocks = _standing_blocks(cells.select(~out), edges, epsilon)
+        blocks = _standing_blocks(cells.select(~out & within), edges, epsilon)
         lower = np.concatenate([lower, blocks[0]])
         upper = np.concatenate([upper, blocks[1]])
         masses = np.concatenate([masses, blocks[2]])
     release = Clustering(np.empty(0), None, cells, edges, epsilon)
-    boxes = *_beside(ranges, edges, lower, upper), masses
+    # Records far beyond the ranges are taken to be near them.
+    reach = _REACH * (high - low)
+    boxes = np.maximum(lower, low - reach), np.minimum(upper, high + reach), masses
     return Sketch.of(task, n, release, boxes, None, ranges, left)
 
 
+def _threshold(n_cells: int, epsilon: Fraction) -> int:
+    """Noise that one empty cell of a grid reaches on average."""
+    return max(1, math.ceil(math.log(max(n_cells / 2, 1)) / float(epsilon)))
+
+
 def _edges_around(ranges: IntArray, shape: Sequence[int], n_cells: float) -> list[IntArray]:
-    """Edges of a grid of the ranges, and one part beyond them on each side of an axis."""
+    """Edges of a grid of the ranges; beyond them cells grow, and the last one ends at the bounds.
+
+    Clusters of few records may be beside a range, which comes from little of the budget.
+    """
     found = []
     inner = grid_edges((ranges[:, 1] - ranges[:, 0]).tolist(), n_cells)
     for (low, high), edge, size in zip(ranges.tolist(), inner, shape, strict=True):
-        before, after = [0] if low > 0 else [], [size] if high < size else []
-        found.append(np.concatenate([before, low + edge, after]).astype(np.int64))
+        width = -(-(high - low) // (len(edge) - 1))
+        growing = width * 2 ** np.arange(math.ceil(math.log2(_REACH * len(edge))))
+        before, after = (low - growing)[::-1], high + growing
+        edges = [[0], before[before > 0], low + edge, after[after < size], [size]]
+        found.append(np.unique(np.concatenate(edges)).astype(np.int64))
     return found
-
-
-def _beside(
-    ranges: IntArray, edges: list[IntArray], lower: IntArray, upper: IntArray
-) -> tuple[IntArray, IntArray]:
-    """Boxes without what is far beyond the ranges: records there are taken to be near them."""
-    low, high = ranges.T
-    width = np.array([int(np.diff(edge).min()) for edge in edges])
-    return np.maximum(lower, low - width), np.minimum(upper, high + width)
 
 
 def _tree_sketch(
@@ -234,7 +247,7 @@ def _tree_sketch(
 
 
 def _standing_out(
-    counts: IntArray, edges: list[IntArray], threshold: int, epsilon: Fraction
+    counts: IntArray, edges: list[IntArray], threshold: FloatArray, epsilon: Fraction
 ) -> BoolArray:
     """Cells that are almost surely not empty, by their own count or with their neighbours.
 
