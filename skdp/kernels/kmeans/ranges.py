@@ -36,46 +36,40 @@ BINS = 64
 # This share of a margin is spread evenly, so that cuts and positions do not depend on its noise
 # alone.
 _EVEN = 0.02
-# And this share over what is beside a range that was divided again.
-_BESIDE = 0.001
-# Bins of a range that is divided again: about as many for its records as at first with tight bounds.
-_PARTS = 3 * BINS
-# A range is divided again if the records are in at most this share of its bins.
+# A range is divided again if the records are in at most this share of its bins: at first, where
+# bounds that fit a long tail should not count as wide, and later.
 _NARROW = 0.125
+_NARROW_RANGE = 0.25
 # The number of times: three reach data 10,000 times narrower than the bounds.
 _MOST_TIMES = 3
 # Part of the budget of the first histogram that every other one gets, or as much as gives this many
 # records per unit of noise, if that is more.
 _AGAIN = Fraction(1, 2)
-_AGAIN_UNITS = 40
+_AGAIN_UNITS = 30
 # An axis that may be narrow, as far as its noise tells, is measured more precisely: by as many
-# records per unit of noise as these.
-_CLOSER = (40, 75)
+# records per unit of noise as this.
+_CLOSER = 50
 # Below this many it is not.
 _DIM = 20
 # How many standard deviations of its noise a range may lack of all records.
 _MAY_LACK = 2.5
 # Records per unit of noise in bins that show how much of a range is filled.
 _FULL = 2.0
-# Chance that a block without records stands out, for all blocks of an axis together.
-_FALSE_ALARM = 0.01
 # Share of the records that may be beyond a range.
 _TAIL = 0.005
 _TOLERANCE = 1.5
 # Nor unless there are this many records for each unit of noise of a bin, at first and later.
-_VISIBLE = 75
-_VISIBLE_AGAIN = 35
-# Share of the records that is no cluster, wherever it is.
-_CLUSTER = 0.01
-# Bins beyond a range that are looked at together.
-_LENGTHS = (1, 2, 4, 8)
+_VISIBLE = 50
+_VISIBLE_AGAIN = 25
 # Bins beside a range belong to it if they hold this many scales of their noise.
 _CLEAR = 1.5
 # A range is not narrowed unless its blocks that stand out hold this share of all records.
 _MAJORITY = 0.7
 _STANDS_OUT = 6.0
-# Mass of a bin beyond the range that does not stand out: so little that no box is cut for it.
-_NOTHING = 1e-9
+# Beyond the range bins grow: this many, then as many of twice the width, and so on. Where no records
+# stand out they get so little mass that no box of the range is cut for it.
+_OCTAVE = 16
+_NOTHING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -165,6 +159,11 @@ class Margins:
         even = [np.diff(edge) / edge[-1] for edge in edges]
         return cls(edges, even, whole, np.ones(len(edges)))
 
+    def beyond(self) -> float:
+        """Largest share of the records beyond the range of an axis."""
+        inside = [mass[slice(*core)].sum() for mass, core in zip(self.masses, self.cores, strict=True)]
+        return 1.0 - float(min(inside))
+
     def quantiles(self, axis: int, lower: IntArray, upper: IntArray, u: FloatArray) -> FloatArray:
         """Positions in codes, at the fraction u of the mass between two edges of an axis."""
         places = self.edges[axis] - 0.5
@@ -200,30 +199,19 @@ class _Axis:
         whole = len(counts) == len(self.counts)
         if n < (_VISIBLE if whole else _VISIBLE_AGAIN) * scale:
             return None
-        found = self._fewest(n, int(_NARROW * len(counts)))
-        if found is None or self._stands_out_beyond(counts, n, *found):
-            return None
-        return self._widened(*found)
-
-    def core(self, n: int) -> tuple[int, int]:
-        """The bins that hold nearly all records, if the range was divided; or else all."""
-        length = self.last - self.first
-        found = self._fewest(n, length) if length < len(self.counts) else None
-        return (self.first, self.last) if found is None else self._widened(*found)
-
-    def _fewest(self, n: int, longest: int) -> tuple[int, int] | None:
-        """The fewest bins, counted from the first of the range, that hold nearly all records."""
-        scale = float(self.scales[self.first])
-        levels = running_sums(self.counts[self.first : self.last])
+        levels = running_sums(counts)
         # The noisy number of records may be too large.
         most = min(float(n), float((levels - np.minimum.accumulate(levels)).max()))
         if most < _MAJORITY * n:
             return None
-        for length in range(1, longest + 1):
+        share = _NARROW if whole else _NARROW_RANGE
+        noise = math.sqrt(len(counts) / 2)
+        for length in range(1, int(share * len(counts)) + 1):
             sums = levels[length:] - levels[:-length]
-            if sums.max() >= (1 - _TAIL) * most - _TOLERANCE * scale * math.sqrt(length):
+            missing = scale * (_TOLERANCE * math.sqrt(length) + noise)
+            if sums.max() >= (1 - _TAIL) * most - missing:
                 low = int(sums.argmax())
-                return low, low + length
+                return self._widened(levels, low, low + length)
         return None
 
     def may_be_narrow(self, n: int) -> bool:
@@ -249,22 +237,8 @@ class _Axis:
         self.counts[inner] = (old * self.counts[inner] + new * noisy) / (old + new)
         self.scales[inner] = (old + new) ** -0.5
 
-    def _stands_out_beyond(self, counts: FloatArray, n: int, low: int, high: int) -> bool:
-        """Whether bins beyond the range, alone or some together, seem to hold a cluster."""
-        scale = float(self.scales[self.first])
-        more = 1 + (high - low) // 8
-        for side in (counts[: max(low - more, 0)], counts[high + more :]):
-            levels = running_sums(side)
-            for length in _LENGTHS:
-                if len(side) >= length:
-                    sums = levels[length:] - levels[:-length]
-                    if sums.max() > max(scale * _loud(length, len(counts)), _CLUSTER * n):
-                        return True
-        return False
-
-    def _widened(self, low: int, high: int) -> tuple[int, int]:
+    def _widened(self, levels: FloatArray, low: int, high: int) -> tuple[int, int]:
         """A range with the bins beside it as long as they seem to hold records, and some more."""
-        levels = running_sums(self.counts[self.first : self.last])
         step, last = 1 + (high - low) // 8, len(levels) - 1
         noise = _CLEAR * float(self.scales[self.first]) * math.sqrt(step)
         while levels[low] - levels[max(low - step, 0)] > noise:
@@ -274,14 +248,10 @@ class _Axis:
         return self.first + max(low - step, 0), self.first + min(high + step, last)
 
     def divided(self, low: int, high: int) -> _Axis:
-        """The bins from ``low`` to ``high`` as a range with bins of its own, not yet measured.
-
-        The range has as much again on both sides: a cluster of few records may be there.
-        """
-        beside = high - low
-        low, high = max(low - beside, self.first), min(high + beside, self.last)
+        """The bins from ``low`` to ``high`` as a range with bins of its own, not yet measured."""
         start, stop = self.edges[[low, high]]
-        parts = int(min(_PARTS, stop - start))
+        # As many bins for the records as an axis has whose bounds are tight.
+        parts = int(min(BINS * (high - low) // max(high - low - 2, 1), 2 * BINS, stop - start))
         inner = start + even_edges(int(stop - start), parts)
 
         def around(values: FloatArray) -> FloatArray:
@@ -298,8 +268,7 @@ class _Axis:
         By the chance of two records to meet in a bin, without that of the noise. Bins are put
         together until they have some records per unit of noise on average.
         """
-        low, high = self.core(n)
-        counts, scale = self.counts[low:high], float(self.scales[low])
+        counts, scale = self.counts[self.first : self.last], float(self.scales[self.first])
         bins = int(np.clip(n / scale / _FULL, 1, len(counts)))
         sums = np.diff(running_sums(counts)[even_edges(len(counts), bins)])
         met = float((sums**2).sum()) - 2 * scale**2 * len(counts)
@@ -307,37 +276,46 @@ class _Axis:
             return 1.0
         return float(max(n**2 / met - 1, 0.0)) / (bins - 1)
 
-    def masses(self, n: int) -> FloatArray:
-        """Share of the records in each bin; of those beyond the range only where they stand out.
+    def finished(self, n: int) -> tuple[IntArray, FloatArray, IntArray]:
+        """Edges, shares of the records between them, and first and last bin of the range.
 
-        Noise far away would decide where boxes are cut, and where their records are.
+        Beyond the range bins grow with the distance, and only records that stand out have a share:
+        noise far away would decide where boxes are cut, and where their records are.
         """
-        low, high = self.core(n)
-        beyond = np.zeros(len(self.counts))
-        for side in (np.arange(low - 1, -1, -1), np.arange(high, len(beyond))):
-            # Blocks of bins grow with the distance.
+        inner = self.edges[self.first : self.last + 1]
+        low, high, size = int(inner[0]), int(inner[-1]), int(self.edges[-1])
+        width = max((high - low) // _OCTAVE, 1)
+        growing = width * np.cumsum(np.repeat(2 ** np.arange(size.bit_length()), _OCTAVE))
+        before, after = (low - growing)[::-1], high + growing
+        parts = [[0] * (low > 0), before[before > 0], inner, after[after < size]]
+        edges = np.concatenate([*parts, [size] * (high < size)]).astype(np.int64)
+        first = int(np.searchsorted(edges, low))
+        last = first + len(inner) - 1
+
+        loud = self._standing_out()
+        left = max(n - loud.sum(), 0.0)
+        spread = np.diff(np.interp(edges, self.edges, running_sums(loud)))
+        # Each doubling of the distance has a quarter of the mass of the one before.
+        middle = (edges[1:] + edges[:-1]) / 2
+        distance = 1 + np.maximum(low - middle, middle - high) / (high - low)
+        mass = np.maximum(spread, 0.0)
+        beyond = np.concatenate([np.arange(first), np.arange(last, len(mass))])
+        mass[beyond] += _NOTHING * n * (np.diff(edges) / (high - low))[beyond] / distance[beyond] ** 3
+        widths = np.diff(inner)
+        within = project_to_simplex(self.counts[self.first : self.last], left)
+        mass[first:last] = (1 - _EVEN) * within + _EVEN * left * widths / widths.sum()
+        return edges, mass / mass.sum(), np.array([first, last])
+
+    def _standing_out(self) -> FloatArray:
+        """Counts of the bins beyond the range, in blocks that grow, zero where a block is noise."""
+        found = np.zeros(len(self.counts))
+        for side in (np.arange(self.first - 1, -1, -1), np.arange(self.last, len(found))):
             for block in np.split(side, 2 ** np.arange(len(side).bit_length()) - 1):
                 if len(block):
                     total = self.counts[block].sum()
-                    if total > _STANDS_OUT * np.sqrt((self.scales[block] ** 2).sum()):
-                        beyond[block] = total / len(block)
-        left = max(n - beyond.sum(), 0.0)
-        width = np.diff(self.edges).astype(np.float64)
-        mass = np.maximum(beyond, _NOTHING * n)
-        for part, share in ((slice(self.first, self.last), _BESIDE), (slice(low, high), _EVEN)):
-            mass[part] += share * left * width[part] / width[part].sum()
-        within = project_to_simplex(self.counts[low:high], left)
-        mass[low:high] += (1 - _EVEN) * within
-        return mass / mass.sum()
-
-
-def _loud(length: int, blocks: int) -> float:
-    """Noise that hardly any of some blocks without records reaches, in scales of a bin's noise.
-
-    An approximation of the tail of a sum of Laplace variables.
-    """
-    rare = math.log(blocks / _FALSE_ALARM)
-    return math.sqrt(rare**2 + 3 * length * rare)
+                    if total > _STANDS_OUT * self.scales[block].max() * math.sqrt(len(block)):
+                        found[block] = total / len(block)
+        return found
 
 
 def measure_margins(
@@ -371,11 +349,9 @@ def measure_margins(
         bins = len(edge) - 1
         axes.append(_Axis(edge, np.zeros(bins), np.full(bins, np.inf), 0, bins))
         axes[-1].measured(binned.margin(axis), share, source)
-    for units in _CLOSER:
-        doubtful = [axis for axis, each in enumerate(axes) if each.may_be_narrow(n)]
-        closer = Fraction(units, n)
-        if spent + closer * len(doubtful) > most:
-            break
+    closer = Fraction(_CLOSER, n)
+    doubtful = [axis for axis, each in enumerate(axes) if each.may_be_narrow(n)]
+    if spent + closer * len(doubtful) <= most:
         for axis in doubtful:
             axes[axis].measured(binned.margin(axis), closer, source)
             spent += closer
@@ -394,7 +370,11 @@ def measure_margins(
             each.measured(binned.margin(axis), share, source)
             axes[axis] = each
             spent += share
-    cores = np.array([each.core(n) for each in axes])
-    masses = [each.masses(n) for each in axes]
     filled = np.array([each.filled(n) for each in axes])
-    return Margins(binned.edges, masses, cores, filled), binned, spent
+    ended = [each.finished(n) for each in axes]
+    if any(each.last - each.first < len(each.counts) for each in axes):
+        kept = zip(binned.edges, ended, strict=True)
+        edges = [old if np.array_equal(old, new[0]) else new[0] for old, new in kept]
+        binned = binned.cut_again(points, edges)
+    cores = np.array([core for *_, core in ended])
+    return Margins(binned.edges, [mass for _, mass, _ in ended], cores, filled), binned, spent

@@ -51,6 +51,8 @@ _BEYOND = 1.5
 # The grid is better if this part of the ranges is filled, in the geometric mean: if less is, its
 # cells are too wide for the clusters or for the bulk before a long tail.
 _FILLED = 0.3
+# And if less than this share of the records stands out beyond the ranges.
+_NEAR = 0.001
 # Most that is spent on margins where ranges seem narrow.
 _RANGES = Fraction(3, 5)
 # Points of a cloud, at least one for each box.
@@ -175,7 +177,7 @@ def first_sketch(task: Task, n: int, budget: Fraction, rounds: bool, few: bool) 
         budget -= spent
     epsilon = budget * (_SHARE_FLAT if flat else _SHARE) if rounds else budget
     cells = min(max(grid_size("extended", n, epsilon, d, _THETA), 4.0), _MOST_CELLS)
-    if flat and few and margins.filled.prod() >= _FILLED**d:
+    if flat and few and margins.filled.prod() >= _FILLED**d and margins.beyond() < _NEAR:
         return _grid_sketch(task, n, margins.ranges, cells, epsilon, budget - epsilon)
     return _tree_sketch(task, n, binned, margins, epsilon, budget - epsilon)
 
