@@ -42,13 +42,16 @@ _NARROW = 0.125
 _NARROW_RANGE = 0.25
 # The number of times: three reach data 10,000 times narrower than the bounds.
 _MOST_TIMES = 3
-# Part of the budget of the first histogram that every other one gets, or as much as gives this many
-# records per unit of noise, if that is more.
+# Every other histogram gets this part of the budget of the first one, or of all that may be spent
+# as long as that is less than so many records per unit of noise, or these at least.
 _AGAIN = Fraction(1, 2)
-_AGAIN_UNITS = 30
-# An axis that may be narrow, as far as its noise tells, is measured more precisely: by as many
-# records per unit of noise as this.
-_CLOSER = 50
+_AGAIN_OF_ALL = Fraction(1, 8)
+_LEAST_AGAIN, _MOST_AGAIN = 30, 100
+# An axis that may be narrow, as far as its noise tells, is measured more precisely, unless it has
+# this many records per unit of noise: by this part of all that may be spent, and so many at least.
+_SURE = 120
+_CLOSER = Fraction(1, 4)
+_LEAST_CLOSER = 50
 # Below this many it is not.
 _DIM = 20
 # How many standard deviations of its noise a range may lack of all records.
@@ -61,6 +64,10 @@ _TOLERANCE = 1.5
 # Nor unless there are this many records for each unit of noise of a bin, at first and later.
 _VISIBLE = 50
 _VISIBLE_AGAIN = 25
+# A range gets this part of its length on both sides, and so much more for each unit of noise in the
+# share of a record.
+_WIDER = 0.125
+_WIDER_BY_NOISE = 15.0
 # Bins beside a range belong to it if they hold this many scales of their noise.
 _CLEAR = 1.5
 # A range is not narrowed unless its blocks that stand out hold this share of all records.
@@ -177,6 +184,8 @@ class Margins:
 class _Axis:
     """Released bins of an axis: those from ``first`` to ``last`` divide the range evenly.
 
+    ``loose`` is its length in lengths of what seemed to hold the records before it was widened.
+
     Attributes
     ----------
     edges : ndarray of int64
@@ -192,9 +201,13 @@ class _Axis:
     scales: FloatArray
     first: int
     last: int
+    loose: float = 1.0
 
-    def narrowed(self, n: int) -> tuple[int, int] | None:
-        """The fewest bins of the range that hold nearly all records; None if they are not few."""
+    def narrowed(self, n: int) -> _Axis | None:
+        """The fewest bins of the range that hold nearly all records; None if they are not few.
+
+        They are widened, and divided into bins of their own that are not yet measured.
+        """
         counts, scale = self.counts[self.first : self.last], float(self.scales[self.first])
         whole = len(counts) == len(self.counts)
         if n < (_VISIBLE if whole else _VISIBLE_AGAIN) * scale:
@@ -205,20 +218,23 @@ class _Axis:
         if most < _MAJORITY * n:
             return None
         share = _NARROW if whole else _NARROW_RANGE
-        noise = math.sqrt(len(counts) / 2)
+        noise = math.sqrt(len(counts) / 2) if whole else 0.0
         for length in range(1, int(share * len(counts)) + 1):
             sums = levels[length:] - levels[:-length]
             missing = scale * (_TOLERANCE * math.sqrt(length) + noise)
             if sums.max() >= (1 - _TAIL) * most - missing:
                 low = int(sums.argmax())
-                return self._widened(levels, low, low + length)
+                first, last = self._widened(levels, n, low, low + length)
+                if np.diff(self.edges[first : last + 1]).min() == 1:
+                    return None
+                return self._divided(first, last, (last - first) / length)
         return None
 
     def may_be_narrow(self, n: int) -> bool:
         """Whether few bins may hold all records, but there is too much noise to be sure."""
         scale = float(self.scales.max())
         # One more by rounding of the share.
-        if not (_DIM - 1) * scale < n < _VISIBLE * scale:
+        if not (_DIM - 1) * scale < n < _SURE * scale:
             return False
         length = max(int(_NARROW * len(self.counts)), 1)
         levels = running_sums(self.counts)
@@ -237,9 +253,10 @@ class _Axis:
         self.counts[inner] = (old * self.counts[inner] + new * noisy) / (old + new)
         self.scales[inner] = (old + new) ** -0.5
 
-    def _widened(self, levels: FloatArray, low: int, high: int) -> tuple[int, int]:
+    def _widened(self, levels: FloatArray, n: int, low: int, high: int) -> tuple[int, int]:
         """A range with the bins beside it as long as they seem to hold records, and some more."""
-        step, last = 1 + (high - low) // 8, len(levels) - 1
+        wider = _WIDER + _WIDER_BY_NOISE * float(self.scales[self.first]) / n
+        step, last = 1 + int(wider * (high - low)), len(levels) - 1
         noise = _CLEAR * float(self.scales[self.first]) * math.sqrt(step)
         while levels[low] - levels[max(low - step, 0)] > noise:
             low = max(low - step, 0)
@@ -247,7 +264,7 @@ class _Axis:
             high = min(high + step, last)
         return self.first + max(low - step, 0), self.first + min(high + step, last)
 
-    def divided(self, low: int, high: int) -> _Axis:
+    def _divided(self, low: int, high: int, loose: float) -> _Axis:
         """The bins from ``low`` to ``high`` as a range with bins of its own, not yet measured."""
         start, stop = self.edges[[low, high]]
         # As many bins for the records as an axis has whose bounds are tight.
@@ -260,7 +277,7 @@ class _Axis:
         edges = np.concatenate([self.edges[:low], inner, self.edges[high + 1 :]])
         scales = around(self.scales)
         scales[low : low + parts] = np.inf
-        return _Axis(edges, around(self.counts), scales, low, low + parts)
+        return _Axis(edges, around(self.counts), scales, low, low + parts, loose)
 
     def filled(self, n: int) -> float:
         """How much of the range is filled: 0 if the records are in one bin, 1 if in all evenly.
@@ -274,7 +291,7 @@ class _Axis:
         met = float((sums**2).sum()) - 2 * scale**2 * len(counts)
         if bins == 1 or met * bins <= n**2:
             return 1.0
-        return float(max(n**2 / met - 1, 0.0)) / (bins - 1)
+        return min(self.loose * float(max(n**2 / met - 1, 0.0)) / (bins - 1), 1.0)
 
     def finished(self, n: int) -> tuple[IntArray, FloatArray, IntArray]:
         """Edges, shares of the records between them, and first and last bin of the range.
@@ -343,25 +360,24 @@ def measure_margins(
     spent : Fraction
         All that was spent: ``epsilon`` if no range is narrow, nor may be.
     """
-    share, spent = epsilon / len(binned.edges), epsilon
+    d = len(binned.edges)
+    share, spent = epsilon / d, epsilon
     axes = []
     for axis, edge in enumerate(binned.edges):
         bins = len(edge) - 1
         axes.append(_Axis(edge, np.zeros(bins), np.full(bins, np.inf), 0, bins))
         axes[-1].measured(binned.margin(axis), share, source)
-    closer = Fraction(_CLOSER, n)
+    closer = min(max(most / d * _CLOSER, Fraction(_LEAST_CLOSER, n)), Fraction(_SURE, n))
     doubtful = [axis for axis, each in enumerate(axes) if each.may_be_narrow(n)]
     if spent + closer * len(doubtful) <= most:
         for axis in doubtful:
             axes[axis].measured(binned.margin(axis), closer, source)
             spent += closer
-    share = max(share * _AGAIN, Fraction(_AGAIN_UNITS, n))
+    again = min(max(most / d * _AGAIN_OF_ALL, Fraction(_LEAST_AGAIN, n)), Fraction(_MOST_AGAIN, n))
+    share = max(share * _AGAIN, again)
     for _ in range(_MOST_TIMES):
-        narrow = {}
-        for axis, each in enumerate(axes):
-            found = each.narrowed(n)
-            if found is not None and np.diff(each.edges[slice(found[0], found[1] + 1)]).min() > 1:
-                narrow[axis] = each.divided(*found)
+        tried = {axis: each.narrowed(n) for axis, each in enumerate(axes)}
+        narrow = {axis: each for axis, each in tried.items() if each is not None}
         if not narrow or spent + share * len(narrow) > most:
             break
         edges = [narrow[axis].edges if axis in narrow else e for axis, e in enumerate(binned.edges)]

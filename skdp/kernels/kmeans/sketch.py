@@ -44,8 +44,9 @@ _MARGINS_PAY = 20
 # to this one for that many records per unit of noise; this many are enough.
 _LEAST_SHARE, _MOST_SHARE = Fraction(1, 20), Fraction(1, 10)
 _MARGINS_TELL = 12
-# Around a range cells grow to this many times its length; they are kept if they reach this multiple
+# Beside a range cells grow, so many at a time, up to this many times its length; they are kept if they reach this multiple
 # of the threshold.
+_ALIKE = 2
 _REACH = 1.5
 _BEYOND = 1.5
 # The grid is better if this part of the ranges is filled, in the geometric mean: if less is, its
@@ -226,7 +227,8 @@ def _edges_around(ranges: IntArray, shape: Sequence[int], n_cells: float) -> lis
     inner = grid_edges((ranges[:, 1] - ranges[:, 0]).tolist(), n_cells)
     for (low, high), edge, size in zip(ranges.tolist(), inner, shape, strict=True):
         width = -(-(high - low) // (len(edge) - 1))
-        growing = width * 2 ** np.arange(math.ceil(math.log2(_REACH * len(edge))))
+        doublings = math.ceil(math.log2(1 + _REACH * len(edge) / _ALIKE))
+        growing = width * np.cumsum(np.repeat(2 ** np.arange(doublings), _ALIKE))
         before, after = (low - growing)[::-1], high + growing
         edges = [[0], before[before > 0], low + edge, after[after < size], [size]]
         found.append(np.unique(np.concatenate(edges)).astype(np.int64))
