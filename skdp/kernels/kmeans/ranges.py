@@ -73,8 +73,8 @@ _CLEAR = 1.5
 # A range is not narrowed unless its blocks that stand out hold this share of all records.
 _MAJORITY = 0.7
 _STANDS_OUT = 6.0
-# Beyond the range bins grow: this many, then as many of twice the width, and so on. Where no records
-# stand out they get so little mass that no box of the range is cut for it.
+# Beyond the range bins grow: this many, then as many of twice the width, and so on. Where no
+# records stand out they get so little mass that no box of the range is cut for it.
 _OCTAVE = 16
 _NOTHING = 1e-6
 
@@ -168,7 +168,9 @@ class Margins:
 
     def beyond(self) -> float:
         """Largest share of the records beyond the range of an axis."""
-        inside = [mass[slice(*core)].sum() for mass, core in zip(self.masses, self.cores, strict=True)]
+        inside = [
+            mass[slice(*core)].sum() for mass, core in zip(self.masses, self.cores, strict=True)
+        ]
         return 1.0 - float(min(inside))
 
     def quantiles(self, axis: int, lower: IntArray, upper: IntArray, u: FloatArray) -> FloatArray:
@@ -317,7 +319,9 @@ class _Axis:
         distance = 1 + np.maximum(low - middle, middle - high) / (high - low)
         mass = np.maximum(spread, 0.0)
         beyond = np.concatenate([np.arange(first), np.arange(last, len(mass))])
-        mass[beyond] += _NOTHING * n * (np.diff(edges) / (high - low))[beyond] / distance[beyond] ** 3
+        mass[beyond] += (
+            _NOTHING * n * (np.diff(edges) / (high - low))[beyond] / distance[beyond] ** 3
+        )
         widths = np.diff(inner)
         within = project_to_simplex(self.counts[self.first : self.last], left)
         mass[first:last] = (1 - _EVEN) * within + _EVEN * left * widths / widths.sum()

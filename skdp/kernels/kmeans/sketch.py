@@ -44,8 +44,8 @@ _MARGINS_PAY = 20
 # to this one for that many records per unit of noise; this many are enough.
 _LEAST_SHARE, _MOST_SHARE = Fraction(1, 20), Fraction(1, 10)
 _MARGINS_TELL = 12
-# Beside a range cells grow, so many at a time, up to this many times its length; they are kept if they reach this multiple
-# of the threshold.
+# Beside a range cells grow, so many at a time, up to this many times its length; they are kept if
+# they reach this multiple of the threshold.
 _ALIKE = 2
 _REACH = 1.5
 _BEYOND = 1.5

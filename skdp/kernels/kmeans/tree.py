@@ -98,11 +98,12 @@ def measure_tree(
     least = max(_CHILD, n * float(epsilon) / max(_MOST_LEAVES, _LEAVES_EACH * k))
     levels: list[_Level] = []
     for depth, part in enumerate(_LEVELS):
-        wanted = np.maximum(estimates, 0.0) * float(part * epsilon) / least
-        wanted = np.clip(wanted, 1, _MOST_CHILDREN).astype(np.int64)
+        parts = np.maximum(estimates, 0.0) * float(part * epsilon) / least
+        wanted = np.clip(parts, 1, _MOST_CHILDREN).astype(np.int64)
         bins = binned.bins if rows is None else binned.bins[rows]
         lower, upper, parent, box = _children(lower, upper, box, bins, wanted, cuts)
         if depth == 0:
+            # The parts of the ranges and the boxes beyond them are one family.
             parent = np.zeros_like(parent)
         last = depth == len(_LEVELS) - 1
         final = (np.bincount(parent)[parent] == 1) | last
