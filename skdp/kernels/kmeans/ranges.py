@@ -46,10 +46,10 @@ _MOST_TIMES = 3
 # as long as that is less than so many records per unit of noise, or these at least.
 _AGAIN = Fraction(1, 2)
 _AGAIN_OF_ALL = Fraction(1, 8)
-_LEAST_AGAIN, _MOST_AGAIN = 30, 100
+_LEAST_AGAIN, _MOST_AGAIN = 30, 60
 # An axis that may be narrow, as far as its noise tells, is measured more precisely, unless it has
 # this many records per unit of noise: by this part of all that may be spent, and so many at least.
-_SURE = 120
+_SURE = 60
 _CLOSER = Fraction(1, 4)
 _LEAST_CLOSER = 50
 # Below this many it is not.
