@@ -1387,7 +1387,7 @@ LOOSE = {
     "PrivTreeSynthesizer": 0.6,
     "DPKMeans, sample-aggregate": 0.5,
     "DPKMeans, genetic": 0.5,
-    # Residuals of the record are not clipped in all rounds.
+    # These pairs reach 0.998; why not all has not been found.
     "DPKMeans, narrow ranges": 0.99,
     "PrivPfC": 0.5,
     "PrivateAdditive": 0.7,
