@@ -63,11 +63,12 @@ class DPKMeans(
         best validity of Ray and Turi on the released grid is taken, which costs no privacy.
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``.
-    bounds : tuple (low, high) or dict, default=None
+    bounds : tuple (low, high), dict or Domain, default=None
         Public range of the features, required: two numbers, two arrays with one number for each
-        feature, or a pair for each column by its name. Values outside are clipped. Bounds up to 100
-        times too wide cost little accuracy with "auto", which finds the range of the records
-        first where there are enough of them.
+        feature, a pair for each column by its name, or a `Domain` of numeric columns, whose ranges
+        are taken. Values outside are clipped. Bounds up to 100 times too wide cost little
+        accuracy with "auto", which finds the range of the records first where there are enough of
+        them.
     algorithm : str, default="auto"
         - "auto": a noisy tree of boxes, or with few rows in up to three dimensions a noisy grid
           that keeps its filled cells; k-means with many starts on it; and rounds over the rows in
@@ -273,8 +274,8 @@ class DPKMeans(
     def _public_table(self, n, like, seed):
         if like is not None:
             return PublicTable.of(like, n, seed)
-        if isinstance(self.bounds, Mapping):
-            names = list(self.bounds)
+        if isinstance(self.bounds, Mapping | Domain):
+            names = list(_ranges_of(self.bounds))
         else:
             ends = [] if self.bounds is None else [np.asarray(end) for end in self.bounds]
             names = [
@@ -305,7 +306,7 @@ class DPKMeans(
                 f"X has {n_features} features, more than {_MOST_FEATURES}: keep the columns that "
                 "distances should depend on, or project it first, by a public map."
             )
-        return feature_bounds(named_bounds(self.bounds, names), n_features)
+        return feature_bounds(named_bounds(_ranges_of(self.bounds), names), n_features)
 
     def _wanted(self, domain, low, high):
         """Numbers of clusters, and starting centroids in codes."""
@@ -473,6 +474,19 @@ class DPKMeans(
         from .plotting import loss_title, plot_validity
 
         return plot_validity(self.validity_, title=loss_title("", self.privacy_loss_), ax=ax)
+
+
+def _ranges_of(bounds):
+    """Ranges of the columns of a domain, by name; other bounds as they are."""
+    if not isinstance(bounds, Domain):
+        return bounds
+    other = [name for name, each in bounds.items() if not isinstance(each, Numeric)]
+    if other:
+        raise DomainError(
+            f"bounds must be a Domain of numeric columns, but {other!r} are not: drop them, or "
+            "encode them as numbers with public bounds."
+        )
+    return {name: (float(each.lower), float(each.upper)) for name, each in bounds.items()}
 
 
 def _points(rows, domain, contributions):

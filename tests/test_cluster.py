@@ -353,6 +353,41 @@ def test_bounds_by_column():
     assert ledger.spent == 0
 
 
+def test_bounds_from_a_domain():
+    frame = pd.DataFrame(X, columns=["east", "north"])
+    domain = skdp.Domain(
+        {"north": skdp.Numeric(-9, 9, bins=4), "east": skdp.Numeric(edges=[-10, 0, 10])}
+    )
+    named = DPKMeans(3, bounds={"north": (-9, 9), "east": (-10, 10)}, random_state=0).fit(frame)
+    model = DPKMeans(3, bounds=domain, random_state=0).fit(frame)
+    np.testing.assert_array_equal(model.cluster_centers_, named.cluster_centers_)
+    ledger = skdp.PrivacyLedger()
+    colour = skdp.Domain({"east": skdp.Numeric(-9, 9, bins=4), "north": skdp.Categorical(["a"])})
+    with pytest.raises(skdp.DomainError, match=r"\['north'\] are not: drop them"):
+        DPKMeans(2, bounds=colour, ledger=ledger).fit(frame)
+    assert ledger.spent == 0
+
+
+def test_columns_on_very_different_scales_and_a_thousand_million_times_too_wide():
+    rows = X * [1e6, 1e-6]
+    model = DPKMeans(2, 5.0, bounds=([-1e7, -1e-5], [1e7, 1e-5]), random_state=0).fit(rows)
+    # The wide column decides alone; the narrow one is in the units of the wide one a point.
+    assert np.isfinite(model.cluster_centers_).all()
+    assert (np.abs(model.cluster_centers_[:, 1]) <= 1e-5).all()
+    for rows in (X, X[:1], np.full((500, 2), 3.0)):
+        model = DPKMeans(3, bounds=(-1e9, 1e9), random_state=0).fit(rows)
+        assert (np.abs(model.cluster_centers_) <= 1e9).all()
+
+
+def test_score_and_labels_of_frames_are_those_of_arrays():
+    frame = pd.DataFrame(X, columns=["east", "north"])
+    model = DPKMeans(3, bounds=(-10, 10), random_state=0).fit(frame)
+    polars = pytest.importorskip("polars").from_pandas(frame)
+    for rows in (frame, polars, polars.select("north", "east").select("east", "north")):
+        assert model.score(rows) == model.score(frame)
+        assert (model.predict(rows) == model.predict(frame)).all()
+
+
 def test_weights_are_refused_for_free():
     ledger = skdp.PrivacyLedger()
     with pytest.raises(TypeError, match="records of weight 1"):

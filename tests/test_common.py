@@ -412,7 +412,9 @@ def test_margins_and_boxes_of_the_tree_of_kmeans_are_noised():
     empty = kmeans_ranges.Binned(nothing, None, edges)
     source = noise_source(0)
     margins = [
-        kmeans_ranges.measure_margins(nothing, empty, 1000, Fraction(1, 100), source)[0]
+        kmeans_ranges.measure_margins(
+            nothing, empty, 1000, Fraction(1, 100), Fraction(1, 100), source
+        )[0]
         for _ in range(N_RELEASES)
     ]
     for axis in range(4):

@@ -428,7 +428,9 @@ def test_a_tree_divides_the_box_and_its_exact_counts_are_true(monkeypatch, weigh
     if weighted:
         bins, counts = np.unique(binned.bins, axis=0, return_counts=True)
         binned = kmeans_ranges.Binned(bins, counts, binned.edges)
-    margins, _, spent = kmeans_ranges.measure_margins(points, binned, 3_000, Fraction(1), None)
+    margins, _, spent = kmeans_ranges.measure_margins(
+        points, binned, 3_000, Fraction(1), Fraction(1), None
+    )
     assert spent == 1
     assert all(mass.sum() == pytest.approx(1) for mass in margins.masses)
     assert sum(cost for _, cost, _ in exact.calls) == 1
@@ -455,7 +457,9 @@ def test_narrow_ranges_are_cut_again_and_every_record_stays_in_a_bin(monkeypatch
     points[:90, 1] = size - 7
     points[:, 2] = 777
     binned = kmeans_ranges.Binned.of(points, (size,) * 3)
-    margins, again, spent = kmeans_ranges.measure_margins(points, binned, n, Fraction(3, 10), None)
+    margins, again, spent = kmeans_ranges.measure_margins(
+        points, binned, n, Fraction(3, 10), Fraction(1), None
+    )
     assert sum(epsilon for _, epsilon, _ in exact.calls) == spent > Fraction(3, 10)
     low, high = margins.ranges.T
     assert (low[0], high[0]) == (0, size)
@@ -470,7 +474,7 @@ def test_narrow_ranges_are_cut_again_and_every_record_stays_in_a_bin(monkeypatch
     others = _Exact()
     monkeypatch.setattr(kmeans_ranges, "discrete_laplace", others)
     fewer = kmeans_ranges.Binned.of(points[:-1], (size,) * 3)
-    kmeans_ranges.measure_margins(points[:-1], fewer, n, Fraction(3, 10), None)
+    kmeans_ranges.measure_margins(points[:-1], fewer, n, Fraction(3, 10), Fraction(1), None)
     cost = Fraction(0)
     for (values, epsilon, _), (without, same, _) in zip(exact.calls, others.calls, strict=True):
         assert epsilon == same
@@ -478,12 +482,80 @@ def test_narrow_ranges_are_cut_again_and_every_record_stays_in_a_bin(monkeypatch
     assert cost == spent
 
 
+def test_axes_that_may_be_narrow_are_measured_again_within_the_limit(monkeypatch):
+    """Counts of one axis are averaged by precision, and no more is spent than may be."""
+    generator = np.random.default_rng(6)
+    size, n = 2**20, 5_000
+    for wide, alone in ((60, False), (1, True)):
+        points = (size // 2 + generator.integers(0, size // (2 * wide), (n, 2))).astype(np.int32)
+        binned = kmeans_ranges.Binned.of(points, (size,) * 2)
+        for most in (Fraction(1, 10), Fraction(1, 100)):
+            exact = _Exact()
+            monkeypatch.setattr(kmeans_ranges, "discrete_laplace", exact)
+            first = Fraction(1, 100)
+            margins, _, spent = kmeans_ranges.measure_margins(points, binned, n, first, most, None)
+            assert sum(epsilon for _, epsilon, _ in exact.calls) == spent <= most
+            assert (spent == first) == (alone or most == first)
+            assert (margins.ranges[0].tolist() == [0, size]) == (spent == first)
+    axis = kmeans_ranges._Axis(np.arange(3), np.zeros(2), np.full(2, np.inf), 0, 2)
+    monkeypatch.setattr(kmeans_ranges, "discrete_laplace", lambda values, *_, **__: values)
+    axis.measured(np.array([4, 8]), Fraction(1), None)
+    axis.measured(np.array([14, 18]), Fraction(2), None)
+    np.testing.assert_allclose(axis.counts, [12, 16])
+    np.testing.assert_allclose(axis.scales, 5**-0.5)
+
+
+def test_a_tree_has_boxes_of_their_own_beyond_the_ranges():
+    size, n = 2**20, 20_000
+    generator = np.random.default_rng(7)
+    points = (size // 2 + generator.integers(0, size // 50, (n, 2))).astype(np.int32)
+    # Too few to be seen in the histogram of an axis.
+    points[:200] = size // 2 + size // 20 + generator.integers(0, size // 500, (200, 2))
+    binned = kmeans_ranges.Binned.of(points, (size,) * 2)
+    margins, binned, _ = kmeans_ranges.measure_margins(
+        points, binned, n, Fraction(1, 50), Fraction(1, 2), seeded(2)
+    )
+    assert (margins.ranges[:, 1] < size // 2 + size // 20).all()
+    leaves = kmeans_tree.measure_tree(binned, margins, n, 3, Fraction(1), seeded(3))
+    volume = np.prod(leaves.upper - leaves.lower, axis=1).sum()
+    assert volume == math.prod(len(edge) - 1 for edge in margins.edges)
+    beyond = (leaves.lower >= margins.cores[:, 1]).any(axis=1)
+    assert leaves.counts[beyond].sum() == pytest.approx(200, abs=60)
+    small = leaves.counts * beyond > 20
+    wide = margins.edges[0][leaves.upper[small, 0]] - margins.edges[0][leaves.lower[small, 0]]
+    assert (wide < size // 20).any()
+
+
+def test_a_grid_has_growing_cells_beyond_the_ranges():
+    ranges = np.array([[400, 500], [2**20 - 100, 2**20]])
+    edges = kmeans_sketch._edges_around(ranges, (2**20, 2**20), 100)
+    assert edges[0][0] == 0 and edges[0][-1] == 2**20
+    assert {400, 500} <= set(edges[0].tolist())
+    above = np.diff(edges[0][edges[0] >= 500])
+    assert (np.diff(above) >= 0).all() and above[0] < 20 and above[-2] > 50
+    assert edges[1][-11:].tolist() == list(range(2**20 - 100, 2**20 + 1, 10))
+
+
+def test_the_choice_of_grid_or_tree_is_of_released_numbers():
+    generator = np.random.default_rng(8)
+    size, n = 2**20, 6_000
+    even = generator.integers(0, size, (n, 2))
+    tail = np.minimum(np.exp(generator.normal(0, 1, (n, 2))) * size / 15, size - 1)
+    for points, tree in ((even, False), (tail, True)):
+        task = make_task(points.astype(np.int32), (size,) * 2, 5, n_records=n)
+        sketch = kmeans_sketch.first_sketch(task, n, Fraction(1, 5), True, True)
+        assert (sketch.release.leaves is not None) == tree
+        task = make_task(points[:50].astype(np.int32), (size,) * 2, 5, n_records=50)
+        few = kmeans_sketch.first_sketch(task, 50, Fraction(1, 5), True, True)
+        assert few.release.leaves is None and few.left == Fraction(1, 25)
+
+
 def test_ranges_are_left_whole_where_noise_would_decide():
     for n in (1, 200):
         points = np.full((n, 2), 5, dtype=np.int32)
         for epsilon in (Fraction(1, 1000), Fraction(1, 50)):
             binned = kmeans_ranges.Binned.of(points, (2**20,) * 2)
-            found = kmeans_ranges.measure_margins(points, binned, n, epsilon, seeded(1))
+            found = kmeans_ranges.measure_margins(points, binned, n, epsilon, epsilon, seeded(1))
             assert found[2] == epsilon
             assert found[0].ranges.tolist() == [[0, 2**20]] * 2
 

@@ -11,7 +11,7 @@ from ..._types import BoolArray, FloatArray, IntArray
 from .assign import nearest
 from .lloyd import best_kmeans, lloyd_on_cells, swapped
 from .rows import Round, noisy_round
-from .sketch import MOST_FLAT, Cloud, Sketch, grid_sketch, tree_sketch, weighted_sums
+from .sketch import MOST_FLAT, Cloud, Sketch, first_sketch, weighted_sums
 from .task import Clustering, Task, cluster_masses, cluster_released
 
 __all__ = ["auto", "averaged_counts"]
@@ -55,7 +55,7 @@ def auto(task: Task) -> Clustering:
     k = max(task.clusters)
     rounds = n * float(budget) / k**2 > (_ROUNDS_PAY_FLAT if flat else _ROUNDS_PAY)
     few = n * float(budget) <= _GRID_PAYS * k
-    sketch = (grid_sketch if flat and few else tree_sketch)(task, n, budget, rounds)
+    sketch = first_sketch(task, n, budget, rounds, few)
     release = sketch.release
     centroids, validity = cluster_released(task, sketch.centers, sketch.masses, sketch.ranges)
     if task.init is None and len(sketch.centers):

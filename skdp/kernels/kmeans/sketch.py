@@ -18,7 +18,7 @@ from .ranges import Binned, Margins, measure_margins
 from .task import Clustering, Task
 from .tree import measure_tree
 
-__all__ = ["MOST_FLAT", "Cloud", "Sketch", "grid_sketch", "tree_sketch", "weighted_sums"]
+__all__ = ["MOST_FLAT", "Cloud", "Sketch", "first_sketch", "weighted_sums"]
 
 # Up to this many dimensions data are flat: cells are small, and one round is enough.
 MOST_FLAT = 3
@@ -37,13 +37,25 @@ _BLOCK_STANDS_OUT = 3.0
 # Share of the grid or tree in the budget if rounds follow.
 _SHARE_FLAT = Fraction(4, 5)
 _SHARE = Fraction(9, 20)
-# Share of the ranges that a grid is laid over, which are looked for if each axis has this many
-# records per unit of noise.
-_RANGE_SHARE = Fraction(1, 20)
-_RANGES_PAY = 75
-# Share of the margins, which are measured if each has this many records per unit of noise.
+# Share of the margins, if each has this many records per unit of noise.
 _MARGIN_SHARE = Fraction(2, 25)
 _MARGINS_PAY = 20
+# With few records in flat data, where a grid may be better than a tree: at least this share, and up
+# to this one for that many records per unit of noise; this many are enough.
+_LEAST_SHARE, _MOST_SHARE = Fraction(1, 20), Fraction(1, 10)
+_MARGINS_TELL = 12
+# Beside a range cells grow, so many at a time, up to this many times its length; they are kept if
+# they reach this multiple of the threshold.
+_ALIKE = 2
+_REACH = 1.5
+_BEYOND = 1.5
+# The grid is better if this part of the ranges is filled, in the geometric mean: if less is, its
+# cells are too wide for the clusters or for the bulk before a long tail.
+_FILLED = 0.3
+# And if less than this share of the records stands out beyond the ranges.
+_NEAR = 0.001
+# Most that is spent on margins where ranges seem narrow.
+_RANGES = Fraction(3, 5)
 # Points of a cloud, at least one for each box.
 _CLOUD = 4096
 # Points for each requested cluster, where these are more.
@@ -135,64 +147,98 @@ def weighted_sums(
     return np.stack(columns, axis=1)
 
 
-def grid_sketch(task: Task, n: int, budget: Fraction, rounds: bool) -> Sketch:
+def first_sketch(task: Task, n: int, budget: Fraction, rounds: bool, few: bool) -> Sketch:
+    """Margins, if they stand out from their noise, and a grid or a tree.
+
+    Privacy. The margins return what they spent, and the grid or tree, with the rounds that follow,
+    gets the rest. Which of both it is depends on public facts and on released numbers: that of the
+    records and the margins.
+
+    Parameters
+    ----------
+    task : Task
+    n : int
+        Public or released number of records.
+    budget : Fraction
+    rounds : bool
+        Whether a part of the budget is left for rounds.
+    few : bool
+        Whether there are so few records that a grid may be better in flat data.
+    """
+    binned = Binned.of(task.points, task.shape)
+    margins, d, share = Margins.even(binned.edges), task.n_axes, _MARGIN_SHARE
+    flat = d <= MOST_FLAT
+    if flat and few:
+        share = min(max(_LEAST_SHARE, Fraction(_MARGINS_PAY * d, n) / budget), _MOST_SHARE)
+    units = float(n * share * budget) / d
+    if units >= (_MARGINS_TELL if flat and few else _MARGINS_PAY):
+        margins, binned, spent = measure_margins(
+            task.points, binned, n, share * budget, budget * _RANGES, task.source
+        )
+        budget -= spent
+    epsilon = budget * (_SHARE_FLAT if flat else _SHARE) if rounds else budget
+    cells = min(max(grid_size("extended", n, epsilon, d, _THETA), 4.0), _MOST_CELLS)
+    if flat and few and margins.filled.prod() >= _FILLED**d and margins.beyond() < _NEAR:
+        return _grid_sketch(task, n, margins.ranges, cells, epsilon, budget - epsilon)
+    return _tree_sketch(task, n, binned, margins, epsilon, budget - epsilon)
+
+
+def _grid_sketch(
+    task: Task, n: int, ranges: IntArray, size: float, epsilon: Fraction, left: Fraction
+) -> Sketch:
     """A noisy grid; cells that stand out, and blocks of the others that do so together."""
-    ranges = np.array([[0, size] for size in task.shape])
-    share = budget * _RANGE_SHARE
-    if n * float(share) > _RANGES_PAY * task.n_axes:
-        binned = Binned.of(task.points, task.shape)
-        margins, _, spent = measure_margins(task.points, binned, n, share, task.source)
-        ranges, budget = margins.ranges, budget - spent
-    epsilon = budget * _SHARE_FLAT if rounds else budget
-    size = grid_size("extended", n, epsilon, task.n_axes, _THETA)
-    edges = _edges_around(ranges, task.shape, min(max(size, 4.0), _MOST_CELLS))
+    edges = _edges_around(ranges, task.shape, size)
     n_cells = math.prod(len(edge) - 1 for edge in edges)
     # Of a larger grid only the cells above the threshold are released.
     dense = n_cells <= _MOST_CELLS
-    threshold = max(1, math.ceil(math.log(max(n_cells / 2, 1)) / float(epsilon)))
+    threshold = _threshold(n_cells, epsilon)
     cells = measure_cells(task.points, edges, epsilon, None if dense else threshold, task.source)
-    out = _standing_out(cells.counts, edges, threshold, epsilon)
+    low, high = ranges.T
+    within = ((cells.lower >= low) & (cells.upper <= high)).all(axis=1)
+    # Beyond the ranges cells are many, and a wrong one does much harm.
+    ends = [np.searchsorted(edge, pair) for edge, pair in zip(edges, ranges, strict=True)]
+    inner = _threshold(math.prod(int(b - a) for a, b in ends), epsilon)
+    out = _standing_out(cells.counts, edges, np.where(within, inner, _BEYOND * threshold), epsilon)
     kept = cells.select(out)
     lower, upper, masses = kept.lower, kept.upper, kept.counts.astype(np.float64)
     if dense:
-        blocks = _standing_blocks(cells.select(~out), edges, epsilon)
+        blocks = _standing_blocks(cells.select(~out & within), edges, epsilon)
         lower = np.concatenate([lower, blocks[0]])
         upper = np.concatenate([upper, blocks[1]])
         masses = np.concatenate([masses, blocks[2]])
     release = Clustering(np.empty(0), None, cells, edges, epsilon)
-    boxes = *_beside(ranges, edges, lower, upper), masses
-    return Sketch.of(task, n, release, boxes, None, ranges, budget - epsilon)
+    # Records far beyond the ranges are taken to be near them.
+    reach = _REACH * (high - low)
+    boxes = np.maximum(lower, low - reach), np.minimum(upper, high + reach), masses
+    return Sketch.of(task, n, release, boxes, None, ranges, left)
+
+
+def _threshold(n_cells: int, epsilon: Fraction) -> int:
+    """Noise that one empty cell of a grid reaches on average."""
+    return max(1, math.ceil(math.log(max(n_cells / 2, 1)) / float(epsilon)))
 
 
 def _edges_around(ranges: IntArray, shape: Sequence[int], n_cells: float) -> list[IntArray]:
-    """Edges of a grid of the ranges, and one part beyond them on each side of an axis."""
+    """Edges of a grid of the ranges; beyond them cells grow, and the last one ends at the bounds.
+
+    Clusters of few records may be beside a range, which comes from little of the budget.
+    """
     found = []
     inner = grid_edges((ranges[:, 1] - ranges[:, 0]).tolist(), n_cells)
     for (low, high), edge, size in zip(ranges.tolist(), inner, shape, strict=True):
-        before, after = [0] if low > 0 else [], [size] if high < size else []
-        found.append(np.concatenate([before, low + edge, after]).astype(np.int64))
+        width = -(-(high - low) // (len(edge) - 1))
+        doublings = math.ceil(math.log2(1 + _REACH * len(edge) / _ALIKE))
+        growing = width * np.cumsum(np.repeat(2 ** np.arange(doublings), _ALIKE))
+        before, after = (low - growing)[::-1], high + growing
+        edges = [[0], before[before > 0], low + edge, after[after < size], [size]]
+        found.append(np.unique(np.concatenate(edges)).astype(np.int64))
     return found
 
 
-def _beside(
-    ranges: IntArray, edges: list[IntArray], lower: IntArray, upper: IntArray
-) -> tuple[IntArray, IntArray]:
-    """Boxes without what is far beyond the ranges: records there are taken to be near them."""
-    low, high = ranges.T
-    width = np.array([int(np.diff(edge).min()) for edge in edges])
-    return np.maximum(lower, low - width), np.minimum(upper, high + width)
-
-
-def tree_sketch(task: Task, n: int, budget: Fraction, rounds: bool) -> Sketch:
-    """Margins, if they stand out from their noise, and a tree that is cut by them."""
-    binned = Binned.of(task.points, task.shape)
-    margins = Margins.even(binned.edges)
-    share = budget * _MARGIN_SHARE
-    if n * float(share) > _MARGINS_PAY * task.n_axes:
-        margins, binned, spent = measure_margins(task.points, binned, n, share, task.source)
-        budget -= spent
-    flat = task.n_axes <= MOST_FLAT
-    epsilon = budget * (_SHARE_FLAT if flat else _SHARE) if rounds else budget
+def _tree_sketch(
+    task: Task, n: int, binned: Binned, margins: Margins, epsilon: Fraction, left: Fraction
+) -> Sketch:
+    """A tree that is cut by margins."""
     leaves = measure_tree(binned, margins, n, max(task.clusters), epsilon, task.source)
     release = Clustering(np.empty(0), None, None, margins.edges, None, leaves=leaves)
     filled = leaves.counts > 0
@@ -201,11 +247,11 @@ def tree_sketch(task: Task, n: int, budget: Fraction, rounds: bool) -> Sketch:
         for ends in (leaves.lower, leaves.upper)
     )
     boxes = lower, upper, leaves.counts[filled]
-    return Sketch.of(task, n, release, boxes, margins, margins.ranges, budget - epsilon)
+    return Sketch.of(task, n, release, boxes, margins, margins.ranges, left)
 
 
 def _standing_out(
-    counts: IntArray, edges: list[IntArray], threshold: int, epsilon: Fraction
+    counts: IntArray, edges: list[IntArray], threshold: FloatArray, epsilon: Fraction
 ) -> BoolArray:
     """Cells that are almost surely not empty, by their own count or with their neighbours.
 

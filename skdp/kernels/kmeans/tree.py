@@ -90,19 +90,21 @@ def measure_tree(
     source : NoiseSource
     """
     cuts = _Cuts.of(margins)
-    lower = np.zeros((1, len(binned.edges)), dtype=np.int64)
-    upper = np.array([[len(mass) for mass in margins.masses]], dtype=np.int64)
-    # The rows in boxes that may be divided, and the box of each.
+    lower, upper, box = _roots(binned, margins)
+    # The rows in boxes that may be divided; ``box`` is that of each.
     rows: IntArray | None = None
-    box = np.zeros(len(binned.bins), dtype=np.int64)
-    estimates = np.array([float(n)])
+    estimates = np.zeros(len(lower))
+    estimates[0] = n
     least = max(_CHILD, n * float(epsilon) / max(_MOST_LEAVES, _LEAVES_EACH * k))
     levels: list[_Level] = []
     for depth, part in enumerate(_LEVELS):
-        wanted = np.maximum(estimates, 0.0) * float(part * epsilon) / least
-        wanted = np.clip(wanted, 1, _MOST_CHILDREN).astype(np.int64)
+        parts = np.maximum(estimates, 0.0) * float(part * epsilon) / least
+        wanted = np.clip(parts, 1, _MOST_CHILDREN).astype(np.int64)
         bins = binned.bins if rows is None else binned.bins[rows]
         lower, upper, parent, box = _children(lower, upper, box, bins, wanted, cuts)
+        if depth == 0:
+            # The parts of the ranges and the boxes beyond them are one family.
+            parent = np.zeros_like(parent)
         last = depth == len(_LEVELS) - 1
         final = (np.bincount(parent)[parent] == 1) | last
         exact = binned.tally(box, rows, len(lower))
@@ -123,6 +125,30 @@ def measure_tree(
         np.concatenate([level.upper[level.final] for level in levels]),
         np.concatenate([count[level.final] for level, count in zip(levels, counts, strict=True)]),
     )
+
+
+def _roots(binned: Binned, margins: Margins) -> tuple[IntArray, IntArray, IntArray]:
+    """The box of the ranges and, beyond them, boxes that are counted with its parts.
+
+    Clusters of few records may be there, but cuts by the margins would not find them.
+    """
+    low = np.zeros(len(binned.edges), dtype=np.int64)
+    high = np.array([len(mass) for mass in margins.masses])
+    lower, upper = [low], [high]
+    box = np.zeros(len(binned.bins), dtype=np.int64)
+    for axis, (first, last) in enumerate(margins.cores.tolist()):
+        bins = binned.bins[:, axis]
+        for beyond, start, stop in (
+            (bins < first, 0, first),
+            (bins >= last, last, int(high[axis])),
+        ):
+            if start < stop:
+                box[(box == 0) & beyond] = len(lower)
+                lower.append(lower[0].copy())
+                upper.append(upper[0].copy())
+                lower[-1][axis], upper[-1][axis] = start, stop
+        lower[0][axis], upper[0][axis] = first, last
+    return np.stack(lower), np.stack(upper), box
 
 
 def _children(
