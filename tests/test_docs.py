@@ -34,6 +34,12 @@ def sources():
     return [page for page in pages if not BUILT & set(page.relative_to(DOCS).parts)]
 
 
+def theory_of(page):
+    """The text of the theory of a page of the guide, in a list; empty if it has none."""
+    path = DOCS / "theory" / page.name
+    return [path.read_text()] if page.parent == GUIDE and path.exists() else []
+
+
 def script(name):
     """A module of the docs folder, which is no package."""
     spec = importlib.util.spec_from_file_location(f"skdp_docs_{name}", DOCS / f"{name}.py")
@@ -100,8 +106,14 @@ def test_every_estimator_is_explained_in_the_user_guide(estimator):
     pages = [page.read_text() for page in GUIDE.glob("*.rst") if role.search(page.read_text())]
     assert pages
     if "epsilon" in inspect.signature(estimator).parameters:
-        # It reads records itself: its page makes the six statements, in this order.
-        found = [re.findall(r"^\*\*([^*]+)\*\*", page, re.MULTILINE) for page in pages]
+        # It reads records itself: the theory of its page makes the six statements, in this order.
+        theory = [
+            each
+            for path in GUIDE.glob("*.rst")
+            if role.search(path.read_text())
+            for each in theory_of(path)
+        ]
+        found = [re.findall(r"^\*\*([^*]+)\*\*", page, re.MULTILINE) for page in theory]
         assert STATEMENTS in found
 
 
@@ -206,12 +218,18 @@ def run_examples(name, text):
 
 @pytest.mark.filterwarnings(r"ignore::DeprecationWarning:dask\..*")
 @pytest.mark.filterwarnings(r"ignore::FutureWarning:dask\..*")
-@pytest.mark.parametrize("page", sources(), ids=lambda page: str(page.relative_to(DOCS)))
+@pytest.mark.parametrize(
+    "page",
+    [page for page in sources() if page.parent != DOCS / "theory"],
+    ids=lambda page: str(page.relative_to(DOCS)),
+)
 def test_examples_of_the_page_run(page):
     for library in ("imblearn", "duckdb", "dask.dataframe"):
         if f"import {library}" in page.read_text() or f"from {library}" in page.read_text():
             pytest.importorskip(library)
-    assert run_examples(page.name, page.read_text()).failed == 0
+    # Examples of the theory go on where those of the guide end.
+    text = "\n\n".join([page.read_text(), *theory_of(page)])
+    assert run_examples(page.name, text).failed == 0
 
 
 @pytest.mark.slow
@@ -233,6 +251,18 @@ def test_examples_can_fail(capsys):
     assert run_examples("text", ">>> (1.5, 'a')  # doctest: +NOISY\n(1.5, 'b')\n").failed == 1
     assert run_examples("size", ">>> [1, 2]  # doctest: +NOISY\n[1]\n").failed == 1
     assert run_examples("number", ">>> 1 + 1\n3\n").failed == 1
+
+
+def test_theory_is_apart_from_the_guide_and_linked_from_it():
+    pages = {page.name for page in (DOCS / "theory").glob("*.rst")} - {"index.rst"}
+    assert len(pages) > 20
+    for name in pages:
+        assert f":doc:`/theory/{name.removesuffix('.rst')}`" in (GUIDE / name).read_text(), name
+        assert f"\n   {name.removesuffix('.rst')}\n" in (DOCS / "theory" / "index.rst").read_text()
+    for page in GUIDE.glob("*.rst"):
+        assert not re.search(
+            r"^(The six statements|Differences from .*)\n-+$", page.read_text(), re.M
+        ), page
 
 
 def test_pages_that_teach_have_examples():
