@@ -179,7 +179,7 @@ def _found(
     k = max(task.clusters)
     narrow = np.ascontiguousarray(wide[:, :_GRID])
     flat = replace(task, points=narrow, shape=(_SIDE,) * _GRID, init=None)
-    sketch = grid_sketch(flat, n, part, False)
+    sketch = grid_sketch(flat, n, part)
     points, weights = sketch.centers, sketch.masses
     space = replace(flat, points=wide, shape=(_SIDE,) * _WIDE)
     whole = np.array([[0, _SIDE]] * _WIDE)

@@ -18,7 +18,7 @@ from .ranges import Binned, Margins, measure_margins
 from .task import Clustering, Task
 from .tree import measure_tree
 
-__all__ = ["MOST_FLAT", "Cloud", "Sketch", "first_sketch", "weighted_sums"]
+__all__ = ["MOST_FLAT", "Cloud", "Sketch", "first_sketch", "grid_sketch", "weighted_sums"]
 
 # Up to this many dimensions data are flat: cells are small, and one round is enough.
 MOST_FLAT = 3
@@ -177,10 +177,22 @@ def first_sketch(task: Task, n: int, budget: Fraction, rounds: bool, few: bool) 
         )
         budget -= spent
     epsilon = budget * (_SHARE_FLAT if flat else _SHARE) if rounds else budget
-    cells = min(max(grid_size("extended", n, epsilon, d, _THETA), 4.0), _MOST_CELLS)
+    cells = _n_cells(n, epsilon, d)
     if flat and few and margins.filled.prod() >= _FILLED**d and margins.beyond() < _NEAR:
         return _grid_sketch(task, n, margins.ranges, cells, epsilon, budget - epsilon)
     return _tree_sketch(task, n, binned, margins, epsilon, budget - epsilon)
+
+
+def grid_sketch(task: Task, n: int, epsilon: Fraction) -> Sketch:
+    """A grid of the whole box, for all of epsilon, where records are known to fill the box."""
+    whole = np.array([[0, size] for size in task.shape])
+    cells = _n_cells(n, epsilon, task.n_axes)
+    return _grid_sketch(task, n, whole, cells, epsilon, Fraction(0))
+
+
+def _n_cells(n: int, epsilon: Fraction, n_axes: int) -> float:
+    """Cells that so many records pay for."""
+    return min(max(grid_size("extended", n, epsilon, n_axes, _THETA), 4.0), _MOST_CELLS)
 
 
 def _grid_sketch(
