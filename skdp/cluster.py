@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -105,6 +106,8 @@ class DPKMeans(
     random_state : int or None, default=None
         Seed of the noise. None: the operating system's random source. An int is for experiments
         only: the release is then marked "seeded: no guarantee".
+    verbose : int, default=0
+        Print the steps of a fit to standard error, with numbers that are public or released.
 
     Attributes
     ----------
@@ -170,6 +173,7 @@ class DPKMeans(
         unit=None,
         ledger=None,
         random_state=None,
+        verbose=0,
     ):
         self.n_clusters = n_clusters
         self.epsilon = epsilon
@@ -183,6 +187,7 @@ class DPKMeans(
         self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
+        self.verbose = verbose
 
     # -- the release
 
@@ -243,6 +248,7 @@ class DPKMeans(
             init=init,
             source=source,
             generator=sampling_generator(source),
+            progress=self._progress,
         )
         found = ALGORITHMS[self.algorithm][0](task)
         unit = (high - low) / np.array(domain.shape)
@@ -261,6 +267,10 @@ class DPKMeans(
         if synopsis is not None and synopsis.model.noise_epsilon is not None:
             warn_of_emptiness(self, synopsis.total, synopsis.total_std)
         return self
+
+    def _progress(self, text):
+        if self.verbose:
+            print(f"DPKMeans: {text}", file=sys.stderr)
 
     def _unit_of_errors(self):
         return "mean squared distance"

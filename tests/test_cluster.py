@@ -431,3 +431,14 @@ def test_the_figures_of_the_dissertation(tmp_path):
         assert draw(tmp_path, True).rules
         assert (tmp_path / f"{name}.png").stat().st_size > 10_000
         assert len(pd.read_csv(tmp_path / f"{name}.csv")) >= 2
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "lloyd-improved", "genetic"])
+def test_progress_is_shown_when_asked(algorithm, capsys):
+    model = DPKMeans(2, bounds=(-10, 10), algorithm=algorithm, random_state=0)
+    quiet = model.fit(X[:300]).cluster_centers_
+    assert capsys.readouterr() == ("", "")
+    assert np.array_equal(model.set_params(verbose=1).fit(X[:300]).cluster_centers_, quiet)
+    shown = capsys.readouterr()
+    lines = shown.err.splitlines()
+    assert lines and not shown.out and all(line.startswith("DPKMeans: ") for line in lines)

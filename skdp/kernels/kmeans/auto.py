@@ -55,14 +55,17 @@ def auto(task: Task) -> Clustering:
     k = max(task.clusters)
     rounds = n * float(budget) / k**2 > (_ROUNDS_PAY_FLAT if flat else _ROUNDS_PAY)
     few = n * float(budget) <= _GRID_PAYS * k
+    task.progress("boxes")
     sketch = first_sketch(task, n, budget, rounds, few)
     release = sketch.release
+    task.progress("clusters of the boxes")
     centroids, validity = cluster_released(task, sketch.centers, sketch.masses, sketch.ranges)
     if task.init is None and len(sketch.centers):
         centroids = swapped(sketch.centers, sketch.masses, centroids, task.shape)
     counts = cluster_masses(sketch.centers, sketch.masses, centroids)
     if rounds and len(sketch.centers):
         cloud, left = sketch.cloud, sketch.left
+        task.progress("means of the clusters")
         if not flat:
             cloud, centroids = _first_round(task, sketch, centroids, left * _FIRST_ROUND)
             left -= left * _FIRST_ROUND

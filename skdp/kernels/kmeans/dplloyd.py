@@ -70,7 +70,8 @@ def lloyd(task: Task) -> Clustering:
         centroids = task.generator.random((k, task.n_axes)) * (np.array(task.shape) - 1)
     counts = np.zeros(k)
     share = task.parts["rounds"] / task.n_rounds / (task.n_axes + 1)
-    for _ in range(task.n_rounds):
+    for number in range(task.n_rounds):
+        task.progress(f"round {number + 1} of {task.n_rounds}")
         centroids, counts = lloyd_round(task, centroids, share, share)
     return Clustering(centroids, counts)
 
@@ -94,6 +95,7 @@ def lloyd_improved(task: Task) -> Clustering:
     epsilon = task.parts["rounds"]
     rounds = lloyd_rounds(float(epsilon), task.measure_total(), k, task.n_axes)
     counts = np.zeros(k)
-    for _ in range(rounds):
+    for number in range(rounds):
+        task.progress(f"round {number + 1} of {rounds}")
         centroids, counts = tuned_round(task, centroids, epsilon / rounds)
     return Clustering(centroids, counts)

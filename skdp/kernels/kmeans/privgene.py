@@ -46,6 +46,7 @@ def genetic(task: Task, rounds: int | None = None) -> Clustering:
     if task.init is not None:
         population[0] = np.clip(np.rint(task.init / 2**bits), 0, top)
     for number in range(rounds):
+        task.progress(f"round {number + 1} of {rounds}")
         scores = -nearest_distances(points, population)
         # Upper bound of the distance of any point of the box to its nearest centroid.
         corner = (np.maximum(population, top - population) ** 2).sum(axis=2).min(axis=1)

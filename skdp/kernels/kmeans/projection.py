@@ -85,6 +85,7 @@ def projected(task: Task) -> Clustering:
     rows, d = _in_memory(task.points), len(task.shape)
     validity = None
     if task.init is None:
+        task.progress("clusters of a projection")
         place = left * _PLACE
         # With half as many axes or fewer twice as much.
         part = left * _FIND * Fraction(_FEWER_AXES, min(max(d, _FEWER_AXES // 2), _FEWER_AXES))
@@ -97,6 +98,7 @@ def projected(task: Task) -> Clustering:
     else:
         k, frozen = len(task.init), _codes_of(task.init, task.shape)
         labels = nearest(rows, frozen.astype(np.float64))
+    task.progress("means in all columns")
     masses = np.full(k, n / k)
     top = sum(task.shape)
     first = _measured(_Rows(rows, labels, top), frozen, masses, left * _FIRST, task.source)

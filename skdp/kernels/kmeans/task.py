@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -46,6 +46,8 @@ class Task:
         Source of the noise, and of all other secret randomness.
     generator : numpy.random.Generator
         Generator for post-processing, and for starts.
+    progress : callable
+        Is told, as text, which step begins, in numbers that are public or released.
     """
 
     points: Points
@@ -58,6 +60,7 @@ class Task:
     init: FloatArray | None
     source: NoiseSource
     generator: np.random.Generator
+    progress: Callable[[str], None] = lambda text: None
 
     @property
     def n_axes(self) -> int:
