@@ -490,11 +490,18 @@ def _ranges_of(bounds):
     """Ranges of the columns of a domain, by name; other bounds as they are."""
     if not isinstance(bounds, Domain):
         return bounds
-    other = [name for name, each in bounds.items() if not isinstance(each, Numeric)]
+    other = [
+        name for name, each in bounds.items() if not isinstance(each, Numeric) or not each.summable
+    ]
     if other:
         raise DomainError(
             f"bounds must be a Domain of numeric columns, but {other!r} are not: drop them, or "
             "encode them as numbers with public bounds."
+        )
+    if special := [name for name, each in bounds.items() if each.special]:
+        raise DomainError(
+            f"Columns {special!r} have special values, which lie on no axis. Declare them without, "
+            "and make these values missing in the table: rows with a missing value are skipped."
         )
     return {name: (float(each.lower), float(each.upper)) for name, each in bounds.items()}
 

@@ -442,3 +442,14 @@ def test_progress_is_shown_when_asked(algorithm, capsys):
     shown = capsys.readouterr()
     lines = shown.err.splitlines()
     assert lines and not shown.out and all(line.startswith("DPKMeans: ") for line in lines)
+
+
+@pytest.mark.parametrize(
+    "column", [skdp.Numeric(-50, 50, special=[99]), skdp.Date("2020-01-01", "2021-01-01")]
+)
+def test_bounds_from_a_domain_are_numbers_on_one_axis(column):
+    ledger = skdp.PrivacyLedger(1.0)
+    bounds = skdp.Domain({"a": column, "b": skdp.Numeric(0, 1)})
+    with pytest.raises(skdp.exceptions.DomainError, match="'a'"):
+        DPKMeans(2, bounds=bounds, ledger=ledger).fit(pd.DataFrame({"a": [1.0], "b": [0.5]}))
+    assert ledger.spent == 0
