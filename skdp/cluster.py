@@ -67,9 +67,9 @@ class DPKMeans(
     bounds : tuple (low, high), dict or Domain, default=None
         Public range of the features, required: two numbers, two arrays with one number for each
         feature, a pair for each column by its name, or a `Domain` of numeric columns, whose ranges
-        are taken. Values outside are clipped. Bounds up to 100 times too wide cost little
-        accuracy with "auto", which finds the range of the records first where there are enough of
-        them.
+        are taken. Values outside are clipped. A pair of pairs is read as (low, high) of two
+        features, never as one range for each. Where there are many records for each feature, "auto"
+        finds their range first, and bounds up to 100 times too wide cost little accuracy.
     algorithm : str, default="auto"
         - "auto": a noisy tree of boxes, or with few rows in up to three dimensions a noisy grid
           that keeps its filled cells; k-means with many starts on it; and rounds over the rows in
@@ -140,7 +140,7 @@ class DPKMeans(
     rounds add up to epsilon. Empty clusters and empty cells get the same noise as all others. Rows
     with a missing value are skipped. In the dissertation's algorithms 3 and 13, as printed,
     centroids move during a round, and in algorithm 13 the noise of the sums is too small by the
-    range of a feature; see the user guide.
+    range of a feature; see the pages on theory.
 
     References
     ----------

@@ -116,3 +116,25 @@ def test_intervals_cover_and_are_narrower_than_those_of_each():
         ]
     assert misses <= 70
     assert np.mean(narrower) < 0.95
+
+
+def test_an_estimator_and_its_release_are_one():
+    view = skdp.HDPViewSynthesizer(1, domain=DOMAIN).fit(TABLE)
+    with pytest.raises(ValueError, match="given twice"):
+        combine([view, view.synopsis_])
+
+
+def test_releases_that_count_different_things_are_refused():
+    narrow = RangeTreeHistogram(1, domain=Domain({"age": Numeric(0, 39, integer=True)}))
+    with pytest.raises(ValueError, match="'age' is declared differently"):
+        combine([histogram(1), narrow.fit(TABLE[["age"]])])
+    # Other bins count the same values.
+    coarse = RangeTreeHistogram(1, domain=Domain({"age": Numeric(0, 59, integer=True, bins=12)}))
+    combine([histogram(1), coarse.fit(TABLE[["age"]])])
+    kinds = [Domain({"sex": Categorical(each)}) for each in (["F", "M"], ["F", "M", "X"])]
+    with pytest.raises(ValueError, match="'sex' is declared differently"):
+        combine([DataCube(1, domain=each).fit(TABLE[["sex"]]) for each in kinds])
+    people = TABLE.assign(who=np.arange(len(TABLE)) // 3)
+    some = [DataCube(1, domain=DOMAIN, unit="who", max_contributions=m).fit(people) for m in (1, 3)]
+    with pytest.raises(ValueError, match="max_contributions differs"):
+        combine(some)

@@ -162,14 +162,12 @@ def test_pictures_of_the_first_pages_can_be_drawn_again(tmp_path):
     assert max(picture.stat().st_size for picture in (DOCS / "_static").glob("*.png")) < 150_000
 
 
-def test_gallery_begins_with_examples_that_exist():
-    order = script("_order")
-    for name in order.FIRST:
-        assert (ROOT / "examples" / f"{name}.py").exists(), name
-    names = sorted(
-        (path.name for path in (ROOT / "examples").glob("*.py")), key=order.stories_first
-    )
-    assert names[0] == "quickstart.py" and names[-1].startswith("plot_")
+def test_every_example_is_in_a_section_of_the_gallery():
+    gallery = script("_gallery")
+    listed = [name for section in gallery.SECTIONS.values() for name in section]
+    assert sorted(listed) == sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
+    assert set(gallery.PANELS) <= set(listed)
+    assert min(listed, key=gallery.in_order) == "quickstart"
 
 
 # The check of the built site

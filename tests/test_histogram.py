@@ -977,3 +977,19 @@ def test_bad_statistics():
         RangeTreeHistogram(domain=GRADES).fit(["low"] * 9).mean()
     with pytest.raises(NotFittedError):
         integers().mean()
+
+
+@pytest.mark.parametrize("partition", [None, "adaptive"])
+def test_intervals_of_quantiles_cover_at_the_ends_of_a_column(partition):
+    # False alarms: below 0.002 at a coverage of 95%. It was 13 of 20 when errors were interpolated.
+    rng = np.random.default_rng(5)
+    ages = np.minimum(np.rint(rng.gamma(6, 7, 3_000)), 79).astype(int)
+    domain = skdp.Domain({"age": skdp.Numeric(0, 79, integer=True)})
+    shares = [0.01, 0.95, 0.99]
+    true = np.quantile(ages, shares, method="inverted_cdf")
+    held = np.zeros(3)
+    for seed in range(20):
+        tree = skdp.RangeTreeHistogram(0.1, domain=domain, partition=partition, random_state=seed)
+        found = tree.fit(pd.DataFrame({"age": ages})).quantile(shares, return_interval=True)
+        held += [one.lower <= q <= one.upper for one, q in zip(found, true, strict=True)]
+    assert (held >= 15).all()

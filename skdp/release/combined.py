@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import as_level
 from ..accounting import PrivacyLoss
+from ..domain import Categorical, Domain
 from .answers import listed
 from .box_model import BoxModel
 from .confidence import Confidence
@@ -45,8 +46,10 @@ def combine(releases: Sequence[Any]) -> CombinedRelease:
     TypeError
         If something has no ``count``.
     ValueError
-        If there are fewer than two, one is given twice, or the epsilons cannot be added because one
-        protects persons and another records.
+        If there are fewer than two, or one is given twice, also as an estimator and its release; if
+        the epsilons cannot be added because one protects persons and another records; if persons
+        count with different numbers of records, or a column was declared with other ranges or
+        categories: such releases count different things.
     sklearn.exceptions.NotFittedError
         If an estimator is not fitted.
 
@@ -54,7 +57,7 @@ def combine(releases: Sequence[Any]) -> CombinedRelease:
     -----
     Combining costs no privacy, but the releases together cost the sum of their epsilons. One
     release with that sum is nearly always better than two with a half each: combine what was made
-    for other reasons, such as a cube and a histogram, or the release of last year and a new one.
+    for other reasons, such as a cube and a histogram of the same records.
 
     Examples
     --------
@@ -75,14 +78,17 @@ def combine(releases: Sequence[Any]) -> CombinedRelease:
         raise ValueError(
             f"combine needs at least two releases of the same table, got {len(parts)}."
         )
-    if len({id(part) for part in parts}) < len(parts):
-        raise ValueError("A release is given twice: its noise is the same, so it adds nothing.")
     for part in parts:
         if not callable(getattr(part, "count", None)) or isinstance(part, list | str | tuple):
             raise TypeError(
                 f"combine takes releases that answer counts, got {type(part).__name__}."
             )
-    return CombinedRelease(parts)
+    combined = CombinedRelease(parts)
+    if len({id(_inside(part)) for part in parts}) < len(parts):
+        raise ValueError("A release is given twice: its noise is the same, so it adds nothing.")
+    _check_persons([_loss_of(part) for part in parts])
+    _check_columns([_domain_of(part) for part in parts])
+    return combined
 
 
 class CombinedRelease:
@@ -155,7 +161,7 @@ class CombinedRelease:
         noise = np.array(list(map(_noise, self.releases, answers)))
         std = math.sqrt(np.sum((weights * noise) ** 2))
         beyond = np.maximum(np.array(reaches) - normal * noise[:, None], 0.0)
-        down, up = normal * std + weights @ beyond
+        down, up = (normal * std + weights @ beyond).tolist()
         return QueryResult(
             value,
             std if all(math.isfinite(answer.std) for answer in answers) else math.nan,
@@ -182,13 +188,53 @@ def _loss_of(release: Any) -> PrivacyLoss | None:
     return getattr(release, "privacy_loss", None)
 
 
+def _check_persons(losses: Sequence[PrivacyLoss | None]) -> None:
+    most = {loss.max_contributions for loss in losses if loss is not None}
+    if len(most) > 1:
+        raise ValueError(
+            f"max_contributions differs, {sorted(most, key=str)}: the releases count different "
+            "records of the same persons. Combine releases with the same number."
+        )
+
+
+def _check_columns(domains: Sequence[Domain | None]) -> None:
+    """Refuse columns that releases read differently."""
+    seen: dict[str, Any] = {}
+    for domain in domains:
+        for name, attribute in () if domain is None else domain.items():
+            values = _values(attribute)
+            if seen.setdefault(name, values) != values:
+                raise ValueError(
+                    f"Column {name!r} is declared differently: {seen[name]} and {values}. Values "
+                    "outside of a range count at its ends, so that the releases count different "
+                    "things. Combine releases with the same ranges and categories; bins may differ."
+                )
+
+
+def _values(attribute: Any) -> Any:
+    """What values of a column count as themselves; bins do not matter."""
+    if isinstance(attribute, Categorical):
+        return set(attribute.categories)
+    return attribute.lower, attribute.upper
+
+
+def _inside(release: Any) -> Any:
+    """The release of an estimator that has one."""
+    inside = getattr(release, "synopsis_", None)
+    return release if inside is None else inside
+
+
+def _domain_of(release: Any) -> Domain | None:
+    return getattr(_inside(release), "domain", None) or getattr(release, "domain_", None)
+
+
 def _noise(release: Any, answer: QueryResult) -> float:
     """Standard deviation of what is independent of the other releases: the noise, where known.
 
     Zero for models with calibrated error bars: what their bars cover is the error of a model, which
     two models of the same table may share.
     """
-    model = getattr(getattr(release, "synopsis_", release), "model", None)
+    model = getattr(_inside(release), "model", None)
     known = model is None or isinstance(model, BoxModel)
     return float(answer.std) if known and math.isfinite(answer.std) else 0.0
 

@@ -32,8 +32,9 @@ from .result import QueryResult
 
 __all__ = ["as_shares", "quantiles"]
 
-# Places whose errors are computed; between them they are interpolated by the share below.
-_PLACES = 9
+# Places whose errors are computed, evenly by the share below; then, so many times at most, those at
+# the ends of the interval.
+_PLACES, _REFINED = 7, 4
 _NOTHING = " It may be any value that was declared: there are too few records for this noise."
 _BINS = " Numbers may lie anywhere in their bins."
 
@@ -118,7 +119,7 @@ class _Ranked:
         """The quantile with its interval."""
         value = self.value(share)
         balance = np.cumsum(self.counts[self.order]) - share * self.counts.sum()
-        errors = self._errors(share, confidence)
+        errors = self._errors(share, balance, confidence)
         variance = np.array(max(self.counts.sum(), 0.0) * share * (1.0 - share))
         sampling = confidence.sampling_std(variance, self.model.total)
         noise = self._ends(balance, errors.below, errors.above)
@@ -149,18 +150,34 @@ class _Ranked:
             self.shown(spread) - zero,
         )
 
-    def _errors(self, share: float, confidence: Confidence) -> Errors:
-        """Errors of the balance after each code."""
+    def _errors(self, share: float, balance: FloatArray, confidence: Confidence) -> Errors:
+        """Errors of the balance after each code: exact where the interval ends.
+
+        Between places with known errors the larger of both counts: far up a column errors shrink
+        to that of the number of records within a few codes.
+        """
         n = len(self.order)
         below = np.cumsum(self.rising[self.order])
-        wanted = np.linspace(0.0, below[-1], _PLACES)
-        places = np.unique(np.minimum(np.searchsorted(below, wanted), n - 1))
+        wanted = np.append(np.linspace(0.0, below[-1], _PLACES), share * below[-1])
+        places = set(np.minimum(np.searchsorted(below, wanted), n - 1).tolist())
         rank = np.empty(n, dtype=np.int64)
         rank[self.order] = np.arange(n)
-        found = errors_of(self.model, [self._balance(rank <= k, share) for k in places], confidence)
-        std, less, more = (
-            np.interp(below, below[places], part) for part in (found.std, found.below, found.above)
-        )
+        known: dict[int, tuple[float, float, float]] = {}
+        for _ in range(_REFINED):
+            new = sorted(places - known.keys())
+            if not new:
+                break
+            asked = [self._balance(rank <= k, share) for k in new]
+            found = errors_of(self.model, asked, confidence)
+            triples = zip(found.std, found.below, found.above, strict=True)
+            known |= dict(zip(new, triples, strict=True))
+            at = np.array(sorted(known))
+            table = np.array([known[k] for k in at.tolist()])
+            left = np.searchsorted(at, np.arange(n), side="right") - 1
+            right = np.minimum(np.searchsorted(at, np.arange(n)), len(at) - 1)
+            std, less, more = np.maximum(table[np.maximum(left, 0)], table[right]).T
+            first, last = self._held(balance, less, more)
+            places |= {min(max(k, 0), n - 1) for k in (first - 1, first, last, last + 1)}
         return Errors(std, less, more, found.guarantee)
 
     def _balance(self, below: BoolArray, share: float) -> list[Weights]:
@@ -174,12 +191,17 @@ class _Ranked:
 
     def _ends(self, balance: FloatArray, below: FloatArray, above: FloatArray) -> tuple[int, int]:
         """First and last code that the quantile may have."""
+        first, last = self._held(balance, below, above)
+        return int(self.order[first]), int(self.order[last])
+
+    def _held(self, balance: FloatArray, below: FloatArray, above: FloatArray) -> tuple[int, int]:
+        """First and last place, in the order of values, that the quantile may have."""
         possible = balance + above >= 0
         possible[1:] &= (balance - below)[:-1] <= 0
         held = np.flatnonzero(possible)
         if not len(held):
             held = np.arange(len(balance))
-        return int(self.order[held[0]]), int(self.order[held[-1]])
+        return int(held[0]), int(held[-1])
 
     def _numbers(self, value: float, codes: tuple[int, int]) -> tuple[float, float]:
         """The interval from the smallest number of one code to the largest of another."""

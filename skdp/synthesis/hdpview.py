@@ -65,7 +65,7 @@ class HDPViewSynthesizer(Synthesizer):
     leaf lose at most "cut" and "counts" together: with ``calibration="tight"`` the count gets what
     a path of few cuts left. A record lies on one path, so the parts add up to epsilon. The paper
     adds its noise to floats, scores cuts with half of the sensitivity budget unused and bounds
-    errors by a theorem whose proof has wrong steps; see the user guide.
+    errors by a theorem whose proof has wrong steps; see the pages on theory.
 
     References
     ----------

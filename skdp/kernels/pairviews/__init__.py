@@ -23,6 +23,7 @@ From `fit` to the model, by file:
 `structured`    views fitted to structural zeros, and rows where a tree cannot hold them
 `raking`        weights of sampled records (iterative proportional fitting)
 `errors`        a published quantile of the errors of a public class of queries
+`pooling`       quantiles of several classes, judged together because each has noise
 `simulation`    records drawn from a release, to simulate its errors
 ==============  ====================================================================
 """
