@@ -34,7 +34,7 @@ __all__ = ["as_shares", "quantiles"]
 
 # Places whose errors are computed, evenly by the share below; then, so many times at most, those at
 # the ends of the interval.
-_PLACES, _REFINED = 7, 4
+_PLACES, _REFINED = 4, 3
 _NOTHING = " It may be any value that was declared: there are too few records for this noise."
 _BINS = " Numbers may lie anywhere in their bins."
 
@@ -93,7 +93,8 @@ class _Ranked:
         counts = view_of(model, groups) if query is None else grouped_sums(model, groups, query)[0]
         self.counts = np.asarray(counts, dtype=np.float64)[: attribute.n_values]
         self.parts = [self._present(part) for part in parts_of(query, domain)]
-        self.order = _by_value(attribute)
+        self.spans = None if isinstance(attribute, Categorical) else _spans(attribute)
+        self.order = _by_value(attribute, self.spans)
         self.rising = _without_negatives(self.counts, self.order)
 
     def _present(self, regions: Mapping[str, Region]) -> Weights:
@@ -205,7 +206,8 @@ class _Ranked:
 
     def _numbers(self, value: float, codes: tuple[int, int]) -> tuple[float, float]:
         """The interval from the smallest number of one code to the largest of another."""
-        low, high = _span(self.attribute, codes[0])[0], _span(self.attribute, codes[1])[1]
+        assert self.spans is not None
+        low, high = float(self.spans[0][codes[0]]), float(self.spans[1][codes[1]])
         return (low, high) if math.isnan(value) else (min(low, value), max(high, value))
 
 
@@ -225,19 +227,15 @@ def _without_negatives(counts: FloatArray, order: IntArray) -> FloatArray:
     return result
 
 
-def _by_value(attribute: Any) -> IntArray:
+def _by_value(attribute: Any, spans: tuple[FloatArray, FloatArray] | None) -> IntArray:
     """Codes of the values in ascending order; special values lie among the bins."""
-    if isinstance(attribute, Categorical):
+    if spans is None:
         return np.arange(attribute.n_values)
-    low, _ = attribute.contents.span(np.arange(attribute.bins))
-    starts = np.concatenate([low.astype(np.float64), np.array(attribute.special, dtype=float)])
-    return np.argsort(starts, kind="stable")
+    return np.argsort(spans[0], kind="stable")
 
 
-def _span(attribute: Numeric, code: int) -> tuple[float, float]:
-    """Smallest and largest number of a code."""
-    if code >= attribute.bins:
-        value = float(attribute.special[code - attribute.bins])
-        return value, value
-    low, high = attribute.contents.span(np.array([code]))
-    return float(low[0]), float(high[0])
+def _spans(attribute: Numeric) -> tuple[FloatArray, FloatArray]:
+    """Smallest and largest number of each code."""
+    special = np.array(attribute.special, dtype=np.float64)
+    low, high = attribute.contents.span(np.arange(attribute.bins))
+    return np.append(low, special).astype(np.float64), np.append(high, special).astype(np.float64)
