@@ -509,7 +509,7 @@ def test_files_with_wrong_errors_are_refused():
         ErrorClasses.from_arrays(SHAPE, {**facts, "total_variance": -1.0}, arrays)
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 4])
+@pytest.mark.parametrize("epsilon", [0.3, pytest.param(4, marks=pytest.mark.slow)])
 def test_intervals_of_each_kind_cover_fresh_questions(epsilon):
     # 200 fresh questions of each kind on each of 5 releases; questions of one release share its
     # noise. Intervals a quarter as wide must fail for every kind.

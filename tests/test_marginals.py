@@ -815,7 +815,7 @@ def test_persons():
     check(view, DOMAIN)
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 4])
+@pytest.mark.parametrize("epsilon", [0.3, pytest.param(4, marks=pytest.mark.slow)])
 def test_intervals_cover_queries_on_any_number_of_columns(epsilon):
     # 300 fresh queries on each of 5 releases; intervals a quarter as wide must fail somewhere.
     rng = np.random.default_rng(1)

@@ -623,7 +623,9 @@ def test_exact_answers_do_not_depend_on_the_way(monkeypatch):
     assert any(answers.any() for answers in densely)
 
 
-@pytest.mark.parametrize(("epsilon", "scaled"), [("0.1", False), (4, True)])
+@pytest.mark.parametrize(
+    ("epsilon", "scaled"), [("0.1", False), pytest.param(4, True, marks=pytest.mark.slow)]
+)
 def test_intervals_cover_fresh_queries_of_the_class(epsilon, scaled):
     # 2,000 published and 2,000 fresh queries on each of 8 releases. Coverage below 95% less three
     # standard errors in the mean over the releases would be a defect; intervals made five
