@@ -13,6 +13,9 @@ from .model import AdditiveModel
 
 __all__ = ["Draft"]
 
+# Variances of scores below this are those of rounding.
+_ROUNDING = 1e-16
+
 
 @dataclass(eq=False)
 class Draft:
@@ -98,6 +101,8 @@ class Draft:
             np.stack([n if n.ndim == 1 else np.diag(n) for n in outputs], axis=1)
             for outputs in self.noise
         ]
+        # Rounding leaves about so much of noise that later rounds have corrected.
+        variances = [np.where(each < _ROUNDING, 0.0, each) for each in variances]
         return AdditiveModel(
             self.intercept, tuple(self.shapes), tuple(variances), tuple(self.sizes)
         )
