@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -270,10 +269,6 @@ class DPKMeans(
         if synopsis is not None and synopsis.model.noise_epsilon is not None:
             warn_of_emptiness(self, synopsis.total, synopsis.total_std)
         return self
-
-    def _progress(self, text):
-        if self.verbose:
-            print(f"DPKMeans: {text}", file=sys.stderr)
 
     def _unit_of_errors(self):
         return "mean squared distance"

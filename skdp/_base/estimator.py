@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping
 from fractions import Fraction
@@ -50,6 +51,11 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
     _layout: Layout | None = None
     _library: str
     domain_: Domain
+
+    def _progress(self, text: str) -> None:
+        """Print a step of a fit, for estimators with ``verbose``; no number may be exact."""
+        if self.verbose:  # type: ignore[attr-defined]  # a parameter of those that print
+            print(f"{type(self).__name__}: {text}", file=sys.stderr)
 
     def _spend(
         self,

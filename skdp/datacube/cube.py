@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping
 
 from sklearn.utils.validation import check_is_fitted
@@ -775,7 +774,3 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         )
         shares = zip(found.masks, found.shares, strict=True)
         return label, {names_of(domain, mask): share for mask, share in shares}
-
-    def _progress(self, text):
-        if self.verbose:
-            print(f"DataCube: {text}", file=sys.stderr)

@@ -6,7 +6,6 @@ and PrivSyn do under guarantees with a delta; here everything is pure epsilon-DP
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 
 from .._validation import as_integer, check_choice, is_word
@@ -219,10 +218,6 @@ class MarginalSynthesizer(ViewSynthesizer):
             progress=self._progress,
             **known,
         )
-
-    def _progress(self, text):
-        if self.verbose:
-            print(f"MarginalSynthesizer: {text}", file=sys.stderr)
 
     def _wanted(self, domain):
         """The largest number of columns in a set, and the workload by positions of columns."""
