@@ -6,20 +6,17 @@ half against lower), and a generated survey, in which an answer depends on two o
 large tables 20,000 rows are drawn. 80% of the rows are fitted and 20% predicted, with other rows
 in each run. Beside the models stand boosting on the true rows in the declared bins ("true"), the
 most frequent class ("majority") and, with ``--peers``, models of diffprivlib and the DP-EBM of
-interpret-core with delta 1e-6 (its binning reads the number of rows and the categories).
+interpret-core with delta 1e-6 (its binning reads the number of rows and the categories), each in
+an environment of its own, made at the first call.
 
 Run as ``python -m benchmarks.models --out docs/_static/models/errors.csv --draw
-docs/_static/models/errors.png``; results that the file has are not computed again. ``--peers``
-takes the Python of an environment with diffprivlib, interpret-core or both; ``--tables``,
+docs/_static/models/errors.png``; results that the file has are not computed again. ``--tables``,
 ``--epsilon``, ``--methods`` and ``--runs`` choose.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -35,6 +32,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from benchmarks import _fidelity_tables
 from benchmarks.additive import Task
+from benchmarks.peers import _environments
+from benchmarks.peers._calling import ask
 from skdp import (
     MarginalSynthesizer,
     Numeric,
@@ -61,7 +60,6 @@ TABLES = {
     "survey": ("survey", "yes4"),
 }
 _ROWS = 20_000
-WORKERS = Path(__file__).parent / "peers"
 
 
 def load(name: str) -> Task:
@@ -125,12 +123,13 @@ METHODS: dict[str, Callable[[Task, float, int], Any]] = {
     "marginals, boosting": from_marginals,
 }
 BASELINES = {"true": true, "majority": majority}
-# Method: program in `benchmarks/peers`, and its name there.
+# Method: library, and the name of the method in its program in `benchmarks/peers`.
 PEERS = {
-    "diffprivlib, logistic": ("work_diffprivlib.py", "LogisticRegression"),
-    "diffprivlib, naive Bayes": ("work_diffprivlib.py", "GaussianNB"),
-    "diffprivlib, forest": ("work_diffprivlib.py", "RandomForestClassifier"),
-    "DP-EBM, delta 1e-6": ("work_interpret.py", "DP-EBM"),
+    "diffprivlib, logistic": ("diffprivlib", "LogisticRegression"),
+    "diffprivlib, naive Bayes": ("diffprivlib", "GaussianNB"),
+    "diffprivlib, tree": ("diffprivlib", "DecisionTreeClassifier"),
+    "diffprivlib, forest": ("diffprivlib", "RandomForestClassifier"),
+    "DP-EBM, delta 1e-6": ("interpret", "DP-EBM"),
 }
 
 
@@ -155,31 +154,20 @@ def for_peer(task: Task, train: np.ndarray, test: np.ndarray) -> dict[str, Any]:
     }
 
 
-def peer_predictions(python: Path, method: str, data: dict[str, Any], epsilon: float) -> np.ndarray:
+def peer_predictions(method: str, data: dict[str, Any], epsilon: float) -> np.ndarray:
     """What a model of another library predicts for the test rows."""
-    program, name = PEERS[method]
-    with tempfile.TemporaryDirectory() as folder:
-        given, found = Path(folder, "data.npz"), Path(folder, "out.npz")
-        np.savez(given, **data)
-        job = {"data": str(given), "out": str(found), "epsilon": epsilon, "delta": 1e-6}
-        subprocess.run(
-            [str(python), str(WORKERS / program)],
-            input=json.dumps({**job, "task": "classify", "method": name}),
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        with np.load(found) as arrays:
-            return np.asarray(arrays["predictions"]) > 0
+    library, name = PEERS[method]
+    job = {"task": "classify", "method": name, "epsilon": epsilon, "delta": 1e-6}
+    return ask(_environments.PEERS[library], job, data)["predictions"] > 0
 
 
-def error_of(task: Task, method: str, epsilon: float, runs: int, python: Path | None) -> float:
+def error_of(task: Task, method: str, epsilon: float, runs: int) -> float:
     """Mean misclassification of a method."""
     errors = []
     splits = ShuffleSplit(runs, test_size=0.2, random_state=0).split(task.X)
     for seed, (train, test) in enumerate(splits):
-        if method in PEERS and python is not None:
-            predicted = peer_predictions(python, method, for_peer(task, train, test), epsilon)
+        if method in PEERS:
+            predicted = peer_predictions(method, for_peer(task, train, test), epsilon)
         else:
             make = {**METHODS, **BASELINES}[method]
             model = make(task, epsilon, seed)
@@ -237,7 +225,7 @@ def main() -> None:
     every = [*METHODS, *PEERS]
     parser.add_argument("--methods", nargs="+", default=every, choices=every)
     parser.add_argument("--runs", type=int, default=2)
-    parser.add_argument("--peers", type=Path, default=None, metavar="PYTHON")
+    parser.add_argument("--peers", action="store_true")
     parser.add_argument("--out", type=Path, default=None)
     parser.add_argument("--draw", type=Path, default=None)
     options = parser.parse_args()
@@ -254,7 +242,7 @@ def main() -> None:
         for method, epsilon in [*asked, *((each, np.inf) for each in BASELINES)]:
             if (name, method, epsilon) in have:
                 continue
-            error = error_of(task, method, epsilon, options.runs, options.peers)
+            error = error_of(task, method, epsilon, options.runs)
             print(f"{name:22} {method:26} epsilon {epsilon:<5g} {error:.4f}", flush=True)
             row = [name, method, epsilon, options.runs, round(error, 4)]
             found.loc[len(found)] = row

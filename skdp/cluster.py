@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
@@ -31,6 +34,7 @@ from .kernels.kmeans.algorithms import (
 from .kernels.kmeans.assign import nearest
 from .kernels.kmeans.cells import cover, even_edges
 from .kernels.kmeans.task import Task
+from .mechanisms import discrete_laplace_variance
 from .release import Boxes, BoxModel, KnownNoise, Synopsis
 from .rows import CodedRows, as_frame, code_rows, read_rows
 
@@ -39,6 +43,8 @@ __all__ = ["DPKMeans"]
 # Codes along the widest feature: finer than any noise, and squared distances stay exact.
 _CODES = 2**20
 _MOST_FEATURES = 512
+# Squared distances between numbers up to this fit into float64.
+_FARTHEST = 1e150
 # Starts of the k-means without privacy that expected errors are compared with.
 _BEST_OF = 5
 
@@ -252,6 +258,14 @@ class DPKMeans(
             generator=sampling_generator(source),
             progress=self._progress,
         )
+        # Released totals, with their standard deviations.
+        totals = []
+        if "records" in task.parts:
+            # The part is spent here; the algorithm takes the number as known.
+            task = replace(task, n_records=task.measure_total())
+            variance = discrete_laplace_variance(task.parts["records"])
+            totals.append((task.n_records, math.sqrt(variance)))
+        self._warn_of_many_clusters(task)
         found = ALGORITHMS[self.algorithm][0](task)
         unit = (high - low) / np.array(domain.shape)
         centers = np.clip(low + (found.centroids + 0.5) * unit, low, high)
@@ -267,8 +281,23 @@ class DPKMeans(
         self.synopsis_ = synopsis
         self.privacy_loss_ = loss
         if synopsis is not None and synopsis.model.noise_epsilon is not None:
-            warn_of_emptiness(self, synopsis.total, synopsis.total_std)
+            totals.append((synopsis.total, synopsis.total_std))
+        if totals:
+            warn_of_emptiness(self, *min(totals, key=lambda total: total[1]))
         return self
+
+    def _warn_of_many_clusters(self, task):
+        """Warn of more clusters than noise leaves, by a released or public number of records."""
+        most, epsilon = max(task.clusters), float(self._record_epsilon())
+        if task.n_records is not None and most > task.n_records * epsilon:
+            warnings.warn(
+                f"n_clusters={most} at epsilon={epsilon:.4g} for about {task.n_records} records: "
+                "a cluster has less than one record times epsilon, and noise hides it. Most "
+                "centroids will be noise or equal to each other. Ask for fewer clusters, some "
+                "hundred records times epsilon each.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _unit_of_errors(self):
         return "mean squared distance"
@@ -314,7 +343,23 @@ class DPKMeans(
                 f"X has {n_features} features, more than {_MOST_FEATURES}: keep the columns that "
                 "distances should depend on, or project it first, by a public map."
             )
-        return feature_bounds(named_bounds(_ranges_of(self.bounds), names), n_features)
+        low, high = feature_bounds(named_bounds(_ranges_of(self.bounds), names), n_features)
+        if max(np.abs(low).max(), np.abs(high).max()) > _FARTHEST:
+            raise DomainError(
+                f"bounds beyond {_FARTHEST:g} are refused, because squared distances would exceed "
+                f"float64, got {self.bounds!r}. Declare the range that values can have, or divide "
+                "the features by public numbers."
+            )
+        # Half a code of the widest feature, against neighbouring floats.
+        finest = (high - low).max() / _CODES / 2
+        for name, a, b in zip(names, low, high, strict=True):
+            if np.spacing(max(abs(a), abs(b))) > finest:
+                raise DomainError(
+                    f"The bounds ({a:g}, {b:g}) of {name!r} are too far from zero for their width: "
+                    "float64 cannot tell close values apart. Subtract a public number from the "
+                    "column and its bounds."
+                )
+        return low, high
 
     def _wanted(self, domain, low, high):
         """Numbers of clusters, and starting centroids in codes."""
@@ -356,7 +401,7 @@ class DPKMeans(
 
     def _matrix(self, X):
         """Rows as floats, clipped to the bounds of float64; NaN where missing."""
-        return np.clip(self._rows_as_fitted(X).numbers(), -1e150, 1e150)
+        return np.clip(self._rows_as_fitted(X).numbers(), -_FARTHEST, _FARTHEST)
 
     def predict(self, X):
         """Index of the nearest centroid of every row.

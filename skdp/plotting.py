@@ -388,12 +388,14 @@ def plot_distances(matrix: np.ndarray, names: Sequence[str], *, title: str, ax: 
 
 
 def plot_shapes(shapes: Mapping[str, Any], score: str, *, level: float, title: str = "") -> Any:
-    """Draw functions of columns, a panel each, with bands of noise.
+    """Draw functions of columns, a panel each, with bands of noise; of pairs, maps of colours.
+
+    In a map the cells whose bands hold 0 are crossed.
 
     Parameters
     ----------
-    shapes : mapping of str to ShapeFunction
-        By column.
+    shapes : mapping of str to ShapeFunction or PairFunction
+        By column or pair.
     score : str
         What the scores are.
     level : float
@@ -415,16 +417,29 @@ def plot_shapes(shapes: Mapping[str, Any], score: str, *, level: float, title: s
     first = axes_or_new(None, (3.6 * n_columns, 2.8 * n_rows))
     figure = first.figure
     first.remove()
-    grid = figure.subplots(n_rows, n_columns, squeeze=False, sharey=True)
+    grid = figure.subplots(n_rows, n_columns, squeeze=False)
     reach = NormalDist().inv_cdf((1 + as_level(level)) / 2)
+    lines = []
     for ax, (name, shape) in zip(grid.flat, shapes.items(), strict=False):
+        if np.ndim(shape.sizes) == 2:
+            _pair_panel(ax, shape, reach, score)
+            continue
+        lines.append(ax)
         _shape_panel(ax, shape, reach)
         ax.axhline(0.0, color=current_inks().grey, linewidth=0.8)
         ax.set_xlabel(name)
+        ax.sharey(lines[0])
     for ax in list(grid.flat)[len(shapes) :]:
         ax.remove()
-    for ax in grid[:, 0]:
-        ax.set_ylabel(score)
+    # All scores are on one scale, written at the left end of each row.
+    if lines:
+        lines[0].autoscale(axis="y")
+    for row in grid:
+        first, *others = [ax for ax in row if ax in lines] or [None]
+        if first is not None:
+            first.set_ylabel(score)
+        for ax in others:
+            ax.tick_params(labelleft=False)
     figure.suptitle(title, fontsize="medium")
     return figure
 
@@ -454,6 +469,30 @@ def _shape_panel(ax: Any, shape: Any, reach: float) -> None:
             ax.margins(x=max(0.05, 0.5 / len(order)))
             names = [_short(shape.labels[group], 12) for group in order]
             ax.set_xticklabels(names, rotation=90, fontsize=7)
+
+
+def _pair_panel(ax: Any, pair: Any, reach: float, score: str) -> None:
+    """A function of two columns as colours, in cells of equal size; of several classes the last."""
+    scores, errors = pair.scores, pair.std_errors
+    if scores.ndim == 3:
+        scores, errors = scores[..., -1], errors[..., -1]
+    most = max(float(np.abs(scores).max()), 1e-9)
+    mesh = ax.pcolormesh(scores.T, cmap="RdBu_r", vmin=-most, vmax=most, rasterized=True)
+    bar = ax.figure.colorbar(mesh, ax=ax)
+    bar.ax.tick_params(labelsize=7)
+    bar.set_label(score, fontsize=7)
+    rows, columns = np.nonzero(np.abs(scores) <= reach * errors)
+    ax.scatter(rows + 0.5, columns + 0.5, marker="x", s=9, linewidth=0.7, color="#767676")
+    for axis, labels, edges, name in zip(
+        (ax.xaxis, ax.yaxis), pair.labels, pair.edges, pair.columns, strict=True
+    ):
+        # Numbers stand at the borders, other values in the middle of their cells.
+        borders = [] if edges is None else [f"{edge:.3g}" for edge in edges]
+        others = range(max(len(borders) - 1, 0), len(labels))
+        axis.set_ticks([*range(len(borders)), *(place + 0.5 for place in others)])
+        axis.set_ticklabels([*borders, *(_short(labels[place], 12) for place in others)])
+        axis.set_tick_params(labelsize=7, rotation=90 if axis is ax.xaxis else 0)
+        axis.set_label_text(name)
 
 
 def _with_missing(axis: PlotAxis) -> np.ndarray:
@@ -492,6 +531,7 @@ def _heat_map(
     norm: Any,
     label: str,
 ) -> None:
+    from matplotlib import colormaps
     from matplotlib.collections import PatchCollection
     from matplotlib.colors import AsinhNorm
     from matplotlib.patches import Rectangle
@@ -502,7 +542,10 @@ def _heat_map(
         for border, size in zip(borders, table.shape, strict=True)
     ]
     scale = _colour_scale(drawn) if norm is None else norm
-    mesh = ax.pcolormesh(*drawn_borders, drawn.T, cmap="viridis", norm=scale, rasterized=True)
+    # A logarithmic scale knows no numbers that are not positive: they look like its lowest one.
+    colours = colormaps["viridis"]
+    colours = colours.with_extremes(bad=colours(0.0), under=colours(0.0))
+    mesh = ax.pcolormesh(*drawn_borders, drawn.T, cmap=colours, norm=scale, rasterized=True)
     extend = "min" if mesh.norm.vmin == 0 and drawn.min() < 0 else "neither"
     bar = ax.figure.colorbar(mesh, ax=ax, label=label, extend=extend)
     if isinstance(scale, AsinhNorm):

@@ -288,6 +288,7 @@ CASES = [
         branches={
             "several classes": {"target": "work"},
             "few groups": {"max_groups": 2},
+            "pairs": {"interactions": 2},
         },
         expected_failures=EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED,
     ),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -15,18 +17,22 @@ from skdp.kernels.additive import (
     UNIT,
     Identity,
     Logit,
+    PairPlan,
     Records,
     additive_parts,
     calibration,
     fit_additive,
     histograms,
+    pairs,
     scaling,
 )
 from skdp.kernels.additive.calibration import calibrate
 from skdp.kernels.additive.draft import Draft
 from skdp.kernels.additive.effects import Prior
 from skdp.kernels.additive.histograms import agreed, column_shares, measure_columns
+from skdp.kernels.additive.pairs import coarse_axis
 from skdp.kernels.additive.scaling import _GRAIN, _REACH, _moments
+from skdp.mechanisms import noisy_max
 from skdp.models.grouping import group_values
 
 # ------------------------------------------------------------------------------ links and records
@@ -285,7 +291,7 @@ def test_contributions_sum_to_the_score():
     model = fitted()
     rows = people(500)[0].drop(columns="ill")
     parts = model.explain(rows)
-    assert parts.shape == (500, 3)
+    assert parts.shape == (500, len(model.shape_functions_))
     share = model.predict_proba(rows)[:, 1]
     np.testing.assert_allclose(parts.sum(axis=1) + model.intercept_, np.log(share / (1 - share)))
     unknown = rows.assign(city="atlantis")
@@ -309,7 +315,7 @@ def test_standard_errors_are_those_of_the_noise():
 
 
 def test_functions_can_be_edited_and_made_monotone():
-    model = fitted()
+    model = fitted(interactions=0)
     before = model.shape_functions_["age"].scores.copy()
     model.make_monotone("age")
     assert (np.diff(model.shape_functions_["age"].scores) >= 0).all()
@@ -339,9 +345,15 @@ def test_several_classes():
     best = (scores.argmax(axis=1) == y).mean()
     for epsilon in (0.1, 1, 10):
         model = skdp.PrivateAdditiveClassifier(
-            epsilon, domain=skdp.Numeric(-4, 4), classes=[0, 1, 2], random_state=0
+            epsilon,
+            domain=skdp.Numeric(-4, 4),
+            classes=[0, 1, 2],
+            interactions=[("x0", "x2")] if epsilon == 1 else 0,
+            random_state=0,
         ).fit(X, y)
         assert model.score(X, y) > best - 0.03
+        if epsilon == 1:
+            assert model.explain(X[:5]).shape == (5, 4, 3)
     assert model.shape_functions_["x0"].scores.shape[1] == 3
     assert model.explain(X[:5]).shape == (5, 3, 3)
     assert list(model.shape_functions_["x0"].to_frame())[:3] == ["group", "score_0", "std_error_0"]
@@ -394,6 +406,9 @@ def test_hostile_tables():
         )
 
 
+ASKED = ({"pairs": ((0, 1),)}, {"n_pairs": 1}, {})
+
+
 def test_parts_and_plan_sum_to_epsilon():
     parts = additive_parts(Fraction(1, 3))
     assert sum(parts.values()) == Fraction(1, 3)
@@ -402,8 +417,12 @@ def test_parts_and_plan_sum_to_epsilon():
     records = Records(groups, groups[:, 0] // 2, np.ones(5_000, dtype=np.int64), (4, 4))
     priors = [Prior(4, range(4)), Prior(4, None)]
     original = histograms.discrete_laplace
-    # One factor of all columns; then weights of each, and more and more rounds.
-    for epsilon in (Fraction(1, 100), Fraction(4, 5), Fraction(9, 10), Fraction(100)):
+    # One factor of all columns; then weights of each, and more and more rounds. Pairs are listed,
+    # chosen, or do not pay.
+    plans = [None, *(PairPlan([range(4), None], **asked) for asked in ASKED)]
+    for epsilon, plan in product(
+        (Fraction(1, 100), Fraction(4, 5), Fraction(9, 10), Fraction(100)), plans
+    ):
         spent = []
         source = noise_source(0)
 
@@ -411,19 +430,180 @@ def test_parts_and_plan_sum_to_epsilon():
             spent.append(args[1])
             return original(*args, **kwargs)
 
+        def watch_choice(*args, spent=spent, **kwargs):
+            spent.append(args[1])
+            return noisy_max(*args, **kwargs)
+
         with pytest.MonkeyPatch.context() as patch:
-            for module in (calibration, histograms, scaling):
+            for module in (calibration, histograms, pairs, scaling):
                 patch.setattr(module, "discrete_laplace", watch)
-            fit_additive(records, Logit(2), priors, epsilon, 5_000.0, source)
+            patch.setattr(pairs, "noisy_max", watch_choice)
+            fit_additive(records, Logit(2), priors, epsilon, 5_000.0, source, plan)
         assert sum(spent) == epsilon
 
 
 def test_pictures_are_drawn():
     pytest.importorskip("matplotlib")
-    model = fitted()
-    figure = model.plot()
+    model = fitted(interactions=[("city", "age")])
+    figure = model.plot(["age", "city", "noise"])
     assert len(figure.axes) == 3
     figure = model.plot(["city"], level=0.8)
     assert figure.axes[0].get_xlabel() == "city"
     with pytest.raises(DomainError, match="no column"):
         model.plot(["shoe"])
+    # All functions, and a scale of colours.
+    figure = model.plot()
+    assert len(figure.axes) == 5
+    drawn = [ax for ax in figure.axes if ax.collections and ax.get_ylabel() == "city"]
+    assert [ax.get_xlabel() for ax in drawn] == ["age"]
+
+
+# ------------------------------------------------------------------------------------------- pairs
+
+
+@pytest.mark.parametrize("link", [Logit(2), Logit(3), Identity(np.arange(-UNIT, UNIT + 1, 64))])
+def test_residuals_and_weight_of_a_record_stay_within_the_joint_bound(link):
+    scores = np.arange(-9 * UNIT, 9 * UNIT)[:, None] * np.arange(1, link.n_outputs + 1)
+    for label in range(len(getattr(link, "outcomes", range(getattr(link, "n_classes", 0))))):
+        residuals = link.residuals(scores, np.full(len(scores), label))
+        weights = link.weights(scores)
+        assert weights.dtype == residuals.dtype == np.int64
+        assert weights.min() >= 0
+        reach = np.abs(residuals).sum(axis=1) + weights
+        assert reach.max() <= link.joint
+        if link.n_outputs == 1:
+            assert reach.max() >= 0.98 * UNIT
+
+
+def test_axes_have_few_groups_of_about_equal_size():
+    even = coarse_axis(np.full(32, 10.0), range(32))
+    assert even.n_groups == even.n_ordered == 8
+    assert np.bincount(even.groups).tolist() == [4] * 8
+    skewed = coarse_axis(np.array([900.0] + [5.0] * 20 + [50.0]), range(21))
+    assert (np.diff(skewed.groups[:21]) >= 0).all()
+    # The value outside the order is alone.
+    assert skewed.groups[21] == skewed.n_ordered == skewed.n_groups - 1
+    free = coarse_axis(np.array([3.0, 90, 4, 80, 70, 60, 50, 40, 30, 1]), None)
+    assert free.n_groups == 8 and free.n_ordered == 0
+    assert (free.groups[[0, 2, 9]] == 7).all()
+    empty = coarse_axis(np.zeros(5), range(5))
+    assert empty.n_groups == 5
+
+
+def crossed(n=20_000, seed=0):
+    """Two columns that say nothing alone and everything together, and two of noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 4))
+    y = (rng.random(n) < np.where(X[:, 0] * X[:, 2] > 0, 0.85, 0.15)).astype(int)
+    return X, y
+
+
+def of_pairs(epsilon=1.0, interactions="auto", **params):
+    return skdp.PrivateAdditiveClassifier(
+        epsilon,
+        domain=skdp.Numeric(-1, 1, bins=16),
+        classes=[0, 1],
+        interactions=interactions,
+        random_state=0,
+        **params,
+    )
+
+
+def test_pairs_that_pay_are_found_and_fit():
+    # Sums of residuals of the pair are about 7,000 records, the noise of its choice about 100.
+    X, y = crossed()
+    model = of_pairs().fit(X, y)
+    assert list(model.shape_functions_)[4] == "x0 x x2"
+    assert model.score(X, y) > 0.8
+    assert of_pairs(interactions=0).fit(X, y).score(X, y) < 0.6
+    pair = model.shape_functions_["x0 x x2"]
+    assert np.abs(pair.scores.mean(axis=0)).max() < 0.2
+    np.testing.assert_array_equal(np.sign(pair.scores), np.sign(np.outer(*[range(-7, 9, 2)] * 2)))
+    frame = pair.to_frame()
+    assert list(frame) == ["x0", "x2", "score", "std_error", "records"] and len(frame) == 64
+    # Half of it is the importance of either column.
+    assert set(np.argsort(-model.feature_importances_)[:2]) == {0, 2}
+    score = model.explain(X[:50]).sum(axis=1) + model.intercept_
+    np.testing.assert_allclose(model.predict_proba(X[:50])[:, 1], 1 / (1 + np.exp(-score)))
+    clone = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(clone.predict_proba(X[:9]), model.predict_proba(X[:9]))
+
+
+def test_few_records_times_epsilon_have_no_pairs():
+    X, y = crossed(5_000)
+    model = of_pairs(0.5).fit(X, y)
+    assert list(model.shape_functions_) == ["x0", "x1", "x2", "x3"]
+
+
+def test_pairs_can_be_listed_and_counted():
+    X, y = crossed(3_000)
+    assert list(of_pairs(interactions=2).fit(X, y).shape_functions_)[4] == "x0 x x2"
+    assert len(of_pairs(interactions=99).fit(X[:, :2], y).shape_functions_) == 3
+    model = of_pairs(interactions=[("x3", "x1")]).fit(X, y)
+    assert list(model.shape_functions_)[4:] == ["x1 x x3"]
+    for wrong in ([("x0", "x0")], [("x0", "x1"), ("x1", "x0")], ["x0"], [("x0",)], "all", -1):
+        with pytest.raises(ValueError, match="interactions"):
+            of_pairs(interactions=wrong).fit(X, y)
+    with pytest.raises(DomainError, match="do not have"):
+        of_pairs(interactions=[("x0", "shoe")]).fit(X, y)
+
+
+def test_pairs_are_edited_and_monotone_with_their_columns():
+    X, y = crossed()
+    model = of_pairs(interactions=[("x0", "x2")]).fit(X, y)
+    model.make_monotone("x2")
+    assert (np.diff(model.shape_functions_["x0 x x2"].scores, axis=1) >= 0).all()
+    grid = np.column_stack([np.full(50, -0.7), np.zeros(50), np.linspace(-1, 1, 50), np.zeros(50)])
+    assert (np.diff(model.predict_proba(grid)[:, 1]) >= 0).all()
+    with pytest.raises(ValueError, match="is a pair"):
+        model.make_monotone("x0 x x2")
+    model.set_shape("x0 x x2", np.zeros((8, 8)))
+    assert model.shape_functions_["x0 x x2"].importance == 0
+
+
+def test_a_regressor_learns_a_product():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (20_000, 3))
+    y = X[:, 0] + 2 * X[:, 1] * X[:, 2]
+    params = {"domain": skdp.Numeric(-1, 1), "target_range": (-3, 3), "random_state": 0}
+    model = skdp.PrivateAdditiveRegressor(1.0, **params).fit(X, y)
+    assert "x1 x x2" in model.shape_functions_
+    assert model.score(X, y) > 0.8
+    assert skdp.PrivateAdditiveRegressor(1.0, interactions=0, **params).fit(X, y).score(X, y) < 0.5
+
+
+def test_no_record_moves_the_scores_of_pairs_or_their_sums_by_more_than_is_paid_for():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 3, (300, 3))
+    labels = rng.integers(0, 2, 300)
+    draft = Draft.empty(np.array([0.3]), (3, 3, 3))
+    draft.shapes = [rng.normal(size=(3, 1)) for _ in range(3)]
+    draft.sizes = [np.full(3, 100.0)] * 3
+    plan = pairs.PairPlan([range(3)] * 3, n_pairs=1)
+
+    def run(kept):
+        seen = []
+
+        def choose(scores, epsilon, score_range, random_state=None):
+            seen.append((scores, score_range))
+            return 1
+
+        def add(values, epsilon, sensitivity, random_state=None):
+            seen.append((values, sensitivity))
+            return values
+
+        some = Records(groups[kept], labels[kept], np.ones(kept.sum(), dtype=np.int64), (3, 3, 3))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pairs, "noisy_max", choose)
+            patch.setattr(pairs, "discrete_laplace", add)
+            pairs.add_pairs(
+                some, Logit(2), draft.copy(), np.array([50.0]), plan, Fraction(1), 300.0, None
+            )
+        return seen
+
+    everyone = run(np.ones(300, dtype=bool))
+    for left_out in range(0, 300, 25):
+        (scores, score_range), (sums, sensitivity) = run(np.arange(300) != left_out)
+        changes = everyone[0][0] - scores
+        assert changes.max() - changes.min() <= score_range
+        assert np.abs(everyone[1][0] - sums).sum() <= sensitivity

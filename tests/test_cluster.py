@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from fractions import Fraction
+from time import process_time
 
 import matplotlib
 import numpy as np
@@ -453,3 +454,67 @@ def test_bounds_from_a_domain_are_numbers_on_one_axis(column):
     with pytest.raises(skdp.exceptions.DomainError, match="'a'"):
         DPKMeans(2, bounds=bounds, ledger=ledger).fit(pd.DataFrame({"a": [1.0], "b": [0.5]}))
     assert ledger.spent == 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "more"),
+    [(5, {}), (2, {}), (2, {"algorithm": "lloyd-improved"}), (60, {}), (3, {"unit": "x0"})],
+    ids=["tree", "plane", "rounds", "projection", "persons"],
+)
+def test_a_table_without_a_readable_row_warns(columns, more):
+    # Noise hides it with a probability below exp(-4) at any epsilon; the seeds are fixed.
+    names = [f"x{axis}" for axis in range(columns)]
+    rows = pd.DataFrame(np.full((500, columns), np.nan), columns=names)
+    kept = names
+    if more:
+        kept = [name for name in names if name != more.get("unit")]
+        more = more | ({"max_contributions": 1} if "unit" in more else {})
+    bounds = dict.fromkeys(kept, (-1, 1))
+    model = DPKMeans(2, bounds=bounds, n_init=2, random_state=0, **more)
+    with pytest.warns(UserWarning, match="nearly no records"):
+        model.fit(rows)
+
+
+@pytest.mark.parametrize("columns", [2, 5, 60])
+def test_many_more_clusters_than_records_are_warned_of_and_fast(columns):
+    rows = np.random.default_rng(0).uniform(-1, 1, (1_000, columns))
+    model = DPKMeans(3_000, bounds=(-1, 1), n_samples=1_000, random_state=0)
+    before = process_time()
+    with pytest.warns(UserWarning, match="n_clusters=3000 .* about 1000 records"):
+        model.fit(rows)
+    # Starts for so many took 25 s; half a second is usual with 2 and 5 columns.
+    assert process_time() - before < 10
+    assert model.cluster_centers_.shape == (3_000, columns)
+    assert np.isfinite(model.cluster_centers_).all()
+
+
+def test_usual_numbers_of_clusters_do_not_warn(recwarn):
+    DPKMeans(3, bounds=(-10, 10)).fit(X)
+    DPKMeans(3, bounds=(-10, 10), algorithm="lloyd", n_samples=len(X)).fit(X)
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ((-1e308, 1e308), "bounds beyond 1e\\+150 are refused"),
+        (([0, -1e200], [1, 1]), "bounds beyond 1e\\+150 are refused"),
+        (([0, 1.7e18], [1, 1.7e18 + 4096]), "of 'x1' are too far from zero for their width"),
+        ((0, 5e-324), "of 'x0' are too far from zero for their width"),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_bounds_beyond_float64_are_refused_for_free(bounds, message):
+    ledger = skdp.PrivacyLedger(1)
+    with pytest.raises(skdp.DomainError, match=message):
+        DPKMeans(2, bounds=bounds, ledger=ledger).fit(np.zeros((9, 2)))
+    assert ledger.spent == 0
+
+
+@pytest.mark.parametrize("bounds", [(-1e150, 1e150), (-1e9, 1e9), (-1, 1)])
+@pytest.mark.parametrize("rows", [np.full((40, 2), 1e308), np.zeros((1, 2)), np.ones((40, 2))])
+def test_wide_bounds_overflow_nowhere(bounds, rows):
+    with np.errstate(all="raise", under="ignore"):
+        model = DPKMeans(3, 10, bounds=bounds, n_init=2, n_samples=40).fit(rows)
+        assert np.isfinite(model.score(rows))
+    assert np.isfinite(model.cluster_centers_).all()

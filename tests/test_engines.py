@@ -1022,3 +1022,18 @@ def test_grids_of_more_cells_than_32_bits_hold_are_counted(engine):
         return model.cluster_centers_
 
     np.testing.assert_allclose(centres(lazy), centres(rows))
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
+def test_rows_that_do_not_fit_into_memory_are_not_counted_aloud(engine, monkeypatch):
+    lazy = {"polars": polars_lazy, "duckdb": duckdb_relation, "dask": dask_frame}[engine]
+    names = [f"x{axis}" for axis in range(51)]
+    rows = lazy(pd.DataFrame(np.zeros((37, 51)), columns=names))
+
+    def exhausted(codes, counts, axis):
+        raise MemoryError(f"Unable to allocate an array with shape ({counts.sum()}, 51)")
+
+    monkeypatch.setattr(np, "repeat", exhausted)
+    with pytest.raises(EngineError, match="withheld") as caught:
+        skdp.DPKMeans(2, bounds=(-1, 1)).fit(rows)
+    assert "37" not in str(caught.value) and caught.value.__context__ is None

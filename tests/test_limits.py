@@ -44,6 +44,7 @@ def fit(case, changes, epsilon, rows=ROWS):
         warnings.simplefilter("error")
         # With little epsilon nobody shows, which is what it says.
         warnings.filterwarnings("ignore", message=".*nearly no records")
+        warnings.filterwarnings("ignore", message=".*less than one record times epsilon")
         return case.fit(case.make(**changes, epsilon=epsilon), rows)
 
 

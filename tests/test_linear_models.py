@@ -375,6 +375,12 @@ def test_wrong_parameters_are_refused_before_the_charge():
     refused(skdp.PrivateNaiveBayes(domain=DOMAIN), DomainError, "classes=", rows, ill)
     naive = skdp.PrivateNaiveBayes(classes=["no", "yes"])
     refused(naive, DomainError, "domain is required", rows, ill)
+    wide = skdp.Domain({name: skdp.Categorical(list(range(4000))) for name in ("a", "b")})
+    codes = np.zeros((4, 2), dtype=int)
+    many = regression(domain=wide, target_range=(0, 1), solver="functional")
+    refused(many, DomainError, "8,000 features", pd.DataFrame(codes, columns=["a", "b"]), pay[:4])
+    wide = skdp.Categorical(list(range(5000)))
+    refused(regression(domain=wide, target_range=(0, 1)), DomainError, "categories", codes, pay[:4])
     with pytest.raises(TypeError):
         skdp.PrivateLogisticRegression(class_weight="balanced")
 
@@ -461,3 +467,47 @@ def test_a_column_of_one_value_says_nothing_and_hides_nobody(solver):
     np.testing.assert_allclose(constant.predict(rows[["x"]]), 5.0)
 
     assert np.abs(number_link(target, "y")[0].outcomes).max() == 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "PrivateLogisticRegression",
+        "PrivateLinearSVC",
+        "PrivateNaiveBayes",
+        "PrivateDecisionTreeClassifier",
+        "PrivateRandomForestClassifier",
+        "PrivateAdditiveClassifier",
+    ],
+)
+def test_weights_and_warm_starts_are_refused_with_the_remedy(name):
+    model = getattr(skdp, name)
+    with pytest.raises(TypeError, match="threshold of predict_proba"):
+        model(domain=DOMAIN, class_weight="balanced")
+    with pytest.raises(TypeError, match="one fit with all of epsilon"):
+        model(domain=DOMAIN, warm_start=True)
+    with pytest.raises(TypeError, match="threshold of predict_proba"):
+        model(domain=DOMAIN).set_params(class_weight="balanced")
+    ledger = skdp.PrivacyLedger()
+    fitted = model(domain=skdp.Numeric(0, 1), classes=[0, 1], ledger=ledger)
+    X, y = np.zeros((4, 2)), [0, 1, 0, 1]
+    with pytest.raises(TypeError, match="sample_weight"):
+        fitted.fit(X, y, sample_weight=np.ones(4))
+    with pytest.raises(TypeError, match="takes X and y"):
+        fitted.fit(X, y, shoe=1)
+    assert ledger.spent == 0
+
+
+@pytest.mark.parametrize("classes", [[0, 1], [0, 1, 2]])
+def test_no_rows_have_no_predictions(classes):
+    model = skdp.PrivateLogisticRegression(domain=skdp.Numeric(0, 1), classes=classes)
+    model.fit(np.zeros((4, 2)), [0, 1, 0, 1])
+    frame = pd.DataFrame(np.zeros((0, 2)))
+    assert model.predict_proba(frame).shape == (0, len(classes))
+    assert model.predict(frame).shape == (0,)
+
+
+def test_components_of_ranges_without_squares_are_refused():
+    pca = skdp.PrivatePCA
+    wide = skdp.Numeric(-1e200, 1e200)
+    refused(pca(domain=wide), DomainError, "too wide for squares", np.zeros((5, 2)))

@@ -82,7 +82,7 @@ def test_costs_are_distances_to_the_median_and_move_by_one(n_bins, aligned):
 
 def test_the_law_of_the_choice_is_private():
     """Every output of all noise on three bins; the noise is cut off where it is rare."""
-    rate, most = 2.0, 5
+    rate, most = 2.0, 4
     lengths = lengths_of(3, aligned=False)
     noise = np.array(list(itertools.product(range(most + 1), repeat=sum(lengths))))
     weight = np.exp(-rate * noise.sum(axis=1))

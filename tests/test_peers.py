@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 command = pytest.importorskip("benchmarks.peers.__main__")
-from benchmarks.peers import _environments, _inference, _table, _tasks  # noqa: E402
+from benchmarks.peers import _calling, _environments, _inference, _table, _tasks  # noqa: E402
 
 PEERS = Path(command.__file__).parent
 FAKE = """
@@ -56,7 +56,7 @@ def rows_of(environment, names, tmp_path, timeout=600.0):
         lambda result: {"sum": float(result["released"].sum()), "n": result["n"]},
         {"nothing": {"sum": 0.0}},
     )
-    runs = {"fake": command.runner(peer, place)}
+    runs = {"fake": _calling.runner(peer, place)}
     return command.measure(task, methods, runs, 2, timeout, tmp_path)
 
 
@@ -91,7 +91,7 @@ def test_a_peer_that_fails_gets_a_row_and_stops_nobody(environment, tmp_path):
     ],
 )
 def test_the_reason_is_the_line_that_names_the_error(text, reason):
-    assert command.reason_of(text) == reason
+    assert _calling.reason_of(text) == reason
 
 
 def test_a_peer_that_takes_too_long_is_stopped(environment, tmp_path):
@@ -108,7 +108,7 @@ def test_an_environment_that_cannot_be_made_says_why(tmp_path, monkeypatch):
     made = _environments.make(peer, tmp_path)
     assert made.error == "ERROR: no such distribution"
     with pytest.raises(RuntimeError, match="could not be made"):
-        command._fails(made)({}, 1.0)
+        _calling.fails(made)({}, 1.0)
 
 
 def test_an_environment_is_made_once(tmp_path, monkeypatch):

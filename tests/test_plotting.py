@@ -241,3 +241,15 @@ def test_distances_have_one_scale_and_numbers():
     assert (norm.vmin, norm.vmax) == (0, 1)
     assert [text.get_text() for text in ax.texts] == ["0.10", "0.50", "0.02"]
     assert not plot_distances(np.zeros((17, 17)), list("abcdefghijklmnopq"), title="t").texts
+
+
+@pytest.mark.parametrize("norm", ["log", "linear"])
+def test_cells_that_a_scale_cannot_show_have_its_lowest_colour(norm):
+    table = np.array([[-5.0, 0.0], [3.0, 40.0]])
+    axes = [PlotAxis(name, np.arange(3.0), None, False) for name in "ab"]
+    mesh = plot_view(table, axes, norm=norm).collections[0]
+    colours = mesh.to_rgba(np.ma.array(table.T).ravel())
+    dark = mesh.cmap(0.0)
+    # Not white, nor transparent.
+    assert tuple(colours[0]) == dark
+    assert (tuple(colours[2]) == dark) == (norm == "log")

@@ -10,12 +10,8 @@ fails or takes too long gets a row that says so. ``--quick`` takes one run of fe
 from __future__ import annotations
 
 import argparse
-import json
-import re
-import resource
 import subprocess
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,43 +19,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.peers import _environments, _table, _tasks
-from benchmarks.peers._environments import Environment, Peer
-
-HERE = Path(__file__).resolve().parent
-MEMORY = 12 * 2**30
-Run = Callable[[dict[str, Any], float], dict[str, Any]]
-
-
-def reason_of(text: str) -> str:
-    """The line of a traceback that names the error: the last that does, else the last of all."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    named = [
-        f"{line} {after}" if line.endswith(":") else line
-        for line, after in zip(lines, [*lines[1:], ""], strict=False)
-        if re.match(r"[\w.]*(Error|Exception)\b", line)
-    ]
-    return (named or lines or [""])[-1][:160]
-
-
-def runner(peer: Peer, environment: Environment) -> Run:
-    """Return a function that does a job in a process of the peer's environment."""
-
-    def run(job: dict[str, Any], timeout: float) -> dict[str, Any]:
-        done = subprocess.run(
-            [str(environment.python), str(HERE / str(peer.worker))],
-            input=json.dumps(job),
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            env=environment.variables(),
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY)),
-        )
-        if done.returncode:
-            raise RuntimeError(reason_of(done.stderr) or f"exit code {done.returncode}")
-        answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        return answer
-
-    return run
+from benchmarks.peers._calling import Run, fails, runner
 
 
 def measure(
@@ -126,9 +86,7 @@ def main() -> None:
         environment = _environments.make(peer, options.cache)
         facts.append(environment.facts or {"peer": peer.name, "error": environment.error})
         if peer.worker:
-            runs[peer.name] = (
-                _fails(environment) if environment.error else runner(peer, environment)
-            )
+            runs[peer.name] = fails(environment) if environment.error else runner(peer, environment)
     print(_table.fact_table(facts), flush=True)
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -145,13 +103,6 @@ def main() -> None:
 
 
 _TASK_NAMES = list(dict.fromkeys(method.task for method in _tasks.METHODS))
-
-
-def _fails(environment: Environment) -> Run:
-    def run(job: dict[str, Any], timeout: float) -> dict[str, Any]:
-        raise RuntimeError(f"its environment could not be made: {environment.error}")
-
-    return run
 
 
 def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:

@@ -114,7 +114,12 @@ def default_cache() -> Path:
 
 
 def make(peer: Peer, cache: Path, timeout: float = 1800) -> Environment:
-    """Return the environment of a peer, made now if it is not in the cache."""
+    """Return the environment of a peer, made now if it is not in the cache.
+
+    A peer without requirements runs with the Python that runs this program.
+    """
+    if not peer.requirements:
+        return Environment(Path(sys.executable), {})
     key = hashlib.sha256(repr((peer.requirements, sys.version_info[:2])).encode()).hexdigest()[:8]
     place = cache / f"{peer.package}-{key}"
     python, marker = place / "bin" / "python", place / "facts.json"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import re
+import shutil
 import time
 import warnings
 from pathlib import Path
@@ -20,6 +21,7 @@ import pandas as pd
 
 from benchmarks.reproduce import Figure, Finding
 from benchmarks.reproduce.claims import QUOTES, experiment
+from benchmarks.reproduce.classification import RUNS
 
 __all__ = ["COLUMNS", "VERDICTS", "WORKS", "add", "figures", "publish", "together"]
 
@@ -34,7 +36,7 @@ WORKS = {
 }
 VERDICTS = ["agrees", "agrees in part", "disagrees", "tie", "not comparable"]
 # Pictures of the documentation: at most so many pixels wide, and so many colours.
-WIDTH, COLOURS = 640, 32
+WIDTH, COLOURS = 640, 160
 COLUMNS = ["figure", "work", "run", "verdict", "claim", "found", "rules", "cpu_s", "seconds"]
 
 
@@ -78,7 +80,8 @@ def publish(out: Path, folder: Path) -> None:
         Has ``findings.csv`` and pictures of figures; either may be missing.
     folder : Path
         Gets ``findings.csv`` with all figures, ``verdicts.csv``, ``summary.csv``, a text for each
-        work, ``pictures.txt``, and the pictures made small.
+        work, ``pictures.txt``, the pictures made small, and the errors of
+        runs that figures share.
     """
     folder.mkdir(parents=True, exist_ok=True)
     tables = [pd.read_csv(path) for path in _findings(out, folder)]
@@ -94,6 +97,9 @@ def publish(out: Path, folder: Path) -> None:
     for work, part in found.groupby("work", sort=False):
         text = "\n".join(_entry(row) for row in part.itertuples())
         (folder / f"{work}.txt").write_text(text, encoding="utf-8")
+    # Errors of runs that several figures share.
+    if (out / RUNS).exists():
+        shutil.copyfile(out / RUNS, folder / RUNS)
     for name in order:
         if (out / f"{name}.png").exists():
             _shrink(out / f"{name}.png", folder / f"{name}.png")

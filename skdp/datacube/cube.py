@@ -605,7 +605,8 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
             Count only the records that satisfy it.
         values : {"count", "sum", "mean", "std_error"} or list of these, default=None
             What the cells hold; by default the measure. A list gives a table for each, side by
-            side: ``values=["count", "std_error"]`` keeps the errors beside the counts.
+            side: ``values=["count", "std_error"]`` keeps the errors beside the counts. The error
+            is that of the measure: in a cube of means, of the mean.
 
         Returns
         -------

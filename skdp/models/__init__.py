@@ -3,7 +3,7 @@
 ======================  =========================================================================
 ``additive``            `PrivateAdditiveClassifier`, `PrivateAdditiveRegressor`: a function of each
                         column
-``shapes``              `ShapeFunction`: one of these functions, for reading, editing and drawing
+``shapes``              `ShapeFunction`, `PairFunction`: one of these, for reading and drawing
 ``regression``          `PrivateLinearRegression`, `PrivateRidge`
 ``linear_classifiers``  `PrivateLogisticRegression`, `PrivateLinearSVC`
 ``naive_bayes``         `PrivateNaiveBayes`
@@ -17,6 +17,7 @@
 ``features``            the numbers that stand for each column of a linear model
 ``targets``             a target that is a number
 ``grouping``            the groups of the values of a column
+``refused``             weights and warm starts, refused with the remedy
 ======================  =========================================================================
 
 The algorithms are in `skdp.kernels`.
@@ -30,10 +31,11 @@ from .naive_bayes import PrivateNaiveBayes
 from .regression import PrivateLinearRegression, PrivateRidge
 from .released_tree import ReleasedTree
 from .sample_aggregate import SampleAggregate
-from .shapes import ShapeFunction
+from .shapes import PairFunction, ShapeFunction
 from .tree import PrivateDecisionTreeClassifier
 
 __all__ = [
+    "PairFunction",
     "PrivateAdditiveClassifier",
     "PrivateAdditiveRegressor",
     "PrivateDecisionTreeClassifier",

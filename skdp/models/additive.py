@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import check_choice
+from .._validation import as_integer, check_choice
 from ..exceptions import DomainError
-from ..kernels.additive import Prior, fit_additive
+from ..kernels.additive import PairPlan, Prior, fit_additive
 from .base import ModelOfClasses, ModelOfGroups, ModelOfNumbers, plain
-from .shapes import ShapeFunction
+from .grouping import Grouping
+from .shapes import PairFunction, ShapeFunction, merged_labels
 
 __all__ = ["PrivateAdditiveClassifier", "PrivateAdditiveRegressor"]
 
@@ -20,39 +22,85 @@ __all__ = ["PrivateAdditiveClassifier", "PrivateAdditiveRegressor"]
 class _Additive(ModelOfGroups):
     """Fitting, reading and editing; subclasses define the label and the predictions."""
 
+    # Models pickled before there were functions of pairs have none.
+    interactions = 0
+
+    def _plan(self, domain):
+        groupings = super()._plan(domain)
+        self._pairs(groupings)
+        return groupings
+
+    def _pairs(self, groupings):
+        """The functions of two columns that the parameter asks for; checks it."""
+        chains = [each.chain for each in groupings.values()]
+        if isinstance(self.interactions, str):
+            check_choice(self.interactions, "interactions", ("auto",))
+            return PairPlan(chains)
+        if np.ndim(self.interactions) == 0:
+            return PairPlan(chains, n_pairs=as_integer(self.interactions, "interactions", 0))
+        return PairPlan(chains, _positions(self.interactions, list(groupings)))
+
     def _learn(self, records, groupings, link, epsilon, total, source):
         priors = [Prior(len(each.labels), each.chain) for each in groupings.values()]
-        return fit_additive(records, link, priors, epsilon, total, source)
+        return fit_additive(records, link, priors, epsilon, total, source, self._pairs(groupings))
 
     def _publish(self, model, groupings):
         """Set the released attributes, in the units that users see."""
         scale, shift = self._units()
         self.intercept_ = plain(model.intercept[None] * scale + shift)[0]
         shapes = zip(model.shapes, model.variances, model.sizes, strict=True)
-        self._keep(
-            {
-                name: ShapeFunction(
-                    grouping.groups,
-                    tuple(grouping.labels),
-                    plain(shape * scale),
-                    plain(np.sqrt(variance) * scale),
-                    sizes,
-                    grouping.edges,
-                    None if grouping.chain is None else tuple(grouping.chain),
-                )
-                for (name, grouping), (shape, variance, sizes) in zip(
-                    groupings.items(), shapes, strict=True
-                )
-            }
-        )
+        functions = {
+            name: ShapeFunction(
+                grouping.groups,
+                tuple(grouping.labels),
+                plain(shape * scale),
+                plain(np.sqrt(variance) * scale),
+                sizes,
+                grouping.edges,
+                None if grouping.chain is None else tuple(grouping.chain),
+            )
+            for (name, grouping), (shape, variance, sizes) in zip(
+                groupings.items(), shapes, strict=True
+            )
+        }
+        for term in model.pairs:
+            function = _pair_function(term, groupings, scale)
+            name = " x ".join(function.columns)
+            while name in functions:
+                name += "'"
+            functions[name] = function
+        self._keep(functions)
 
-    def _keep(self, shapes):
+    def _keep(self, functions):
         """Set the functions and what follows from them."""
-        self.shape_functions_ = shapes
-        self.feature_importances_ = np.array([shape.importance for shape in shapes.values()])
+        self.shape_functions_ = functions
+        single = self._columns()
+        importances = {name: functions[name].importance for name in single}
+        for name in functions.keys() - single.keys():
+            for column in functions[name].columns:
+                importances[column] += functions[name].importance / 2
+        self.feature_importances_ = np.array(list(importances.values()))
+
+    def _columns(self):
+        """Position of each column that has a function."""
+        single = [
+            name for name, each in self.shape_functions_.items() if isinstance(each, ShapeFunction)
+        ]
+        return {name: position for position, name in enumerate(single)}
+
+    def _added(self, X):
+        """What each function adds to the scores of the rows."""
+        check_is_fitted(self)
+        places = self._columns()
+        codes = self._codes(X, list(places))
+        found = []
+        for name, function in self.shape_functions_.items():
+            columns = [name] if name in places else function.columns
+            found.append(function.at(*(codes[:, places[column]] for column in columns)))
+        return codes, found
 
     def explain(self, X):
-        """What each column adds to the score of each row; post-processing.
+        """What each column, and each pair, adds to the score of each row; post-processing.
 
         Parameters
         ----------
@@ -60,21 +108,20 @@ class _Additive(ModelOfGroups):
 
         Returns
         -------
-        ndarray of shape (n_rows, n_columns), or (n_rows, n_columns, n_classes) with more than two
-            In the order of the columns of ``shape_functions_``. With ``intercept_`` they sum to
-            the score. A value that the domain cannot represent adds 0.
+        ndarray of shape (n_rows, n_functions)
+            With more than two classes (n_rows, n_functions, n_classes). In the order of
+            ``shape_functions_``: columns, then pairs. With ``intercept_`` they sum to the score. A
+            value that the domain cannot represent adds 0.
         """
-        check_is_fitted(self)
-        codes = self._codes(X, list(self.shape_functions_))
-        shapes = self.shape_functions_.values()
-        return np.stack([shape.at(codes[:, i]) for i, shape in enumerate(shapes)], axis=1)
+        return np.stack(self._added(X)[1], axis=1)
 
     def set_shape(self, column, scores):
-        """Replace the function of a column; free, and the next ``fit`` forgets it.
+        """Replace the function of a column or pair; free, and the next ``fit`` forgets it.
 
         Parameters
         ----------
         column : str
+            As in ``shape_functions_``, a pair like "age x hours".
         scores : array-like like ``shape_functions_[column].scores``
             New scores of the groups, in the same units.
 
@@ -103,7 +150,8 @@ class _Additive(ModelOfGroups):
         column : str
         direction : {"increasing", "decreasing"}, default="increasing"
             Of the score (with more than two classes, of each class) along the order of the values.
-            Special and missing values keep their scores.
+            Special and missing values keep their scores. Functions of pairs with the column
+            are made monotone along it as well, so that the score is, whatever the other values.
 
         Returns
         -------
@@ -111,27 +159,30 @@ class _Additive(ModelOfGroups):
         """
         check_choice(direction, "direction", ("increasing", "decreasing"))
         shape = self._shape(column)
+        if isinstance(shape, PairFunction):
+            raise ValueError(f"{column!r} is a pair; give one of its columns {shape.columns}.")
         if shape.chain is None:
             raise ValueError(
                 f"Column {column!r} has no order; declare its categories with ordered=True."
             )
-        chain = list(shape.chain)
-        # Groups of few records follow their neighbours.
-        weights = np.maximum(shape.sizes[chain], 1.0)
-        scores = shape.scores.reshape(len(shape.sizes), -1).copy()
-        for output in range(scores.shape[1]):
-            scores[chain, output] = isotonic_regression(
-                scores[chain, output], sample_weight=weights, increasing=direction == "increasing"
-            )
-        return self.set_shape(column, scores.reshape(shape.scores.shape))
+        increasing = direction == "increasing"
+        self.set_shape(column, _monotone(shape.scores, shape.sizes, shape.chain, increasing))
+        for name, pair in self.shape_functions_.items():
+            if isinstance(pair, PairFunction) and column in pair.columns:
+                axis = pair.columns.index(column)
+                scores, sizes = np.moveaxis(pair.scores, axis, 0), np.moveaxis(pair.sizes, axis, 0)
+                scores = _monotone(scores, sizes, pair.chains[axis], increasing)
+                self.set_shape(name, np.moveaxis(scores, 0, axis))
+        return self
 
     def plot(self, columns=None, *, level=0.95):
-        """Draw the functions of some columns, with bands of the privacy noise.
+        """Draw the functions of some columns, with bands of the privacy noise, and of pairs.
 
         Parameters
         ----------
         columns : list of str, default=None
-            None: the six with the largest ``feature_importances_``.
+            Names as in ``shape_functions_``. A pair is a map of colours (with more than two classes
+            of the last class). None: the six functions that add most to scores.
         level : float, default=0.95
             Of the bands, which take the noise as normal.
 
@@ -143,8 +194,8 @@ class _Additive(ModelOfGroups):
 
         check_is_fitted(self)
         if columns is None:
-            order = np.argsort(-self.feature_importances_, kind="stable")[:6]
-            columns = [list(self.shape_functions_)[position] for position in order]
+            sizes = {name: each.importance for name, each in self.shape_functions_.items()}
+            columns = sorted(sizes, key=lambda name: -sizes[name])[:6]
         shapes = {name: self._shape(name) for name in columns}
         title = loss_title(f"{100 * level:g}% bands of the noise", self.privacy_loss_)
         return plot_shapes(shapes, self._score_text(), level=level, title=title)
@@ -159,13 +210,74 @@ class _Additive(ModelOfGroups):
 
     def _scores(self, X):
         """Sum of the intercept and the functions of all columns."""
-        check_is_fitted(self)
-        codes = self._codes(X, list(self.shape_functions_))
+        codes, parts = self._added(X)
         result = np.tile(self.intercept_, (len(codes), 1))
         result = result[:, 0] if np.ndim(self.intercept_) == 0 else result
-        for column, shape in enumerate(self.shape_functions_.values()):
-            result = result + shape.at(codes[:, column])
+        for part in parts:
+            result = result + part
         return result
+
+
+def _positions(pairs, names):
+    """Positions of the columns of pairs of names, each pair once."""
+    asked = "interactions takes 'auto', a number, or a list of pairs of columns"
+    found = []
+    for pair in pairs:
+        if isinstance(pair, str) or np.shape(pair) != (2,):
+            raise ValueError(f"{asked}; {pair!r} is no pair.")
+        absent = [name for name in pair if name not in names]
+        if absent:
+            raise DomainError(f"{asked}; the predictors {names} do not have {absent}.")
+        found.append(tuple(sorted(names.index(name) for name in pair)))
+        if found[-1][0] == found[-1][1] or found[-1] in found[:-1]:
+            raise ValueError(f"{asked}, all different; {tuple(pair)} repeats.")
+    return tuple(found)
+
+
+def _pair_function(term, groupings, scale):
+    """A released function of two columns, in the units and by the codes that users see."""
+    names = tuple(groupings)
+    first, second = (
+        _merged(groupings[names[column]], axis)
+        for column, axis in zip(term.columns, term.axes, strict=True)
+    )
+    return PairFunction(
+        (names[term.columns[0]], names[term.columns[1]]),
+        (first.groups, second.groups),
+        (tuple(first.labels), tuple(second.labels)),
+        plain(term.scores * scale),
+        plain(np.sqrt(term.variances) * scale),
+        term.sizes,
+        (first.edges, second.edges),
+        (first.chain and tuple(first.chain), second.chain and tuple(second.chain)),
+    )
+
+
+def _merged(grouping, axis):
+    """The groups of a column on an axis of a pair."""
+    labels = merged_labels(grouping.labels, axis.groups, axis.n_ordered)
+    chain = list(range(axis.n_ordered)) or None
+    edges = grouping.edges
+    if edges is not None:
+        starts = np.searchsorted(axis.groups[grouping.chain], np.arange(axis.n_ordered))
+        edges = edges[np.append(starts, len(edges) - 1)]
+        spans = [f"[{low:g}, {high:g})" for low, high in pairwise(edges)]
+        labels = [*spans, *labels[len(spans) :]]
+    return Grouping(axis.groups[grouping.groups], labels, chain, edges)
+
+
+def _monotone(scores, sizes, chain, increasing):
+    """The nearest scores that are monotone along the first axis."""
+    chain, result = list(chain), scores.copy()
+    # Groups of few records follow their neighbours.
+    weights = np.maximum(sizes[chain], 1.0)
+    for rest in np.ndindex(scores.shape[1:]):
+        weight = weights[(slice(None), *rest[: sizes.ndim - 1])]
+        places = (chain, *rest)
+        result[places] = isotonic_regression(
+            result[places], sample_weight=weight, increasing=increasing
+        )
+    return result
 
 
 class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
@@ -174,8 +286,9 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
     The score of a class is an intercept plus a function of each column, which can be read, drawn,
     edited and made monotone after the fit. It is learnt from few noisy sums: one histogram of each
     column and the label; the weights of the columns, so that columns that say the same do not
-    count twice; and, where records times epsilon pay for it, rounds of sums of residuals. Two
-    classes are calibrated by a histogram of the scores that the model gives the records.
+    count twice; and, where records times epsilon pay for it, rounds of sums of residuals, and
+    functions of two columns together, which are chosen privately. Two classes are calibrated by a
+    histogram of the scores that the model gives the records.
 
     Parameters
     ----------
@@ -191,6 +304,11 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
         and ``target`` is an error.
     max_groups : int, default=32
         Ordered columns are merged into at most so many equal parts.
+    interactions : "auto", int, or list of (str, str), default="auto"
+        Functions of two columns together. "auto": those that pay, at most six, and none where
+        records times epsilon are few. An int: so many, chosen privately among the pairs of the
+        twelve columns whose functions are largest. A list: these pairs; nothing is spent on a
+        choice. They take a quarter of the budget, or nothing if there are none.
     max_contributions : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``unit``. None: epsilon protects one row.
@@ -205,12 +323,12 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
 
     Attributes
     ----------
-    shape_functions_ : dict of str to ShapeFunction
+    shape_functions_ : dict of str to ShapeFunction or PairFunction
         What each column adds to the score: with two classes the logit of the second, with more
-        one score for each class.
+        one score for each class. Then what pairs add, under names like "age x hours".
     intercept_ : float or ndarray of shape (n_classes,)
     feature_importances_ : ndarray of shape (n_columns,)
-        Mean absolute contribution of each column.
+        Mean absolute contribution of each column, and half of that of each pair it is in.
     classes_ : ndarray of shape (n_classes,)
         The declared labels, sorted. They never come from ``y``.
     domain_ : Domain
@@ -229,9 +347,11 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
     number of records; for each column the counts of groups and classes (sensitivity 1, with a
     public share of the budget); the gradient and curvature of the loss in the weights of the
     columns (each record's part is bounded in integers); sums of residuals by group of each column
-    (sensitivity 1, with more than two classes 2); with two classes the counts of scores and classes
-    (sensitivity 1). *Cost*: sequential composition; how the part "model" is divided follows from
-    the released number of records. Reading, editing and predicting are post-processing.
+    (sensitivity 1, with more than two classes 2); chosen pairs (scores that a record moves by as
+    much) and their sums of residuals and weights (sensitivity 1, with more than two classes 2.5,
+    for a number 1.25); with two classes the counts of scores and classes (sensitivity 1). *Cost*:
+    sequential composition; how the part "model" is divided follows from the released number of
+    records and from released choices. Reading, editing and predicting are post-processing.
 
     References
     ----------
@@ -258,6 +378,7 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
         target=None,
         classes=None,
         max_groups=32,
+        interactions="auto",
         max_contributions=None,
         unit=None,
         ledger=None,
@@ -268,6 +389,7 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
         self.target = target
         self.classes = classes
         self.max_groups = max_groups
+        self.interactions = interactions
         self.max_contributions = max_contributions
         self.unit = unit
         self.ledger = ledger
@@ -318,7 +440,7 @@ class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
 
     Parameters
     ----------
-    epsilon, domain, target, max_groups, max_contributions, unit, ledger, random_state
+    epsilon, domain, target, max_groups, interactions, max_contributions, unit, ledger, random_state
         As for `PrivateAdditiveClassifier`. The column ``target`` is a `Numeric`.
     target_range : (low, high), default=None
         The public range of the target, where the domain has no column for it. It is divided into
@@ -326,11 +448,11 @@ class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
 
     Attributes
     ----------
-    shape_functions_ : dict of str to ShapeFunction
-        What each column adds to the prediction, in units of the target.
+    shape_functions_ : dict of str to ShapeFunction or PairFunction
+        What each column, or pair, adds to the prediction, in units of the target.
     intercept_ : float
     feature_importances_ : ndarray of shape (n_columns,)
-        Mean absolute contribution of each column.
+        Mean absolute contribution of each column, and half of that of each pair it is in.
     domain_ : Domain
     target_ : str
     privacy_loss_ : PrivacyLoss
@@ -364,6 +486,7 @@ class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
         target=None,
         target_range=None,
         max_groups=32,
+        interactions="auto",
         max_contributions=None,
         unit=None,
         ledger=None,
@@ -374,6 +497,7 @@ class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
         self.target = target
         self.target_range = target_range
         self.max_groups = max_groups
+        self.interactions = interactions
         self.max_contributions = max_contributions
         self.unit = unit
         self.ledger = ledger

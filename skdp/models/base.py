@@ -20,6 +20,7 @@ from ..exceptions import DomainError
 from ..kernels.additive import Logit, Records, additive_parts, released_total
 from ..rows import Frame, count_rows, read_rows
 from .grouping import group_values
+from .refused import RefusesWeights, refuse
 from .targets import declared_range, middle_and_half, number_link
 
 __all__ = [
@@ -32,13 +33,13 @@ __all__ = [
 ]
 
 
-class ModelOfLabels(PrivateEstimator):
+class ModelOfLabels(RefusesWeights, PrivateEstimator):
     """A model of a label given other columns, each of which is divided into public groups.
 
     A subclass says which groups there are and what is learnt from the counts of distinct records.
     """
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, **fit_params):
         """Charge epsilon, then release a model.
 
         Parameters
@@ -49,6 +50,8 @@ class ModelOfLabels(PrivateEstimator):
             Columns are matched to the domain by name, those of an array by position.
         y : array-like of shape (n_rows,), default=None
             The labels. None if ``X`` has the column ``target``; a lazy frame must have it.
+        **fit_params
+            Refused. A record of ``sample_weight`` w would cost w times its epsilon.
 
         Returns
         -------
@@ -66,6 +69,7 @@ class ModelOfLabels(PrivateEstimator):
         EngineError
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
+        _refuse_all(type(self).__name__, fit_params)
         read = read_rows(X)
         rows, domain, target = match_labelled(
             self, read, y, self._declared_label(), *self._shorthand
@@ -183,7 +187,7 @@ class ModelOfClasses(ClassifierMixin, ModelOfLabels):
     def _shares(self, scores):
         """Probabilities of the classes from their scores."""
         link = Logit(max(len(self.classes_), 2))
-        shares = link.probabilities(scores.reshape(len(scores), -1))
+        shares = link.probabilities(scores if scores.ndim == 2 else scores[:, None])
         return (
             shares[:, : len(self.classes_)] if len(self.classes_) > 1 else np.ones((len(scores), 1))
         )
@@ -220,6 +224,13 @@ class ModelOfNumbers(RegressorMixin, ModelOfLabels):
         # On the few rows of a small table the noise dominates.
         tags.regressor_tags.poor_score = True
         return tags
+
+
+def _refuse_all(name: str, fit_params: Any) -> None:
+    """Refuse what `fit` is given besides rows and labels."""
+    refuse(f"{name}.fit", fit_params)
+    if fit_params:
+        raise TypeError(f"{name}.fit takes X and y, got {sorted(fit_params)} too.")
 
 
 def plain(values: Any) -> Any:

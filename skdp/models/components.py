@@ -19,6 +19,9 @@ from .features import feature_columns
 
 __all__ = ["PrivatePCA"]
 
+# Numbers beyond have no sums of squares in floating point.
+_LARGEST = 1e100
+
 
 class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
     """Principal component analysis under pure epsilon-differential privacy, with exact noise.
@@ -236,6 +239,11 @@ def _check_numbers(domain):
             raise DomainError(
                 f"Column {name!r} has missing or special values, which lie on no axis. Declare it "
                 "without them: records that have one are then skipped."
+            )
+        if max(abs(float(attribute.lower)), abs(float(attribute.upper))) > _LARGEST:
+            raise DomainError(
+                f"The range of column {name!r} is too wide for squares in float64: at most "
+                f"{_LARGEST:g} either way. Take other units."
             )
 
 

@@ -14,7 +14,10 @@ from ..exceptions import DomainError
 from ..kernels.linear import Column
 from .grouping import group_values
 
-__all__ = ["FeatureColumn", "coded_features", "feature_columns"]
+__all__ = ["FeatureColumn", "check_pairs", "coded_features", "feature_columns"]
+
+# Tables of a column and of all pairs of features take the square of this many numbers: 128 MB.
+_MOST_FEATURES = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,15 +66,41 @@ def feature_columns(
     Raises
     ------
     DomainError, TypeError, ValueError
-        If ``one_hot`` is none of these.
+        If ``one_hot`` is none of these, or a column has too many categories.
     """
     wanted = _one_hot(domain, one_hot)
+    for name, attribute in domain.items():
+        # Ordered ones are merged.
+        if attribute.order() is None and attribute.size > _MOST_FEATURES:
+            raise DomainError(
+                f"Column {name!r} has {attribute.size:,} categories, and a linear model needs an "
+                f"indicator of each: at most {_MOST_FEATURES:,}. Declare the frequent ones and "
+                "other= for the rest, or a taxonomy, or take PrivateNaiveBayes, a tree or an "
+                "additive model."
+            )
     return [
         _indicators(name, attribute, max_groups)
         if name in wanted or not _is_number(attribute)
         else _number(name, attribute, number_groups)
         for name, attribute in domain.items()
     ]
+
+
+def check_pairs(columns: Sequence[FeatureColumn]) -> None:
+    """Refuse more features than products of all pairs fit into memory.
+
+    Raises
+    ------
+    DomainError
+        If there are too many.
+    """
+    n_features = sum(len(each.labels) for each in columns)
+    if n_features > _MOST_FEATURES:
+        raise DomainError(
+            f"The columns have {n_features:,} features, and sums of the products of all pairs are "
+            f"measured: at most {_MOST_FEATURES:,} features. Declare fewer columns or categories, "
+            "or take solver='auto' where there is one."
+        )
 
 
 def _one_hot(domain: Domain, one_hot: Any) -> set[str]:

@@ -16,7 +16,7 @@ from ..kernels.linear import (
     fit_local_search,
 )
 from .base import ModelOfLabels, plain
-from .features import coded_features, feature_columns
+from .features import check_pairs, coded_features, feature_columns
 
 __all__ = ["LinearEstimator"]
 
@@ -36,7 +36,10 @@ class LinearEstimator(ModelOfLabels):
         check_choice(self.solver, "solver", self._solvers)
         max_groups = as_integer(self.max_groups, "max_groups", 2)
         number_groups = min(max_groups, _NUMBER_GROUPS) if self.solver == "auto" else None
-        return feature_columns(domain, self.one_hot, max_groups, number_groups)
+        columns = feature_columns(domain, self.one_hot, max_groups, number_groups)
+        if self.solver == "functional":
+            check_pairs(columns)
+        return columns
 
     def _groups(self, columns):
         return [(each.groups, len(each.column.values)) for each in columns]

@@ -1,7 +1,8 @@
-"""A function of one column, as a released model has it."""
+"""Functions of one column and of two, as a released model has them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 
 from .._types import CodeArray, FloatArray, IntArray
 
-__all__ = ["ShapeFunction"]
+__all__ = ["PairFunction", "ShapeFunction", "merged_labels"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +60,7 @@ class ShapeFunction:
     @property
     def importance(self) -> float:
         """Mean absolute score over the released records."""
-        total = self.sizes.sum()
-        n = len(self.sizes)
-        weights = self.sizes / total if total > 0 else np.full(n, 1.0 / n)
-        return float(weights @ np.abs(self.scores).reshape(n, -1).mean(axis=1))
+        return _mean_size(self.scores, self.sizes)
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each group.
@@ -82,3 +80,105 @@ class ShapeFunction:
             ):
                 columns |= {f"score_{label}": score, f"std_error_{label}": error}
         return pd.DataFrame(columns | {"records": np.round(self.sizes)})
+
+
+@dataclass(frozen=True, eq=False)
+class PairFunction:
+    """What two columns together add to the score, beyond what each adds alone.
+
+    Attributes
+    ----------
+    columns : (str, str)
+    groups : tuple of two ndarray of shape (n_codes,)
+        Group of each code of either column.
+    labels : tuple of two tuple of str
+        One for each group of either column.
+    scores : ndarray of shape (n_first, n_second), or with a last axis of classes
+        As in `ShapeFunction`. The mean along each axis is about 0.
+    std_errors : ndarray like ``scores``
+    sizes : ndarray of shape (n_first, n_second)
+        Records of each cell if the columns were independent, from released numbers.
+    edges : tuple of two (ndarray or None)
+        Borders of the groups of a number; special and missing values are the groups after them.
+    chains : tuple of two (tuple of int or None)
+        The groups in their order.
+    """
+
+    columns: tuple[str, str]
+    groups: tuple[IntArray, IntArray]
+    labels: tuple[tuple[str, ...], tuple[str, ...]]
+    scores: FloatArray
+    std_errors: FloatArray
+    sizes: FloatArray
+    edges: tuple[FloatArray | None, FloatArray | None]
+    chains: tuple[tuple[int, ...] | None, tuple[int, ...] | None]
+
+    def at(self, first: CodeArray, second: CodeArray) -> FloatArray:
+        """Scores of records by their codes; a negative code adds 0.
+
+        Parameters
+        ----------
+        first, second : ndarray of shape (n,)
+        """
+        rows, columns = (
+            np.append(groups, 0)[codes]
+            for groups, codes in zip(self.groups, (first, second), strict=True)
+        )
+        known = self.scores[rows, columns]
+        known[(first < 0) | (second < 0)] = 0.0
+        return known
+
+    @property
+    def importance(self) -> float:
+        """Mean absolute score over the released records."""
+        flat = self.scores.reshape(self.sizes.size, -1)
+        return _mean_size(flat, self.sizes.ravel())
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each cell.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The labels of both columns, then as `ShapeFunction.to_frame`.
+        """
+        n = self.sizes.size
+        cells = pd.MultiIndex.from_product(self.labels).to_frame(index=False)
+        flat = ShapeFunction(
+            np.arange(n), ("",) * n, self.scores.reshape(n, *self.scores.shape[2:]),
+            self.std_errors.reshape(n, *self.scores.shape[2:]), self.sizes.ravel(), None, None,
+        ).to_frame()  # fmt: skip
+        flat = flat.drop(columns="group")
+        for place, name in enumerate(self.columns):
+            flat.insert(place, name, cells[place], allow_duplicates=True)
+        return flat
+
+
+def merged_labels(labels: Sequence[str], places: IntArray, n_ordered: int) -> list[str]:
+    """Labels of groups of groups: from the first to the last where there is an order.
+
+    Parameters
+    ----------
+    labels : sequence of str
+    places : ndarray of shape (n_groups,)
+        Where each group went.
+    n_ordered : int
+        So many places, the first, hold neighbours.
+    """
+    found = []
+    for place in range(int(places.max()) + 1):
+        inside = [label for label, other in zip(labels, places, strict=True) if other == place]
+        if len(inside) == 1:
+            found.append(inside[0])
+        elif place < n_ordered:
+            found.append(f"{inside[0]} to {inside[-1]}")
+        else:
+            found.append("others")
+    return found
+
+
+def _mean_size(scores: FloatArray, sizes: FloatArray) -> float:
+    """Mean absolute score of groups of these sizes."""
+    n, total = len(sizes), sizes.sum()
+    weights = sizes / total if total > 0 else np.full(n, 1.0 / n)
+    return float(weights @ np.abs(scores).reshape(n, -1).mean(axis=1))

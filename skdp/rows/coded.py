@@ -49,6 +49,18 @@ class CodedRows:
     """
 
     shape: tuple[int, ...]
+    _engine: str
+
+    def rows(self) -> CodeArray:
+        """All rows, in no order and in memory: ndarray of int32, shape (n, d)."""
+
+        def repeated() -> CodeArray:
+            codes, counts = self.count(range(len(self.shape)))
+            return np.repeat(codes, counts, axis=0)
+
+        # The message of a MemoryError would tell how many rows there are.
+        found: CodeArray = guarded(self._engine, repeated)
+        return found
 
     def count(self, axes: Sequence[int]) -> tuple[CodeArray, IntArray]:
         """Distinct rows of the attributes ``axes``, and how many rows each stands for.

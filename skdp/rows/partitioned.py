@@ -20,6 +20,8 @@ __all__ = ["PartitionedCodes"]
 class PartitionedCodes(CodedRows):
     """Coded rows in the partitions of a Dask frame, each a frame of pandas on some worker."""
 
+    _engine = "dask"
+
     def __init__(self, frame: Any, domain: Domain) -> None:
         self._frame = frame
         self._domain = domain
@@ -54,7 +56,7 @@ class PartitionedCodes(CodedRows):
     ) -> pd.DataFrame:
         """The result of a kernel on each partition, summed by some of its columns."""
         return guarded(
-            "dask",
+            self._engine,
             lambda: (
                 self._frame.map_partitions(kernel, self._domain, *arguments, meta=meta)
                 .groupby(by, sort=False)

@@ -7,6 +7,7 @@
 ``scaling``      weights of known functions: a Newton step on noisy moments
 ``calibration``  one shift and factor for all functions of two classes, from a histogram of scores
 ``effects``      functions of a column from noisy sums: priors and posteriors
+``pairs``        functions of two columns: the choice of pairs, and what residuals say of them
 ``draft``        the model while it is fitted, with the covariance of its noise
 ``model``        `AdditiveModel`: what is released
 ``links``        classes and numbers: what a record tells about scores, in integers
@@ -18,7 +19,8 @@ from .effects import Prior
 from .first import first_round
 from .fitting import additive_parts, fit_additive
 from .links import UNIT, Identity, Link, Logit
-from .model import AdditiveModel
+from .model import AdditiveModel, PairTerm
+from .pairs import PairPlan
 from .records import Records, released_total
 
 __all__ = [
@@ -27,6 +29,8 @@ __all__ = [
     "Identity",
     "Link",
     "Logit",
+    "PairPlan",
+    "PairTerm",
     "Prior",
     "Records",
     "additive_parts",

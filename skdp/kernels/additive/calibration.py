@@ -62,8 +62,7 @@ def calibrate(
     shift, factor, variance = _line(
         first, second, draft.intercept[0], centre, discrete_laplace_variance(epsilon)
     )
-    alone, n_columns = draft.copy(), len(draft.shapes)
-    draft.weigh(alone, np.full(n_columns, factor), np.full(n_columns, variance))
+    draft.scale(factor, variance)
     draft.intercept = draft.intercept + shift
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..._types import FloatArray
 from .effects import Update
-from .model import AdditiveModel
+from .model import AdditiveModel, Axis, PairTerm
 
 __all__ = ["Draft"]
 
@@ -29,12 +29,14 @@ class Draft:
         Covariance of each function of each column, (n_groups, n_groups) or its diagonal.
     sizes : list of ndarray of shape (n_groups,)
         Released number of records of each group.
+    pairs : list of PairTerm
     """
 
     intercept: FloatArray
     shapes: list[FloatArray]
     noise: list[list[FloatArray]]
     sizes: list[FloatArray]
+    pairs: list[PairTerm] = field(default_factory=list)
 
     @classmethod
     def empty(cls, intercept: FloatArray, n_groups: Sequence[int]) -> Draft:
@@ -83,7 +85,8 @@ class Draft:
     def copy(self) -> Draft:
         """A draft that stays as it is when this one changes."""
         shapes = [shape.copy() for shape in self.shapes]
-        return Draft(self.intercept, shapes, [list(each) for each in self.noise], self.sizes)
+        noise = [list(each) for each in self.noise]
+        return Draft(self.intercept, shapes, noise, self.sizes, list(self.pairs))
 
     def weigh(self, alone: Draft, factors: FloatArray, variances: FloatArray) -> None:
         """Take the functions of another draft, each times a factor that is itself noisy."""
@@ -95,6 +98,75 @@ class Draft:
                 extra = own**2 if noise.ndim == 1 else np.outer(own, own)
                 self.noise[column][output] = factor**2 * noise + variance * extra
 
+    def scale(self, factor: float, variance: float) -> None:
+        """Multiply all functions by a factor that is itself noisy."""
+        n = len(self.shapes)
+        self.weigh(self.copy(), np.full(n, factor), np.full(n, variance))
+        self.pairs = [pair.scaled(factor, variance) for pair in self.pairs]
+
+    def weighted(self) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """The function of each column and the released sizes of its groups."""
+        return zip(self.shapes, self.sizes, strict=True)
+
+    def cell_shares(self, pair: tuple[int, int], axes: tuple[Axis, Axis]) -> FloatArray:
+        """Share of the records of each cell if the columns were independent."""
+        return np.outer(*(self._share(*each) for each in zip(pair, axes, strict=True)))
+
+    def _share(self, column: int, axis: Axis) -> FloatArray:
+        """Share of the records of each place on an axis; none is empty."""
+        found = np.bincount(axis.groups, weights=self.sizes[column], minlength=axis.n_groups)
+        found = np.maximum(found, 1e-4 * max(float(found.sum()), 1.0))
+        return found / found.sum()
+
+    def add_pair(
+        self,
+        pair: tuple[int, int],
+        axes: tuple[Axis, Axis],
+        updates: Sequence[Update],
+        noise: float,
+    ) -> None:
+        """Add a function of two columns; its means along each axis go to the other column.
+
+        Parameters
+        ----------
+        pair : (int, int)
+        axes : (Axis, Axis)
+        updates : sequence of Update
+            Of the cells, for each output.
+        noise : float
+            Variance of what the updates were learnt from.
+        """
+        first, second = (self._share(*each) for each in zip(pair, axes, strict=True))
+        m, n = len(first), len(second)
+        # Linear maps of a function of all cells: its parts in either column, and the rest.
+        mean = np.kron(first, second)
+        parts = np.kron(np.eye(m), second) - mean, np.kron(first, np.eye(n)) - mean
+        rest = np.eye(m * n) - mean - np.repeat(parts[0], n, axis=0) - np.tile(parts[1], (m, 1))
+        for column, axis, part in zip(pair, axes, parts, strict=True):
+            moved = part[axis.groups]
+            # A new array: other drafts keep theirs.
+            added = np.stack([moved @ update.mean for update in updates], axis=1)
+            self.shapes[column] = self.shapes[column] + added
+            for output, update in enumerate(updates):
+                gain = moved @ update.gain
+                before = self.noise[column][output]
+                self.noise[column][output] = before + noise * (
+                    (gain**2).sum(axis=1) if before.ndim == 1 else gain @ gain.T
+                )
+        scores = np.stack([rest @ update.mean for update in updates], axis=1)
+        gains = [np.square(rest @ update.gain).sum(axis=1) for update in updates]
+        variances = noise * np.stack(gains, axis=1)
+        total = float(np.mean([sizes.sum() for sizes in self.sizes]))
+        self.pairs.append(
+            PairTerm(
+                pair,
+                axes,
+                scores.reshape(m, n, -1),
+                variances.reshape(m, n, -1),
+                total * np.outer(first, second),
+            )
+        )
+
     def finished(self) -> AdditiveModel:
         """The model, with variances only."""
         variances = [
@@ -104,7 +176,11 @@ class Draft:
         # Rounding leaves about so much of noise that later rounds have corrected.
         variances = [np.where(each < _ROUNDING, 0.0, each) for each in variances]
         return AdditiveModel(
-            self.intercept, tuple(self.shapes), tuple(variances), tuple(self.sizes)
+            self.intercept,
+            tuple(self.shapes),
+            tuple(variances),
+            tuple(self.sizes),
+            tuple(self.pairs),
         )
 
 

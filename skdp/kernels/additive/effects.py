@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from ..._types import FloatArray
+from .model import Axis
 
 __all__ = ["Prior", "Update"]
 
@@ -18,6 +19,9 @@ __all__ = ["Prior", "Update"]
 _SMOOTH, _ROUGH, _FREE = 4.0, 0.25, 1.5
 # Strength of the pull to the mean beside that of neighbours to each other.
 _PULL = 1e-2
+# Of a pair along one of its axes: variance that all places share, and of the rest the share that
+# neighbours do not.
+_SHARED, _OWN = 0.5, 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +69,17 @@ class Prior:
         covariance[places] = _SMOOTH * _walk(len(chain)) + _ROUGH * np.eye(len(chain))
         self.covariance = covariance
 
+    @classmethod
+    def of_pair(cls, first: Axis, second: Axis) -> Prior:
+        """Of a function of two columns, by cells: also of what either column says alone.
+
+        The functions of single columns come from fewer records times epsilon for each group, and
+        the few places of an axis tell what they missed.
+        """
+        prior = cls(first.n_groups * second.n_groups, None)
+        prior.covariance = np.asarray(np.kron(_along(first), _along(second)), dtype=np.float64)
+        return prior
+
     def update(
         self,
         sums: FloatArray,
@@ -107,6 +122,17 @@ class Prior:
         fit = float(sums @ cho_solve(factor, sums))
         likely = -0.5 * fit - float(np.log(np.diag(factor[0])).sum())
         return likely, Update(gain @ sums, gain)
+
+
+def _along(axis: Axis) -> FloatArray:
+    """Covariance along one axis of a pair: what all places share, and what sets them apart."""
+    n, m = axis.n_groups, axis.n_ordered
+    own = np.eye(n)
+    if m > 2:
+        centred = np.eye(m) - 1 / m
+        smooth = centred @ _walk(m) @ centred
+        own[:m, :m] = (1 - _OWN) * smooth * m / np.trace(smooth) + _OWN * np.eye(m)
+    return np.asarray(_SHARED + (1 - _SHARED) * own)
 
 
 @lru_cache(maxsize=64)

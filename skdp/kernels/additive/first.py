@@ -124,7 +124,7 @@ def _of_numbers(
     for column, (size, seen, prior) in enumerate(zip(sizes, sums, priors, strict=True)):
         variance = variances[column] / UNIT**2
         draft.sizes[column] = size
-        spread = np.maximum(size * _SPREAD, 1e-9)
+        spread = np.maximum(size * link.dispersion, 1e-9)
         update = prior.update(
             seen - intercept[0] * size, size, variance + spread, (1.0, 0.1, 0.01, 0.001)
         )
@@ -133,8 +133,3 @@ def _of_numbers(
         )
         draft.centre(column)
     return draft
-
-
-# Variance of an outcome within a group, as a share of the squared half range: a guess that only
-# decides how much is shrunk.
-_SPREAD = 0.1

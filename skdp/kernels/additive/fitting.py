@@ -19,6 +19,7 @@ from .first import first_round
 from .histograms import measure_columns
 from .links import UNIT, Identity, Link, Logit, fixed
 from .model import AdditiveModel
+from .pairs import PairPlan, add_pairs
 from .records import Records
 from .scaling import Spread, newton_step
 
@@ -30,10 +31,12 @@ _SCALES = tuple(np.geomspace(1e-5, 0.3, 12).tolist())
 # of each.
 _WEIGHTS_PAY = 4_000.0
 # Signal that a calibration takes.
-_CALIBRATION = 600.0
+_CALIBRATION = 250.0
 # Below this signal (records times epsilon, for each group) residuals are lost in noise.
 _LEAST_SIGNAL = 60.0
 _MOST_ROUNDS = 8
+# Share of functions of two columns, where they may pay; what they leave goes to one more round.
+_PAIRS = Fraction(1, 4)
 # Step towards the function that residuals of one column ask for, before the line search.
 _STEP = 0.5
 # What weights of columns, and steps along residuals, are expected to be.
@@ -85,6 +88,7 @@ def fit_additive(
     epsilon: Fraction,
     total: float,
     random_state: Any,
+    pairs: PairPlan | None = None,
 ) -> AdditiveModel:
     """Fit an additive model to records.
 
@@ -99,24 +103,36 @@ def fit_additive(
     total : float
         Released number of records.
     random_state : NoiseSource
+    pairs : PairPlan, default=None
+        Which functions of two columns are wanted. None: none.
 
     Returns
     -------
     AdditiveModel
     """
     # Privacy. Released, by sequential composition: the histograms of the first round, the moments
-    # of two Newton steps, sums of residuals, and a histogram of scores. Which of them there are and
-    # what each may spend follows from the released number of records and public facts, and sums to
-    # epsilon. Each step uses nothing but what was released before it.
-    plan = _Plan.of(epsilon, total, sum(records.n_groups), link)
+    # of two Newton steps, sums of residuals, the choice and sums of pairs, and a histogram of
+    # scores. Which of them there are and what each may spend follows from the released number of
+    # records, public facts, and released choices, and sums to epsilon. Each step uses nothing but
+    # what was released before it.
+    for_pairs = epsilon * _PAIRS
+    if pairs is None or not pairs.most(max(total, 1.0) * float(for_pairs)):
+        for_pairs = Fraction(0)
+    plan = _Plan.of(epsilon - for_pairs, total, sum(records.n_groups), link)
     draft = first_round(records, link, priors, plan.first, total, random_state)
     centre = 1.0
     if plan.weights:
         curvature = _weigh(records, link, draft, plan.weights, random_state)
     else:
         centre = _shared(len(priors))
+        curvature = max(total, 1.0) * link.curvature(draft.intercept[None])[0]
     for sums, search in plan.rounds:
         curvature = _round(records, link, draft, priors, curvature, sums, search, random_state)
+    if pairs is not None and for_pairs:
+        left = add_pairs(records, link, draft, curvature, pairs, for_pairs, total, random_state)
+        if left:
+            sums = left * Fraction(9, 10)
+            _round(records, link, draft, priors, curvature, sums, left - sums, random_state)
     if plan.calibration and isinstance(link, Logit):
         calibrate(records, link, draft, centre, plan.calibration, random_state)
     return draft.finished()

@@ -40,13 +40,27 @@ class Link(Protocol):
         Scores of a record.
     reach : int
         Largest sum of the absolute residuals of a record.
+    joint : int
+        Largest sum of the absolute residuals and the weight of a record, in units.
+    dispersion : float
+        Variance of a residual, as a share of the curvature.
     """
 
     n_outputs: int
     reach: int
+    joint: int
+    dispersion: float
 
     def residuals(self, scores: IntArray, labels: IntArray) -> IntArray:
         """Outcome minus expectation in units, (n, n_outputs); at most `reach` units a row."""
+        ...
+
+    def weights(self, scores: IntArray) -> IntArray:
+        """How much a record's residuals move with its scores, in units, (n,)."""
+        ...
+
+    def per_weight(self, intercept: FloatArray) -> FloatArray:
+        """Curvature in each score of records of weight 1, (n_outputs,)."""
         ...
 
     def spreads(self, scores: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
@@ -81,6 +95,8 @@ class Logit:
         self.n_classes = n_classes
         self.n_outputs = 1 if n_classes == 2 else n_classes
         self.reach = 1 if n_classes == 2 else 2
+        self.joint = UNIT if n_classes == 2 else 2 * UNIT + UNIT // 2
+        self.dispersion = 1.0
 
     def shares(self, scores: IntArray) -> IntArray:
         """Shares of the classes in units, rounded down, (n, n_classes)."""
@@ -93,6 +109,19 @@ class Logit:
         result = -self.shares(scores)
         result[np.arange(len(labels)), labels] += UNIT
         return result[:, 1:] if self.n_outputs == 1 else result
+
+    def weights(self, scores: IntArray) -> IntArray:  # noqa: D102
+        if self.n_outputs > 1:
+            return np.full(len(scores), UNIT // 2)
+        # The curvature costs nothing: of a share p, (1 - p) + p (1 - p) = 1 - p**2 for one class,
+        # and p + p (1 - p) = 1 - (1 - p)**2 for the other.
+        share = self.shares(scores)[:, 1]
+        return np.asarray(share * (UNIT - share) // UNIT)
+
+    def per_weight(self, intercept: FloatArray) -> FloatArray:  # noqa: D102
+        if self.n_outputs == 1:
+            return np.ones(1)
+        return 2.0 * self.curvature(intercept[None])[0]
 
     def spreads(self, scores: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:  # noqa: D102
         shares = self.shares(scores)
@@ -135,6 +164,15 @@ class Identity:
         self.outcomes = outcomes
         self.n_outputs = 1
         self.reach = 1
+        self.joint = UNIT + UNIT // 4
+        # A guess that only decides how much is shrunk.
+        self.dispersion = 0.1
+
+    def weights(self, scores: IntArray) -> IntArray:  # noqa: D102
+        return np.full(len(scores), UNIT // 4)
+
+    def per_weight(self, intercept: FloatArray) -> FloatArray:  # noqa: D102
+        return np.full(1, 4.0)
 
     def residuals(self, scores: IntArray, labels: IntArray) -> IntArray:  # noqa: D102
         return np.clip(self.outcomes[labels][:, None] - scores, -UNIT, UNIT)

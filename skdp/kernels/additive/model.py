@@ -1,20 +1,71 @@
-"""The released additive model: intercepts, and a function of each column."""
+"""The released additive model: intercepts, functions of each column, and of pairs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from ..._types import FloatArray, IntArray
 from .links import fixed
 
-__all__ = ["AdditiveModel"]
+__all__ = ["AdditiveModel", "Axis", "PairTerm"]
+
+
+class Axis(NamedTuple):
+    """Few groups of the groups of a column.
+
+    Attributes
+    ----------
+    groups : ndarray of shape (n_groups_of_column,)
+        Place on the axis of each group of the column.
+    n_groups : int
+        Places on the axis.
+    n_ordered : int
+        So many of them, the first, are in an order.
+    """
+
+    groups: IntArray
+    n_groups: int
+    n_ordered: int
+
+
+@dataclass(frozen=True, eq=False)
+class PairTerm:
+    """A function of two columns, without what belongs to either alone.
+
+    Attributes
+    ----------
+    columns : (int, int)
+        Positions of the columns.
+    axes : (Axis, Axis)
+    scores, variances : ndarray of shape (n_first, n_second, n_outputs)
+        Variances are those of the scores, from the noise alone.
+    sizes : ndarray of shape (n_first, n_second)
+        Records of each cell if the columns were independent, from released numbers.
+    """
+
+    columns: tuple[int, int]
+    axes: tuple[Axis, Axis]
+    scores: FloatArray
+    variances: FloatArray
+    sizes: FloatArray
+
+    def exact(self, first: IntArray, second: IntArray) -> IntArray:
+        """Scores of groups of the two columns in whole units, (n, n_outputs)."""
+        one, other = self.axes
+        return fixed(self.scores)[one.groups[first], other.groups[second]]
+
+    def scaled(self, factor: float, variance: float) -> PairTerm:
+        """Times a factor that has itself a variance."""
+        noise = factor**2 * self.variances + variance * self.scores**2
+        return replace(self, scores=factor * self.scores, variances=noise)
 
 
 @dataclass(frozen=True, eq=False)
 class AdditiveModel:
-    """Scores as a sum of an intercept and a function of each column.
+    """Scores as a sum of an intercept, a function of each column, and some of two columns.
 
     Attributes
     ----------
@@ -25,16 +76,21 @@ class AdditiveModel:
         Of ``shapes``, from the noise alone.
     sizes : tuple of ndarray of shape (n_groups,)
         Released number of records of each group, not negative.
+    pairs : tuple of PairTerm
     """
 
     intercept: FloatArray
     shapes: tuple[FloatArray, ...]
     variances: tuple[FloatArray, ...]
     sizes: tuple[FloatArray, ...]
+    pairs: tuple[PairTerm, ...] = ()
 
     def exact_scores(self, groups: IntArray) -> IntArray:
         """Scores in whole units: those of a row depend on nothing but the row and the release."""
         result = np.tile(fixed(self.intercept), (len(groups), 1))
         for column, shape in enumerate(self.shapes):
             result += fixed(shape)[groups[:, column]]
+        for pair in self.pairs:
+            first, second = pair.columns
+            result += pair.exact(groups[:, first], groups[:, second])
         return result

@@ -29,7 +29,7 @@ from ...rows import CodedRows
 from .assign import BLOCK, nearest
 from .auto import averaged_counts
 from .lloyd import best_kmeans, swapped
-from .rows import Points, clipped, noisy_sums
+from .rows import clipped, noisy_sums
 from .sketch import grid_sketch
 from .task import Clustering, Task, cluster_masses, cluster_released
 
@@ -82,7 +82,8 @@ def projected(task: Task) -> Clustering:
     """Clusters of a random projection, with means in all columns."""
     n = task.measure_total()
     left = task.parts["clustering"]
-    rows, d = _in_memory(task.points), len(task.shape)
+    points, d = task.points, len(task.shape)
+    rows = points.rows() if isinstance(points, CodedRows) else points
     validity = None
     if task.init is None:
         task.progress("clusters of a projection")
@@ -109,14 +110,6 @@ def projected(task: Task) -> Clustering:
     last = _measured(_Rows(rows, labels, top), frozen, first.counts, left, task.source)
     means = np.clip(last.means, 0.0, np.array(task.shape) - 1.0)
     return Clustering(means, last.counts, validity=validity)
-
-
-def _in_memory(points: Points) -> CodeArray:
-    """The rows themselves: private."""
-    if not isinstance(points, CodedRows):
-        return points
-    rows, counts = points.count(range(len(points.shape)))
-    return np.repeat(rows, counts, axis=0)
 
 
 def _codes_of(means: FloatArray, shape: tuple[int, ...]) -> IntArray:

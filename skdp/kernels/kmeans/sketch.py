@@ -58,7 +58,7 @@ _NEAR = 0.001
 _RANGES = Fraction(3, 5)
 # Points of a cloud, at least one for each box.
 _CLOUD = 4096
-# Points for each requested cluster, where these are more.
+# Points for each requested cluster, where these are more, but no more than records.
 _CLOUD_EACH = 100
 
 
@@ -119,7 +119,7 @@ class Sketch:
         Along an axis they are spread in proportion to its margin, or evenly without margins.
         """
         lower, upper, masses = boxes
-        size = max(_CLOUD, _CLOUD_EACH * max(task.clusters))
+        size = max(_CLOUD, min(_CLOUD_EACH * max(task.clusters), n))
         each = np.maximum(np.rint(size * masses / max(masses.sum(), 1.0)).astype(np.int64), 1)
         box = np.repeat(np.arange(len(each)), each)
         rank = np.arange(len(box)) - np.repeat(exclusive_cumsum(each), each)

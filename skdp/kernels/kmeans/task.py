@@ -20,6 +20,9 @@ from .tree import Leaves
 
 __all__ = ["Clustering", "Task", "cluster_masses", "cluster_released"]
 
+# More clusters than this get no starts where there are fewer points.
+_MANY = 500
+
 
 @dataclass(frozen=True)
 class Task:
@@ -164,7 +167,12 @@ def cluster_released(
         points = (np.array([task.shape], dtype=np.float64) - 1) / 2
         weights = np.ones(1)
     found = {}
+    filled = points[weights > 0]
     for k in task.clusters:
+        if task.init is None and 0 < len(filled) <= k and k > _MANY:
+            # Nothing to search for, and starts for so many clusters would take long.
+            found[k] = filled[np.arange(k) % len(filled)]
+            continue
         if ranges is None:
             starts = task.starts(k)
         else:

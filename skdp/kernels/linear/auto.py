@@ -17,6 +17,8 @@ __all__ = ["fit_auto"]
 # Least ratio of signal to noise at which second moments are better, see `_clear`. Chosen on
 # generated tables of 3 to 30 numbers, and of numbers and categories, of 5,000 and 50,000 rows.
 _CLEAR = 15.0
+# Features whose table of all products is too large for memory and time.
+_MOST = 1024
 
 
 def fit_auto(
@@ -41,5 +43,7 @@ def fit_auto(
 def _clear(design: Design, signal: float) -> bool:
     """Whether second moments, whose noise grows with the pairs of columns, stand out from it."""
     m, p = len(design.columns), design.n_features
+    if p > _MOST:
+        return False
     # Records of a feature of average size, against the largest eigenvalue of noise alone.
     return signal * m / p > _CLEAR * most_products(design, 2) * p**0.5

@@ -1,0 +1,260 @@
+"""Functions of two columns together: which pairs, and what residuals say about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ..._types import FloatArray, IntArray
+from ...mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
+from .draft import Draft
+from .effects import Prior
+from .links import UNIT, Link
+from .model import AdditiveModel, Axis
+from .records import Records
+
+__all__ = ["PairPlan", "add_pairs", "coarse_axis"]
+
+# A column has at most so many groups in a pair, and one more for values outside its order.
+_MOST_GROUPS = 8
+# Pairs are chosen among so many columns, those whose functions are the largest; at most so many.
+_MOST_COLUMNS, _MOST_PAIRS = 12, 6
+# Share of the budget of a pair that chooses it.
+_CHOICE = Fraction(1, 5)
+# A pair pays if its sums of residuals are, in each cell, this times the scale of their noise.
+_PAYS = 0.5
+# Sums of residuals of a pair, as a share of the records, that one can hope for.
+_HOPE = 0.02
+# Scales of the prior that are tried.
+_SCALES = tuple(np.geomspace(1e-3, 1.0, 8).tolist())
+
+
+@dataclass(frozen=True)
+class PairPlan:
+    """Which functions of two columns are asked for: public.
+
+    Attributes
+    ----------
+    chains : sequence of (sequence of int or None)
+        Of each column the groups in their order.
+    pairs : tuple of (int, int) or None
+        Positions of columns. None: they are chosen.
+    n_pairs : int or None
+        How many are chosen. None: as many as pay.
+    """
+
+    chains: Sequence[Sequence[int] | None]
+    pairs: tuple[tuple[int, int], ...] | None = None
+    n_pairs: int | None = None
+
+    def most(self, signal: float) -> int:
+        """Pairs that the budget is divided by; ``signal`` is records times the epsilon of pairs."""
+        if self.pairs is not None:
+            return len(self.pairs)
+        n_columns = min(len(self.chains), _MOST_COLUMNS)
+        possible = n_columns * (n_columns - 1) // 2
+        if self.n_pairs is not None:
+            return min(self.n_pairs, possible)
+        paid = _HOPE * signal * float(1 - _CHOICE) / (_PAYS * _MOST_GROUPS**2)
+        return min(int(paid), possible, _MOST_PAIRS)
+
+
+def coarse_axis(sizes: FloatArray, chain: Sequence[int] | None) -> Axis:
+    """Few groups of the groups of a column, with about equal released numbers of records.
+
+    Neighbours in the order are merged; of the groups outside it, all but the largest ones.
+    """
+    ordered = [] if chain is None else list(chain)
+    places, n_ordered = np.zeros(len(sizes), dtype=np.int64), 0
+    if ordered:
+        # Empty groups belong somewhere too.
+        within = sizes[ordered] + max(float(sizes.sum()), 1.0) * 1e-3 / len(sizes)
+        middles = np.cumsum(within) - within / 2
+        parts = np.floor(middles / within.sum() * _MOST_GROUPS)
+        places[ordered] = np.unique(parts, return_inverse=True)[1]
+        n_ordered = int(places[ordered].max()) + 1
+    inside = set(ordered)
+    others = [group for group in range(len(sizes)) if group not in inside]
+    last = max(_MOST_GROUPS - n_ordered, 1) - 1
+    for rank, group in enumerate(sorted(others, key=lambda group: -sizes[group])):
+        places[group] = n_ordered + min(rank, last)
+    return Axis(places, int(places.max()) + 1, n_ordered)
+
+
+def add_pairs(
+    records: Records,
+    link: Link,
+    draft: Draft,
+    curvature: FloatArray,
+    plan: PairPlan,
+    epsilon: Fraction,
+    total: float,
+    random_state: Any,
+) -> Fraction:
+    """Add functions of pairs to a draft, one after the other.
+
+    Parameters
+    ----------
+    records : Records
+    link : Link
+    draft : Draft
+        Changed in place.
+    curvature : ndarray of shape (n_outputs,)
+        Sum over the records of the second derivative in each score, released.
+    plan : PairPlan
+    epsilon : Fraction
+    total : float
+        Released number of records.
+    random_state : NoiseSource
+
+    Returns
+    -------
+    Fraction
+        What is left of epsilon, because no other pair pays.
+    """
+    # Privacy. By sequential composition each pair spends `each`: its choice, where there is one,
+    # and its sums. That no more pairs follow is the outcome of a paid choice.
+    axes = [coarse_axis(*column) for column in zip(draft.sizes, plan.chains, strict=True)]
+    most = plan.most(max(total, 1.0) * float(epsilon))
+    each, left = epsilon / most, epsilon
+    pairs = list(plan.pairs or ())
+    candidates = _candidates(draft)
+    for number in range(most):
+        paid = each
+        if plan.pairs is None:
+            choice = each * _CHOICE
+            paid, left = each - choice, left - choice
+            # The expected absolute noise of a sum is about its scale.
+            least = None if plan.n_pairs is not None else _PAYS / float(paid)
+            scale = curvature * link.dispersion
+            found = _choose(
+                records, link, draft, axes, candidates, scale, least, choice, random_state
+            )
+            if found is None:
+                break
+            pairs.append(candidates.pop(found))
+        _measure(records, link, draft, axes, pairs[number], paid, random_state)
+        left -= paid
+    return left
+
+
+def _candidates(draft: Draft) -> list[tuple[int, int]]:
+    """Pairs of the columns whose released functions matter most."""
+    sizes = [np.abs(shape).mean(axis=1) @ n / max(n.sum(), 1.0) for shape, n in draft.weighted()]
+    kept = np.argsort(-np.array(sizes), kind="stable")[:_MOST_COLUMNS]
+    return list(combinations(sorted(kept.tolist()), 2))
+
+
+def _choose(
+    records: Records,
+    link: Link,
+    draft: Draft,
+    axes: Sequence[Axis],
+    pairs: Sequence[tuple[int, int]],
+    variance: FloatArray,
+    least: float | None,
+    epsilon: Fraction,
+    random_state: Any,
+) -> int | None:
+    """Position of the pair with the most to say, or None if that is less than pays."""
+    # Privacy. Released: the pair with the largest noisy score, the sum over its cells of absolute
+    # sums of residuals. The residuals of a record, whole numbers, sum to at most `link.reach` units
+    # and are in one cell of each pair: they move each score by at most as much, up or down: the
+    # range is twice that. What is subtracted, and the score 0 of "none", follow from released
+    # numbers.
+    model = draft.finished()
+    exact = _sums(
+        records,
+        model,
+        axes,
+        pairs,
+        link.n_outputs,
+        lambda block, at: link.residuals(at, block.labels),
+    )
+    scores = []
+    for pair, table in zip(pairs, exact, strict=True):
+        expected = draft.cell_shares(pair, _of(axes, pair)).reshape(-1, 1) * np.maximum(variance, 0)
+        # Mean absolute sum of as many residuals that depend on nothing, and what pays.
+        by_chance = np.sqrt(2 / np.pi * expected).sum() + len(table) * (least or 0.0)
+        scores.append(int(np.abs(table).sum()) - round(UNIT * by_chance))
+    if least is not None:
+        scores.append(0)
+    best = int(
+        noisy_max(
+            np.array(scores, dtype=np.int64),
+            epsilon,
+            2 * link.reach * UNIT,
+            random_state=random_state,
+        )
+    )
+    return best if best < len(pairs) else None
+
+
+def _measure(
+    records: Records,
+    link: Link,
+    draft: Draft,
+    axes: Sequence[Axis],
+    pair: tuple[int, int],
+    epsilon: Fraction,
+    random_state: Any,
+) -> None:
+    """Add the function of a pair to the draft."""
+    # Privacy. Released: the sums of residuals and of weights of the cells of a pair. A record is
+    # in one cell, where its residuals and its weight, whole numbers, sum to at most `link.joint`.
+    (exact,) = _sums(
+        records,
+        draft.finished(),
+        axes,
+        [pair],
+        link.n_outputs + 1,
+        lambda block, at: np.column_stack([link.residuals(at, block.labels), link.weights(at)]),
+    )
+    noisy = discrete_laplace(exact, epsilon, link.joint, random_state=random_state) / UNIT
+    variance = discrete_laplace_variance(epsilon, link.joint) / UNIT**2
+    both = _of(axes, pair)
+    # Weights are about what they would be if the columns were independent.
+    expected = max(noisy[:, -1].sum(), 1.0) * draft.cell_shares(pair, both).ravel()
+    trust = expected**2 / (expected**2 + variance)
+    weights = np.maximum(expected + trust * (noisy[:, -1] - expected), 0.1 * expected)
+    prior, updates = Prior.of_pair(*both), []
+    for output, factor in enumerate(link.per_weight(draft.intercept)):
+        h = np.maximum(weights * factor, 1e-9)
+        # The mean belongs to the intercept.
+        seen = noisy[:, output] - h / h.sum() * noisy[:, output].sum()
+        updates.append(prior.update(seen, h, variance + link.dispersion * h, _SCALES))
+    draft.add_pair(pair, both, updates, variance)
+
+
+def _sums(
+    records: Records,
+    model: AdditiveModel,
+    axes: Sequence[Axis],
+    pairs: Sequence[tuple[int, int]],
+    n_values: int,
+    values: Callable[[Records, IntArray], IntArray],
+) -> list[IntArray]:
+    """Exact sums of integers over the cells of each pair, (n_cells, n_values)."""
+    exact = [
+        np.zeros((axes[a].n_groups * axes[b].n_groups, n_values), dtype=np.int64) for a, b in pairs
+    ]
+    columns = {column for pair in pairs for column in pair}
+    for block in records.blocks():
+        seen = values(block, model.exact_scores(block.groups)) * block.counts[:, None]
+        places = {column: axes[column].groups[block.groups[:, column]] for column in columns}
+        for (first, second), table in zip(pairs, exact, strict=True):
+            cells = places[first] * axes[second].n_groups + places[second]
+            # Sums of integers below 2**53 are exact in floating point.
+            for value, each in enumerate(seen.T):
+                found = np.bincount(cells, weights=each, minlength=len(table))
+                table[:, value] += found.astype(np.int64)
+    return exact
+
+
+def _of(axes: Sequence[Axis], pair: tuple[int, int]) -> tuple[Axis, Axis]:
+    return axes[pair[0]], axes[pair[1]]
