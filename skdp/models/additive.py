@@ -48,18 +48,18 @@ class _Additive(ModelOfGroups):
         """Set the released attributes, in the units that users see."""
         scale, shift = self._units()
         self.intercept_ = plain(model.intercept[None] * scale + shift)[0]
-        shapes = zip(model.shapes, model.variances, model.sizes, strict=True)
+        shapes = zip(model.shapes, model.std_errors, model.sizes, strict=True)
         functions = {
             name: ShapeFunction(
                 grouping.groups,
                 tuple(grouping.labels),
                 plain(shape * scale),
-                plain(np.sqrt(variance) * scale),
+                plain(error * scale),
                 sizes,
                 grouping.edges,
                 None if grouping.chain is None else tuple(grouping.chain),
             )
-            for (name, grouping), (shape, variance, sizes) in zip(
+            for (name, grouping), (shape, error, sizes) in zip(
                 groupings.items(), shapes, strict=True
             )
         }
@@ -246,7 +246,7 @@ def _pair_function(term, groupings, scale):
         (first.groups, second.groups),
         (tuple(first.labels), tuple(second.labels)),
         plain(term.scores * scale),
-        plain(np.sqrt(term.variances) * scale),
+        plain(term.std_errors * scale),
         term.sizes,
         (first.edges, second.edges),
         (first.chain and tuple(first.chain), second.chain and tuple(second.chain)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from .model import AdditiveModel, Axis, PairTerm
 
 __all__ = ["Draft"]
 
-# Variances of scores below this are those of rounding.
-_ROUNDING = 1e-16
+# What is released are multiples of one over this: further digits depend on the order in which a
+# machine adds, and are all that is left of noise that later rounds have corrected.
+_STEPS = 2.0**26
 
 
 @dataclass(eq=False)
@@ -162,26 +163,33 @@ class Draft:
                 pair,
                 axes,
                 scores.reshape(m, n, -1),
-                variances.reshape(m, n, -1),
+                np.sqrt(variances).reshape(m, n, -1),
                 total * np.outer(first, second),
             )
         )
 
     def finished(self) -> AdditiveModel:
-        """The model, with variances only."""
+        """The model, with standard errors in place of covariances."""
         variances = [
             np.stack([n if n.ndim == 1 else np.diag(n) for n in outputs], axis=1)
             for outputs in self.noise
         ]
-        # Rounding leaves about so much of noise that later rounds have corrected.
-        variances = [np.where(each < _ROUNDING, 0.0, each) for each in variances]
         return AdditiveModel(
-            self.intercept,
-            tuple(self.shapes),
-            tuple(variances),
+            _settled(self.intercept),
+            tuple(_settled(shape) for shape in self.shapes),
+            tuple(_settled(np.sqrt(np.maximum(each, 0.0))) for each in variances),
             tuple(self.sizes),
-            tuple(self.pairs),
+            tuple(
+                replace(pair, scores=_settled(pair.scores), std_errors=_settled(pair.std_errors))
+                for pair in self.pairs
+            ),
         )
+
+
+def _settled(values: FloatArray) -> FloatArray:
+    """Without the digits that rounding decides."""
+    # Adding 0 makes -0 positive.
+    return np.asarray(np.rint(values * _STEPS) / _STEPS + 0.0)
 
 
 def _spread(gain: FloatArray, noise: FloatArray) -> FloatArray:

@@ -40,8 +40,8 @@ class PairTerm:
     columns : (int, int)
         Positions of the columns.
     axes : (Axis, Axis)
-    scores, variances : ndarray of shape (n_first, n_second, n_outputs)
-        Variances are those of the scores, from the noise alone.
+    scores, std_errors : ndarray of shape (n_first, n_second, n_outputs)
+        Standard errors are those of the scores, from the noise alone.
     sizes : ndarray of shape (n_first, n_second)
         Records of each cell if the columns were independent, from released numbers.
     """
@@ -49,7 +49,7 @@ class PairTerm:
     columns: tuple[int, int]
     axes: tuple[Axis, Axis]
     scores: FloatArray
-    variances: FloatArray
+    std_errors: FloatArray
     sizes: FloatArray
 
     def exact(self, first: IntArray, second: IntArray) -> IntArray:
@@ -59,8 +59,8 @@ class PairTerm:
 
     def scaled(self, factor: float, variance: float) -> PairTerm:
         """Times a factor that has itself a variance."""
-        noise = factor**2 * self.variances + variance * self.scores**2
-        return replace(self, scores=factor * self.scores, variances=noise)
+        noise = np.sqrt(factor**2 * self.std_errors**2 + variance * self.scores**2)
+        return replace(self, scores=factor * self.scores, std_errors=noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class AdditiveModel:
     intercept : ndarray of shape (n_outputs,)
     shapes : tuple of ndarray of shape (n_groups, n_outputs)
         Score of each group of each column; the mean over the records is about 0.
-    variances : tuple of ndarray of shape (n_groups, n_outputs)
+    std_errors : tuple of ndarray of shape (n_groups, n_outputs)
         Of ``shapes``, from the noise alone.
     sizes : tuple of ndarray of shape (n_groups,)
         Released number of records of each group, not negative.
@@ -81,7 +81,7 @@ class AdditiveModel:
 
     intercept: FloatArray
     shapes: tuple[FloatArray, ...]
-    variances: tuple[FloatArray, ...]
+    std_errors: tuple[FloatArray, ...]
     sizes: tuple[FloatArray, ...]
     pairs: tuple[PairTerm, ...] = ()
 

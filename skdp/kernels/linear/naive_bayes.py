@@ -70,5 +70,5 @@ def fit_naive_bayes(
         classes = link.probabilities(draft.intercept + shape)
         joint = np.maximum(sizes, _LEAST)[:, None] * np.maximum(classes, 1e-12)
         found.append(np.log(joint / joint.sum(axis=0)).T.copy())
-    errors = tuple(np.sqrt(each).T.copy() for each in model.variances)
+    errors = tuple(each.T.copy() for each in model.std_errors)
     return NaiveBayesModel(prior, tuple(found), errors)

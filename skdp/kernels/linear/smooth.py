@@ -45,11 +45,11 @@ def fit_smooth(
     coef = np.zeros((link.n_outputs, design.n_features))
     std = np.zeros_like(coef)
     intercept = model.intercept.copy()
-    for column, block, shape, variance, sizes in zip(
-        design.columns, design.blocks, model.shapes, model.variances, model.sizes, strict=True
+    for column, block, shape, errors, sizes in zip(
+        design.columns, design.blocks, model.shapes, model.std_errors, model.sizes, strict=True
     ):
         found, constant = column.coefficients(shape)
-        error = _errors(column.values, column.free, variance)
+        error = _slopes(column.values, column.free, errors)
         mean = sizes @ column.values / max(sizes.sum(), 1.0)
         known = sizes @ (column.values - mean) ** 2
         kept = known / (known + alpha) if alpha else np.ones(len(known))
@@ -58,9 +58,8 @@ def fit_smooth(
     return LinearModel(intercept, coef, std)
 
 
-def _errors(values: Any, free: bool, variance: Any) -> Any:
-    """Standard errors of coefficients from variances of the groups, (n_outputs, n_features)."""
-    std = np.sqrt(variance)
+def _slopes(values: Any, free: bool, std: Any) -> Any:
+    """Standard errors of coefficients from those of the groups, (n_outputs, n_features)."""
     if free:
         return std.T
     # The groups of a line err together: the one that lies furthest from the middle tells the slope.
