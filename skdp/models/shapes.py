@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from .._types import CodeArray, FloatArray, IntArray
+from ..kernels.additive import mean_size
 
 __all__ = ["PairFunction", "ShapeFunction", "merged_labels"]
 
@@ -60,7 +61,7 @@ class ShapeFunction:
     @property
     def importance(self) -> float:
         """Mean absolute score over the released records."""
-        return _mean_size(self.scores, self.sizes)
+        return mean_size(self.scores, self.sizes)
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each group.
@@ -132,7 +133,7 @@ class PairFunction:
     def importance(self) -> float:
         """Mean absolute score over the released records."""
         flat = self.scores.reshape(self.sizes.size, -1)
-        return _mean_size(flat, self.sizes.ravel())
+        return mean_size(flat, self.sizes.ravel())
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each cell.
@@ -175,10 +176,3 @@ def merged_labels(labels: Sequence[str], places: IntArray, n_ordered: int) -> li
         else:
             found.append("others")
     return found
-
-
-def _mean_size(scores: FloatArray, sizes: FloatArray) -> float:
-    """Mean absolute score of groups of these sizes."""
-    n, total = len(sizes), sizes.sum()
-    weights = sizes / total if total > 0 else np.full(n, 1.0 / n)
-    return float(weights @ np.abs(scores).reshape(n, -1).mean(axis=1))

@@ -19,7 +19,7 @@ from .effects import Prior
 from .first import first_round
 from .fitting import additive_parts, fit_additive
 from .links import UNIT, Identity, Link, Logit
-from .model import AdditiveModel, PairTerm
+from .model import AdditiveModel, PairTerm, mean_size
 from .pairs import PairPlan
 from .records import Records, released_total
 
@@ -36,5 +36,6 @@ __all__ = [
     "additive_parts",
     "fit_additive",
     "first_round",
+    "mean_size",
     "released_total",
 ]

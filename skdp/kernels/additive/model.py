@@ -10,7 +10,7 @@ import numpy as np
 from ..._types import FloatArray, IntArray
 from .links import fixed
 
-__all__ = ["AdditiveModel", "Axis", "PairTerm"]
+__all__ = ["AdditiveModel", "Axis", "PairTerm", "mean_size"]
 
 
 class Axis(NamedTuple):
@@ -94,3 +94,10 @@ class AdditiveModel:
             first, second = pair.columns
             result += pair.exact(groups[:, first], groups[:, second])
         return result
+
+
+def mean_size(scores: FloatArray, sizes: FloatArray) -> float:
+    """Mean absolute score over the records, of groups of these sizes."""
+    n, total = len(sizes), sizes.sum()
+    weights = sizes / total if total > 0 else np.full(n, 1.0 / n)
+    return float(weights @ np.abs(scores).reshape(n, -1).mean(axis=1))

@@ -15,7 +15,7 @@ from ...mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
 from .draft import Draft
 from .effects import Prior
 from .links import UNIT, Link
-from .model import AdditiveModel, Axis
+from .model import AdditiveModel, Axis, mean_size
 from .records import Records
 
 __all__ = ["PairPlan", "add_pairs", "coarse_axis"]
@@ -145,7 +145,7 @@ def add_pairs(
 
 def _candidates(draft: Draft) -> list[tuple[int, int]]:
     """Pairs of the columns whose released functions matter most."""
-    sizes = [np.abs(shape).mean(axis=1) @ n / max(n.sum(), 1.0) for shape, n in draft.weighted()]
+    sizes = [mean_size(shape, n) for shape, n in draft.weighted()]
     kept = np.argsort(-np.array(sizes), kind="stable")[:_MOST_COLUMNS]
     return list(combinations(sorted(kept.tolist()), 2))
 
