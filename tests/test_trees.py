@@ -255,10 +255,7 @@ def test_a_path_spends_all_of_epsilon_and_no_more(algorithm, monkeypatch):
 
 
 def test_splits_of_nobody_are_chosen_by_noise_alone():
-    nobody, menu = (
-        records_of(np.zeros((0, 3), dtype=np.int64), np.zeros(0, int), (2, 2, 2)),
-        [one_split(2)] * 3,
-    )
+    nobody = records_of(np.zeros((0, 3), dtype=np.int64), np.zeros(0, int), (2, 2, 2))
     quality, columns = make_quality("max", np.zeros(2)), set()
     for seed in range(30):
         growth = Growth(nobody, [one_split(2)] * 3, 2)
