@@ -60,6 +60,8 @@ TABLES = {
     "survey": ("survey", "yes4"),
 }
 _ROWS = 20_000
+# Of the peers in the chart.
+_MARKS = "x+12*"
 
 
 def load(name: str) -> Task:
@@ -195,13 +197,17 @@ def draw(results: pd.DataFrame, path: Path) -> None:
             axis.plot(
                 line["epsilon"],
                 line["error"],
-                color=f"C{number % 10}",
-                marker="x" if peer else "o",
-                markersize=4,
-                linewidth=0.8 if peer else 1.4,
+                color="0.5" if peer else f"C{number}",
+                marker=_MARKS[number - len(METHODS)] if peer else "o",
+                markersize=5 if peer else 4,
+                markeredgecolor="black" if peer else f"C{number}",
+                linewidth=0.7 if peer else 1.4,
+                zorder=1 if peer else 2,
                 label=label,
             )
         axis.set_xscale("log")
+        axis.set_xticks(EPSILONS, [f"{each:g}" for each in EPSILONS])
+        axis.minorticks_off()
         axis.set_title(name, fontsize=10)
         least, most = part["error"].min(), part.loc[part["method"] == "majority", "error"].max()
         room = 0.1 * (most - least)

@@ -88,6 +88,34 @@ def test_no_record_moves_the_moments_by_more_than_is_paid_for(link, size):
             assert np.array_equal(hessian, hessian.T)
 
 
+@pytest.mark.parametrize("link", [Logit(2), Logit(3), Identity(np.array([-UNIT, 0, 700]))])
+def test_a_step_has_noise_for_what_a_record_moves_at_most(link, monkeypatch):
+    """Both sums pay for the bounds of the test above, with parts that sum to epsilon."""
+    calls = []
+
+    def recorded(values, epsilon, sensitivity, *, random_state):
+        calls.append((epsilon, sensitivity))
+        return values
+
+    monkeypatch.setattr(scaling, "discrete_laplace", recorded)
+    records = Records(np.zeros((1, 1), dtype=np.int64), np.zeros(1, int), np.ones(1, int), (1,))
+    scaling.newton_step(
+        records,
+        link,
+        lambda groups: np.zeros((len(groups), link.n_outputs), dtype=np.int64),
+        lambda groups: np.full((len(groups), 2, link.n_outputs), UNIT),
+        np.zeros(2),
+        1.0,
+        scaling.Spread(0.3, 0.3, 0.15),
+        Fraction(1),
+        noise_source(0),
+    )
+    (rate, reach), (other, most) = calls
+    assert reach == _REACH * _GRAIN
+    assert most == (reach // 2 if link.n_outputs == 1 else reach) ** 2
+    assert rate + other == 1
+
+
 def test_moments_are_those_of_the_loss_where_nothing_is_cut():
     rng = np.random.default_rng(5)
     link, n = Logit(2), 200
@@ -607,3 +635,17 @@ def test_no_record_moves_the_scores_of_pairs_or_their_sums_by_more_than_is_paid_
         changes = everyone[0][0] - scores
         assert changes.max() - changes.min() <= score_range
         assert np.abs(everyone[1][0] - sums).sum() <= sensitivity
+
+
+def test_nobody_s_pairs_are_chosen_by_noise_alone():
+    nobody = Records(np.zeros((0, 3), dtype=np.int64), np.zeros(0, int), np.zeros(0, int), (3,) * 3)
+    plan = pairs.PairPlan([range(3)] * 3, n_pairs=1)
+    chosen = set()
+    for seed in range(30):
+        draft = Draft.empty(np.array([0.3]), (3, 3, 3))
+        pairs.add_pairs(
+            nobody, Logit(2), draft, np.zeros(1), plan, Fraction(1), 0.0, noise_source(seed)
+        )
+        chosen.add(draft.pairs[0].columns)
+    # Each of the three wins with probability 1/3: one is missing once in 64,000 runs.
+    assert len(chosen) == 3

@@ -56,6 +56,14 @@ def test_a_group_has_one_feature_at_most_and_it_is_at_most_one(one_hot):
     assert design.n_features == sum(len(each.labels) for each in columns)
 
 
+@pytest.mark.parametrize("one_hot", ["categories", "all", ["age"]])
+def test_sparse_rows_are_the_same_rows(one_hot):
+    records, design = some_records(200, one_hot=one_hot)
+    sparse = design.sparse_rows(records.groups)
+    np.testing.assert_array_equal(sparse.toarray(), design.rows(records.groups))
+    assert sparse.nnz == records.groups.size
+
+
 def test_numbers_keep_their_units_and_odd_values_have_indicators():
     age, score, city = design_of()[1]
     assert age.labels == ("age", "age = (missing)") or age.labels[0] == "age"
@@ -383,6 +391,57 @@ def test_wrong_parameters_are_refused_before_the_charge():
     refused(regression(domain=wide, target_range=(0, 1)), DomainError, "categories", codes, pay[:4])
     with pytest.raises(TypeError):
         skdp.PrivateLogisticRegression(class_weight="balanced")
+
+
+MODELS_OF_NUMBERS = ["PrivateLinearRegression", "PrivateRidge", "PrivateAdditiveRegressor"]
+TREES = ["PrivateDecisionTreeClassifier", "PrivateRandomForestClassifier"]
+
+
+def model_of(name, epsilon, **params):
+    declared = {"target_range": (0, 1)} if name in MODELS_OF_NUMBERS else {"classes": [0, 1, 2]}
+    domain = skdp.Numeric(0, 1, bins=4)
+    return getattr(skdp, name)(epsilon, domain=domain, **declared, **params)
+
+
+def with_solvers(names):
+    for name in names:
+        solvers = {"PrivateLinearSVC": ["auto", "local-search", "genetic"]}.get(
+            name, ["auto", "functional", "local-search", "genetic"]
+        )
+        linear = name in ("PrivateLogisticRegression", "PrivateLinearSVC", MODELS_OF_NUMBERS[0])
+        for solver in solvers if linear else [None]:
+            yield pytest.param(name, {"solver": solver} if solver else {}, id=f"{name}, {solver}")
+
+
+EVERY_MODEL = [*NAMES, *MODELS_OF_NUMBERS, *TREES, "PrivateAdditiveClassifier"]
+
+
+@pytest.mark.filterwarnings("ignore:.*released a total")
+@pytest.mark.parametrize(("name", "params"), list(with_solvers(EVERY_MODEL)))
+def test_noise_that_does_not_fit_is_refused_before_the_charge(name, params):
+    X, y = np.zeros((30, 2)), np.zeros(30)
+    # 64-bit integers hold the noise of any fit down to this epsilon, and none is refused.
+    model = model_of(name, 3e-7, ledger=skdp.PrivacyLedger(), **params)
+    if params.get("solver") == "functional":
+        model.set_params(epsilon=1e-6)
+    assert np.isfinite(np.asarray(model.fit(X, y).predict(X), dtype=float)).all()
+    refused(model_of(name, 2.9e-7, **params), ValueError, "64-bit", X, y)
+    refused(model_of(name, 1e-9, **params), ValueError, "64-bit", X, y)
+    shared = model_of(name, 1e-6, unit="who", max_contributions=4, **params)
+    rows = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "who": range(30)})
+    shared.set_params(domain=skdp.Domain({c: skdp.Numeric(0, 1, bins=4) for c in "ab"}))
+    refused(shared, ValueError, "64-bit", rows, y)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-3])
+def test_noise_of_products_of_many_columns_is_refused_before_the_charge(epsilon):
+    X = np.zeros((3, 2_000 if epsilon > 1e-6 else 2))
+    domain = skdp.Numeric(0, 1, bins=4)
+    regression = skdp.PrivateLinearRegression(
+        epsilon, domain=domain, target_range=(0, 1), solver="functional"
+    )
+    refused(regression, ValueError, "64-bit", X, np.zeros(3))
+    refused(skdp.PrivatePCA(epsilon=epsilon, domain=domain), ValueError, "64-bit", X)
 
 
 def test_components_of_what_are_no_numbers_are_refused():

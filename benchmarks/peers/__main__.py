@@ -84,7 +84,8 @@ def main() -> None:
             continue
         print(f"environment of {peer.name}", flush=True)
         environment = _environments.make(peer, options.cache)
-        facts.append(environment.facts or {"peer": peer.name, "error": environment.error})
+        if peer.requirements:
+            facts.append(environment.facts or {"peer": peer.name, "error": environment.error})
         if peer.worker:
             runs[peer.name] = fails(environment) if environment.error else runner(peer, environment)
     print(_table.fact_table(facts), flush=True)

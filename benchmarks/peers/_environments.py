@@ -71,6 +71,8 @@ PEERS = {
             "work_interpret.py",
             "models alone",
         ),
+        # An algorithm without a library: it runs where this program does.
+        Peer("AdaSSP", "", (), "numpy", "work_adassp.py"),
         Peer(
             "mbi",
             "mbi",

@@ -11,8 +11,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from benchmarks import _data
 from benchmarks.kmeans import best_nicv, nicv
-from benchmarks.peers import _inference
+from benchmarks.peers import _inference, _worker
 from benchmarks.privpfc import adult, boosting, folds
+from benchmarks.regression import acs
 from skdp import Numeric
 
 __all__ = ["METHODS", "Method", "Task", "tasks"]
@@ -70,6 +71,9 @@ METHODS = (
     Method("mbi", "inference", "MirrorDescent", note="1,000 steps, as it comes"),
     Method("skdp", "k-means", "DPKMeans"),
     Method("diffprivlib", "k-means", "KMeans"),
+    Method("skdp", "regress", "PrivateLinearRegression"),
+    Method("diffprivlib", "regress", "LinearRegression"),
+    Method("AdaSSP", "regress", "AdaSSP", 1e-6, "told norms that are tight for indicators"),
 )
 
 
@@ -112,6 +116,9 @@ def tasks(quick: bool, names: Container[str]) -> Iterator[Task]:
         for name in ("adult_numeric", "gauss2d_k15"):
             for epsilon in (0.5,) if quick else (0.1, 0.5):
                 yield _kmeans(name, epsilon)
+    if "regress" in names:
+        for epsilon in (1.0,) if quick else (0.1, 0.5, 1.0, 4.0):
+            yield _regress(epsilon)
 
 
 _CONDUCT = {
@@ -253,3 +260,31 @@ def _kmeans(name: str, epsilon: float) -> Task:
 
     setting = f"{name}, k {k}"
     return Task("k-means", setting, epsilon, {"X": X, "k": k}, score, {})
+
+
+def _regress(epsilon: float, n: int = 50_000) -> Task:
+    """Income of ACSIncome, a code from 0 to 19, by the bins and categories of eight columns."""
+    domain, train, test = acs()
+    train = train.sample(min(n, len(train)), random_state=0)
+    columns = domain.select([name for name in domain.names if name != "PINCP"])
+    codes, asked = (
+        columns.encode(part[list(columns.names)]).astype(np.int64) for part in (train, test)
+    )
+    target, truth = train["PINCP"].to_numpy(), test["PINCP"].to_numpy()
+    data = {
+        "codes": codes, "asked": asked, "target": target, "shape": np.array(columns.shape),
+        "ordered": np.array([isinstance(kind, Numeric) for kind in columns.attributes]),
+        "low": np.array(0.0), "high": np.array(19.0),
+    }  # fmt: skip
+
+    def score(result: dict[str, Any]) -> dict[str, float]:
+        missed = np.clip(result["predictions"], 0, 19) - truth
+        return {"squared error": float(np.mean(missed**2) / 19**2)}
+
+    features, others = (_worker.indicators(part, data["shape"]) for part in (codes, asked))
+    coef = np.linalg.lstsq(features, target, rcond=None)[0]
+    baselines = {
+        "the mean": score({"predictions": np.full(len(truth), target.mean())}),
+        "least squares on the true rows": score({"predictions": others @ coef}),
+    }
+    return Task("regress", "ACSIncome", epsilon, data, score, baselines)

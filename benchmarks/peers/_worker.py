@@ -12,7 +12,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Clock", "answers_from_rows", "answers_from_tables", "main", "noisy_tables", "sets_of"]
+__all__ = [
+    "Clock",
+    "answers_from_rows",
+    "answers_from_tables",
+    "indicators",
+    "main",
+    "noisy_tables",
+    "sets_of",
+]
 
 Work = Callable[[Mapping[str, Any], dict[str, Any], "Clock"], dict[str, Any]]
 
@@ -56,6 +64,12 @@ def _peak() -> float:
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024
     return float("nan")
+
+
+def indicators(codes: np.ndarray, shape: np.ndarray) -> np.ndarray:
+    """A column of 0 and 1 for each code of each attribute."""
+    columns = [np.eye(int(size))[column] for column, size in zip(codes.T, shape, strict=True)]
+    return np.hstack(columns)
 
 
 def sets_of(padded: np.ndarray) -> list[tuple[int, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from _worker import main
+from _worker import indicators, main
 from diffprivlib import BudgetAccountant, mechanisms, models, tools
 from diffprivlib.models import k_means
 from diffprivlib.utils import BudgetError
@@ -97,6 +97,18 @@ def tree(data, job, clock):
     return classified(model, X, data, clock)
 
 
+def regress(data, job, clock):
+    """Linear regression by the functional mechanism, on indicators of all columns."""
+    low, high = float(data["low"]), float(data["high"])
+    features, asked = (indicators(data[part], data["shape"]) for part in ("codes", "asked"))
+    model = models.LinearRegression(
+        epsilon=job["epsilon"], bounds_X=(0.0, 1.0), bounds_y=(low, high)
+    )
+    with clock:
+        model.fit(features, data["target"].astype(float))
+    return {"predictions": np.asarray(model.predict(asked), dtype=float)}
+
+
 def spent_by_kmeans(width):
     """Sum of the epsilons of all mechanisms that one fit at epsilon 1 calls, for one cluster.
 
@@ -158,6 +170,7 @@ if __name__ == "__main__":
             "conduct/as it comes": conduct,
             "ranges/histogram": ranges,
             "k-means/KMeans": kmeans,
+            "regress/LinearRegression": regress,
             "classify/GaussianNB": naive_bayes,
             "classify/LogisticRegression": logistic,
             "classify/RandomForestClassifier": forest,

@@ -16,6 +16,7 @@ from skdp import (
     PairViewSynthesizer,
     PrivacyLedger,
     PrivateClassifier,
+    PrivateLinearRegression,
     PrivPfCTransformer,
     RangeTreeHistogram,
 )
@@ -203,6 +204,24 @@ def inference(data, job, clock):
     return {"tables": np.concatenate(found), "answering": time.process_time() - begin}
 
 
+def regress(data, job, clock):
+    """Linear regression on indicators of all columns."""
+    names = [f"c{i}" for i in range(len(data["shape"]))]
+    domain = Domain(
+        {
+            name: Numeric(0, int(size) - 1, integer=True) if ordered else Categorical(range(size))
+            for name, size, ordered in zip(names, data["shape"], data["ordered"], strict=True)
+        }
+    )
+    limits = float(data["low"]), float(data["high"])
+    model = PrivateLinearRegression(
+        job["epsilon"], domain=domain, target_range=limits, one_hot="all"
+    )
+    with clock:
+        model.fit(pd.DataFrame(data["codes"], columns=names), data["target"])
+    return {"predictions": model.predict(pd.DataFrame(data["asked"], columns=names))}
+
+
 if __name__ == "__main__":
     main(
         {
@@ -213,6 +232,7 @@ if __name__ == "__main__":
             "top-k/top_k, canonical": most_frequent("canonical"),
             "top-k/top_k, auto": most_frequent("auto"),
             "k-means/DPKMeans": kmeans,
+            "regress/PrivateLinearRegression": regress,
             "marginals/PairViewSynthesizer": marginals,
             "classify/PairViewSynthesizer": synthetic,
             "inference/population": inference,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from .._base import (
     warn_of_emptiness,
     without_label,
 )
-from .._validation import as_integer
+from .._validation import as_epsilon, as_integer
 from ..exceptions import DomainError
 from ..kernels.additive import Logit, Records, additive_parts, released_total
 from ..rows import Frame, count_rows, read_rows
@@ -31,6 +32,10 @@ __all__ = [
     "grouped_records",
     "plain",
 ]
+
+# With less for one row, noise of a fit might not fit into the 64 bits of its integers: the moments
+# of weights of additive models have a scale of at most 3.3e8 / epsilon, and 2**50 fits.
+_LEAST_EPSILON = Fraction(3, 10**7)
 
 
 class ModelOfLabels(RefusesWeights, PrivateEstimator):
@@ -83,6 +88,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         link, label_of = self._link(domain, target)
         columns = self._plan(domain.select(names))
         parts = self._parts()
+        self._check_noise(columns, link, parts["model"])
         self._warn_of_size(rows, domain)
         loss, source = self._spend(parts)
 
@@ -126,6 +132,21 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
     def _parts(self):
         """Parts of the budget of one row: "total" and "model"."""
         return additive_parts(self._record_epsilon())
+
+    def _check_noise(self, columns, link, epsilon):
+        """Refuse noise that does not fit into integers; ``epsilon`` is the part "model" of a row.
+
+        Raises
+        ------
+        ValueError
+            If epsilon is too small.
+        """
+        least = _LEAST_EPSILON * (self._max_contributions() or 1)
+        if as_epsilon(self.epsilon) < least:
+            raise ValueError(
+                f"epsilon must be at least {float(least):g}, got {self.epsilon!r}: the noise of "
+                "less might not fit into 64-bit integers."
+            )
 
     def _release(self, records, columns, link, parts, source):
         """The model, the released number of records, and the standard deviation of its noise."""

@@ -12,7 +12,7 @@ from .._base import PrivateEstimator, match_rows, warn_of_emptiness
 from .._validation import as_integer
 from ..domain import Numeric
 from ..exceptions import DomainError
-from ..kernels.linear import Design, principal_components
+from ..kernels.linear import Design, check_components, principal_components
 from ..rows import as_frame, count_rows
 from .base import grouped_records
 from .features import feature_columns
@@ -144,12 +144,13 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         rows, domain = match_rows(X, None, self.domain, None, lazy=True, unit=self._unit(), of=self)
         _check_numbers(domain)
         n_components = self._wanted(len(domain.names))
+        columns = feature_columns(domain, "categories", 2, None)
+        design = Design(tuple(each.column for each in columns))
+        check_components(design, self._record_epsilon())
         self._warn_of_size(rows, domain)
         loss, source = self._spend(shares={"moments": 1})
 
         table = count_rows(rows, domain, self._contributions(loss, source, rows, domain))
-        columns = feature_columns(domain, "categories", 2, None)
-        design = Design(tuple(each.column for each in columns))
         groupings = [(each.groups, len(each.column.values)) for each in columns]
         records = grouped_records(table, groupings)
         found = principal_components(records, design, loss.of_record.parts["moments"], source)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import as_integer, check_choice
 from ..kernels.linear import (
     Design,
+    check_moments,
     fit_auto,
     fit_functional,
     fit_genetic,
@@ -57,9 +58,13 @@ class LinearEstimator(ModelOfLabels):
         """Weight of the squared coefficients."""
         return 0.0
 
+    def _check_noise(self, columns, link, epsilon):
+        super()._check_noise(columns, link, epsilon)
+        if self.solver == "functional":
+            check_moments(_design(columns), link, epsilon)
+
     def _learn(self, records, columns, link, epsilon, total, source):
-        design = Design(tuple(each.column for each in columns))
-        return self._solver()(records, design, link, epsilon, total, source)
+        return self._solver()(records, _design(columns), link, epsilon, total, source)
 
     def _publish(self, model, columns):
         factor, shift = self._units()
@@ -90,3 +95,7 @@ class LinearEstimator(ModelOfLabels):
             result += features @ coef[:, start : start + len(each.labels)].T
             start += len(each.labels)
         return plain(result)
+
+
+def _design(columns):
+    return Design(tuple(each.column for each in columns))

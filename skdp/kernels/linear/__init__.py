@@ -16,9 +16,9 @@
 """
 
 from .auto import fit_auto
-from .components import Components, principal_components
+from .components import Components, check_components, principal_components
 from .design import Column, Design
-from .functional import fit_functional
+from .functional import check_moments, fit_functional
 from .genetic import fit_genetic
 from .model import LinearModel
 from .naive_bayes import fit_naive_bayes
@@ -29,6 +29,8 @@ __all__ = [
     "Components",
     "Design",
     "LinearModel",
+    "check_components",
+    "check_moments",
     "fit_auto",
     "fit_functional",
     "fit_genetic",

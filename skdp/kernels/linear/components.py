@@ -10,9 +10,9 @@ import numpy as np
 from ..._types import FloatArray
 from ..additive import UNIT, Records
 from .design import Design
-from .moments import noisy_moments
+from .moments import check_products, noisy_moments
 
-__all__ = ["Components", "principal_components"]
+__all__ = ["Components", "check_components", "principal_components"]
 
 
 class Components(NamedTuple):
@@ -34,6 +34,17 @@ class Components(NamedTuple):
     covariance: FloatArray
     std: float
     total_std: float
+
+
+def check_components(design: Design, epsilon: Fraction) -> None:
+    """Refuse an epsilon whose noise does not fit into the integers of `principal_components`.
+
+    Raises
+    ------
+    ValueError
+        If it is too small for so many columns.
+    """
+    check_products(design, 1, epsilon)
 
 
 def principal_components(

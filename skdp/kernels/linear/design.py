@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from ..._types import FloatArray, IntArray
 from ..additive import UNIT, Prior
@@ -93,3 +94,18 @@ class Design:
         """
         parts = [c.units()[groups[:, j]] for j, c in enumerate(self.columns)]
         return np.hstack([np.empty((len(groups), 0)), *parts])
+
+    def sparse_rows(self, groups: IntArray) -> csr_array:
+        """The same rows without most zeros: a group has one feature that is not 0 at most."""
+        starts = [block.start for block in self.blocks]
+        places, values = [], []
+        for start, column, group in zip(starts, self.columns, groups.T, strict=True):
+            units = column.units()
+            place = np.argmax(units != 0, axis=1)
+            places.append((start + place)[group])
+            values.append(units[np.arange(len(units)), place][group].astype(np.float64))
+        ends = np.arange(0, groups.size + 1, groups.shape[1])
+        return csr_array(
+            (np.stack(values, axis=1).ravel(), np.stack(places, axis=1).ravel(), ends),
+            shape=(len(groups), self.n_features),
+        )

@@ -11,12 +11,28 @@ from ..._types import FloatArray
 from ..additive import UNIT, Identity, Logit, Records
 from .design import Design
 from .model import LinearModel
-from .moments import Moments, noisy_moments
+from .moments import Moments, check_products, noisy_moments
 
-__all__ = ["fit_functional"]
+__all__ = ["check_moments", "fit_functional"]
 
 # What the means of features and outcomes are expected to be, either way.
 _OF_MEANS = 0.4
+
+
+def check_moments(design: Design, link: Logit | Identity, epsilon: Fraction) -> None:
+    """Refuse an epsilon whose noise does not fit into the integers of `fit_functional`.
+
+    Raises
+    ------
+    ValueError
+        If it is too small for so many columns.
+    """
+    check_products(design, _reach(link), epsilon)
+
+
+def _reach(link: Logit | Identity) -> int:
+    """Largest sum of the absolute outcomes of a record: 1 and the number, or its class."""
+    return 2 if isinstance(link, Identity) else 1
 
 
 def fit_functional(
@@ -48,11 +64,11 @@ def fit_functional(
     # Privacy. Released: the moments of `noisy_moments`. The objective is made of them alone.
     if isinstance(link, Identity):
         outcomes = np.stack([np.full_like(link.outcomes, UNIT), link.outcomes], axis=1)
-        reach, ones = 2, np.array([1.0, 0.0])
+        ones = np.array([1.0, 0.0])
     else:
         outcomes = np.eye(link.n_classes, dtype=np.int64) * UNIT
-        reach, ones = 1, np.ones(link.n_classes)
-    moments = noisy_moments(records, design, outcomes, reach, ones, epsilon, random_state)
+        ones = np.ones(link.n_classes)
+    moments = noisy_moments(records, design, outcomes, _reach(link), ones, epsilon, random_state)
     if isinstance(link, Identity):
         intercept, coef, std = _minimum(moments, moments.cross[:, 1:], total, alpha)
     else:

@@ -85,14 +85,15 @@ def _scores(
     records: Records, design: Design, goal: Objective, population: IntArray
 ) -> tuple[IntArray, int]:
     """Minus the sum of losses of each candidate, and how far one record can spread them."""
-    result = np.zeros(len(population), dtype=np.int64)
+    result = np.zeros(len(population))
+    weights = population[:, 1:].T.astype(np.float64)
     for block in records.blocks(_BLOCK):
         # Products of matrices of integers are exact in floating point below 2**53, in any order.
-        scores = design.rows(block.groups) @ population[:, 1:].T.astype(np.float64)
+        scores = design.sparse_rows(block.groups) @ weights
         scores += population[:, 0].astype(np.float64) * UNIT
         losses = goal.at(scores.astype(np.int64), block.labels)
-        result -= block.counts @ losses
-    return result, goal.spread(_widest(design, population))
+        result -= block.counts.astype(np.float64) @ losses
+    return result.astype(np.int64), goal.spread(_widest(design, population))
 
 
 def _widest(design: Design, population: IntArray) -> int:

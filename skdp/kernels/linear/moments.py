@@ -12,7 +12,7 @@ from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ..additive import UNIT, Records
 from .design import Design
 
-__all__ = ["Moments", "most_products", "noisy_moments"]
+__all__ = ["Moments", "check_products", "most_products", "noisy_moments"]
 
 
 class Moments(NamedTuple):
@@ -78,6 +78,17 @@ def noisy_moments(
     return Moments(
         full, crossed, float(np.sqrt(discrete_laplace_variance(epsilon, most))) / UNIT**2
     )
+
+
+def check_products(design: Design, reach: int, epsilon: Fraction) -> None:
+    """Refuse an epsilon whose noise does not fit into the integers of `noisy_moments`.
+
+    Raises
+    ------
+    ValueError
+        If it is too small for so many columns.
+    """
+    discrete_laplace_variance(epsilon, most_products(design, reach) * UNIT**2)
 
 
 def most_products(design: Design, reach: int) -> int:

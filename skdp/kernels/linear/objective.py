@@ -41,8 +41,8 @@ class Objective:
     offsets: IntArray
     signs: IntArray
 
-    def at(self, scores: IntArray, labels: IntArray) -> IntArray:
-        """Losses of records in units.
+    def at(self, scores: IntArray, labels: IntArray) -> FloatArray:
+        """Losses of records in units: whole numbers, whose sums are exact below 2**53.
 
         Parameters
         ----------
@@ -53,11 +53,8 @@ class Objective:
         shape = (len(labels),) + (1,) * (scores.ndim - 1)
         margins = scores >> _BITS
         margins *= self.signs[labels].reshape(shape)
-        margins += self.offsets[labels].reshape(shape)
-        most = LOSSES[self.loss][1]
-        np.clip(margins, -most, most, out=margins)
-        margins += most
-        return _table(self.loss)[margins]
+        margins += (self.offsets[labels] + LOSSES[self.loss][1]).reshape(shape)
+        return np.take(_table(self.loss), margins, mode="clip")
 
     def spread(self, width: int) -> int:
         """Largest difference of two losses of a record whose scores differ by at most ``width``.
@@ -69,9 +66,9 @@ class Objective:
 
 
 @lru_cache(maxsize=8)
-def _table(loss: str) -> IntArray:
+def _table(loss: str) -> FloatArray:
     function, most = LOSSES[loss]
-    found = np.rint(function(np.arange(-most, most + 1) / UNIT) * UNIT).astype(np.int64)
+    found = np.rint(function(np.arange(-most, most + 1) / UNIT) * UNIT)
     found.flags.writeable = False
     return np.asarray(found)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._types import IntArray
+from ..._types import FloatArray, IntArray
 from ...mechanisms import noisy_max
 from ..additive import UNIT, Identity, Logit, Records
 from .design import Design
@@ -74,23 +74,23 @@ def _gains(
     """By how much each candidate lowers the sum of losses: each weight one step up, one down."""
     before = goal.at(scores, records.labels)
 
-    def lowered(moves: Any) -> IntArray:
+    def lowered(moves: Any) -> FloatArray:
         """By how much moves of the scores lower the losses of all records of each kind."""
         return (before - goal.at(scores + moves, records.labels)) * records.counts
 
     moved = [lowered(move * UNIT) for move in (step, -step)]
-    found = [np.array([[each.sum() for each in moved]], dtype=np.int64)]
+    found = [np.array([[each.sum() for each in moved]])]
     for axis, column in enumerate(design.columns):
         groups = records.groups[:, axis]
         if column.free:
             sums = [np.bincount(groups, each, minlength=len(column.values)) for each in moved]
-            found.append(np.stack(sums, axis=1).astype(np.int64))
+            found.append(np.stack(sums, axis=1))
             continue
         for values in column.units().T:
             features = values[groups]
             both = [lowered(move * features).sum() for move in (step, -step)]
-            found.append(np.array([both], dtype=np.int64))
-    return np.concatenate(found).ravel()
+            found.append(np.array([both]))
+    return np.concatenate(found).ravel().astype(np.int64)
 
 
 def _feature(records: Records, design: Design, place: int) -> Any:
