@@ -7,7 +7,7 @@ import re
 from docutils import nodes
 
 # A number with its signs, units, standard error, or several numbers separated by slashes or commas.
-NUMBER = re.compile(r"[<>~]?\s*[-+−±]?[\d.,]+\s*(%|s|ms|MB|GB|e-?\d+)?")
+NUMBER = re.compile(r"(?:delta\s|[<>~])?\s*[-+−±]?[\d.,]+\s*(%|s|ms|MB|GB|e-?\d+)?")
 BETWEEN = re.compile(r"\s*(?:±|/|,\s|\bto\b|–)\s*")
 # Cells that are longer move below the table, if the table has a column "Note".
 LONGEST = 36
@@ -53,13 +53,13 @@ def notes_below(table):
         return found.setdefault(text, chr(ord("a") + len(found)))
 
     for row in rows[1:]:
+        if text := row[-1].astext():
+            row[1][0] += [nodes.Text("\N{NO-BREAK SPACE}"), nodes.superscript("", letter(text))]
         for entry in row[3:-1]:
             if len(entry.astext()) > LONGEST:
                 text = entry.astext()
                 entry.clear()
                 entry += nodes.paragraph("", "failed ", nodes.superscript("", letter(text)))
-        if text := row[-1].astext():
-            row[1][0] += [nodes.Text(" "), nodes.superscript("", letter(text))]
     for row in rows:
         row.pop()
     group.remove(list(group.findall(nodes.colspec))[-1])

@@ -373,7 +373,7 @@ def main(folder=STATIC, names=()):
         with mpl.rc_context(style(*inks[:2])):
             for name in names or PICTURES:
                 figure = PICTURES[name](*inks)
-                sharper = 150 if name.endswith("-phone") else 110
+                sharper = 130 if name.endswith("-phone") else 110
                 figure.savefig(Path(folder) / f"{name}-{page}.png", dpi=sharper)
                 plt.close(figure)
 
