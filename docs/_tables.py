@@ -23,7 +23,7 @@ def arrange(app, doctree):
     """Mark the cells that are numbers; move remarks of the wide tables below them."""
     for table in list(doctree.findall(nodes.table)):
         notes_below(table)
-        if "stack" in table["classes"]:
+        if "stack" in table["classes"] and list(table.findall(nodes.thead)):
             repeat_headings(table)
         for entry in table.findall(nodes.entry):
             if is_number(entry.astext()):
