@@ -111,6 +111,21 @@ def test_the_guide_quotes_the_file():
     assert quoted in page("user_guide/pair_views")
 
 
+def test_the_page_on_trees_quotes_the_page_on_additive_models():
+    source = (DOCS / "user_guide" / "additive.rst").read_text(encoding="utf-8")
+    areas, wrong = zip(
+        *(
+            re.search(
+                rf"   \* - {epsilon}\n     - \*\*(.*)\*\*\n     - \*\*(.*)\*\*\n", source
+            ).groups()
+            for epsilon in ("0.5", "1", "2")
+        ),
+        strict=True,
+    )
+    said = "its errors are {}, {} and {} at epsilon 0.5, 1 and 2, with an area of {}, {} and {}"
+    assert said.format(*wrong, *areas) in page("user_guide/trees")
+
+
 def test_selections_in_the_guide_are_those_of_the_file():
     source = (DOCS / "user_guide" / "sparse_vector.rst").read_text(encoding="utf-8")
     for c, line in FIGURES["selecting"]["figures"].items():
