@@ -45,8 +45,10 @@ def notes_below(table):
     """Replace the last column, if it is called "Note", by letters, and list their texts below."""
     (group,) = table.findall(nodes.tgroup)
     rows = list(group.findall(nodes.row))
-    if len(rows[0]) < 8 or rows[0][-1].astext() != "Note":
+    headings = [entry.astext() for entry in rows[0]]
+    if len(headings) < 7 or headings[-1] != "Note":
         return
+    name = headings.index("Method") if "Method" in headings else 0
     found = {}
 
     def letter(text):
@@ -54,8 +56,8 @@ def notes_below(table):
 
     for row in rows[1:]:
         if text := row[-1].astext():
-            row[1][0] += [nodes.Text("\N{NO-BREAK SPACE}"), nodes.superscript("", letter(text))]
-        for entry in row[3:-1]:
+            row[name][0] += [nodes.Text("\N{NO-BREAK SPACE}"), nodes.superscript("", letter(text))]
+        for entry in row[name + 1 : -1]:
             if len(entry.astext()) > LONGEST:
                 text = entry.astext()
                 entry.clear()

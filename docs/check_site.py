@@ -40,11 +40,14 @@ SHOWN = [
     "auto_examples/quickstart.html",
     "api/index.html",
 ]
-# Words of tables that stand on more than one line, and titles that are wider than the page.
+# Words of tables that stand on more than one line, and titles and names wider than the page.
 BROKEN = r"""() => {
     const broken = [];
     for (const title of document.querySelectorAll(".bd-article h1"))
         if (title.scrollWidth > title.clientWidth) broken.push(title.innerText);
+    for (const name of document.querySelectorAll(".bd-article :is(p, li, dd, dt) code"))
+        if (!name.closest("table, pre") && name.getBoundingClientRect().right > innerWidth)
+            broken.push(name.innerText);
     for (const cell of document.querySelectorAll(".bd-article :is(td, th)")) {
         const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
         for (let text = walk.nextNode(); text; text = walk.nextNode()) {
