@@ -22,17 +22,18 @@ SECTIONS = {
 }
 # The picture whose panel is the thumbnail, and the shares of it at left, top, right and bottom.
 PANELS = {
-    "quickstart": (1, (0.0, 0.0, 0.5, 0.5)),
+    "quickstart": (1, (0.06, 0.0, 0.53, 0.7)),
     "plot_real_table": (1, (0.0, 0.0, 1.0, 1.0)),
-    "plot_pair_views": (1, (0.31, 0.05, 0.68, 1.0)),
-    "plot_private_validation": (1, (0.0, 0.0, 0.5, 1.0)),
-    "plot_engines": (1, (0.5, 0.0, 1.0, 1.0)),
-    "plot_kmeans": (1, (0.0, 0.0, 0.5, 1.0)),
-    "plot_parity": (1, (0.5, 0.0, 1.0, 1.0)),
-    "plot_partitions": (1, (0.34, 0.0, 0.66, 0.5)),
-    "plot_range_tree": (1, (0.0, 0.0, 0.53, 1.0)),
-    "plot_taxonomies": (1, (0.0, 0.0, 1.0, 0.34)),
-    "plot_attacks": (1, (0.0, 0.0, 0.53, 1.0)),
+    "plot_private_validation": (1, (0.0, 0.08, 0.255, 1.0)),
+    "plot_pair_views": (1, (0.33, 0.045, 0.634, 1.0)),
+    "plot_cube": (1, (0.0, 0.03, 0.78, 0.99)),
+    "plot_range_tree": (1, (0.0, 0.14, 0.53, 1.0)),
+    "plot_partitions": (1, (0.355, 0.035, 0.625, 0.5)),
+    "plot_engines": (1, (0.535, 0.05, 1.0, 1.0)),
+    "plot_kmeans": (1, (0.0, 0.165, 0.52, 1.0)),
+    "plot_parity": (1, (0.5, 0.07, 1.0, 1.0)),
+    "plot_taxonomies": (1, (0.0, 0.052, 1.0, 0.32)),
+    "plot_attacks": (1, (0.0, 0.0, 0.51, 1.0)),
 }
 SIZE = (400, 280)
 

@@ -2,10 +2,10 @@
 
 Checks that the targets of all links and pictures within the site exist, anchors included, and that
 every picture has an alternative text. With ``--browser``, headless Chromium also opens every page
-at the width of a phone: no page may be wider than the screen, write an error to the console or
-request anything from another server, and the search must find pages. Screenshots of some pages,
-light and dark, are left beside the site. Needs ``playwright`` and an installed Chromium; without
-Chromium it prints a message and skips this part.
+at the width of a phone: no page may be wider than the screen, break a word of a table, write an
+error to the console or request anything from another server, and the search must find pages.
+Screenshots of some pages, light and dark, are left beside the site. Needs ``playwright`` and an
+installed Chromium; without Chromium it prints a message and skips this part.
 """
 
 from __future__ import annotations
@@ -40,6 +40,30 @@ SHOWN = [
     "auto_examples/quickstart.html",
     "api/index.html",
 ]
+# Words of tables that stand on more than one line, and titles and names wider than the page.
+BROKEN = r"""() => {
+    const broken = [];
+    for (const title of document.querySelectorAll(".bd-article h1"))
+        if (title.scrollWidth > title.clientWidth) broken.push(title.innerText);
+    for (const name of document.querySelectorAll(".bd-article :is(p, li, dd, dt) code"))
+        if (!name.closest("table, pre") && name.getBoundingClientRect().right > innerWidth)
+            broken.push(name.innerText);
+    for (const cell of document.querySelectorAll(".bd-article :is(td, th)")) {
+        const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+        for (let text = walk.nextNode(); text; text = walk.nextNode()) {
+            if (text.parentElement.closest("code, .autosummary")) continue;
+            for (const word of text.data.matchAll(/[^\s\-\/\u200b]+/g)) {
+                const range = document.createRange();
+                range.setStart(text, word.index);
+                range.setEnd(text, word.index + word[0].length);
+                const lines = [...range.getClientRects()].filter(box => box.width > 0);
+                if (new Set(lines.map(box => Math.round(box.top / 4))).size > 1)
+                    broken.push(word[0]);
+            }
+        }
+    }
+    return broken;
+}"""
 # Words, and a page that the search must find by them.
 SEARCHES = {
     "kd-tree": "dpcube",
@@ -155,6 +179,8 @@ def check_in_browser(root, executable, shots):
             width = phone.evaluate("document.documentElement.scrollWidth")
             if width > PHONE[0]:
                 problems.append(f"{name}: {width} pixels wide on a screen of {PHONE[0]}")
+            if broken := phone.evaluate(BROKEN):
+                problems.append(f"{name}: on two lines or cut: {', '.join(broken[:5])}")
         for kind, size in (("phone", PHONE), ("desk", DESK)):
             for scheme in ("light", "dark"):
                 page = open_page(size, scheme)

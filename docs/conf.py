@@ -10,6 +10,7 @@ sys.path.insert(0, str(HERE))
 
 import _api  # noqa: E402
 import _gallery  # noqa: E402
+import _tables  # noqa: E402
 from docutils import nodes  # noqa: E402
 from docutils.utils.math.latex2mathml import tex2mathml  # noqa: E402
 
@@ -89,4 +90,5 @@ def setup(app):
     app.connect("builder-inited", lambda app: _api.write(Path(app.srcdir) / "api"))
     # After sphinx-gallery, which has the usual priority of 500.
     app.connect("builder-inited", _gallery.arrange, priority=900)
+    app.connect("doctree-read", _tables.arrange)
     app.add_html_math_renderer("mathml", math(as_block=False), math(as_block=True))

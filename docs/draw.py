@@ -1,12 +1,15 @@
-"""Draw the pictures of the first pages: ``python docs/draw.py``.
+"""Draw the pictures of results and of the first pages: ``python docs/draw.py [name ...]``.
 
 The gallery draws its own pictures whenever the documentation is built. These few are kept in the
-repository, because the README shows one of them. Each is drawn twice on a transparent background:
-with dark ink for light pages and with light ink for dark pages.
+repository, because the README shows one of them. Each is drawn on a transparent background with
+dark ink for light pages and with light ink for dark pages, and some also for phones. What they
+show of measurements is read from ``docs/numbers.json`` and ``docs/_static/peers/all.csv``.
 """
 
 from __future__ import annotations
 
+import functools
+import json
 import sys
 import warnings
 from pathlib import Path
@@ -15,6 +18,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib import ticker
 
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 
@@ -24,6 +28,21 @@ INKS = {
     "light": ("#222222", "#8a8a8a", "#1f6fb4", "#c8500a"),
     "dark": ("#f0f0f0", "#9a9a9a", "#6fb7f2", "#ffa24d"),
 }
+# Five lines in one panel: colour, mark and stroke.
+LINES = {
+    "light": ("#1f6fb4", "#c8500a", "#2a8a57", "#8a5aa8", "#6b6b6b"),
+    "dark": ("#6fb7f2", "#ffa24d", "#67d39b", "#c9a3e6", "#a8a8a8"),
+}
+MARKS, STROKES = "osD^v", ("-", "-", "-", "--", ":")
+
+
+def lines_for(ink):
+    """Styles of the lines of one kind of page."""
+    kind = "light" if ink == INKS["light"][0] else "dark"
+    return [
+        {"color": colour, "marker": mark, "linestyle": stroke, "markersize": 5}
+        for colour, mark, stroke in zip(LINES[kind], MARKS, STROKES, strict=True)
+    ]
 
 
 def style(ink, faint):
@@ -89,14 +108,14 @@ def release(ink, faint, first, second):
         ax.hist2d(table["age"], table["pay"] / 1000, [edges[0], edges[1] / 1000], cmin=1, vmax=260)
         ax.set(title=title, xlabel="age", ylabel="pay, thousands")
     places = np.arange(len(QUESTIONS))[::-1]
-    axes[2].axvline(0, color=faint, linewidth=1, linestyle="--")
     for place, question in zip(places, QUESTIONS, strict=True):
         truth = len(records.query(question))
         answer = view.count(question, return_interval=True)
+        axes[2].plot([0, 0], [place - 0.16, place + 0.16], color=faint, linewidth=1.5)
         axes[2].plot([answer.lower - truth, answer.upper - truth], [place] * 2, color=first, lw=3)
         axes[2].plot(answer.value - truth, place, "o", color=second, markersize=7)
         axes[2].annotate(
-            f"{question}  (truth {truth:,})", (0.5, place + 0.24), ha="center", fontsize=9,
+            f"{question}  (truth {truth:,})", (0.5, place + 0.28), ha="center", fontsize=9,
             xycoords=("axes fraction", "data"),
         )  # fmt: skip
     axes[2].set(
@@ -125,10 +144,15 @@ def phone(ink, faint, first, second):
     return figure
 
 
-def peers(ink, faint, first, second):
-    """Errors of other libraries as multiples of ours, from the table of all runs."""
+def runs_of_peers():
+    """The runs of all libraries that came back."""
     runs = pd.read_csv(STATIC / "peers" / "all.csv")
-    runs = runs[(runs["status"] == "ok") & (runs["peer"] != "no privacy")]
+    return runs[(runs["status"] == "ok") & (runs["peer"] != "no privacy")]
+
+
+def peers(ink, faint, first, second, narrow=False):
+    """Errors of other libraries as multiples of ours, from the table of all runs."""
+    runs = runs_of_peers()
     chosen = {
         "RMSE of ranges": "ranges of one column",
         "RMSE of bins": "single bins of one column",
@@ -145,7 +169,8 @@ def peers(ink, faint, first, second):
             best = values.groupby(level="peer").min()
             if len(best) > 1 and best.get("skdp", 0) > 0:
                 rows.append((f"{title}, {setting.split(',')[0]}, {eps:g}", best / best["skdp"]))
-    figure, ax = plt.subplots(figsize=(8.6, 0.9 + 0.27 * len(rows)), layout="constrained")
+    size = (4.2, 1.2 + 0.42 * len(rows)) if narrow else (8.6, 0.9 + 0.27 * len(rows))
+    figure, ax = plt.subplots(figsize=size, layout="constrained")
     marks = {"OpenDP": "o", "diffprivlib": "s", "SmartNoise": "D"}
     for peer, mark in marks.items():
         ax.plot([], [], mark, color=faint, label=peer + " (delta)" * (peer == "SmartNoise"))
@@ -153,20 +178,33 @@ def peers(ink, faint, first, second):
             if peer in ratios:
                 colour = first if ratios[peer] >= 1 else second
                 ax.plot(ratios[peer], place, mark, color=colour, markersize=7)
-    ax.axvline(1, color=faint, linewidth=1)
+    if not narrow:
+        ax.axvline(1, color=faint, linewidth=1)
     ax.set_xscale("log")
-    ax.set_yticks(range(len(rows)), [label for label, _ in rows], fontsize=9)
+    if narrow:
+        ax.set_yticks([])
+        for place, (label, _) in enumerate(rows):
+            ax.plot([1, 1], [place - 0.17, place + 0.2], color=faint, linewidth=1)
+            ax.annotate(
+                label, (0, place - 0.4), xycoords=("axes fraction", "data"), fontsize=9, va="center"
+            )
+        ax.spines["left"].set_visible(False)
+    else:
+        ax.set_yticks(range(len(rows)), [label for label, _ in rows], fontsize=9)
     ax.invert_yaxis()
-    ax.set_xlabel(
-        "error of its best method / error of our best (right of 1: ours is lower)", fontsize=9
-    )
-    ax.legend(fontsize=9)
+    above = "error of its best method / error of our best"
+    ax.set_xlabel(f"{above}{chr(10) if narrow else ' '}(right of 1: ours is lower)", fontsize=9)
+    if narrow:
+        figure.legend(loc="outside upper center", ncols=2, fontsize=9)
+    else:
+        ax.legend(fontsize=9)
     return figure
 
 
-def epsilon(ink, faint, first, second):
+def epsilon(ink, faint, first, second, narrow=False):
     """The distribution of a noisy count with and without you, and what it can do to a belief."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.3), layout="constrained")
+    shape, size = ((2, 1), (4.2, 6.4)) if narrow else ((1, 2), (9, 3.3))
+    figure, (left, right) = plt.subplots(*shape, figsize=size, layout="constrained")
     ratio = np.exp(-1.0)
     values = np.arange(94, 109)
     for centre, shift, colour, label in (
@@ -198,18 +236,147 @@ def epsilon(ink, faint, first, second):
     return figure
 
 
-PICTURES = {"release": release, "phone": phone, "epsilon": epsilon, "peers": peers}
+def by_epsilon(panels, ink, faint, narrow, columns=3):
+    """Small panels of lines over epsilon: (title, label of the axis, {line: {epsilon: value}})."""
+    columns = 1 if narrow else columns
+    rows = -(-len(panels) // columns)
+    size = (4.2, 2.9 * rows) if narrow else (3.1 * columns, 2.9 * rows)
+    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    names = list(dict.fromkeys(name for _, _, lines in panels for name in lines))
+    styles = dict(zip(names, lines_for(ink), strict=False))
+    for ax, (title, label, lines) in zip(axes.flat, panels, strict=False):
+        for name, values in lines.items():
+            ax.plot(list(values), list(values.values()), **styles[name])
+        ax.set_xscale("log")
+        every = sorted({value for values in lines.values() for value in values})
+        ax.set_xticks(every, [f"{value:g}" for value in every], fontsize=9)
+        ax.minorticks_off()
+        ax.set_title(title, fontsize=11)
+        ax.set_xlabel("epsilon", fontsize=9)
+        ax.set_ylabel(label, fontsize=9)
+        ax.tick_params(axis="y", labelsize=9)
+        ax.grid(axis="y", color=faint, alpha=0.3, linewidth=0.6)
+    for ax in list(axes.flat)[len(panels) :]:
+        ax.axis("off")
+    handles = [plt.Line2D([], [], label=name, **styles[name]) for name in names]
+    figure.legend(
+        handles=handles, loc="outside upper center", ncols=2 if narrow else len(names), fontsize=9
+    )
+    return figure, axes
 
 
-def main(folder=STATIC):
-    """Draw all pictures for both kinds of pages into a folder."""
+def in_powers(ax):
+    """A logarithmic axis whose numbers are written out."""
+    ax.set_yscale("log")
+    low, high = ax.get_ylim()
+    steps = (1,) if high / low > 50 else (1, 2, 5)
+    ax.yaxis.set_major_locator(ticker.LogLocator(subs=steps))
+    ax.yaxis.set_minor_locator(ticker.NullLocator())
+    ax.yaxis.set_major_formatter(
+        ticker.FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
+    )
+
+
+def counting(ink, faint, first, second, narrow=False):
+    """Errors of ranges of two columns by epsilon, from the file of figures."""
+    del first, second
+    found = json.loads((STATIC.parent / "numbers.json").read_text(encoding="utf-8"))
+    lines = {}
+    for key, entry in found["counting"]["figures"].items():
+        name, epsilon = key.split(", epsilon ")
+        for table, error in entry["errors"].items():
+            if error is not None:
+                lines.setdefault(table, {}).setdefault(name, {})[float(epsilon)] = error
+    shown = ("marginals", "pair views", "independence", "HDPView", "PrivTree")
+    panels = [
+        (
+            table,
+            "error, records",
+            {name: dict(sorted(methods[name].items())) for name in shown if name in methods},
+        )
+        for table, methods in lines.items()
+    ]
+    figure, axes = by_epsilon(panels, ink, faint, narrow)
+    for ax in axes.flat[: len(panels)]:
+        in_powers(ax)
+    return figure
+
+
+def scores(ink, faint, first, second, narrow=False):
+    """NIST's score of synthetic rows by epsilon, from the file of figures."""
+    del first, second
+    found = json.loads((STATIC.parent / "numbers.json").read_text(encoding="utf-8"))
+    figures = found["scores"]["figures"]
+    panels = []
+    for order in ("pairs", "triples"):
+        lines = {
+            release: {float(epsilon): value for epsilon, value in line.items()}
+            for name, line in figures.items()
+            for release, kind in [name.split(", ")]
+            if kind == order
+        }
+        panels.append((f"{order} of columns", "score of 1,000", lines))
+    return by_epsilon(panels, ink, faint, narrow, columns=2)[0]
+
+
+# Measure, setting and title of the tasks that libraries did at more than one epsilon.
+TASKS = [
+    ("RMSE of ranges", None, "ranges of one column"),
+    ("RMSE of bins", None, "single bins of one column"),
+    ("score error", "kosarak", "most frequent items, Kosarak"),
+    ("RMSE of 2-D ranges", "small", "ranges of two columns, small"),
+    ("misclassification", None, "a classifier, Adult"),
+    ("excess NICV", "adult", "k-means, Adult"),
+]
+
+
+def peers_by_epsilon(ink, faint, first, second, narrow=False):
+    """Errors of the best method of each library by epsilon, from the table of all runs."""
+    del first, second
+    runs, panels = runs_of_peers(), []
+    for measure, setting, title in TASKS:
+        part = runs[runs["measure"] == measure]
+        if setting:
+            part = part[part["setting"].str.startswith(setting)]
+        means = part.groupby(["peer", "epsilon", "method"])["value"].mean()
+        best = means.groupby(level=["peer", "epsilon"]).min()
+        lines = {peer: values.droplevel("peer").to_dict() for peer, values in best.groupby("peer")}
+        order = [peer for peer in ("skdp", "OpenDP", "diffprivlib", "SmartNoise") if peer in lines]
+        panels.append((title, measure, {peer: lines[peer] for peer in order}))
+    figure, axes = by_epsilon(panels, ink, faint, narrow)
+    for ax, (measure, _, _) in zip(axes.flat, TASKS, strict=False):
+        if measure not in ("misclassification", "score error"):
+            in_powers(ax)
+    return figure
+
+
+PICTURES = {
+    "release": release,
+    "phone": phone,
+    **{
+        f"{name}{'-phone' * narrow}": functools.partial(draw, narrow=narrow)
+        for name, draw in {
+            "epsilon": epsilon,
+            "peers": peers,
+            "peers-by-epsilon": peers_by_epsilon,
+            "counting": counting,
+            "scores": scores,
+        }.items()
+        for narrow in (False, True)
+    },
+}
+
+
+def main(folder=STATIC, names=()):
+    """Draw the pictures of these names, or all, for both kinds of pages into a folder."""
     for page, inks in INKS.items():
         with mpl.rc_context(style(*inks[:2])):
-            for name, draw in PICTURES.items():
-                figure = draw(*inks)
-                figure.savefig(Path(folder) / f"{name}-{page}.png", dpi=110)
+            for name in names or PICTURES:
+                figure = PICTURES[name](*inks)
+                sharper = 130 if name.endswith("-phone") else 110
+                figure.savefig(Path(folder) / f"{name}-{page}.png", dpi=sharper)
                 plt.close(figure)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(names=sys.argv[1:])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import re
 import shlex
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from skdp.__main__ import main
@@ -72,28 +71,15 @@ def alike(want, got):
     return re.fullmatch(pattern, got, re.DOTALL) is not None
 
 
-def visits():
-    """Made-up visits to clinics: several of a person, with gaps, and costs that are often 0."""
-    rng = np.random.default_rng(0)
-    n = 20_000
-    old = rng.random(n)
-    cost = np.round(np.where(rng.random(n) < 0.4, 0, rng.lognormal(4 + old, 1, n)), 2)
-    frame = pd.DataFrame(
-        {
-            "visit": np.arange(1, n + 1),
-            "person": rng.integers(10_000, 22_000, n),
-            "day": pd.Timestamp("2023-01-01") + pd.to_timedelta(rng.integers(0, 730, n), unit="D"),
-            "age": (old * 90).astype(int),
-            "city": rng.choice(["Ems", "Trun", "Vals", "Zizers"], n, p=[0.5, 0.1, 0.1, 0.3]),
-            "cost": np.where(rng.random(n) < 0.1, np.nan, cost),
-        }
-    )
-    return frame
+def python_of(text):
+    """The program of the page that makes the file."""
+    block = re.search(r"^\.\. code-block:: python\n\n(.*?)^\S", text, re.MULTILINE | re.DOTALL)
+    return inspect.cleandoc(block[1])
 
 
 def test_the_session_of_the_guide(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    visits().to_csv("visits.csv", index=False)
+    exec(compile(python_of(PAGE.read_text()), PAGE.name, "exec"), {})
     shell = Shell()
     for step in session(PAGE.read_text()):
         got = shell.run(step)

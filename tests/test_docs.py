@@ -172,6 +172,41 @@ def test_every_example_is_in_a_section_of_the_gallery():
     assert min(listed, key=gallery.in_order) == "quickstart"
 
 
+# Tables
+
+
+def parsed(text):
+    """The document of a text in reStructuredText, with its tables as the site shows them."""
+    document = pytest.importorskip("docutils.core").publish_doctree(text)
+    script("_tables").arrange(None, document)
+    return document
+
+
+def test_cells_of_numbers_are_told_from_words():
+    pytest.importorskip("docutils")
+    is_number = script("_tables").is_number
+    for text in ("3,404", "202.3 ± 11", "0.11, 0.5", "11.6 / 9.4", "< 0.01", "delta 1e-10", "5 s"):
+        assert is_number(text), text
+    for text in ("", "refused", "1 in 1,000", "Adult (15), 3", "a", "two-step"):
+        assert not is_number(text), text
+
+
+def test_remarks_of_wide_tables_are_below_them():
+    head = ".. csv-table::\n   :header-rows: 1\n\n   A,B,C,D,E,F,G,Note\n"
+    shown = parsed(head + f"   x,y,z,1,{'long ' * 9},3,4,first\n   x,y,z,1,2,3,4,\n").astext()
+    assert "Note" not in shown and "failed b" in shown
+    assert shown.split("a first")[1].split() == ["b", *["long"] * 9]
+    narrow = ".. csv-table::\n   :header-rows: 1\n\n   A,B,Note\n   x,1,first\n"
+    assert "Note" in parsed(narrow).astext()
+
+
+def test_stacked_tables_repeat_their_headings():
+    rows = "   * - what\n     - use\n   * - a\n     - b\n   * - c\n     -\n"
+    table = ".. list-table::\n   :class: stack\n{}\n" + rows
+    assert parsed(table.format("   :header-rows: 1\n")).astext().count("use: ") == 1
+    assert "use: " not in parsed(table.format("")).astext()
+
+
 # The check of the built site
 
 

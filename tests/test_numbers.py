@@ -36,9 +36,9 @@ def test_tables_of_the_pages_are_those_of_the_file(tmp_path):
     assert written == shown
 
 
-def test_every_table_of_figures_is_on_the_page_on_choosing():
+def test_every_table_of_figures_is_on_a_page():
     for table in numbers.FOLDER.iterdir():
-        assert f"_static/numbers/{table.name}" in page("choose"), table.name
+        assert f"_static/numbers/{table.name}" in page("choose") + page("results"), table.name
 
 
 def test_noise_of_plain_bins_is_as_the_file_says():
@@ -69,9 +69,26 @@ def test_sentences_of_the_page_on_choosing():
         errors("independence", 0.1)[name] / errors("marginals", 0.1)[name] for name in PEOPLE
     )
     assert least > 1 and f"at most {most:.1f} times the error of marginals" in text
+    ratios = [
+        errors("independence", epsilon)[name] / errors("marginals", epsilon)[name]
+        for epsilon in (0.03, 0.01)
+        for name in PEOPLE
+    ]
+    assert f"it has {min(ratios):.2f} to {max(ratios):.2f} times their error" in text
+    boxes = errors("HDPView", 0.03)["MDSalary"] / errors("marginals", 0.03)["MDSalary"]
+    assert 0.45 < boxes < 0.55 and "on MDSalary at 0.03 HDPView has half of theirs" in text
     plans = FIGURES["cubes"]["figures"]
     assert f"{plans['base']} if the table" in text and f'{plans["bmax"]} with "bmax"' in text
     assert f"{plans['auto']} with the default" in text
+
+
+def test_sentences_of_the_page_on_results():
+    (small, adult), (other, wide) = (
+        [errors(release, 10)[table] for table in ("Small", "Adult")]
+        for release in ("marginals", "pair views")
+    )
+    said = f"error of {small} on *small* and {adult} on *adult*, pair views of {other} and {wide}"
+    assert said in page("results")
 
 
 def test_the_guide_quotes_the_file():
@@ -92,6 +109,21 @@ def test_the_guide_quotes_the_file():
     boosted = FIGURES["classifying"]["figures"]["pair views, boosted trees"]
     quoted = f"{boosted['1']:.3f} at epsilon 1 and {boosted['0.1']:.3f} at 0.1"
     assert quoted in page("user_guide/pair_views")
+
+
+def test_the_page_on_trees_quotes_the_page_on_additive_models():
+    source = (DOCS / "user_guide" / "additive.rst").read_text(encoding="utf-8")
+    areas, wrong = zip(
+        *(
+            re.search(
+                rf"   \* - {epsilon}\n     - \*\*(.*)\*\*\n     - \*\*(.*)\*\*\n", source
+            ).groups()
+            for epsilon in ("0.5", "1", "2")
+        ),
+        strict=True,
+    )
+    said = "its errors are {}, {} and {} at epsilon 0.5, 1 and 2, with an area of {}, {} and {}"
+    assert said.format(*wrong, *areas) in page("user_guide/trees")
 
 
 def test_selections_in_the_guide_are_those_of_the_file():
