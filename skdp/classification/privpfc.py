@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
 from .._validation import as_integer, check_choice
+from ..domain import Level
 from ..expected import ExpectsScores
-from ..kernels.privpfc import Options, cell_limit, max_useful_groups, privpfc_parts, select_grid
+from ..kernels.privpfc import (
+    FINEST,
+    Line,
+    Options,
+    cell_limit,
+    max_useful_groups,
+    merged_groupings,
+    merging_budget,
+    privpfc_parts,
+    select_grid,
+)
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from .base import GridRelease, GridTransformer
 from .grid import one_hot
@@ -33,14 +46,27 @@ class _PrivPfC(GridRelease):
         return privpfc_parts(epsilon)
 
     def _choose(self, table, predictors, parts, source):
-        # Privacy. Released: the number of records with noise of sensitivity 1 (part "total"), a
-        # grid (part "grid", see `select_grid`), and its counts (part "counts", see
-        # `measure_grid_counts`). The three are composed sequentially; which groupings are offered
-        # depends on the domain and on the noisy number alone.
+        # Privacy. Released: the number of records with noise of sensitivity 1 (part "total"); with
+        # many records counts of each predictor by label (two fifths of the part "grid", see
+        # `merged_groupings`); a grid (the rest of it, see `select_grid`); and its counts (part
+        # "counts", see `measure_grid_counts`). All are composed sequentially; which groupings are
+        # offered depends on the domain and on what was released before.
         n_records = int(discrete_laplace(table.n, parts["total"], random_state=source))
         limit = cell_limit(n_records, parts["counts"], table.shape[-1], self.selection)
         most = max_useful_groups(limit, self.selection)
-        offered = [_offers(attribute, most) for attribute in predictors]
+        lines = [_line(attribute) for attribute in predictors]
+        merging = Fraction(0)
+        if self.selection == "auto":
+            merging = merging_budget(lines, n_records, parts["grid"])
+        if merging:
+            merged = merged_groupings(table, lines, most, merging, random_state=source)
+            offered = [
+                _offers_merged(attribute, most, line, groupings)
+                for attribute, line, groupings in zip(predictors, lines, merged, strict=True)
+            ]
+            parts = {**parts, "grid": parts["grid"] - merging}
+        else:
+            offered = [_offers(attribute, most) for attribute in predictors]
         options = [
             Options(tuple(level.groups for level in levels), n_first) for levels, n_first in offered
         ]
@@ -51,6 +77,7 @@ class _PrivPfC(GridRelease):
             parts,
             max_grids=int(self.max_grids),
             selection=self.selection,
+            merged=bool(merging),
             random_state=source,
         )
         axes = np.flatnonzero(grid).tolist()
@@ -74,6 +101,49 @@ def _offers(attribute, most):
     n_first = sum(map(len, attribute.groupings(most)))
     families = attribute.groupings(most, against_rest=True)
     return [level for family in families for level in family], n_first
+
+
+def _line(attribute):
+    """The finest public groups of a predictor, which may be merged."""
+    families = attribute.groupings(FINEST)
+    if not families:
+        return Line(np.zeros(attribute.size, dtype=np.int64), 1, True)
+    groups = families[-1][-1].groups
+    # Special values and the missing cell stay alone.
+    alone = attribute.size - len(attribute.hierarchy()[1])
+    return Line(groups, int(groups.max()) + 1 - alone, attribute.order() is not None)
+
+
+def _offers_merged(attribute, most, line, merged):
+    """As `_offers`, with merged groupings instead of those that divide in two."""
+    levels = [Level(groups, _texts(attribute, groups, line.ordered)) for groups in merged]
+    seen = {level.groups.tobytes() for level in levels}
+    families = attribute.groupings(most) if most >= 2 else ()
+    for family in families:
+        levels += [level for level in family if level.groups.tobytes() not in seen]
+    return levels, len(levels)
+
+
+def _texts(attribute, groups, ordered):
+    """A text for each group of a merged grouping."""
+    own = attribute.labels()
+    places = attribute.hierarchy()[1]
+    texts = []
+    for group in range(int(groups.max()) + 1):
+        codes = places[groups[places] == group]
+        if not len(codes):
+            # A special value or the missing cell.
+            codes = np.flatnonzero(groups == group)
+        first, last = int(codes[0]), int(codes[-1])
+        if len(codes) == 1:
+            texts.append(own[first])
+        elif not ordered:
+            texts.append(", ".join(own[code] for code in codes.tolist()))
+        elif hasattr(attribute, "span_label") and not attribute.one_each:
+            texts.append(attribute.span_label(first, last + 1))
+        else:
+            texts.append(f"{own[first]} to {own[last]}")
+    return texts
 
 
 class PrivPfCTransformer(_PrivPfC, GridTransformer):
