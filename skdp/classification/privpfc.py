@@ -108,7 +108,8 @@ def _line(attribute):
     families = attribute.groupings(FINEST)
     if not families:
         return Line(np.zeros(attribute.size, dtype=np.int64), 1, True)
-    groups = families[-1][-1].groups
+    # Each value alone, if there are not too many; otherwise intervals that grow, where offered.
+    groups = families[0 if attribute.size <= FINEST else -1][-1].groups
     # Special values and the missing cell stay alone.
     alone = attribute.size - len(attribute.hierarchy()[1])
     return Line(groups, int(groups.max()) + 1 - alone, attribute.order() is not None)

@@ -2,8 +2,8 @@
 
 Public groupings know nothing of the labels: where one cut matters, they divide all the rest as
 finely. With enough records it pays to count every predictor by label first, with noise, and then
-to merge two groups again and again: neighbours, or categories with similar shares of the labels.
-Where the shares differ by no more than the noise explains, merging costs nothing.
+to merge two groups with similar shares of the labels again and again: neighbours in the order, or
+any two of categories without order.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ _FROM = 3_000
 _FROM_EACH = 600
 # A predictor of many groups gets more budget: in proportion to this power of their number.
 _POWER = 1 / 3
-# Categories are put in order by shares with this many standard deviations of the noise as prior.
-_PRIOR = 4
 
 
 class Line(NamedTuple):
@@ -84,8 +82,8 @@ def merged_groupings(
     # Privacy. Released: for each predictor with something to merge the numbers of records by group
     # and label. A record is in one cell of the counts of a predictor (sensitivity 1); every cell,
     # empty ones too, gets its own noise. The predictors share the budget in proportions that
-    # follow from public numbers of groups, and are composed one after the other. Merging and the
-    # order of the categories are post-processing of these counts.
+    # follow from public numbers of groups, and are composed one after the other. Merging is
+    # post-processing of these counts.
     source = noise_source(random_state)
     measured = _measured(lines)
     weights = {str(axis): round(lines[axis].n_groups ** _POWER, 2) for axis in measured}
@@ -109,57 +107,44 @@ def _groupings(noisy: IntArray, line: Line, most: int, variance: float) -> list[
     """Groupings into the offered numbers of groups, from few to many."""
     n = line.n_groups
     alone = np.arange(len(noisy) - n)
-    counts = noisy[:n].astype(np.float64)
-    order = np.arange(n) if line.ordered else _by_share(counts, variance)
-    place = np.argsort(order)
     result = []
-    for starts in _merges(counts[order], variance):
-        size = len(starts)
+    for groups in _merges(noisy[:n].astype(np.float64), variance, line.ordered):
+        size = int(groups.max()) + 1
         if size in _SIZES and size < n and size + len(alone) <= most:
-            groups = np.searchsorted(starts, place, side="right") - 1
-            if not line.ordered:
-                # In the order of their first categories.
-                _, first = np.unique(groups, return_index=True)
-                groups = np.argsort(np.argsort(first))[groups]
             result.append(np.concatenate([groups, size + alone])[line.groups])
     return result[::-1]
 
 
-def _by_share(counts: FloatArray, variance: float) -> IntArray:
-    """Categories by their share of the label whose shares vary most."""
-    overall = np.maximum(counts.sum(axis=0), 1.0)
-    overall /= overall.sum()
-    n = np.maximum(counts, 0.0).sum(axis=1, keepdims=True)
-    prior = _PRIOR * np.sqrt(variance)
-    shares = (np.maximum(counts, 0.0) + prior * overall) / (n + prior)
-    label = int(np.argmax(np.sum(n * (shares - overall) ** 2, axis=0)))
-    return np.argsort(shares[:, label], kind="stable")
-
-
-def _merges(counts: FloatArray, variance: float) -> Iterator[IntArray]:
-    """Places where the groups begin: every row alone, then after each merge.
+def _merges(counts: FloatArray, variance: float, ordered: bool) -> Iterator[IntArray]:
+    """Group of each row, every row alone at first, then after each merge of two groups.
 
     Two groups of n and m records, whose shares of the labels differ by the vector d, lose
     n m / (n + m) |d|^2 of the Gini index when they are merged. What chance and noise add to
     |d|^2 on average is taken off.
     """
-    n_classes = counts.shape[1]
+    n_rows, n_classes = counts.shape
     overall = np.maximum(counts.sum(axis=0), 1.0)
     impurity = 1 - np.sum((overall / overall.sum()) ** 2)
     sums = counts.copy()
-    noise = np.full(len(sums), n_classes * variance)
-    starts = np.arange(len(sums))
+    noise = np.full(n_rows, n_classes * variance)
+    groups = np.arange(n_rows)
     while len(sums) > 1:
-        yield starts
+        yield groups
         # A group has at least as many records as its noise can hide.
         n = np.maximum(sums.sum(axis=1), np.sqrt(noise) + 1)
         shares = np.maximum(sums, 0.0) + 1e-9
         shares /= shares.sum(axis=1, keepdims=True)
         chance = impurity / n + noise / n**2
-        apart = np.sum((shares[1:] - shares[:-1]) ** 2, axis=1) - chance[1:] - chance[:-1]
-        first = int(np.argmin(apart * n[1:] * n[:-1] / (n[1:] + n[:-1])))
-        sums[first] += sums[first + 1]
-        noise[first] += noise[first + 1]
-        sums = np.delete(sums, first + 1, axis=0)
-        noise = np.delete(noise, first + 1)
-        starts = np.delete(starts, first + 1)
+        if ordered:
+            low = np.arange(len(sums) - 1)
+            high = low + 1
+        else:
+            low, high = np.triu_indices(len(sums), 1)
+        apart = np.sum((shares[low] - shares[high]) ** 2, axis=1) - chance[low] - chance[high]
+        best = int(np.argmin(apart * n[low] * n[high] / (n[low] + n[high])))
+        kept, gone = int(low[best]), int(high[best])
+        sums[kept] += sums[gone]
+        noise[kept] += noise[gone]
+        sums = np.delete(sums, gone, axis=0)
+        noise = np.delete(noise, gone)
+        groups = np.where(groups == gone, kept, groups - (groups > gone))
