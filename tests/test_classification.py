@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from estimators import DOMAIN, people
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -339,6 +340,19 @@ def test_few_records_are_grouped_as_published(monkeypatch):
         4.0, domain=PRICES, classes=["no", "yes"], random_state=0, selection="paper"
     )
     paper.fit(rows, labels)
+
+
+def test_merging_counts_in_an_engine_too():
+    pl = pytest.importorskip("polars")
+    rows, labels = priced(6_000, 0)
+    given = {"domain": PRICES.with_attribute("sold", Categorical(["no", "yes"])), "target": "sold"}
+    model = PrivPfCClassifier(4.0, random_state=0, **given)
+    frame = pl.from_pandas(rows.assign(sold=labels))
+    there = clone(model).fit(frame.lazy())
+    here = model.fit(frame)
+    assert here.grid_.labels == there.grid_.labels
+    assert np.array_equal(here.noisy_counts_, there.noisy_counts_)
+    assert len(here.grid_.columns) == 3
 
 
 def test_merged_groups_have_texts():
