@@ -509,6 +509,30 @@ def test_merging_counts_each_predictor_by_label_and_spends_its_part(monkeypatch,
     assert parts[1] / parts[0] == pytest.approx((12 / 8) ** (1 / 3), rel=0.01)
 
 
+@pytest.mark.parametrize(("factor", "right"), [(1, True), (0.8, False), (1.25, False)])
+def test_every_cell_that_is_merged_has_noise_of_its_scale(monkeypatch, factor, right):
+    seen = []
+    groupings = merging_module._groupings
+
+    def record(noisy, *given):
+        seen.append(noisy.ravel())
+        return groupings(noisy, *given)
+
+    monkeypatch.setattr(merging_module, "_groupings", record)
+    empty = CountTable.from_codes(np.zeros((0, 2), dtype=np.int64), (64, 2))
+    line = Line(np.arange(64), 64, True)
+    for seed in range(60):
+        merged_groupings(empty, [line], 64, Fraction(1, 4), random_state=seed)
+    draws = np.concatenate(seen)
+    # How often the noise of this rate is 7 or more away, and how often it is 0.
+    rate = factor / 4
+    far = math.exp(-7 * rate) * 2 / (1 + math.exp(-rate))
+    p_value = stats.binomtest(int(np.sum(abs(draws) >= 7)), len(draws), far).pvalue
+    none = math.tanh(rate / 2)
+    p_zero = stats.binomtest(int(np.sum(draws == 0)), len(draws), none).pvalue
+    assert (min(p_value, p_zero) > 1e-7) == right
+
+
 def test_merging_finds_the_values_that_belong_together():
     numbers, nothing, categories = merged_groupings(
         with_shares(60_000), LINES, 64, Fraction(1), random_state=0
