@@ -609,6 +609,15 @@ def grids() -> list[Branch]:
     ]
     found += [
         Branch(
+            "PrivPfCTransformer, merged values",
+            lambda epsilon: skdp.PrivPfCTransformer(
+                epsilon, domain=SPACE, target="s", max_grids=500
+            ),
+            lambda: {"crowded": apart(pairs_of(SPACE), "s")["crowded"]},
+            epsilons=(40.0,),
+            runs=3,
+        ),
+        Branch(
             "PrivPfCClassifier, more than 20 classes",
             lambda epsilon: skdp.PrivPfCClassifier(
                 epsilon, domain=CLASSES, target="s", max_grids=500
@@ -1406,6 +1415,7 @@ PARTS = {
     "kernels.privbayes.measure.privbayes, discrete_laplace": "total",
     "kernels.privbayes.network.learn_network, selection": "network",
     "kernels.privpfc.counts.measure_grid_counts, discrete_laplace": "counts",
+    "kernels.privpfc.merging.merged_groupings, discrete_laplace": "grid",
     "kernels.privpfc.selection.select_grid, selection": "grid",
     "kernels.privtree.privtree, discrete_laplace": "counts",
     "kernels.privtree._decompose, threshold": "tree",

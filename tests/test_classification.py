@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from estimators import DOMAIN, people
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -282,6 +283,97 @@ def test_unknown_values_follow_the_rest():
     shares = model.predict_proba(pd.DataFrame({"a": ["p", "?"], "b": ["u", "v"]}))
     assert shares[0, 1] > 0.9
     assert shares[1, 1] == pytest.approx(0.5, abs=0.05)
+
+
+# ------------------------------------------------------------------------------ merged groupings
+
+PRICES = Domain(
+    {
+        "price": Numeric(0, 100, bins=200),
+        "rooms": Numeric(0, 9, integer=True, nullable=True),
+        "town": Categorical(list("abcdefghijkl")),
+    }
+)
+
+
+def priced(n_rows, seed):
+    """Rows and labels that the halves, quarters, ... of no column tell apart well."""
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame(
+        {
+            "price": rng.uniform(0, 100, n_rows),
+            "rooms": rng.integers(0, 10, n_rows).astype(float),
+            "town": rng.choice(list("abcdefghijkl"), n_rows),
+        }
+    )
+    dear = rows["price"].between(11, 23.5) | rows["price"].between(57.5, 93)
+    score = dear * 1.0 + rows["rooms"].isin([2, 3, 7]) + rows["town"].isin(list("aehk"))
+    return rows, np.where(score + rng.normal(0, 0.3, n_rows) > 1.5, "yes", "no")
+
+
+def errors_of(epsilon, n_rows=6_000):
+    rows, labels = priced(20_000, seed=99)
+    for seed in range(4):
+        model = PrivPfCClassifier(
+            epsilon, domain=PRICES, classes=["no", "yes"], random_state=seed
+        ).fit(*priced(n_rows, seed))
+        yield 1 - model.score(rows, labels)
+
+
+def test_merging_finds_better_groups_than_the_public_ones(monkeypatch):
+    merged = np.mean(list(errors_of(4.0)))
+    monkeypatch.setattr(privpfc_module, "merging_budget", lambda *given: 0)
+    public = np.mean(list(errors_of(4.0)))
+    assert merged < 0.9 * public
+
+
+def test_few_records_are_grouped_as_published(monkeypatch):
+    def fails(*args, **given):
+        raise AssertionError
+
+    monkeypatch.setattr(privpfc_module, "merged_groupings", fails)
+    assert len(list(errors_of(1.0))) == 4
+    with pytest.raises(AssertionError):
+        list(errors_of(4.0))
+    rows, labels = priced(6_000, 0)
+    paper = PrivPfCClassifier(
+        4.0, domain=PRICES, classes=["no", "yes"], random_state=0, selection="paper"
+    )
+    paper.fit(rows, labels)
+
+
+def test_merging_counts_in_an_engine_too():
+    pl = pytest.importorskip("polars")
+    rows, labels = priced(6_000, 0)
+    given = {"domain": PRICES.with_attribute("sold", Categorical(["no", "yes"])), "target": "sold"}
+    model = PrivPfCClassifier(4.0, random_state=0, **given)
+    frame = pl.from_pandas(rows.assign(sold=labels))
+    there = clone(model).fit(frame.lazy())
+    here = model.fit(frame)
+    assert here.grid_.labels == there.grid_.labels
+    assert np.array_equal(here.noisy_counts_, there.noisy_counts_)
+    assert len(here.grid_.columns) == 3
+
+
+def test_merged_groups_have_texts():
+    number, rooms, town = (PRICES[name] for name in PRICES.names)
+    line = privpfc_module._line(number)
+    assert (line.n_groups, line.ordered) == (200, True)
+    groups = (np.arange(200) >= 115).astype(np.int64)
+    assert privpfc_module._texts(number, groups, True) == ["[0, 57.5)", "[57.5, 100]"]
+    line = privpfc_module._line(rooms)
+    assert (line.n_groups, line.ordered, len(line.groups)) == (10, True, 11)
+    groups = np.array([0, 0, 0, *[1] * 6, 2, 3])
+    assert privpfc_module._texts(rooms, groups, True) == ["0 to 2", "3 to 8", "9", "missing"]
+    line = privpfc_module._line(town)
+    assert (line.n_groups, line.ordered) == (12, False)
+    groups = np.array([0, 1] * 6)
+    assert privpfc_module._texts(town, groups, False)[1] == "b, d, f, h, j, l"
+    assert privpfc_module._line(Categorical(["a"])).n_groups == 1
+    special = Numeric(0, 8, bins=8, special=[99], nullable=True)
+    assert privpfc_module._line(special).n_groups == 8
+    groups = np.array([0] * 5 + [1] * 3 + [2, 3])
+    assert privpfc_module._texts(special, groups, True) == ["[0, 5)", "[5, 8]", "99", "missing"]
 
 
 # -------------------------------------------------------------------------------------- inputs

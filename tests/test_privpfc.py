@@ -24,19 +24,22 @@ from skdp.kernels import projection as projection_module
 from skdp.kernels.diffgen import diffgen, diffgen_parts
 from skdp.kernels.privpfc import (
     UNIT,
+    Line,
     Options,
     Quality,
     candidate_grids,
     cell_limit,
     grid_scores,
     measure_grid_counts,
+    merged_groupings,
+    merging_budget,
     neighbouring_grids,
     paper_grids,
     privpfc_parts,
     select_grid,
 )
 from skdp.kernels.privpfc import counts as counts_module
-from skdp.kernels.privpfc import quality as quality_module
+from skdp.kernels.privpfc import merging as merging_module
 from skdp.kernels.privpfc import scores as scores_module
 from skdp.kernels.privpfc import selection as selection_module
 from skdp.kernels.projection import confusion_score, projected_histogram, projection_parts
@@ -143,7 +146,7 @@ def every_change(quality, n_classes, most):
 
 @pytest.mark.parametrize(("n_classes", "most"), [(1, 60), (2, 40), (3, 14), (4, 8)])
 @pytest.mark.parametrize("epsilon", [Fraction(3, 10), Fraction(2), Fraction(600)])
-@pytest.mark.parametrize("penalty", [False, True])
+@pytest.mark.parametrize("penalty", [0.0, 0.35, 0.7])
 def test_every_change_of_a_cell_lies_in_the_range(epsilon, penalty, n_classes, most):
     quality = Quality.for_counts(epsilon, penalty)
     changes = list(every_change(quality, n_classes, most))
@@ -175,9 +178,10 @@ def test_exact_quality_of_many_classes_would_leave_the_range(n_classes, change):
     assert (most > 1.1) == (n_classes > 2)
 
 
+@pytest.mark.parametrize("penalty", [0.35, 0.7])
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_changes_of_large_cells_lie_in_the_range(epsilon):
-    quality = Quality.for_counts(epsilon, penalty=True)
+def test_changes_of_large_cells_lie_in_the_range(epsilon, penalty):
+    quality = Quality.for_counts(epsilon, penalty)
     spread = math.sqrt(1 + quality.noise)
     extremes = []
     for n in np.unique(np.geomspace(1, 1e9, 60).astype(np.int64)):
@@ -191,17 +195,18 @@ def test_changes_of_large_cells_lie_in_the_range(epsilon):
             extremes += [change.min(), change.max()]
     found = max(extremes) - min(extremes)
     # And the interval is not much too long.
-    assert 0.85 * quality.score_range < found <= quality.score_range
+    assert (0.85 if penalty < 0.5 else 0.8) * quality.score_range < found <= quality.score_range
 
 
+@pytest.mark.parametrize("share", [0.35, 0.7])
 @pytest.mark.parametrize("n", [10, 100, 1000])
-def test_penalty_takes_off_its_share_of_what_coin_flips_gain(n):
+def test_penalty_takes_off_its_share_of_what_coin_flips_gain(n, share):
     first = np.arange(n // 2, n + 1)
     law = stats.binom.pmf(first, n, 0.5) * np.where(2 * first == n, 1, 2)
-    plain, less = (Quality.for_counts(Fraction(600), penalty) for penalty in (False, True))
+    plain, less = (Quality.for_counts(Fraction(600), penalty) for penalty in (0.0, share))
     scores = [each.score(first, n - first) / UNIT @ law for each in (plain, less)]
     gain = scores[0] - n / 2
-    assert (scores[0] - scores[1]) / gain == pytest.approx(quality_module._OPTIMISM, rel=0.1)
+    assert (scores[0] - scores[1]) / gain == pytest.approx(share, rel=0.1)
 
 
 def test_scores_beyond_the_table_go_on_in_whole_steps():
@@ -227,7 +232,7 @@ def test_one_record_moves_all_grids_within_the_range(data, n_classes, epsilon):
     rows = rows * data.draw(st.integers(1, 4))
     for quality in (
         Quality.for_counts(epsilon),
-        Quality.for_counts(epsilon, penalty=True),
+        Quality.for_counts(epsilon, penalty=0.7),
         Quality.of_the_paper(epsilon),
     ):
         before = grid_scores(table_of(rows, n_classes), OPTIONS, ALL_GRIDS, quality)
@@ -396,15 +401,17 @@ def informative(n_rows, seed=0):
     return table_of(np.column_stack([codes, label]), 2)
 
 
+@pytest.mark.parametrize("merged", [False, True])
 @pytest.mark.parametrize(("n_records", "stages"), [(3_000, 1), (30_000, 2), (300_000, 6)])
-def test_selection_spends_its_part(recorder, n_records, stages):
+def test_selection_spends_its_part(recorder, n_records, stages, merged):
     parts = privpfc_parts(Fraction(1, 2))
     table = informative(n_records)
-    grid = select_grid(table, OPTIONS, n_records, parts, random_state=0)
+    grid = select_grid(table, OPTIONS, n_records, parts, merged=merged, random_state=0)
     assert sum(epsilon for _, epsilon, _ in recorder.calls) == parts["grid"]
     assert len(recorder.calls) == stages
     assert len({epsilon for _, epsilon, _ in recorder.calls}) == 1
-    quality = Quality.for_counts(parts["counts"], penalty=stages > 1)
+    penalty = 0.7 if merged else 0.35 * (stages > 1)
+    quality = Quality.for_counts(parts["counts"], penalty)
     assert {widest for *_, widest in recorder.calls} == {quality.score_range}
     assert OPTIONS[0].sizes[grid[0]] == 2
     assert OPTIONS[1].sizes[grid[1]] == 3
@@ -460,6 +467,120 @@ def test_selection_law_is_that_of_its_range():
     assert p_value(1.0) > 1e-6
     assert p_value(0.7) < 1e-6
     assert p_value(1.4) < 1e-6
+
+
+# ------------------------------------------------------------------------------------- merging
+
+# Eight numbers, the missing cell, and twelve categories.
+LINES = [
+    Line(np.arange(9), 8, True),
+    Line(np.arange(2), 2, True),
+    Line(np.arange(12), 12, False),
+]
+
+
+def with_shares(n_rows, seed=0):
+    """The label is likely from the fifth number on, and for every third category."""
+    rng = np.random.default_rng(seed)
+    codes = np.stack([rng.integers(0, size, n_rows) for size in (9, 2, 12)], axis=1)
+    chance = 0.1 + 0.4 * ((codes[:, 0] > 4) & (codes[:, 0] < 8)) + 0.4 * (codes[:, 2] % 3 == 0)
+    label = rng.random(n_rows) < chance
+    return CountTable.from_codes(np.column_stack([codes, label]), (9, 2, 12, 2))
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 7), Fraction(30)])
+def test_merging_counts_each_predictor_by_label_and_spends_its_part(monkeypatch, epsilon):
+    seen = []
+
+    def record(values, epsilon, *, random_state):
+        assert isinstance(random_state, NoiseSource)
+        seen.append((values.copy(), epsilon))
+        return values
+
+    monkeypatch.setattr(merging_module, "discrete_laplace", record)
+    table = with_shares(2_000)
+    merged_groupings(table, LINES, 64, epsilon, random_state=0)
+    # Nothing is to be merged in the second.
+    assert [values.tolist() for values, _ in seen] == [
+        table.dense([axis, 3]).tolist() for axis in (0, 2)
+    ]
+    parts = [part for _, part in seen]
+    assert sum(parts) == epsilon
+    assert parts[1] / parts[0] == pytest.approx((12 / 8) ** (1 / 3), rel=0.01)
+
+
+@pytest.mark.parametrize(("factor", "right"), [(1, True), (0.8, False), (1.25, False)])
+def test_every_cell_that_is_merged_has_noise_of_its_scale(monkeypatch, factor, right):
+    seen = []
+    groupings = merging_module._groupings
+
+    def record(noisy, *given):
+        seen.append(noisy.ravel())
+        return groupings(noisy, *given)
+
+    monkeypatch.setattr(merging_module, "_groupings", record)
+    empty = CountTable.from_codes(np.zeros((0, 2), dtype=np.int64), (64, 2))
+    line = Line(np.arange(64), 64, True)
+    for seed in range(60):
+        merged_groupings(empty, [line], 64, Fraction(1, 4), random_state=seed)
+    draws = np.concatenate(seen)
+    # How often the noise of this rate is 7 or more away, and how often it is 0.
+    rate = factor / 4
+    far = math.exp(-7 * rate) * 2 / (1 + math.exp(-rate))
+    p_value = stats.binomtest(int(np.sum(abs(draws) >= 7)), len(draws), far).pvalue
+    none = math.tanh(rate / 2)
+    p_zero = stats.binomtest(int(np.sum(draws == 0)), len(draws), none).pvalue
+    assert (min(p_value, p_zero) > 1e-7) == right
+
+
+def test_merging_finds_the_values_that_belong_together():
+    numbers, nothing, categories = merged_groupings(
+        with_shares(60_000), LINES, 64, Fraction(1), random_state=0
+    )
+    assert nothing == []
+    # The missing cell stays alone.
+    assert numbers[0].tolist() == [0] * 5 + [1] * 3 + [2]
+    assert categories[0].tolist() == [0, 1, 1] * 4
+    assert [int(groups.max()) for groups in numbers] == [2, 3, 4, 5, 6]
+    assert [int(groups.max()) + 1 for groups in categories] == [2, 3, 4, 5, 6, 8]
+    for groupings in (numbers, categories):
+        for coarse, fine in zip(groupings, groupings[1:], strict=False):
+            assert len(set(zip(coarse, fine, strict=True))) == len(set(fine))
+
+
+def test_merging_takes_more_than_two_labels():
+    codes = np.repeat(np.arange(12), 900)
+    table = CountTable.from_codes(np.column_stack([codes, codes % 3]), (12, 3))
+    (groupings,) = merged_groupings(table, [LINES[2]], 64, Fraction(3), random_state=0)
+    assert groupings[1].tolist() == [0, 1, 2] * 4
+
+
+def test_merging_offers_no_more_groups_than_wanted():
+    found = merged_groupings(with_shares(100), LINES, 4, Fraction(1), random_state=0)
+    assert [max(int(groups.max()) + 1 for groups in each) for each in found if each] == [4, 4]
+
+
+def test_what_noise_explains_is_merged():
+    # Pure noise in 250 of 256 groups: the cut that matters is found nevertheless.
+    codes = np.repeat([0, 1, 2, 200, 201, 202], 2_000)
+    label = np.random.default_rng(0).random(len(codes)) < np.where(codes < 100, 0.2, 0.6)
+    table = CountTable.from_codes(np.column_stack([codes, label]), (256, 2))
+    line = Line(np.arange(256), 256, True)
+    for seed in range(20):
+        ((halves, *_),) = merged_groupings(table, [line], 64, Fraction(1, 4), random_state=seed)
+        assert halves[2] == 0
+        assert halves[200] == 1
+
+
+def test_merging_is_paid_for_where_there_are_many_records():
+    epsilon = Fraction(37, 100)
+    assert merging_budget(LINES, 3_000 / 0.37 - 1, epsilon) == 0
+    assert merging_budget(LINES, 3_000 / 0.37 + 1, epsilon) == epsilon * Fraction(2, 5)
+    # Twelve predictors with something to merge.
+    assert merging_budget(LINES * 6, 7_200 / 0.37 - 1, epsilon) == 0
+    assert merging_budget(LINES * 6, 7_200 / 0.37 + 1, epsilon) == epsilon * Fraction(2, 5)
+    assert merging_budget(LINES[1:2], 10**9, epsilon) == 0
+    assert merging_budget(LINES, -(10**9), epsilon) == 0
 
 
 # -------------------------------------------------------------------------------------- counts

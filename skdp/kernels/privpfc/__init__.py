@@ -5,6 +5,7 @@ The grid is selected in a single private step (two for many records). Predictors
 number for each predictor; 0 stands for "everything in one group".
 
 * `options`: the groupings of a predictor;
+* `merging`: groupings made from noisy counts, for many records;
 * `quality`: the score of a grid, and how much one record can change it;
 * `candidates`: the grids that a selection may take;
 * `scores`: the exact scores of many grids at once;
@@ -24,14 +25,17 @@ from .candidates import (
     paper_grids,
 )
 from .counts import measure_grid_counts
+from .merging import FINEST, Line, merged_groupings, merging_budget
 from .options import Options
 from .quality import UNIT, Quality
 from .scores import grid_scores
 from .selection import SHARES, privpfc_parts, select_grid
 
 __all__ = [
+    "FINEST",
     "SHARES",
     "UNIT",
+    "Line",
     "Options",
     "Quality",
     "candidate_grids",
@@ -39,6 +43,8 @@ __all__ = [
     "grid_scores",
     "max_useful_groups",
     "measure_grid_counts",
+    "merged_groupings",
+    "merging_budget",
     "neighbouring_grids",
     "paper_grids",
     "privpfc_parts",

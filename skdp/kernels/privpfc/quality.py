@@ -26,10 +26,6 @@ __all__ = ["UNIT", "Quality"]
 UNIT = 4096
 # Longest quality table; differences beyond it count as certain wins.
 _LONGEST_TABLE = 2**20
-# Share of the optimism that a penalty takes off. All of it suits a classifier that trusts every
-# cell; those that smooth the cells gain from finer grids.
-_OPTIMISM = 0.35
-_FACTOR = math.sqrt(2) * _OPTIMISM
 # Density of the standard normal law at 0.
 _NORMAL = 1 / math.sqrt(2 * math.pi)
 # Most that rounding to units adds to the length of the interval of changes.
@@ -43,20 +39,24 @@ class Quality:
     A cell whose two largest class counts are n1 >= n2 scores ``UNIT * n2 + table[n1 - n2]``; past
     its end the table goes on with steps of ``UNIT``.
 
-    The penalty, if there is one, is that of `_optimism`.
+    The penalty is a share of `_optimism`. All of it suits a classifier that trusts every cell;
+    those that smooth the cells gain from finer grids.
 
     Parameters
     ----------
     table : ndarray of shape (length,), int64
-    noise : float, default=None
-        Variance of the difference of the noises of two counts, for a penalty; None: no penalty.
+    penalty : float, default=0.0
+        Share of the optimism that is taken off.
+    noise : float, default=0.0
+        Variance of the difference of the noises of two counts, for the penalty.
     """
 
     table: IntArray
-    noise: float | None = None
+    penalty: float = 0.0
+    noise: float = 0.0
 
     @classmethod
-    def for_counts(cls, epsilon: Fraction, penalty: bool = False) -> Quality:
+    def for_counts(cls, epsilon: Fraction, penalty: float = 0.0) -> Quality:
         """The table for counts with discrete Laplace noise of budget ``epsilon``."""
         rate = float(dyadic_floor(epsilon))
         x = np.arange(_table_length(rate), dtype=np.float64)
@@ -64,21 +64,14 @@ class Quality:
         r = math.exp(-rate)
         law = (math.tanh(rate / 2)) ** 2 * r**x * (x + 1 / math.tanh(rate))
         below = 0.5 + np.cumsum(law) - law / 2 - law[0] / 2
-        noise = 4 * r / (1 - r) ** 2 if penalty else None
-        return cls._from_distribution(x, below, noise)
+        return cls(_scaled(x, below), penalty, 4 * r / (1 - r) ** 2)
 
     @classmethod
     def of_the_paper(cls, epsilon: Fraction) -> Quality:
         """The table for Laplace noise of scale 1 / epsilon, as in the dissertation."""
         rate = float(epsilon)
         x = np.arange(_table_length(rate), dtype=np.float64)
-        return cls._from_distribution(x, 1 - np.exp(-rate * x) / 2 * (1 + rate * x / 2))
-
-    @classmethod
-    def _from_distribution(
-        cls, x: FloatArray, below: FloatArray, noise: float | None = None
-    ) -> Quality:
-        return cls(np.rint(UNIT * x * np.minimum(below, 1.0)).astype(np.int64), noise)
+        return cls(_scaled(x, 1 - np.exp(-rate * x) / 2 * (1 + rate * x / 2)))
 
     @property
     def score_range(self) -> int:
@@ -95,7 +88,7 @@ class Quality:
         steps = np.append(np.diff(self.table), UNIT)
         changes = np.concatenate([steps, UNIT - steps, [0]])
         length = int(changes.max() - changes.min())
-        if self.noise is None:
+        if not self.penalty:
             return length
         # Privacy. The penalty is P = c (n / s) f(z), f the normal density, s^2 = 1 + noise + n and
         # z = x / s. Adding a record moves (n, x) to (n + 1, x + 1) or (n + 1, x - 1), so P changes
@@ -105,7 +98,11 @@ class Quality:
         # u >= 0, as 1 - r/2 + r u <= 1 + u. So the interval grows by at most 2 c f(1) +
         # c f(0) / sqrt(1 + noise), and by the rounding of P.
         slope = 2 * _NORMAL * math.exp(-1 / 2) + _NORMAL / math.sqrt(1 + self.noise)
-        return length + math.ceil(UNIT * _FACTOR * slope) + _ROUNDING
+        return length + math.ceil(UNIT * self._factor * slope) + _ROUNDING
+
+    @property
+    def _factor(self) -> float:
+        return math.sqrt(2) * self.penalty
 
     def score(self, largest: IntArray, second: IntArray) -> IntArray:
         """Score of each cell from its two largest class counts."""
@@ -113,8 +110,8 @@ class Quality:
         last = len(self.table) - 1
         inside = np.minimum(difference, last)
         scores = UNIT * (second + difference - inside) + self.table[inside]
-        if self.noise is not None:
-            penalty = _optimism(largest + second, difference, self.noise)
+        if self.penalty:
+            penalty = self._factor * _optimism(largest + second, difference, self.noise)
             scores -= np.rint(UNIT * penalty).astype(np.int64)
         return scores
 
@@ -125,10 +122,14 @@ def _optimism(n: IntArray, difference: IntArray, noise: float) -> FloatArray:
     Left out of its cell, a record changes the majority if the (noisy) difference of the counts is
     nearly zero. Its density there is that of a normal law with the variance of the noise and of
     drawing n records. For labels like coin flips, without noise, the mean over the differences is
-    the mean gain of the majority, about 0.4 sqrt(n).
+    the mean gain of the majority, about 0.4 sqrt(n), divided by sqrt(2).
     """
     spread = np.sqrt(1 + noise + n)
-    return _FACTOR * _NORMAL * n / spread * np.exp(-((difference / spread) ** 2) / 2)
+    return _NORMAL * n / spread * np.exp(-((difference / spread) ** 2) / 2)
+
+
+def _scaled(x: FloatArray, below: FloatArray) -> IntArray:
+    return np.rint(UNIT * x * np.minimum(below, 1.0)).astype(np.int64)
 
 
 def _table_length(rate: float) -> int:

@@ -27,12 +27,15 @@ SHARES = {"total": "0.03", "grid": "0.37", "counts": "0.60"}
 _PAPER_RANGE = math.ceil(2.2 * UNIT)
 # A second selection, near the first choice, is made if the number of records times the budget of
 # selection is at least this; then one in all for each of the next number, up to the third number.
-# With further selections there are enough records for grids that are too fine: a penalty is due.
 _FURTHER_FROM = 3_000
 _EACH_FURTHER = 10_000
 _MOST_FURTHER = 6
 # Their pools are smaller by this factor.
 _NEAR = 8
+# With further selections there are enough records for grids that are too fine: this share of what
+# a grid gains by fitting its own records is taken off, and twice as much where the groupings fit
+# the records too.
+_PENALTY = 0.35
 
 
 def privpfc_parts(epsilon: Fraction) -> dict[str, Fraction]:
@@ -48,6 +51,7 @@ def select_grid(
     *,
     max_grids: int = 10_000,
     selection: str = "auto",
+    merged: bool = False,
     random_state: Any = None,
 ) -> NDArray[np.int16]:
     """Select a grid at the cost of ``parts["grid"]``.
@@ -63,6 +67,8 @@ def select_grid(
         From :func:`privpfc_parts`.
     max_grids : int, default=10_000
     selection : {"auto", "paper"}, default="auto"
+    merged : bool, default=False
+        Whether the options hold groupings that follow the labels of these records.
     random_state : None, int or NoiseSource
 
     Returns
@@ -71,7 +77,7 @@ def select_grid(
         Option number of each predictor.
     """
     # Privacy. Candidates, the number of selections and the kind of quality depend on public facts,
-    # the noisy number of records and the grids released before, hence cost nothing. All scores of
+    # the noisy number of records and what was released before, hence cost nothing. All scores of
     # a selection change within one interval of length `score_range` when a record is added (proof
     # there), so each noisy maximum costs its budget; equal budgets add up to the part "grid". The
     # exponential mechanism takes exp(epsilon q / 2.2) for the dissertation's sensitivity of 1.1:
@@ -84,7 +90,8 @@ def select_grid(
         scores = grid_scores(table, first, grids, Quality.of_the_paper(parts["counts"]))
         return grids[exponential(scores, parts["grid"], _PAPER_RANGE, random_state=source)]
     further = _further_selections(n_records * float(parts["grid"]))
-    quality = Quality.for_counts(parts["counts"], penalty=further > 0)
+    penalty = 2 * _PENALTY if merged else _PENALTY if further else 0.0
+    quality = Quality.for_counts(parts["counts"], penalty)
     budget = parts["grid"] / (1 + further)
     grids = candidate_grids(first, limit, max_grids, random_state=source)
     scores = grid_scores(table, first, grids, quality)
