@@ -575,6 +575,17 @@ def test_total_beside_a_table_of_all_columns_has_the_stated_variance(sizes):
     assert "joint" in model.budget and model.error_bars.total_variance < 5000
 
 
+def test_as_many_sets_of_a_workload_as_fit_into_memory_are_measured():
+    large = dict.fromkeys(itertools.combinations(range(12), 3), 1)
+    plan = plan_views(Fraction(1000), 1e6, (300,) * 12, workload=large)
+    assert plan.n_views == 2**25 // 128**3 and plan.choice > 0
+    # Few large sets among many small ones leave room for all of these.
+    small = dict.fromkeys(itertools.combinations(range(2, 8), 3), 1)
+    plan = plan_views(Fraction(1000), 1e6, (300,) * 2 + (5,) * 6, workload={**small, (0, 1, 2): 1})
+    assert plan.n_views == 21 and not plan.choice
+    assert plan_views(Fraction(1000), 1e6, (300,) * 12).n_views > 16
+
+
 def test_nothing_is_spent_on_choosing_all_sets():
     few = plan_views(Fraction(1, 2), 4000, (10, 10, 10, 10))
     assert few.choice > 0 and 0 < few.n_views < 6

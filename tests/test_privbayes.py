@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -716,6 +717,14 @@ def test_damaged_files_are_refused(release, edit):
         ({"beta": 1}, ValueError, "beta"),
         ({"max_candidates": 0}, ValueError, "max_candidates"),
         ({"max_cells": 2.5}, TypeError, "max_cells"),
+        ({"epsilon": 1e-300}, ValueError, "'total'.*noise would not fit"),
+        ({"beta": 1e-17}, ValueError, "'network'.*noise would not fit.*larger beta"),
+        ({"beta": 0.98 - 1e-16}, ValueError, "'tables'.*noise would not fit"),
+        (
+            {"epsilon": 1e-8, "score_function": "mutual_information"},
+            ValueError,
+            "'network'.*noise would not fit.*score_function='R'",
+        ),
     ],
 )
 def test_parameters_are_checked_before_the_charge(parameters, error, text):
@@ -724,6 +733,27 @@ def test_parameters_are_checked_before_the_charge(parameters, error, text):
     with pytest.raises(error, match=text):
         synthesizer.fit(people(20))
     assert ledger.spent == 0
+
+
+@pytest.mark.parametrize("score", ["R", "mutual_information"])
+def test_the_least_budget_is_enough(score):
+    # Totals are noise of up to 2**50 records, and scores have the range of such a total.
+    n, most_range = len(DOMAIN.names), SCORES[score].most_range
+    least = Fraction(n * most_range, 2**49) / Fraction("0.3")
+    domain = DOMAIN.without_structure()
+    for seed in range(5):
+        view = skdp.PrivBayesSynthesizer(
+            max(least, Fraction(51, 2**49)), domain=domain, score_function=score, random_state=seed
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            view.fit(people(20))
+        assert np.isfinite(view.count()) and len(view.sample(3, random_state=0)) == 3
+
+
+def test_no_total_makes_the_range_of_a_score_larger():
+    for score in SCORES.values():
+        assert score(2**63 - 1).score_range <= score.most_range
 
 
 def test_rules_are_refused_before_the_charge():

@@ -6,7 +6,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import as_fraction, as_integer, check_choice
 from ..exceptions import DomainError
-from ..kernels.privbayes import NEGATIVES, SCORES, privbayes, privbayes_parts
+from ..kernels.privbayes import (
+    NEGATIVES,
+    SCORES,
+    check_parts,
+    privbayes,
+    privbayes_parts,
+    used_attributes,
+)
 from ..release import Synopsis
 from .base import Synthesizer
 
@@ -185,7 +192,10 @@ class PrivBayesSynthesizer(Synthesizer):
                 "score_function='F' needs columns of at most two codes, but "
                 f"{wide[0]!r} has {domain[wide[0]].size}. Take score_function='R'."
             )
-        return privbayes_parts(epsilon, domain.shape, self.beta)
+        parts = privbayes_parts(epsilon, domain.shape, self.beta)
+        most_range = SCORES[self.score_function].most_range
+        check_parts(parts, len(used_attributes(domain.shape)), most_range)
+        return parts
 
     def _release(self, table, domain, loss, source):
         model = privbayes(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from itertools import combinations
+from itertools import accumulate, combinations
 from typing import NamedTuple
 
 from ..pairviews.budget import used_attributes
@@ -62,6 +62,9 @@ _ROWS, _FEWEST, _MOST = 3.0, 10_000, 60_000
 _LAST_ROWS, _FEWEST_LAST, _MOST_LAST = 4.0, 20_000, 100_000
 # Numbers that a population of very many columns may hold.
 _HELD = 20_000_000
+# Cells that the views of a workload may have together: each takes 50 to 90 bytes while they are
+# joined.
+_MOST_HELD = 1 << 25
 
 
 class Plan(NamedTuple):
@@ -213,7 +216,9 @@ def plan_views(
     if not labelled and (wanted < 1 or _noise(sizes, signal) > _most_noise(large)):
         return Plan(views, none, none, 0, [], _FEWEST, _FEWEST_LAST, 0.0)
     wanted = (1 - large) * wanted + large * _boxed_views(power, len(used))
-    n_views = min(max(round(wanted), 1), _n_sets(sizes, max_order, workload))
+    n_views = min(
+        max(round(wanted), 1), _n_sets(sizes, max_order, workload), _n_held(shape, workload)
+    )
     most_cells = math.inf if labelled else power / (_FINE**large * n_views)
     n_sets = _n_sets(sizes, max_order, workload, most_cells)
     n_all = _n_sets(sizes, max_order, workload)
@@ -275,6 +280,15 @@ def _n_sets(
             number = sum(math.prod(each) <= most_cells for each in combinations(grouped, order))
         n_sets += number
     return n_sets
+
+
+def _n_held(shape: Sequence[int], workload: Workload) -> int:
+    """How many sets of a workload fit into memory together, whichever are chosen."""
+    if not isinstance(workload, Mapping):
+        return _MOST_HELD
+    tables = (math.prod(min(shape[axis], GROUPS) for axis in axes) for axes in workload)
+    held = accumulate(sorted(tables, reverse=True))
+    return max(sum(cells <= _MOST_HELD for cells in held), 1)
 
 
 def _boxed_views(power: float, n_columns: int) -> float:

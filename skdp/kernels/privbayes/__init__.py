@@ -10,8 +10,16 @@
 ================  ==================================================================================
 """
 
-from .budget import largest_table, privbayes_parts
+from .budget import check_parts, largest_table, privbayes_parts, used_attributes
 from .measure import NEGATIVES, privbayes
 from .scores import SCORES
 
-__all__ = ["NEGATIVES", "SCORES", "largest_table", "privbayes", "privbayes_parts"]
+__all__ = [
+    "NEGATIVES",
+    "SCORES",
+    "check_parts",
+    "largest_table",
+    "privbayes",
+    "privbayes_parts",
+    "used_attributes",
+]

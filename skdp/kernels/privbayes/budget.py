@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from ..._validation import as_fraction
 
-__all__ = ["largest_table", "privbayes_parts", "used_attributes"]
+__all__ = ["check_parts", "largest_table", "privbayes_parts", "used_attributes"]
 
 # Share of epsilon for the number of records.
 _TOTAL_SHARE = Fraction(2, 100)
+# The least rate of noise that fits into 64-bit integers is 2**-50; a budget is rounded down by less
+# than half before noise is drawn.
+_LEAST_RATE = Fraction(1, 2**49)
 
 
 def used_attributes(shape: Sequence[int]) -> list[int]:
@@ -53,6 +56,38 @@ def privbayes_parts(epsilon: Fraction, shape: Sequence[int], beta: Any) -> dict[
         return {"total": total, "tables": epsilon - total}
     network = epsilon * share
     return {"total": total, "network": network, "tables": epsilon - total - network}
+
+
+def check_parts(parts: Mapping[str, Fraction], n_attributes: int, score_range: int) -> None:
+    """Refuse parts whose noise might not fit into integers, before anything is spent.
+
+    Parameters
+    ----------
+    parts : mapping of str to Fraction
+        From `privbayes_parts`.
+    n_attributes : int
+        Those with more than one code.
+    score_range : int
+        The largest that the score can have.
+
+    Raises
+    ------
+    ValueError
+        If a part is too little to be divided among what it pays for.
+    """
+    least = {
+        "total": _LEAST_RATE,
+        "network": _LEAST_RATE * score_range * max(n_attributes - 1, 1),
+        "tables": _LEAST_RATE * max(n_attributes, 1),
+    }
+    for name, part in parts.items():
+        if part < least[name]:
+            raise ValueError(
+                f"The part {name!r} of epsilon is {float(part):.3g} for one row, and with "
+                f"{n_attributes} columns it needs {float(least[name]):.3g}: noise would not fit "
+                "into 64-bit integers. Use a larger epsilon"
+                + (", a larger beta, or score_function='R'." if name == "network" else ".")
+            )
 
 
 def largest_table(

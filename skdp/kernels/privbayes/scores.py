@@ -26,9 +26,10 @@ _SAFE = 1 << 30
 
 
 class Score(Protocol):
-    """An integer score of exact counts, and its range as `noisy_max` takes it."""
+    """An integer score of exact counts, its range for `noisy_max`, and the largest of any total."""
 
     score_range: int
+    most_range: int
 
     def __call__(self, counts: IntArray) -> int:
         """Score of exact counts, shape (n_parent_groups, size); private."""
@@ -51,7 +52,7 @@ class Independence:
     # (n q + e_g0)(n p + e_x0)' / (n + 1). Its L1 norm is n / (n + 1) * 2 (1 - q_g0) * 2 (1 - p_x0),
     # below 4. So the sum changes by less than 4, up or down, its floor by at most 4: the range
     # is 8. (Both signs occur: with rare codes the change comes close to 4 either way.)
-    score_range = 8
+    score_range = most_range = 8
 
     def __init__(self, total: int) -> None:
         pass
@@ -87,7 +88,7 @@ class MaximumJoint:
     # lies lower by a number in [0, 1]. The same divisions are possible before and after, so the
     # minimum over them also falls by a number in [0, 1], and the integer score rises by 0 or 1: the
     # range is 1. (With the true n in place of 2 H it would be 3/2, and 2 if records are replaced.)
-    score_range = 1
+    score_range = most_range = 1
 
     def __init__(self, total: int) -> None:
         self.half = max(int(total), 0) // 2
@@ -137,6 +138,9 @@ class Entropy:
     # margin is below its cell or above n, so both brackets lie in [0, G] and the range is 2 G. G
     # is about log(total) + 1 nats; without the limit no bound would hold for all n, because the
     # change grows with log n. No logarithm of a private count is computed in floats.
+
+    # Slopes are at most log(2**63) + 1 for any total, which is below 45.
+    most_range = 2 * 45 << 20
 
     def __init__(self, total: int) -> None:
         self._starts, self._values, self._slopes = _entropy_steps(max(int(total), 2))
