@@ -1,8 +1,10 @@
 """Where the records are along each axis: noisy histograms, cut finer where all records are.
 
 Declared bounds are often far wider than the data. All records then lie in a few of the even bins of
-an axis. The range of these bins is divided again, and again, as long as the records still fill
-only a part of it; bins beyond a range stay as wide as they were, so that nothing is clipped.
+an axis. Bayes' rule tells from the noisy counts where these begin and end, and how sure that is.
+If it is sure that the range is narrow, it is divided again, and again; if it is only likely, the
+same bins are measured once more. Bins beyond a range stay as wide as they were, so that nothing is
+clipped.
 
 Privacy (neighbours add or remove one record). A record is in one bin of each axis, so a histogram
 of some of the d axes at ``epsilon / d`` each costs that number of times ``epsilon / d``. Whether
@@ -22,7 +24,7 @@ from numpy.typing import NDArray
 
 from ..._arrays import integer_sums, running_sums
 from ..._random import NoiseSource
-from ..._types import CodeArray, FloatArray, IntArray
+from ..._types import BoolArray, CodeArray, FloatArray, IntArray
 from ...hierarchy import project_to_simplex
 from ...mechanisms import discrete_laplace
 from ...rows import CodedRows, part_of
@@ -36,43 +38,39 @@ BINS = 64
 # This share of a margin is spread evenly, so that cuts and positions do not depend on its noise
 # alone.
 _EVEN = 0.02
-# A range is divided again if the records are in at most this share of its bins: at first, where
-# bounds that fit a long tail should not count as wide, and later.
-_NARROW = 0.125
-_NARROW_RANGE = 0.25
-# The number of times: three reach data 10,000 times narrower than the bounds.
-_MOST_TIMES = 3
-# Every other histogram gets this part of the budget of the first one, or of all that may be spent
-# as long as that is less than so many records per unit of noise, or these at least.
+# The number of times that axes are measured again: three reach data 10,000 times narrower than the
+# bounds.
+_MOST_TIMES = 4
+# Each time for this part of the budget of the first time, or of all that may be spent as long as
+# that is less than so many records per unit of noise, or these at least.
 _AGAIN = Fraction(1, 2)
 _AGAIN_OF_ALL = Fraction(1, 8)
-_LEAST_AGAIN, _MOST_AGAIN = 30, 60
-# An axis that may be narrow, as far as its noise tells, is measured more precisely, unless it has
-# this many records per unit of noise: by this part of all that may be spent, and so many at least.
-_SURE = 60
-_CLOSER = Fraction(1, 4)
-_LEAST_CLOSER = 50
-# Below this many it is not.
-_DIM = 20
-# How many standard deviations of its noise a range may lack of all records.
-_MAY_LACK = 2.5
+_LEAST_AGAIN, _MOST_AGAIN = 60, 80
+import os
+# More records per unit of noise cannot make a range much clearer.
+_ENOUGH = int(os.environ.get('EN',300))
+# Chance that a range ends too early on one side: if it shall be divided; of the narrower range that
+# a grid may divide; and of one that is likely.
+import os
+_SURE, _ABOUT, _LIKELY = float(os.environ.get('SU',0.05)), float(os.environ.get('AB',0.25)), 0.3
+WB=int(os.environ.get('WB',1));WT=int(os.environ.get('WT',1))
+# A range is divided again if it has at most this share of the bins, and measured again if that may
+# be.
+_NARROW = 0.5
+_MAYBE = 0.6
+# Records in an axis of so many bins: the share of its bins that hold none or few, inside a range and
+# beyond it, and the mean of the few, as a share of all records.
+_EMPTY_INSIDE, _EMPTY_BEYOND = float(os.environ.get('EI',0.5)), 0.98
+_FEW = 1/float(os.environ.get('OM',200))
+# Bins inside hold their share, or so many times as much.
+_CROWDED = 4.0
 # Records per unit of noise in bins that show how much of a range is filled.
 _FULL = 2.0
-# Share of the records that may be beyond a range.
-_TAIL = 0.005
-_TOLERANCE = 1.5
-# Nor unless there are this many records for each unit of noise of a bin, at first and later.
-_VISIBLE = 50
-_VISIBLE_AGAIN = 25
-# A range gets this part of its length on both sides, and so much more for each unit of noise in the
-# share of a record.
-_WIDER = 0.125
-_WIDER_BY_NOISE = 15.0
-# Bins beside a range belong to it if they hold this many scales of their noise.
-_CLEAR = 1.5
-# A range is not narrowed unless its blocks that stand out hold this share of all records.
-_MAJORITY = 0.7
 _STANDS_OUT = 6.0
+import os
+_LOOK = int(os.environ.get('LO',60))
+_NEAR = 0.001
+_FAR = float(os.environ.get('FA',.03))
 # Beyond the range bins grow: this many, then as many of twice the width, and so on. Where no
 # records stand out they get so little mass that no box of the range is cut for it.
 _OCTAVE = 16
@@ -128,6 +126,12 @@ class Binned:
             counts = counts[rows]
         return integer_sums(labels, size, counts)
 
+    def inside(self, box: IntArray) -> BoolArray:
+        """Whether each row is in a box of bins, (d, 2): private."""
+        low, high = box.T
+        found: BoolArray = ((self.bins >= low) & (self.bins < high)).all(axis=1)
+        return found
+
     def margin(self, axis: int) -> IntArray:
         """Exact number of points in each bin of an axis: private."""
         return self.tally(self.bins[:, axis], None, len(self.edges[axis]) - 1)
@@ -147,12 +151,18 @@ class Margins:
         First bin of the range that holds nearly all records, and its end.
     filled : ndarray of float64, shape (d,)
         How much of the range is filled: 0 if the records are in one bin, 1 if in all evenly.
+    loose : float
+        Volume of the ranges in multiples of what they would be if their ends were certain.
+    near : bool
+        Whether few records are beyond the ranges.
     """
 
     edges: list[IntArray]
     masses: list[FloatArray]
     cores: IntArray
     filled: FloatArray
+    loose: float
+    near: bool
 
     @property
     def ranges(self) -> IntArray:
@@ -164,14 +174,7 @@ class Margins:
         """Records spread evenly along each axis: the assumption before anything is measured."""
         whole = np.array([[0, len(edge) - 1] for edge in edges])
         even = [np.diff(edge) / edge[-1] for edge in edges]
-        return cls(edges, even, whole, np.ones(len(edges)))
-
-    def beyond(self) -> float:
-        """Largest share of the records beyond the range of an axis."""
-        inside = [
-            mass[slice(*core)].sum() for mass, core in zip(self.masses, self.cores, strict=True)
-        ]
-        return 1.0 - float(min(inside))
+        return cls(edges, even, whole, np.ones(len(edges)), 1.0, True)
 
     def quantiles(self, axis: int, lower: IntArray, upper: IntArray, u: FloatArray) -> FloatArray:
         """Positions in codes, at the fraction u of the mass between two edges of an axis."""
@@ -185,8 +188,6 @@ class Margins:
 @dataclass
 class _Axis:
     """Released bins of an axis: those from ``first`` to ``last`` divide the range evenly.
-
-    ``loose`` is its length in lengths of what seemed to hold the records before it was widened.
 
     Attributes
     ----------
@@ -203,45 +204,54 @@ class _Axis:
     scales: FloatArray
     first: int
     last: int
-    loose: float = 1.0
 
-    def narrowed(self, n: int) -> _Axis | None:
-        """The fewest bins of the range that hold nearly all records; None if they are not few.
+    def likely(self, n: int, doubt: float) -> tuple[int, int]:
+        """First bin and end of the range of all records; each end is too early with this chance."""
+        low, high = _likely_range(self.counts[self.first : self.last], self.scale, n, doubt)
+        return self.first + low, self.first + high
 
-        They are widened, and divided into bins of their own that are not yet measured.
+    @property
+    def scale(self) -> float:
+        """Of the noise of a bin of the range."""
+        return float(self.scales[self.first])
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the range is only a part of the axis."""
+        return self.last - self.first < len(self.counts)
+
+    def bulk(self, n: int) -> tuple[int, int]:
+        """First bin and end of the narrower range that probably holds nearly all records."""
+        if not self.narrow:
+            return self.first, self.last
+        low, high = self.likely(n, _ABOUT)
+        return max(low - WT, self.first), min(high + WT, self.last)
+
+    def loose(self, n: int, bulk: tuple[int, int]) -> float:
+        """Length of the bulk in lengths of what it would be if its ends were certain."""
+        if not self.narrow:
+            return 1.0
+        low, high = self.likely(n, 0.5)
+        return (bulk[1] - bulk[0]) / max(high - low, 1)
+
+    def again(self, n: int, units: float) -> _Axis | None:
+        """The axis with the bins to measure next, its own or those of a range; None if enough.
+
+        ``units`` is the number of records per unit of noise that it will be measured with.
         """
-        counts, scale = self.counts[self.first : self.last], float(self.scales[self.first])
-        whole = len(counts) == len(self.counts)
-        if n < (_VISIBLE if whole else _VISIBLE_AGAIN) * scale:
-            return None
-        levels = running_sums(counts)
-        # The noisy number of records may be too large.
-        most = min(float(n), float((levels - np.minimum.accumulate(levels)).max()))
-        if most < _MAJORITY * n:
-            return None
-        share = _NARROW if whole else _NARROW_RANGE
-        noise = math.sqrt(len(counts) / 2) if whole else 0.0
-        for length in range(1, int(share * len(counts)) + 1):
-            sums = levels[length:] - levels[:-length]
-            missing = scale * (_TOLERANCE * math.sqrt(length) + noise)
-            if sums.max() >= (1 - _TAIL) * most - missing:
-                low = int(sums.argmax())
-                first, last = self._widened(levels, n, low, low + length)
-                if np.diff(self.edges[first : last + 1]).min() == 1:
-                    return None
-                return self._divided(first, last, (last - first) / length)
-        return None
-
-    def may_be_narrow(self, n: int) -> bool:
-        """Whether few bins may hold all records, but there is too much noise to be sure."""
-        scale = float(self.scales.max())
-        # One more by rounding of the share.
-        if not (_DIM - 1) * scale < n < _SURE * scale:
-            return False
-        length = max(int(_NARROW * len(self.counts)), 1)
-        levels = running_sums(self.counts)
-        most = float((levels[length:] - levels[:-length]).max())
-        return most >= n - _MAY_LACK * scale * math.sqrt(2 * length)
+        bins = self.last - self.first
+        low, high = self.likely(n, _SURE)
+        low, high = max(low - WB, self.first), min(high + WB, self.last)
+        if high - low <= _NARROW * bins:
+            if np.diff(self.edges[low : high + 1]).min() == 1:
+                return None
+            # As many bins for the records as an axis has whose bounds are tight.
+            first, last = self.likely(n, 0.5)
+            parts = BINS * (high - low) / max(last - first, 1) if units >= 2 * BINS else BINS
+            return self._divided(low, high, min(int(parts), 2 * BINS))
+        low, high = self.likely(n, _LIKELY)
+        doubtful = not self.narrow and high - low <= _MAYBE * bins and n < _ENOUGH * self.scale
+        return self if doubtful else None
 
     def measured(self, exact: IntArray, epsilon: Fraction, source: NoiseSource) -> None:
         """Add noisy counts of the range to what is known of it, weighted by precision.
@@ -255,22 +265,10 @@ class _Axis:
         self.counts[inner] = (old * self.counts[inner] + new * noisy) / (old + new)
         self.scales[inner] = (old + new) ** -0.5
 
-    def _widened(self, levels: FloatArray, n: int, low: int, high: int) -> tuple[int, int]:
-        """A range with the bins beside it as long as they seem to hold records, and some more."""
-        wider = _WIDER + _WIDER_BY_NOISE * float(self.scales[self.first]) / n
-        step, last = 1 + int(wider * (high - low)), len(levels) - 1
-        noise = _CLEAR * float(self.scales[self.first]) * math.sqrt(step)
-        while levels[low] - levels[max(low - step, 0)] > noise:
-            low = max(low - step, 0)
-        while levels[min(high + step, last)] - levels[high] > noise:
-            high = min(high + step, last)
-        return self.first + max(low - step, 0), self.first + min(high + step, last)
-
-    def _divided(self, low: int, high: int, loose: float) -> _Axis:
+    def _divided(self, low: int, high: int, parts: int) -> _Axis:
         """The bins from ``low`` to ``high`` as a range with bins of its own, not yet measured."""
         start, stop = self.edges[[low, high]]
-        # As many bins for the records as an axis has whose bounds are tight.
-        parts = int(min(BINS * (high - low) // max(high - low - 2, 1), 2 * BINS, stop - start))
+        parts = min(parts, int(stop - start))
         inner = start + even_edges(int(stop - start), parts)
 
         def around(values: FloatArray) -> FloatArray:
@@ -279,21 +277,21 @@ class _Axis:
         edges = np.concatenate([self.edges[:low], inner, self.edges[high + 1 :]])
         scales = around(self.scales)
         scales[low : low + parts] = np.inf
-        return _Axis(edges, around(self.counts), scales, low, low + parts, loose)
+        return _Axis(edges, around(self.counts), scales, low, low + parts)
 
-    def filled(self, n: int) -> float:
+    def filled(self, n: int, first: int, last: int) -> float:
         """How much of the range is filled: 0 if the records are in one bin, 1 if in all evenly.
 
         By the chance of two records to meet in a bin, without that of the noise. Bins are put
         together until they have some records per unit of noise on average.
         """
-        counts, scale = self.counts[self.first : self.last], float(self.scales[self.first])
+        counts, scale = self.counts[first:last], self.scale
         bins = int(np.clip(n / scale / _FULL, 1, len(counts)))
         sums = np.diff(running_sums(counts)[even_edges(len(counts), bins)])
         met = float((sums**2).sum()) - 2 * scale**2 * len(counts)
         if bins == 1 or met * bins <= n**2:
             return 1.0
-        return min(self.loose * float(max(n**2 / met - 1, 0.0)) / (bins - 1), 1.0)
+        return min(float(max(n**2 / met - 1, 0.0)) / (bins - 1), 1.0)
 
     def finished(self, n: int) -> tuple[IntArray, FloatArray, IntArray]:
         """Edges, shares of the records between them, and first and last bin of the range.
@@ -371,16 +369,10 @@ def measure_margins(
         bins = len(edge) - 1
         axes.append(_Axis(edge, np.zeros(bins), np.full(bins, np.inf), 0, bins))
         axes[-1].measured(binned.margin(axis), share, source)
-    closer = min(max(most / d * _CLOSER, Fraction(_LEAST_CLOSER, n)), Fraction(_SURE, n))
-    doubtful = [axis for axis, each in enumerate(axes) if each.may_be_narrow(n)]
-    if spent + closer * len(doubtful) <= most:
-        for axis in doubtful:
-            axes[axis].measured(binned.margin(axis), closer, source)
-            spent += closer
     again = min(max(most / d * _AGAIN_OF_ALL, Fraction(_LEAST_AGAIN, n)), Fraction(_MOST_AGAIN, n))
     share = max(share * _AGAIN, again)
     for _ in range(_MOST_TIMES):
-        tried = {axis: each.narrowed(n) for axis, each in enumerate(axes)}
+        tried = {axis: each.again(n, float(share * n)) for axis, each in enumerate(axes)}
         narrow = {axis: each for axis, each in tried.items() if each is not None}
         if not narrow or spent + share * len(narrow) > most:
             break
@@ -390,11 +382,82 @@ def measure_margins(
             each.measured(binned.margin(axis), share, source)
             axes[axis] = each
             spent += share
-    filled = np.array([each.filled(n) for each in axes])
+    near = True
+    bulks = [each.bulk(n) for each in axes]
+    loose = [each.loose(n, bulk) for each, bulk in zip(axes, bulks, strict=True)]
+    if any(each.narrow for each in axes):
+        look = min(Fraction(_LOOK, n), most / 4)
+        exact = binned.tally((~binned.inside(np.array(bulks))).astype(np.int64), None, 2)[1:]
+        near = float(discrete_laplace(exact, look, random_state=source)[0]) < _FAR * n
+        spent += look
+    filled = np.array([each.filled(n, *bulk) for each, bulk in zip(axes, bulks, strict=True)])
     ended = [each.finished(n) for each in axes]
-    if any(each.last - each.first < len(each.counts) for each in axes):
+    if any(each.narrow for each in axes):
         kept = zip(binned.edges, ended, strict=True)
         edges = [old if np.array_equal(old, new[0]) else new[0] for old, new in kept]
         binned = binned.cut_again(points, edges)
+    masses = [mass for _, mass, _ in ended]
     cores = np.array([core for *_, core in ended])
-    return Margins(binned.edges, [mass for _, mass, _ in ended], cores, filled), binned, spent
+    beyond = max(1.0 - float(mass[slice(*core)].sum()) for mass, core in zip(masses, cores, strict=True))
+    if near:
+        cores = np.array(bulks) + (cores[:, :1] - [[each.first] for each in axes])
+    return Margins(binned.edges, masses, cores, filled, math.prod(loose), near and beyond < _NEAR), binned, spent
+
+
+def _likely_range(counts: FloatArray, scale: float, n: int, doubt: float) -> tuple[int, int]:
+    """Bins between which the records are, by Bayes' rule: each end is too early with a chance.
+
+    A bin beyond the range holds none or few records, one inside its share, much more, or none. All
+    lengths of a range are equally likely on a logarithmic scale, and all places for a length.
+
+    Parameters
+    ----------
+    counts : ndarray of float64, shape (b,)
+        With Laplace noise.
+    scale : float
+        Of the noise.
+    n : int
+    doubt : float
+        Chance that records are before the first bin, and that they are behind the last one.
+    """
+    size = len(counts)
+    lengths = np.arange(1, size + 1)
+    share = n / lengths[:, None]
+    none, few = (
+        _noisy_density(counts, scale, np.array(0.0)),
+        _noisy_density(counts, scale, np.array(_FEW * n)),
+    )
+    some = (
+        _noisy_density(counts, scale, share)
+        + _noisy_density(counts, scale, np.minimum(_CROWDED * share, n))
+    ) / 2
+    inside = _EMPTY_INSIDE * none + (1 - _EMPTY_INSIDE) * some
+    beyond = _EMPTY_BEYOND * none + (1 - _EMPTY_BEYOND) * few
+    tiny = np.finfo(float).tiny
+    levels = np.zeros((size, size + 1))
+    levels[:, 1:] = np.cumsum(np.log(inside + tiny) - np.log(beyond + tiny), axis=1)
+    low, length = np.nonzero(np.add.outer(np.arange(size), lengths) <= size)
+    high = low + length + 1
+    chance = levels[length, high] - levels[length, low]
+    chance -= np.log(length + 1.0) + np.log(size - length)
+    chance = np.exp(chance - chance.max())
+    chance /= chance.sum()
+    begun = running_sums(np.bincount(low, chance, minlength=size))[1:]
+    ended = running_sums(np.bincount(high, chance, minlength=size + 1))[1:]
+    return int(np.searchsorted(begun, doubt)), int(np.searchsorted(ended, 1 - doubt))
+
+
+def _noisy_density(counts: FloatArray, scale: float, mean: FloatArray) -> FloatArray:
+    """Density of numbers with an exponential distribution of this mean plus Laplace noise."""
+    y = counts / scale
+    noise = np.exp(-np.abs(y)) / 2
+    if not mean.any():
+        return noise
+    rate = scale / mean
+    # Near 1 the formula divides zero by zero.
+    rate = np.where(np.abs(rate - 1) < 1e-6, 1 + 1e-5, rate)
+    above = np.maximum(y, 0.0)
+    fall, drop = np.exp(-rate * above), np.exp(-above)
+    right = (fall - drop) / (1 - rate) + fall / (1 + rate)
+    density: FloatArray = rate / 2 * np.where(y < 0, 2 * noise / (1 + rate), right)
+    return density

@@ -27,13 +27,13 @@ _THETA = 5.0
 _MOST_CELLS = 2**15
 # A cell is kept if it reaches the first share of the threshold by itself, or the second one if its
 # neighbourhood stands out.
-_ALONE, _AMONG = 0.8, 0.3
+_ALONE, _AMONG = 1.2, 0.4
 # How far a neighbourhood must stand out, in standard deviations of its noise.
 _CROWDED = 2.0
 # The other cells are added up in blocks with these numbers of cells along every axis; a block is
 # kept if it exceeds this many standard deviations.
 _BLOCKS = (2, 4, 8)
-_BLOCK_STANDS_OUT = 3.0
+_BLOCK_STANDS_OUT = 4.0
 # Share of the grid or tree in the budget if rounds follow.
 _SHARE_FLAT = Fraction(4, 5)
 _SHARE = Fraction(9, 20)
@@ -178,7 +178,8 @@ def first_sketch(task: Task, n: int, budget: Fraction, rounds: bool, few: bool) 
         budget -= spent
     epsilon = budget * (_SHARE_FLAT if flat else _SHARE) if rounds else budget
     cells = _n_cells(n, epsilon, d)
-    if flat and few and margins.filled.prod() >= _FILLED**d and margins.beyond() < _NEAR:
+    if flat and few and margins.filled.prod() >= _FILLED**d and margins.near:
+        cells = min(cells * margins.loose, _MOST_CELLS / 2)
         return _grid_sketch(task, n, margins.ranges, cells, epsilon, budget - epsilon)
     return _tree_sketch(task, n, binned, margins, epsilon, budget - epsilon)
 
