@@ -57,10 +57,10 @@ WB=int(os.environ.get('WB',1));WT=int(os.environ.get('WT',1))
 # A range is divided again if it has at most this share of the bins, and measured again if that may
 # be.
 _NARROW = 0.5
-_MAYBE = 0.6
+_MAYBE = float(os.environ.get('MB', .6))
 # Records in an axis of so many bins: the share of its bins that hold none or few, inside a range and
 # beyond it, and the mean of the few, as a share of all records.
-_EMPTY_INSIDE, _EMPTY_BEYOND = float(os.environ.get('EI',0.5)), 0.98
+_EMPTY_INSIDE, _EMPTY_BEYOND = [float(x) for x in os.environ.get('EI','.5,.95').split(',')], 0.98
 _FEW = 1/float(os.environ.get('OM',200))
 # Bins inside hold their share, or so many times as much.
 _CROWDED = 4.0
@@ -70,6 +70,7 @@ _STANDS_OUT = 6.0
 import os
 _LOOK = int(os.environ.get('LO',60))
 _NEAR = 0.001
+F0 = float(os.environ.get('F0', .01)); LL = int(os.environ.get('LL', 60))
 _FAR = float(os.environ.get('FA',.03))
 # Beyond the range bins grow: this many, then as many of twice the width, and so on. Where no
 # records stand out they get so little mass that no box of the range is cut for it.
@@ -338,7 +339,7 @@ class _Axis:
 
 
 def measure_margins(
-    points: Points, binned: Binned, n: int, epsilon: Fraction, most: Fraction, source: NoiseSource
+    points: Points, binned: Binned, n: int, epsilon: Fraction, most: Fraction, source: NoiseSource, grid: bool = False
 ) -> tuple[Margins, Binned, Fraction]:
     """Noisy histogram of every axis, and of the ranges that the records are in.
 
@@ -362,6 +363,9 @@ def measure_margins(
     spent : Fraction
         All that was spent: ``epsilon`` if no range is narrow, nor may be.
     """
+    global _SURE, _ABOUT, WB, WT
+    g = (lambda k, v: float(os.environ.get(k + ('G' if grid else 'T'), v)))
+    _SURE, _ABOUT, WB, WT = g('SU', .2 if grid else .05), g('AB', .35 if grid else .1), int(g('WB', 0 if grid else 1)), int(g('WT', 0 if grid else 1))
     d = len(binned.edges)
     share, spent = epsilon / d, epsilon
     axes = []
@@ -386,9 +390,9 @@ def measure_margins(
     bulks = [each.bulk(n) for each in axes]
     loose = [each.loose(n, bulk) for each, bulk in zip(axes, bulks, strict=True)]
     if any(each.narrow for each in axes):
-        look = min(Fraction(_LOOK, n), most / 4)
+        look = min(max(most / 20, Fraction(LL, n)), Fraction(300, n), most / 4)
         exact = binned.tally((~binned.inside(np.array(bulks))).astype(np.int64), None, 2)[1:]
-        near = float(discrete_laplace(exact, look, random_state=source)[0]) < _FAR * n
+        near = float(discrete_laplace(exact, look, random_state=source)[0]) < F0 * n + 1.5 / float(look)
         spent += look
     filled = np.array([each.filled(n, *bulk) for each, bulk in zip(axes, bulks, strict=True)])
     ended = [each.finished(n) for each in axes]
@@ -422,24 +426,19 @@ def _likely_range(counts: FloatArray, scale: float, n: int, doubt: float) -> tup
     """
     size = len(counts)
     lengths = np.arange(1, size + 1)
-    share = n / lengths[:, None]
-    none, few = (
-        _noisy_density(counts, scale, np.array(0.0)),
-        _noisy_density(counts, scale, np.array(_FEW * n)),
-    )
-    some = (
-        _noisy_density(counts, scale, share)
-        + _noisy_density(counts, scale, np.minimum(_CROWDED * share, n))
-    ) / 2
-    inside = _EMPTY_INSIDE * none + (1 - _EMPTY_INSIDE) * some
-    beyond = _EMPTY_BEYOND * none + (1 - _EMPTY_BEYOND) * few
-    tiny = np.finfo(float).tiny
-    levels = np.zeros((size, size + 1))
-    levels[:, 1:] = np.cumsum(np.log(inside + tiny) - np.log(beyond + tiny), axis=1)
+    none = _noisy_density(counts, scale, np.array(0.0))
+    few = _noisy_density(counts, scale, np.array(_FEW * n))
+    beyond = np.log(_EMPTY_BEYOND * none + (1 - _EMPTY_BEYOND) * few + np.finfo(float).tiny)
     low, length = np.nonzero(np.add.outer(np.arange(size), lengths) <= size)
     high = low + length + 1
-    chance = levels[length, high] - levels[length, low]
-    chance -= np.log(length + 1.0) + np.log(size - length)
+    chances = []
+    for empty in _EMPTY_INSIDE:
+        some = _noisy_density(counts, scale, np.minimum(n / (1 - empty) / lengths[:, None], n))
+        inside = np.log(empty * none + (1 - empty) * some + np.finfo(float).tiny)
+        levels = np.zeros((size, size + 1))
+        levels[:, 1:] = np.cumsum(inside - beyond, axis=1)
+        chances.append(levels[length, high] - levels[length, low])
+    chance = np.logaddexp(*chances) - np.log(length + 1.0) - np.log(size - length)
     chance = np.exp(chance - chance.max())
     chance /= chance.sum()
     begun = running_sums(np.bincount(low, chance, minlength=size))[1:]
