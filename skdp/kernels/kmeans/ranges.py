@@ -46,32 +46,33 @@ _MOST_TIMES = 4
 _AGAIN = Fraction(1, 2)
 _AGAIN_OF_ALL = Fraction(1, 8)
 _LEAST_AGAIN, _MOST_AGAIN = 60, 80
-import os
-# More records per unit of noise cannot make a range much clearer.
-_ENOUGH = int(os.environ.get('EN',300))
-# Chance that a range ends too early on one side: if it shall be divided; of the narrower range that
-# a grid may divide; and of one that is likely.
-import os
-_SURE, _ABOUT, _LIKELY = float(os.environ.get('SU',0.05)), float(os.environ.get('AB',0.25)), 0.3
-WB=int(os.environ.get('WB',1));WT=int(os.environ.get('WT',1))
-# A range is divided again if it has at most this share of the bins, and measured again if that may
-# be.
+# Chance that a range ends too early on one side: of a range that is divided, and of the final one.
+# A tree has boxes for what is beyond; a grid is worse for every empty cell.
+_DIVIDED_TREE, _FINAL_TREE = 0.1, 0.05
+_DIVIDED_GRID, _FINAL_GRID = 0.15, 0.35
+# A range is divided if it has at most this share of the bins. The axis is measured again if it may
+# have so few, with this chance on either side, unless there are so many records per unit of noise.
 _NARROW = 0.5
-_MAYBE = float(os.environ.get('MB', .6))
-# Records in an axis of so many bins: the share of its bins that hold none or few, inside a range and
-# beyond it, and the mean of the few, as a share of all records.
-_EMPTY_INSIDE, _EMPTY_BEYOND = [float(x) for x in os.environ.get('EI','.5,.95').split(',')], 0.98
-_FEW = 1/float(os.environ.get('OM',200))
-# Bins inside hold their share, or so many times as much.
-_CROWDED = 4.0
+_MAYBE, _LIKELY = 0.4, 0.3
+_ENOUGH = 300
+# A range has bins without records: in one case this share of them, in the other nearly all.
+_EMPTY = (0.5, 0.95)
+# Beyond it few bins have any: so many, and this share of all records on average.
+_FILLED_BEYOND = 0.02
+_FEW = 0.005
+# Below this many records per unit of noise nothing is known.
+_DIM = 10
+# The records beyond all final ranges are counted with this part of all that may be spent, or these
+# records per unit of noise at least and at most. They are few if they are not more than this share
+# and as many units of noise.
+_LOOK_OF_ALL = Fraction(1, 20)
+_LEAST_LOOK, _MOST_LOOK = 80, 300
+_FAR, _FAR_BY_NOISE = 0.005, 1.5
+# And if no more than this share stands out in blocks beyond the range of an axis.
+_NEAR = 0.001
+_STANDS_OUT = 6.0
 # Records per unit of noise in bins that show how much of a range is filled.
 _FULL = 2.0
-_STANDS_OUT = 6.0
-import os
-_LOOK = int(os.environ.get('LO',60))
-_NEAR = 0.001
-F0 = float(os.environ.get('F0', .01)); LL = int(os.environ.get('LL', 60))
-_FAR = float(os.environ.get('FA',.03))
 # Beyond the range bins grow: this many, then as many of twice the width, and so on. Where no
 # records stand out they get so little mass that no box of the range is cut for it.
 _OCTAVE = 16
@@ -206,11 +207,6 @@ class _Axis:
     first: int
     last: int
 
-    def likely(self, n: int, doubt: float) -> tuple[int, int]:
-        """First bin and end of the range of all records; each end is too early with this chance."""
-        low, high = _likely_range(self.counts[self.first : self.last], self.scale, n, doubt)
-        return self.first + low, self.first + high
-
     @property
     def scale(self) -> float:
         """Of the noise of a bin of the range."""
@@ -221,38 +217,49 @@ class _Axis:
         """Whether the range is only a part of the axis."""
         return self.last - self.first < len(self.counts)
 
-    def bulk(self, n: int) -> tuple[int, int]:
-        """First bin and end of the narrower range that probably holds nearly all records."""
-        if not self.narrow:
-            return self.first, self.last
-        low, high = self.likely(n, _ABOUT)
-        return max(low - WT, self.first), min(high + WT, self.last)
+    def likely(self, n: int, *doubts: float) -> list[tuple[int, int]]:
+        """First bins and ends of ranges of all records: too early on a side with these chances."""
+        if n < _DIM * self.scale:
+            return [(self.first, self.last)] * len(doubts)
+        begun, ended = _chances_of_ends(self.counts[self.first : self.last], self.scale, n)
+        return [
+            (
+                self.first + int(np.searchsorted(begun, doubt)),
+                self.first + int(np.searchsorted(ended, 1 - doubt)) + 1,
+            )
+            for doubt in doubts
+        ]
 
-    def loose(self, n: int, bulk: tuple[int, int]) -> float:
-        """Length of the bulk in lengths of what it would be if its ends were certain."""
-        if not self.narrow:
-            return 1.0
-        low, high = self.likely(n, 0.5)
-        return (bulk[1] - bulk[0]) / max(high - low, 1)
-
-    def again(self, n: int, units: float) -> _Axis | None:
+    def again(self, n: int, units: float, doubt: float) -> _Axis | None:
         """The axis with the bins to measure next, its own or those of a range; None if enough.
 
-        ``units`` is the number of records per unit of noise that it will be measured with.
+        Parameters
+        ----------
+        n : int
+        units : float
+            Records per unit of noise of the next measurement.
+        doubt : float
+            Chance that a range ends too early on one side.
         """
+        (low, high), middle, maybe = self.likely(n, doubt, 0.5, _LIKELY)
         bins = self.last - self.first
-        low, high = self.likely(n, _SURE)
-        low, high = max(low - WB, self.first), min(high + WB, self.last)
         if high - low <= _NARROW * bins:
             if np.diff(self.edges[low : high + 1]).min() == 1:
                 return None
-            # As many bins for the records as an axis has whose bounds are tight.
-            first, last = self.likely(n, 0.5)
-            parts = BINS * (high - low) / max(last - first, 1) if units >= 2 * BINS else BINS
-            return self._divided(low, high, min(int(parts), 2 * BINS))
-        low, high = self.likely(n, _LIKELY)
-        doubtful = not self.narrow and high - low <= _MAYBE * bins and n < _ENOUGH * self.scale
-        return self if doubtful else None
+            parts = BINS
+            if units >= 2 * BINS:
+                # As many bins for the records as an axis has whose bounds are tight.
+                parts = min(BINS * (high - low) // max(middle[1] - middle[0], 1), 2 * BINS)
+            return self._divided(low, high, parts)
+        unsure = maybe[1] - maybe[0] <= _MAYBE * bins and n < _ENOUGH * self.scale
+        return self if unsure and not self.narrow else None
+
+    def final(self, n: int, doubt: float) -> tuple[tuple[int, int], float]:
+        """First bin and end of the final range, and its length in those of the most likely one."""
+        if not self.narrow:
+            return (self.first, self.last), 1.0
+        (low, high), middle = self.likely(n, doubt, 0.5)
+        return (low, high), (high - low) / max(middle[1] - middle[0], 1)
 
     def measured(self, exact: IntArray, epsilon: Fraction, source: NoiseSource) -> None:
         """Add noisy counts of the range to what is known of it, weighted by precision.
@@ -339,9 +346,18 @@ class _Axis:
 
 
 def measure_margins(
-    points: Points, binned: Binned, n: int, epsilon: Fraction, most: Fraction, source: NoiseSource, grid: bool = False
+    points: Points,
+    binned: Binned,
+    n: int,
+    epsilon: Fraction,
+    most: Fraction,
+    grid: bool,
+    source: NoiseSource,
 ) -> tuple[Margins, Binned, Fraction]:
     """Noisy histogram of every axis, and of the ranges that the records are in.
+
+    Privacy. Histograms add up as the module says. How many records are beyond the final ranges is
+    one count of sensitivity 1, and costs its own part.
 
     Parameters
     ----------
@@ -353,6 +369,8 @@ def measure_margins(
         Of the first histograms together.
     most : Fraction
         Bound of all that is spent, at least ``epsilon``.
+    grid : bool
+        Whether the ranges should be as narrow as a grid needs them. Public or released.
     source : NoiseSource
 
     Returns
@@ -363,9 +381,6 @@ def measure_margins(
     spent : Fraction
         All that was spent: ``epsilon`` if no range is narrow, nor may be.
     """
-    global _SURE, _ABOUT, WB, WT
-    g = (lambda k, v: float(os.environ.get(k + ('G' if grid else 'T'), v)))
-    _SURE, _ABOUT, WB, WT = g('SU', .2 if grid else .05), g('AB', .35 if grid else .1), int(g('WB', 0 if grid else 1)), int(g('WT', 0 if grid else 1))
     d = len(binned.edges)
     share, spent = epsilon / d, epsilon
     axes = []
@@ -373,46 +388,50 @@ def measure_margins(
         bins = len(edge) - 1
         axes.append(_Axis(edge, np.zeros(bins), np.full(bins, np.inf), 0, bins))
         axes[-1].measured(binned.margin(axis), share, source)
+    look = min(max(most * _LOOK_OF_ALL, Fraction(_LEAST_LOOK, n)), Fraction(_MOST_LOOK, n))
     again = min(max(most / d * _AGAIN_OF_ALL, Fraction(_LEAST_AGAIN, n)), Fraction(_MOST_AGAIN, n))
     share = max(share * _AGAIN, again)
+    doubt = _DIVIDED_GRID if grid else _DIVIDED_TREE
     for _ in range(_MOST_TIMES):
-        tried = {axis: each.again(n, float(share * n)) for axis, each in enumerate(axes)}
-        narrow = {axis: each for axis, each in tried.items() if each is not None}
-        if not narrow or spent + share * len(narrow) > most:
+        tried = {axis: each.again(n, float(share * n), doubt) for axis, each in enumerate(axes)}
+        unclear = {axis: each for axis, each in tried.items() if each is not None}
+        if not unclear or spent + share * len(unclear) + look > most:
             break
-        edges = [narrow[axis].edges if axis in narrow else e for axis, e in enumerate(binned.edges)]
-        binned = binned.cut_again(points, edges)
-        for axis, each in narrow.items():
+        binned = binned.cut_again(points, [(tried[a] or each).edges for a, each in enumerate(axes)])
+        for axis, each in unclear.items():
             each.measured(binned.margin(axis), share, source)
             axes[axis] = each
             spent += share
-    near = True
-    bulks = [each.bulk(n) for each in axes]
-    loose = [each.loose(n, bulk) for each, bulk in zip(axes, bulks, strict=True)]
+    found = [each.final(n, _FINAL_GRID if grid else _FINAL_TREE) for each in axes]
+    finals = np.array([ends for ends, _ in found])
+    loose = math.prod(length for _, length in found)
+    few = True
     if any(each.narrow for each in axes):
-        look = min(max(most / 20, Fraction(LL, n)), Fraction(300, n), most / 4)
-        exact = binned.tally((~binned.inside(np.array(bulks))).astype(np.int64), None, 2)[1:]
-        near = float(discrete_laplace(exact, look, random_state=source)[0]) < F0 * n + 1.5 / float(look)
+        far = binned.tally((~binned.inside(finals)).astype(np.int64), None, 2)[1:]
+        noisy = int(discrete_laplace(far, look, random_state=source)[0])
+        few = noisy < _FAR * n + _FAR_BY_NOISE / float(look)
         spent += look
-    filled = np.array([each.filled(n, *bulk) for each, bulk in zip(axes, bulks, strict=True)])
+    filled = np.array([each.filled(n, *ends) for each, ends in zip(axes, finals, strict=True)])
     ended = [each.finished(n) for each in axes]
-    if any(each.narrow for each in axes):
-        kept = zip(binned.edges, ended, strict=True)
-        edges = [old if np.array_equal(old, new[0]) else new[0] for old, new in kept]
-        binned = binned.cut_again(points, edges)
-    masses = [mass for _, mass, _ in ended]
-    cores = np.array([core for *_, core in ended])
-    beyond = max(1.0 - float(mass[slice(*core)].sum()) for mass, core in zip(masses, cores, strict=True))
-    if near:
-        cores = np.array(bulks) + (cores[:, :1] - [[each.first] for each in axes])
-    return Margins(binned.edges, masses, cores, filled, math.prod(loose), near and beyond < _NEAR), binned, spent
+    edges = [
+        old if np.array_equal(old, new) else new
+        for old, (new, *_) in zip(binned.edges, ended, strict=True)
+    ]
+    binned = binned.cut_again(points, edges)
+    masses, cores = [mass for _, mass, _ in ended], np.array([core for *_, core in ended])
+    inside = [mass[slice(*core)].sum() for mass, core in zip(masses, cores, strict=True)]
+    near = few and 1 - float(min(inside)) < _NEAR
+    if few:
+        cores = finals + cores[:, :1] - np.array([[each.first] for each in axes])
+    return Margins(edges, masses, cores, filled, loose, near), binned, spent
 
 
-def _likely_range(counts: FloatArray, scale: float, n: int, doubt: float) -> tuple[int, int]:
-    """Bins between which the records are, by Bayes' rule: each end is too early with a chance.
+def _chances_of_ends(counts: FloatArray, scale: float, n: int) -> tuple[FloatArray, FloatArray]:
+    """Chance that the range of all records has begun in each bin, and has ended, by Bayes' rule.
 
-    A bin beyond the range holds none or few records, one inside its share, much more, or none. All
-    lengths of a range are equally likely on a logarithmic scale, and all places for a length.
+    Of all lengths the logarithm is equally likely, and so are all places. A bin in a range is empty
+    with one of two chances, else its records are exponential, with n as the sum of all. A bin beyond
+    is empty, or has few.
 
     Parameters
     ----------
@@ -421,42 +440,50 @@ def _likely_range(counts: FloatArray, scale: float, n: int, doubt: float) -> tup
     scale : float
         Of the noise.
     n : int
-    doubt : float
-        Chance that records are before the first bin, and that they are behind the last one.
+
+    Returns
+    -------
+    begun, ended : ndarray of float64, shape (b,)
     """
     size = len(counts)
     lengths = np.arange(1, size + 1)
-    none = _noisy_density(counts, scale, np.array(0.0))
-    few = _noisy_density(counts, scale, np.array(_FEW * n))
-    beyond = np.log(_EMPTY_BEYOND * none + (1 - _EMPTY_BEYOND) * few + np.finfo(float).tiny)
+    noise = _density(counts, scale, None)
+    few = _density(counts, scale, np.array(_FEW * n))
+    beyond = _logarithm((1 - _FILLED_BEYOND) * noise + _FILLED_BEYOND * few)
     low, length = np.nonzero(np.add.outer(np.arange(size), lengths) <= size)
-    high = low + length + 1
+    high = low + lengths[length]
     chances = []
-    for empty in _EMPTY_INSIDE:
-        some = _noisy_density(counts, scale, np.minimum(n / (1 - empty) / lengths[:, None], n))
-        inside = np.log(empty * none + (1 - empty) * some + np.finfo(float).tiny)
+    for empty in _EMPTY:
+        means = np.minimum(n / ((1 - empty) * lengths[:, None]), n)
+        inside = _logarithm(empty * noise + (1 - empty) * _density(counts, scale, means))
         levels = np.zeros((size, size + 1))
         levels[:, 1:] = np.cumsum(inside - beyond, axis=1)
         chances.append(levels[length, high] - levels[length, low])
-    chance = np.logaddexp(*chances) - np.log(length + 1.0) - np.log(size - length)
-    chance = np.exp(chance - chance.max())
+    places = size + 1 - lengths
+    logarithms = np.logaddexp(*chances) - np.log(lengths * places)[length]
+    chance = np.exp(logarithms - logarithms.max())
     chance /= chance.sum()
     begun = running_sums(np.bincount(low, chance, minlength=size))[1:]
-    ended = running_sums(np.bincount(high, chance, minlength=size + 1))[1:]
-    return int(np.searchsorted(begun, doubt)), int(np.searchsorted(ended, 1 - doubt))
+    ended = running_sums(np.bincount(high - 1, chance, minlength=size))[1:]
+    return begun, ended
 
 
-def _noisy_density(counts: FloatArray, scale: float, mean: FloatArray) -> FloatArray:
-    """Density of numbers with an exponential distribution of this mean plus Laplace noise."""
+def _logarithm(values: FloatArray) -> FloatArray:
+    """Natural logarithm, finite for zero."""
+    found: FloatArray = np.log(np.maximum(values, np.finfo(float).tiny))
+    return found
+
+
+def _density(counts: FloatArray, scale: float, mean: FloatArray | None) -> FloatArray:
+    """Density of Laplace noise, plus a number with an exponential distribution of this mean."""
     y = counts / scale
-    noise = np.exp(-np.abs(y)) / 2
-    if not mean.any():
+    noise: FloatArray = np.exp(-np.abs(y)) / 2
+    if mean is None:
         return noise
     rate = scale / mean
-    # Near 1 the formula divides zero by zero.
+    # At 1 the formula divides zero by zero.
     rate = np.where(np.abs(rate - 1) < 1e-6, 1 + 1e-5, rate)
-    above = np.maximum(y, 0.0)
-    fall, drop = np.exp(-rate * above), np.exp(-above)
-    right = (fall - drop) / (1 - rate) + fall / (1 + rate)
-    density: FloatArray = rate / 2 * np.where(y < 0, 2 * noise / (1 + rate), right)
+    fall, drop = np.exp(-rate * np.maximum(y, 0.0)), np.exp(-np.maximum(y, 0.0))
+    above = (fall - drop) / (1 - rate) + fall / (1 + rate)
+    density: FloatArray = rate / 2 * np.where(y < 0, 2 * noise / (1 + rate), above)
     return density

@@ -51,8 +51,7 @@ _REACH = 1.5
 _BEYOND = 1.5
 # The grid is better if this part of the ranges is filled, in the geometric mean: if less is, its
 # cells are too wide for the clusters or for the bulk before a long tail.
-import os
-_FILLED = float(os.environ.get('FI', 0.3))
+_FILLED = 0.25
 # And if less than this share of the records stands out beyond the ranges.
 _NEAR = 0.001
 # Most that is spent on margins where ranges seem narrow.
@@ -174,7 +173,7 @@ def first_sketch(task: Task, n: int, budget: Fraction, rounds: bool, few: bool) 
     units = float(n * share * budget) / d
     if units >= (_MARGINS_TELL if flat and few else _MARGINS_PAY):
         margins, binned, spent = measure_margins(
-            task.points, binned, n, share * budget, budget * _RANGES, task.source, flat and few
+            task.points, binned, n, share * budget, budget * _RANGES, flat and few, task.source
         )
         budget -= spent
     epsilon = budget * (_SHARE_FLAT if flat else _SHARE) if rounds else budget
