@@ -430,8 +430,8 @@ def _chances_of_ends(counts: FloatArray, scale: float, n: int) -> tuple[FloatArr
     """Chance that the range of all records has begun in each bin, and has ended, by Bayes' rule.
 
     Of all lengths the logarithm is equally likely, and so are all places. A bin in a range is empty
-    with one of two chances, else its records are exponential, with n as the sum of all. A bin beyond
-    is empty, or has few.
+    with one of two chances, else its records are exponential, with n as the sum of all. A bin
+    beyond is empty, or has few.
 
     Parameters
     ----------
@@ -463,8 +463,8 @@ def _chances_of_ends(counts: FloatArray, scale: float, n: int) -> tuple[FloatArr
     logarithms = np.logaddexp(*chances) - np.log(lengths * places)[length]
     chance = np.exp(logarithms - logarithms.max())
     chance /= chance.sum()
-    begun = running_sums(np.bincount(low, chance, minlength=size))[1:]
-    ended = running_sums(np.bincount(high - 1, chance, minlength=size))[1:]
+    begun = np.bincount(low, chance, minlength=size).cumsum().astype(np.float64)
+    ended = np.bincount(high - 1, chance, minlength=size).cumsum().astype(np.float64)
     return begun, ended
 
 

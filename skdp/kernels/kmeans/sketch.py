@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -44,16 +43,9 @@ _MARGINS_PAY = 20
 # to this one for that many records per unit of noise; this many are enough.
 _LEAST_SHARE, _MOST_SHARE = Fraction(1, 20), Fraction(1, 10)
 _MARGINS_TELL = 12
-# Beside a range cells grow, so many at a time, up to this many times its length; they are kept if
-# they reach this multiple of the threshold.
-_ALIKE = 2
-_REACH = 1.5
-_BEYOND = 1.5
 # The grid is better if this part of the ranges is filled, in the geometric mean: if less is, its
 # cells are too wide for the clusters or for the bulk before a long tail.
 _FILLED = 0.25
-# And if less than this share of the records stands out beyond the ranges.
-_NEAR = 0.001
 # Most that is spent on margins where ranges seem narrow.
 _RANGES = Fraction(3, 5)
 # Points of a cloud, at least one for each box.
@@ -200,18 +192,19 @@ def _grid_sketch(
     task: Task, n: int, ranges: IntArray, size: float, epsilon: Fraction, left: Fraction
 ) -> Sketch:
     """A noisy grid; cells that stand out, and blocks of the others that do so together."""
-    edges = _edges_around(ranges, task.shape, size)
+    low, high = ranges.T
+    inner = grid_edges((high - low).tolist(), size)
+    edges = [
+        np.unique(np.concatenate([[0], first + edge, [last]]))
+        for first, edge, last in zip(low, inner, task.shape, strict=True)
+    ]
     n_cells = math.prod(len(edge) - 1 for edge in edges)
     # Of a larger grid only the cells above the threshold are released.
     dense = n_cells <= _MOST_CELLS
     threshold = _threshold(n_cells, epsilon)
     cells = measure_cells(task.points, edges, epsilon, None if dense else threshold, task.source)
-    low, high = ranges.T
     within = ((cells.lower >= low) & (cells.upper <= high)).all(axis=1)
-    # Beyond the ranges cells are many, and a wrong one does much harm.
-    ends = [np.searchsorted(edge, pair) for edge, pair in zip(edges, ranges, strict=True)]
-    inner = _threshold(math.prod(int(b - a) for a, b in ends), epsilon)
-    out = _standing_out(cells.counts, edges, np.where(within, inner, _BEYOND * threshold), epsilon)
+    out = within & _standing_out(cells.counts, edges, threshold, epsilon)
     kept = cells.select(out)
     lower, upper, masses = kept.lower, kept.upper, kept.counts.astype(np.float64)
     if dense:
@@ -220,32 +213,12 @@ def _grid_sketch(
         upper = np.concatenate([upper, blocks[1]])
         masses = np.concatenate([masses, blocks[2]])
     release = Clustering(np.empty(0), None, cells, edges, epsilon)
-    # Records far beyond the ranges are taken to be near them.
-    reach = _REACH * (high - low)
-    boxes = np.maximum(lower, low - reach), np.minimum(upper, high + reach), masses
-    return Sketch.of(task, n, release, boxes, None, ranges, left)
+    return Sketch.of(task, n, release, (lower, upper, masses), None, ranges, left)
 
 
 def _threshold(n_cells: int, epsilon: Fraction) -> int:
     """Noise that one empty cell of a grid reaches on average."""
     return max(1, math.ceil(math.log(max(n_cells / 2, 1)) / float(epsilon)))
-
-
-def _edges_around(ranges: IntArray, shape: Sequence[int], n_cells: float) -> list[IntArray]:
-    """Edges of a grid of the ranges; beyond them cells grow, and the last one ends at the bounds.
-
-    Clusters of few records may be beside a range, which comes from little of the budget.
-    """
-    found = []
-    inner = grid_edges((ranges[:, 1] - ranges[:, 0]).tolist(), n_cells)
-    for (low, high), edge, size in zip(ranges.tolist(), inner, shape, strict=True):
-        width = -(-(high - low) // (len(edge) - 1))
-        doublings = math.ceil(math.log2(1 + _REACH * len(edge) / _ALIKE))
-        growing = width * np.cumsum(np.repeat(2 ** np.arange(doublings), _ALIKE))
-        before, after = (low - growing)[::-1], high + growing
-        edges = [[0], before[before > 0], low + edge, after[after < size], [size]]
-        found.append(np.unique(np.concatenate(edges)).astype(np.int64))
-    return found
 
 
 def _tree_sketch(
@@ -264,7 +237,7 @@ def _tree_sketch(
 
 
 def _standing_out(
-    counts: IntArray, edges: list[IntArray], threshold: FloatArray, epsilon: Fraction
+    counts: IntArray, edges: list[IntArray], threshold: int, epsilon: Fraction
 ) -> BoolArray:
     """Cells that are almost surely not empty, by their own count or with their neighbours.
 
