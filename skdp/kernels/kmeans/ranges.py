@@ -55,6 +55,10 @@ _DIVIDED_GRID, _FINAL_GRID = 0.15, 0.35
 _NARROW = 0.5
 _MAYBE, _LIKELY = 0.4, 0.3
 _ENOUGH = 300
+# And where a grid may be better than a tree, unless there are so many, if less than this part of
+# the axis seems to be filled: the choice depends on it.
+_TELLS = 60
+_HOLLOW = 0.35
 # A range has bins without records: in one case this share of them, in the other nearly all.
 _EMPTY = (0.5, 0.95)
 # Beyond it few bins have any: so many, and this share of all records on average.
@@ -230,7 +234,7 @@ class _Axis:
             for doubt in doubts
         ]
 
-    def again(self, n: int, units: float, doubt: float) -> _Axis | None:
+    def again(self, n: int, units: float, grid: bool) -> _Axis | None:
         """The axis with the bins to measure next, its own or those of a range; None if enough.
 
         Parameters
@@ -238,9 +242,10 @@ class _Axis:
         n : int
         units : float
             Records per unit of noise of the next measurement.
-        doubt : float
-            Chance that a range ends too early on one side.
+        grid : bool
+            Whether the ranges should be as narrow as a grid needs them.
         """
+        doubt = _DIVIDED_GRID if grid else _DIVIDED_TREE
         (low, high), middle, maybe = self.likely(n, doubt, 0.5, _LIKELY)
         bins = self.last - self.first
         if high - low <= _NARROW * bins:
@@ -251,8 +256,13 @@ class _Axis:
                 # As many bins for the records as an axis has whose bounds are tight.
                 parts = min(BINS * (high - low) // max(middle[1] - middle[0], 1), 2 * BINS)
             return self._divided(low, high, parts)
-        unsure = maybe[1] - maybe[0] <= _MAYBE * bins and n < _ENOUGH * self.scale
-        return self if unsure and not self.narrow else None
+        if self.narrow:
+            return None
+        few = maybe[1] - maybe[0] <= _MAYBE * bins and n < _ENOUGH * self.scale
+        hollow = (
+            grid and n < _TELLS * self.scale and self.filled(n, (self.first, self.last)) < _HOLLOW
+        )
+        return self if few or hollow else None
 
     def final(self, n: int, doubt: float) -> tuple[tuple[int, int], float]:
         """First bin and end of the final range, and its length in those of the most likely one."""
@@ -287,19 +297,19 @@ class _Axis:
         scales[low : low + parts] = np.inf
         return _Axis(edges, around(self.counts), scales, low, low + parts)
 
-    def filled(self, n: int, first: int, last: int) -> float:
+    def filled(self, n: int, ends: tuple[int, int], loose: float = 1.0) -> float:
         """How much of the range is filled: 0 if the records are in one bin, 1 if in all evenly.
 
         By the chance of two records to meet in a bin, without that of the noise. Bins are put
         together until they have some records per unit of noise on average.
         """
-        counts, scale = self.counts[first:last], self.scale
+        counts, scale = self.counts[slice(*ends)], self.scale
         bins = int(np.clip(n / scale / _FULL, 1, len(counts)))
         sums = np.diff(running_sums(counts)[even_edges(len(counts), bins)])
         met = float((sums**2).sum()) - 2 * scale**2 * len(counts)
         if bins == 1 or met * bins <= n**2:
             return 1.0
-        return min(float(max(n**2 / met - 1, 0.0)) / (bins - 1), 1.0)
+        return min(loose * float(max(n**2 / met - 1, 0.0)) / (bins - 1), 1.0)
 
     def finished(self, n: int) -> tuple[IntArray, FloatArray, IntArray]:
         """Edges, shares of the records between them, and first and last bin of the range.
@@ -391,9 +401,8 @@ def measure_margins(
     look = min(max(most * _LOOK_OF_ALL, Fraction(_LEAST_LOOK, n)), Fraction(_MOST_LOOK, n))
     again = min(max(most / d * _AGAIN_OF_ALL, Fraction(_LEAST_AGAIN, n)), Fraction(_MOST_AGAIN, n))
     share = max(share * _AGAIN, again)
-    doubt = _DIVIDED_GRID if grid else _DIVIDED_TREE
     for _ in range(_MOST_TIMES):
-        tried = {axis: each.again(n, float(share * n), doubt) for axis, each in enumerate(axes)}
+        tried = {axis: each.again(n, float(share * n), grid) for axis, each in enumerate(axes)}
         unclear = {axis: each for axis, each in tried.items() if each is not None}
         if not unclear or spent + share * len(unclear) + look > most:
             break
@@ -411,7 +420,7 @@ def measure_margins(
         noisy = int(discrete_laplace(far, look, random_state=source)[0])
         few = noisy < _FAR * n + _FAR_BY_NOISE / float(look)
         spent += look
-    filled = np.array([each.filled(n, *ends) for each, ends in zip(axes, finals, strict=True)])
+    filled = np.array([each.filled(n, *ends) for each, ends in zip(axes, found, strict=True)])
     ended = [each.finished(n) for each in axes]
     edges = [
         old if np.array_equal(old, new) else new

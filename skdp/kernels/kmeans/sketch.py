@@ -45,7 +45,7 @@ _LEAST_SHARE, _MOST_SHARE = Fraction(1, 20), Fraction(1, 10)
 _MARGINS_TELL = 12
 # The grid is better if this part of the ranges is filled, in the geometric mean: if less is, its
 # cells are too wide for the clusters or for the bulk before a long tail.
-_FILLED = 0.25
+_FILLED = 0.3
 # Most that is spent on margins where ranges seem narrow.
 _RANGES = Fraction(3, 5)
 # Points of a cloud, at least one for each box.
