@@ -71,7 +71,7 @@ _DIM = 10
 # and as many units of noise.
 _LOOK_OF_ALL = Fraction(1, 20)
 _LEAST_LOOK, _MOST_LOOK = 80, 300
-_FAR, _FAR_BY_NOISE = 0.005, 1.5
+_FAR, _FAR_BY_NOISE = 0.005, 2.5
 # And if no more than this share stands out in blocks beyond the range of an axis.
 _NEAR = 0.001
 _STANDS_OUT = 6.0
