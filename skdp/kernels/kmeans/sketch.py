@@ -171,7 +171,8 @@ def first_sketch(task: Task, n: int, budget: Fraction, rounds: bool, few: bool) 
     epsilon = budget * (_SHARE_FLAT if flat else _SHARE) if rounds else budget
     cells = _n_cells(n, epsilon, d)
     if flat and few and margins.filled.prod() >= _FILLED**d and margins.near:
-        cells = min(cells * margins.loose, _MOST_CELLS / 2)
+        # Cells as small as in ranges without empty ends.
+        cells = max(cells, min(cells * margins.loose, _MOST_CELLS / 2))
         return _grid_sketch(task, n, margins.ranges, cells, epsilon, budget - epsilon)
     return _tree_sketch(task, n, binned, margins, epsilon, budget - epsilon)
 
