@@ -50,7 +50,7 @@ _LEAST_AGAIN, _MOST_AGAIN = 60, 80
 # Chance that a range ends too early on one side: of a range that is divided, and of the final one.
 # A tree has boxes for what is beyond; a grid is worse for every empty cell.
 _DIVIDED_TREE, _FINAL_TREE = 0.1, 0.05
-_DIVIDED_GRID, _FINAL_GRID = 0.15, 0.35
+_DIVIDED_GRID, _FINAL_GRID = 0.1, 0.3
 # A range is divided if it has at most this share of the bins. The axis is measured again if it may
 # have so few, with this chance on either side, unless there are so many records per unit of noise.
 _NARROW = 0.5
@@ -251,6 +251,8 @@ class _Axis:
         doubt = _DIVIDED_GRID if grid else _DIVIDED_TREE
         (low, high), middle, maybe = self.likely(n, doubt, 0.5, _LIKELY)
         bins = self.last - self.first
+        if not grid:
+            low, high = max(low - 1, self.first), min(high + 1, self.last)
         if high - low <= _NARROW * bins:
             if np.diff(self.edges[low : high + 1]).min() == 1:
                 return None
@@ -442,8 +444,8 @@ def _chances_of_ends(counts: FloatArray, scale: float, n: int) -> tuple[FloatArr
     """Chance that the range of all records has begun in each bin, and has ended, by Bayes' rule.
 
     Of all lengths the logarithm is equally likely, and so are all places. A bin in a range is empty
-    with one of two chances, else its records are exponential, with n as the sum of all. A bin
-    beyond is empty, or has few.
+    with one of two chances, unless it is the first or last one; else its records are exponential,
+    with n as the sum of all. A bin beyond is empty, or has few.
 
     Parameters
     ----------
@@ -467,10 +469,14 @@ def _chances_of_ends(counts: FloatArray, scale: float, n: int) -> tuple[FloatArr
     chances = []
     for empty in _EMPTY:
         means = np.minimum(n / ((1 - empty) * lengths[:, None]), n)
-        inside = _logarithm(empty * noise + (1 - empty) * _density(counts, scale, means))
+        held = _density(counts, scale, means)
+        inside = _logarithm(empty * noise + (1 - empty) * held)
         levels = np.zeros((size, size + 1))
         levels[:, 1:] = np.cumsum(inside - beyond, axis=1)
-        chances.append(levels[length, high] - levels[length, low])
+        # The first and the last bin are not empty.
+        ends = _logarithm((1 - empty) * held) - inside
+        both = ends[length, low] + np.where(length > 0, ends[length, high - 1], 0.0)
+        chances.append(levels[length, high] - levels[length, low] + both)
     places = size + 1 - lengths
     logarithms = np.logaddexp(*chances) - np.log(lengths * places)[length]
     chance = np.exp(logarithms - logarithms.max())
