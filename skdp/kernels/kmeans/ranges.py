@@ -32,10 +32,12 @@ from ...rows import CodedRows, part_of
 from ..grid import even_edges
 from .rows import Points
 
-__all__ = ["BINS", "Binned", "Margins", "measure_margins"]
+__all__ = ["BINS", "MOST_FLAT", "Binned", "Margins", "measure_margins"]
 
 # Bins of an axis at first.
 BINS = 64
+# Up to this many dimensions data are flat: cells are small, and one round is enough.
+MOST_FLAT = 3
 # This share of a margin is spread evenly, so that cuts and positions do not depend on its noise
 # alone.
 _EVEN = 0.02
@@ -435,7 +437,8 @@ def measure_margins(
     masses, cores = [mass for _, mass, _ in ended], np.array([core for *_, core in ended])
     inside = [mass[slice(*core)].sum() for mass, core in zip(masses, cores, strict=True)]
     near = few and 1 - float(min(inside)) < _NEAR
-    if few:
+    # A tree in flat data is better with the range that was divided, where outliers have more room.
+    if few and (grid or d > MOST_FLAT):
         cores = finals + cores[:, :1] - np.array([[each.first] for each in axes])
     return Margins(edges, masses, cores, filled, loose, near), binned, spent
 

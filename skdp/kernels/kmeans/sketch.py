@@ -13,14 +13,12 @@ from ..._types import BoolArray, FloatArray, IntArray
 from ...mechanisms import discrete_laplace_variance
 from ..grid import grid_size
 from .cells import Cells, grid_edges, measure_cells
-from .ranges import Binned, Margins, measure_margins
+from .ranges import MOST_FLAT, Binned, Margins, measure_margins
 from .task import Clustering, Task
 from .tree import measure_tree
 
 __all__ = ["MOST_FLAT", "Cloud", "Sketch", "first_sketch", "grid_sketch", "weighted_sums"]
 
-# Up to this many dimensions data are flat: cells are small, and one round is enough.
-MOST_FLAT = 3
 # Records per unit of noise that a cell of the grid should have.
 _THETA = 5.0
 _MOST_CELLS = 2**15
