@@ -75,6 +75,8 @@ _DIM = 10
 _LOOK_OF_ALL = Fraction(1, 20)
 _LEAST_LOOK, _MOST_LOOK = 80, 300
 _FAR, _FAR_BY_NOISE = 0.005, 2.5
+# A tree in flat data loses little with wide ranges, but much with a few outliers beyond narrow ones.
+_FAR_BY_NOISE_TREE = 1.0
 # And if no more than this share stands out in blocks beyond the range of an axis.
 _NEAR = 0.001
 _STANDS_OUT = 6.0
@@ -425,7 +427,8 @@ def measure_margins(
     if any(each.narrow for each in axes):
         far = binned.tally((~binned.inside(finals)).astype(np.int64), None, 2)[1:]
         noisy = int(discrete_laplace(far, look, random_state=source)[0])
-        few = noisy < _FAR * n + _FAR_BY_NOISE / float(look)
+        doubt = _FAR_BY_NOISE_TREE if d <= MOST_FLAT and not grid else _FAR_BY_NOISE
+        few = noisy < _FAR * n + doubt / float(look)
         spent += look
     filled = np.array([each.filled(n, *ends) for each, ends in zip(axes, found, strict=True)])
     ended = [each.finished(n) for each in axes]
@@ -437,8 +440,7 @@ def measure_margins(
     masses, cores = [mass for _, mass, _ in ended], np.array([core for *_, core in ended])
     inside = [mass[slice(*core)].sum() for mass, core in zip(masses, cores, strict=True)]
     near = few and 1 - float(min(inside)) < _NEAR
-    # A tree in flat data is better with the range that was divided, where outliers have more room.
-    if few and (grid or d > MOST_FLAT):
+    if few:
         cores = finals + cores[:, :1] - np.array([[each.first] for each in axes])
     return Margins(edges, masses, cores, filled, loose, near), binned, spent
 
