@@ -75,7 +75,7 @@ _DIM = 10
 _LOOK_OF_ALL = Fraction(1, 20)
 _LEAST_LOOK, _MOST_LOOK = 80, 300
 _FAR, _FAR_BY_NOISE = 0.005, 2.5
-# A tree in flat data loses little with wide ranges, but much with a few outliers beyond narrow ones.
+# A tree in flat data loses little with wide ranges, but much with outliers beyond narrow ones.
 _FAR_BY_NOISE_TREE = 1.0
 # And if no more than this share stands out in blocks beyond the range of an axis.
 _NEAR = 0.001
