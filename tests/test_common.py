@@ -413,7 +413,7 @@ def test_margins_and_boxes_of_the_tree_of_kmeans_are_noised():
     source = noise_source(0)
     margins = [
         kmeans_ranges.measure_margins(
-            nothing, empty, 1000, Fraction(1, 100), Fraction(1, 100), source
+            nothing, empty, 1000, Fraction(1, 100), Fraction(1, 100), False, source
         )[0]
         for _ in range(N_RELEASES)
     ]

@@ -429,7 +429,7 @@ def test_a_tree_divides_the_box_and_its_exact_counts_are_true(monkeypatch, weigh
         bins, counts = np.unique(binned.bins, axis=0, return_counts=True)
         binned = kmeans_ranges.Binned(bins, counts, binned.edges)
     margins, _, spent = kmeans_ranges.measure_margins(
-        points, binned, 3_000, Fraction(1), Fraction(1), None
+        points, binned, 3_000, Fraction(1), Fraction(1), False, None
     )
     assert spent == 1
     assert all(mass.sum() == pytest.approx(1) for mass in margins.masses)
@@ -458,7 +458,7 @@ def test_narrow_ranges_are_cut_again_and_every_record_stays_in_a_bin(monkeypatch
     points[:, 2] = 777
     binned = kmeans_ranges.Binned.of(points, (size,) * 3)
     margins, again, spent = kmeans_ranges.measure_margins(
-        points, binned, n, Fraction(3, 10), Fraction(1), None
+        points, binned, n, Fraction(3, 10), Fraction(1), False, None
     )
     assert sum(epsilon for _, epsilon, _ in exact.calls) == spent > Fraction(3, 10)
     low, high = margins.ranges.T
@@ -474,12 +474,13 @@ def test_narrow_ranges_are_cut_again_and_every_record_stays_in_a_bin(monkeypatch
     others = _Exact()
     monkeypatch.setattr(kmeans_ranges, "discrete_laplace", others)
     fewer = kmeans_ranges.Binned.of(points[:-1], (size,) * 3)
-    kmeans_ranges.measure_margins(points[:-1], fewer, n, Fraction(3, 10), Fraction(1), None)
+    kmeans_ranges.measure_margins(points[:-1], fewer, n, Fraction(3, 10), Fraction(1), False, None)
     cost = Fraction(0)
     for (values, epsilon, _), (without, same, _) in zip(exact.calls, others.calls, strict=True):
         assert epsilon == same
         cost += epsilon * int(np.abs(values - without).sum())
-    assert cost == spent
+    # The last count is of the records beyond the ranges, and this one is not.
+    assert cost == spent - exact.calls[-1][1]
 
 
 def test_axes_that_may_be_narrow_are_measured_again_within_the_limit(monkeypatch):
@@ -493,7 +494,9 @@ def test_axes_that_may_be_narrow_are_measured_again_within_the_limit(monkeypatch
             exact = _Exact()
             monkeypatch.setattr(kmeans_ranges, "discrete_laplace", exact)
             first = Fraction(1, 100)
-            margins, _, spent = kmeans_ranges.measure_margins(points, binned, n, first, most, None)
+            margins, _, spent = kmeans_ranges.measure_margins(
+                points, binned, n, first, most, True, None
+            )
             assert sum(epsilon for _, epsilon, _ in exact.calls) == spent <= most
             assert (spent == first) == (alone or most == first)
             assert (margins.ranges[0].tolist() == [0, size]) == (spent == first)
@@ -507,16 +510,16 @@ def test_axes_that_may_be_narrow_are_measured_again_within_the_limit(monkeypatch
 
 def test_a_tree_has_boxes_of_their_own_beyond_the_ranges():
     size, n = 2**20, 20_000
-    generator = np.random.default_rng(7)
+    generator = np.random.default_rng(8)
     points = (size // 2 + generator.integers(0, size // 50, (n, 2))).astype(np.int32)
     # Too few to be seen in the histogram of an axis.
     points[:200] = size // 2 + size // 20 + generator.integers(0, size // 500, (200, 2))
     binned = kmeans_ranges.Binned.of(points, (size,) * 2)
     margins, binned, _ = kmeans_ranges.measure_margins(
-        points, binned, n, Fraction(1, 50), Fraction(1, 2), seeded(2)
+        points, binned, n, Fraction(1, 50), Fraction(1, 2), False, seeded(3)
     )
     assert (margins.ranges[:, 1] < size // 2 + size // 20).all()
-    leaves = kmeans_tree.measure_tree(binned, margins, n, 3, Fraction(1), seeded(3))
+    leaves = kmeans_tree.measure_tree(binned, margins, n, 3, Fraction(1), seeded(4))
     volume = np.prod(leaves.upper - leaves.lower, axis=1).sum()
     assert volume == math.prod(len(edge) - 1 for edge in margins.edges)
     beyond = (leaves.lower >= margins.cores[:, 1]).any(axis=1)
@@ -526,14 +529,68 @@ def test_a_tree_has_boxes_of_their_own_beyond_the_ranges():
     assert (wide < size // 20).any()
 
 
-def test_a_grid_has_growing_cells_beyond_the_ranges():
-    ranges = np.array([[400, 500], [2**20 - 100, 2**20]])
-    edges = kmeans_sketch._edges_around(ranges, (2**20, 2**20), 100)
-    assert edges[0][0] == 0 and edges[0][-1] == 2**20
-    assert {400, 500} <= set(edges[0].tolist())
-    above = np.diff(edges[0][edges[0] >= 500])
-    assert (np.diff(above) >= 0).all() and above[0] < 20 and above[-2] > 50
-    assert edges[1][-11:].tolist() == list(range(2**20 - 100, 2**20 + 1, 10))
+def test_a_grid_of_ranges_covers_the_box_and_uses_its_own_cells_only():
+    shape, ranges = (2**20, 2**20), np.array([[400, 500], [2**20 - 100, 2**20]])
+    points = (ranges[:, 0] + points_in((100, 100), 5_000, 9)).astype(np.int32)
+    points[:50] = 2**19
+    task = make_task(points, shape)
+    sketch = kmeans_sketch._grid_sketch(task, 5_000, ranges, 100, EXACT, Fraction(0))
+    edges = sketch.release.edges
+    assert edges[0].tolist() == [0, *range(400, 501, 10), 2**20]
+    assert edges[1].tolist() == [0, *range(2**20 - 100, 2**20 + 1, 10)]
+    assert sketch.release.cells.counts.sum() == 5_000
+    low, high = sketch.cloud.points.min(axis=0), sketch.cloud.points.max(axis=0)
+    assert (low >= ranges[:, 0] - 1).all() and (high <= ranges[:, 1]).all()
+
+
+def test_the_ends_of_a_range_are_found_as_often_as_the_noise_allows():
+    """By Bayes' rule: an end is too early no more often than stated, but sometimes."""
+    generator = np.random.default_rng(10)
+    n, bins, runs = 20_000, 64, 400
+    early = np.zeros((runs, 2), dtype=bool)
+    for run in range(runs):
+        length = int(np.exp(generator.uniform(0, np.log(bins))))
+        first = int(generator.integers(0, bins - length + 1))
+        held = generator.exponential(size=length) * (generator.random(length) < 0.5)
+        held[[0, -1]] = np.maximum(held[[0, -1]], 0.5)
+        counts = np.zeros(bins)
+        counts[first : first + length] = n * held / held.sum()
+        scale = n / generator.choice([30, 60, 300])
+        noisy = counts + generator.laplace(0, scale, bins)
+        axis = kmeans_ranges._Axis(np.arange(bins + 1), noisy, np.full(bins, scale), 0, bins)
+        ((low, high),) = axis.likely(n, 0.1)
+        early[run] = low > first, high < first + length
+    # Whole bins make ends late rather than early.
+    assert (early.mean(axis=0) < 0.1).all() and (early.mean(axis=0) > 0.003).all()
+
+
+def test_a_density_with_noise_is_one():
+    values = np.linspace(-60, 3_000, 400_001)
+    for mean in (None, np.array(0.2), np.array(3.0), np.array(100.0)):
+        density = kmeans_ranges._density(values, 3.0, mean) / 3.0
+        assert (density >= 0).all()
+        assert np.trapezoid(density, values) == pytest.approx(1, abs=1e-4)
+        expected = 0 if mean is None else float(mean)
+        assert np.trapezoid(values * density, values) == pytest.approx(expected, abs=1e-2)
+
+
+def test_records_beyond_the_ranges_are_looked_for(monkeypatch):
+    """One count of all of them decides whether ranges are as narrow as they seem."""
+    exact = _Exact()
+    monkeypatch.setattr(kmeans_ranges, "discrete_laplace", exact)
+    generator = np.random.default_rng(11)
+    size, n = 2**20, 20_000
+    points = (size // 2 + generator.integers(0, size // 40, (n, 2))).astype(np.int32)
+    for far in (0, 2_000):
+        # Each bin has too few to stand out.
+        points[:far] = generator.integers(0, size, (far, 2))
+        binned = kmeans_ranges.Binned.of(points, (size,) * 2)
+        margins, binned, _ = kmeans_ranges.measure_margins(
+            points, binned, n, Fraction(1, 500), Fraction(1, 10), True, None
+        )
+        (count,), cost, sensitivity = exact.calls[-1]
+        assert sensitivity == 1 and cost == Fraction(100, n)
+        assert (count < 0.005 * n) == (far == 0) == margins.near
 
 
 def test_the_choice_of_grid_or_tree_is_of_released_numbers():
@@ -555,7 +612,9 @@ def test_ranges_are_left_whole_where_noise_would_decide():
         points = np.full((n, 2), 5, dtype=np.int32)
         for epsilon in (Fraction(1, 1000), Fraction(1, 50)):
             binned = kmeans_ranges.Binned.of(points, (2**20,) * 2)
-            found = kmeans_ranges.measure_margins(points, binned, n, epsilon, epsilon, seeded(1))
+            found = kmeans_ranges.measure_margins(
+                points, binned, n, epsilon, epsilon, True, seeded(1)
+            )
             assert found[2] == epsilon
             assert found[0].ranges.tolist() == [[0, 2**20]] * 2
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -14,26 +13,24 @@ from ..._types import BoolArray, FloatArray, IntArray
 from ...mechanisms import discrete_laplace_variance
 from ..grid import grid_size
 from .cells import Cells, grid_edges, measure_cells
-from .ranges import Binned, Margins, measure_margins
+from .ranges import MOST_FLAT, Binned, Margins, measure_margins
 from .task import Clustering, Task
 from .tree import measure_tree
 
 __all__ = ["MOST_FLAT", "Cloud", "Sketch", "first_sketch", "grid_sketch", "weighted_sums"]
 
-# Up to this many dimensions data are flat: cells are small, and one round is enough.
-MOST_FLAT = 3
 # Records per unit of noise that a cell of the grid should have.
 _THETA = 5.0
 _MOST_CELLS = 2**15
 # A cell is kept if it reaches the first share of the threshold by itself, or the second one if its
 # neighbourhood stands out.
-_ALONE, _AMONG = 0.8, 0.3
+_ALONE, _AMONG = 1.2, 0.4
 # How far a neighbourhood must stand out, in standard deviations of its noise.
 _CROWDED = 2.0
 # The other cells are added up in blocks with these numbers of cells along every axis; a block is
 # kept if it exceeds this many standard deviations.
 _BLOCKS = (2, 4, 8)
-_BLOCK_STANDS_OUT = 3.0
+_BLOCK_STANDS_OUT = 4.0
 # Share of the grid or tree in the budget if rounds follow.
 _SHARE_FLAT = Fraction(4, 5)
 _SHARE = Fraction(9, 20)
@@ -44,16 +41,9 @@ _MARGINS_PAY = 20
 # to this one for that many records per unit of noise; this many are enough.
 _LEAST_SHARE, _MOST_SHARE = Fraction(1, 20), Fraction(1, 10)
 _MARGINS_TELL = 12
-# Beside a range cells grow, so many at a time, up to this many times its length; they are kept if
-# they reach this multiple of the threshold.
-_ALIKE = 2
-_REACH = 1.5
-_BEYOND = 1.5
 # The grid is better if this part of the ranges is filled, in the geometric mean: if less is, its
 # cells are too wide for the clusters or for the bulk before a long tail.
 _FILLED = 0.3
-# And if less than this share of the records stands out beyond the ranges.
-_NEAR = 0.001
 # Most that is spent on margins where ranges seem narrow.
 _RANGES = Fraction(3, 5)
 # Points of a cloud, at least one for each box.
@@ -173,12 +163,14 @@ def first_sketch(task: Task, n: int, budget: Fraction, rounds: bool, few: bool) 
     units = float(n * share * budget) / d
     if units >= (_MARGINS_TELL if flat and few else _MARGINS_PAY):
         margins, binned, spent = measure_margins(
-            task.points, binned, n, share * budget, budget * _RANGES, task.source
+            task.points, binned, n, share * budget, budget * _RANGES, flat and few, task.source
         )
         budget -= spent
     epsilon = budget * (_SHARE_FLAT if flat else _SHARE) if rounds else budget
     cells = _n_cells(n, epsilon, d)
-    if flat and few and margins.filled.prod() >= _FILLED**d and margins.beyond() < _NEAR:
+    if flat and few and margins.filled.prod() >= _FILLED**d and margins.near:
+        # Cells as small as in ranges without empty ends.
+        cells = max(cells, min(cells * margins.loose, _MOST_CELLS / 2))
         return _grid_sketch(task, n, margins.ranges, cells, epsilon, budget - epsilon)
     return _tree_sketch(task, n, binned, margins, epsilon, budget - epsilon)
 
@@ -199,18 +191,19 @@ def _grid_sketch(
     task: Task, n: int, ranges: IntArray, size: float, epsilon: Fraction, left: Fraction
 ) -> Sketch:
     """A noisy grid; cells that stand out, and blocks of the others that do so together."""
-    edges = _edges_around(ranges, task.shape, size)
+    low, high = ranges.T
+    inner = grid_edges((high - low).tolist(), size)
+    edges = [
+        np.unique(np.concatenate([[0], first + edge, [last]]))
+        for first, edge, last in zip(low, inner, task.shape, strict=True)
+    ]
     n_cells = math.prod(len(edge) - 1 for edge in edges)
     # Of a larger grid only the cells above the threshold are released.
     dense = n_cells <= _MOST_CELLS
     threshold = _threshold(n_cells, epsilon)
     cells = measure_cells(task.points, edges, epsilon, None if dense else threshold, task.source)
-    low, high = ranges.T
     within = ((cells.lower >= low) & (cells.upper <= high)).all(axis=1)
-    # Beyond the ranges cells are many, and a wrong one does much harm.
-    ends = [np.searchsorted(edge, pair) for edge, pair in zip(edges, ranges, strict=True)]
-    inner = _threshold(math.prod(int(b - a) for a, b in ends), epsilon)
-    out = _standing_out(cells.counts, edges, np.where(within, inner, _BEYOND * threshold), epsilon)
+    out = within & _standing_out(cells.counts, edges, threshold, epsilon)
     kept = cells.select(out)
     lower, upper, masses = kept.lower, kept.upper, kept.counts.astype(np.float64)
     if dense:
@@ -219,32 +212,12 @@ def _grid_sketch(
         upper = np.concatenate([upper, blocks[1]])
         masses = np.concatenate([masses, blocks[2]])
     release = Clustering(np.empty(0), None, cells, edges, epsilon)
-    # Records far beyond the ranges are taken to be near them.
-    reach = _REACH * (high - low)
-    boxes = np.maximum(lower, low - reach), np.minimum(upper, high + reach), masses
-    return Sketch.of(task, n, release, boxes, None, ranges, left)
+    return Sketch.of(task, n, release, (lower, upper, masses), None, ranges, left)
 
 
 def _threshold(n_cells: int, epsilon: Fraction) -> int:
     """Noise that one empty cell of a grid reaches on average."""
     return max(1, math.ceil(math.log(max(n_cells / 2, 1)) / float(epsilon)))
-
-
-def _edges_around(ranges: IntArray, shape: Sequence[int], n_cells: float) -> list[IntArray]:
-    """Edges of a grid of the ranges; beyond them cells grow, and the last one ends at the bounds.
-
-    Clusters of few records may be beside a range, which comes from little of the budget.
-    """
-    found = []
-    inner = grid_edges((ranges[:, 1] - ranges[:, 0]).tolist(), n_cells)
-    for (low, high), edge, size in zip(ranges.tolist(), inner, shape, strict=True):
-        width = -(-(high - low) // (len(edge) - 1))
-        doublings = math.ceil(math.log2(1 + _REACH * len(edge) / _ALIKE))
-        growing = width * np.cumsum(np.repeat(2 ** np.arange(doublings), _ALIKE))
-        before, after = (low - growing)[::-1], high + growing
-        edges = [[0], before[before > 0], low + edge, after[after < size], [size]]
-        found.append(np.unique(np.concatenate(edges)).astype(np.int64))
-    return found
 
 
 def _tree_sketch(
@@ -263,7 +236,7 @@ def _tree_sketch(
 
 
 def _standing_out(
-    counts: IntArray, edges: list[IntArray], threshold: FloatArray, epsilon: Fraction
+    counts: IntArray, edges: list[IntArray], threshold: int, epsilon: Fraction
 ) -> BoolArray:
     """Cells that are almost surely not empty, by their own count or with their neighbours.
 
