@@ -130,7 +130,7 @@ class Entropy:
     Parameters
     ----------
     total : int
-        The released number of records. Counts above it have the largest slope of f.
+        The released number of records. Counts above it or above 2**36 have the largest slope.
     """
 
     # Privacy. Let s(c) = f(c + 1) - f(c): a fixed table of integers that never decreases, from 0
@@ -139,11 +139,12 @@ class Entropy:
     # is about log(total) + 1 nats; without the limit no bound would hold for all n, because the
     # change grows with log n. No logarithm of a private count is computed in floats.
 
-    # Slopes are at most log(2**63) + 1 for any total, which is below 45.
-    most_range = 2 * 45 << 20
+    # Slopes are at most log(2**36) + 1 for any total, which is below 26.
+    most_range = 2 * 26 << 20
 
     def __init__(self, total: int) -> None:
-        self._starts, self._values, self._slopes = _entropy_steps(max(int(total), 2))
+        limit = min(max(int(total), 2), _MOST_COUNTED)
+        self._starts, self._values, self._slopes = _entropy_steps(limit)
         self.score_range = 2 * int(self._slopes[-1])
 
     def __call__(self, counts: IntArray) -> int:
@@ -159,8 +160,9 @@ class Entropy:
         return self._values[step] + self._slopes[step] * (counts - self._starts[step])
 
 
-# Bits behind the point of `Entropy`.
-_BITS = 20
+# Bits behind the point of `Entropy`, and the largest count with a slope of its own: values stay
+# within 64 bits.
+_BITS, _MOST_COUNTED = 20, 2**36
 # Counts up to this have a slope each; above, steps grow by this ratio.
 _EXACT, _RATIO = 4096, 1 + 2.0**-10
 
