@@ -260,10 +260,21 @@ def _merged(grouping, axis):
     edges = grouping.edges
     if edges is not None:
         starts = np.searchsorted(axis.groups[grouping.chain], np.arange(axis.n_ordered))
-        edges = edges[np.append(starts, len(edges) - 1)]
-        spans = [f"[{low:g}, {high:g})" for low, high in pairwise(edges)]
+        texts = [grouping.labels[group] for group in grouping.chain]
+        stops = np.append(starts, len(texts))
+        edges = edges[stops]
+        spans = [_span(texts[start], texts[stop - 1]) for start, stop in pairwise(stops.tolist())]
         labels = [*spans, *labels[len(spans) :]]
     return Grouping(axis.groups[grouping.groups], labels, chain, edges)
+
+
+def _span(first, last):
+    """From one label of numbers or dates to another, as a single bin is written."""
+    if first == last:
+        return first
+    if first.startswith("["):
+        return f"{first.split(', ')[0]}, {last.split(', ')[1]}"
+    return f"{first.split(' to ')[0]} to {last.split(' to ')[-1]}"
 
 
 def _monotone(scores, sizes, chain, increasing):
