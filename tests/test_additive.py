@@ -34,6 +34,7 @@ from skdp.kernels.additive.pairs import coarse_axis
 from skdp.kernels.additive.scaling import _GRAIN, _REACH, _moments
 from skdp.mechanisms import noisy_max
 from skdp.models.grouping import group_values
+from skdp.models.shapes import merged_labels
 
 # ------------------------------------------------------------------------------ links and records
 
@@ -176,6 +177,17 @@ def test_groups_of_columns():
     assert len(ordered.labels) <= 10
     order = [ordered.chain.index(group) for group in ordered.groups]
     assert order == sorted(order)
+    # Runs of categories are written by their names.
+    grades = [f"grade {place}" for place in range(40)]
+    ordered = group_values(skdp.Categorical(grades, ordered=True, nullable=True), 10)
+    shown = [ordered.labels[group] for group in ordered.chain]
+    assert shown[0].startswith("grade 0 .. grade ")
+    assert shown[-1].endswith(" .. grade 39")
+    assert ordered.labels[ordered.groups[-1]] == "missing"
+    pair = merged_labels(shown, np.array([0, 0, *[1] * (len(shown) - 2)]), 2)
+    assert pair[0].startswith("grade 0 to grade ")
+    assert pair[1].endswith(" to grade 39")
+    assert ".." not in "".join(pair)
 
 
 # ------------------------------------------------------------------- histograms and calibration
