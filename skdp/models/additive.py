@@ -182,7 +182,8 @@ class _Additive(ModelOfGroups):
         ----------
         columns : list of str, default=None
             Names as in ``shape_functions_``. A pair is a map of colours (with more than two classes
-            of the last class). None: the six functions that add most to scores.
+            of the last class). None: the six functions that add most to scores. Special and
+            missing values of a number are not drawn; ``shape_functions_`` has their scores.
         level : float, default=0.95
             Of the bands, which take the noise as normal.
 
