@@ -69,12 +69,13 @@ class DPKMeans(
         best validity of Ray and Turi on the released grid is taken, which costs no privacy.
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``.
-    bounds : tuple (low, high), dict or Domain, default=None
+    bounds : tuple (low, high), dict, Domain or Numeric, default=None
         Public range of the features, required: two numbers, two arrays with one number for each
-        feature, a pair for each column by its name, or a `Domain` of numeric columns, whose ranges
-        are taken. Values outside are clipped. A pair of pairs is read as (low, high) of two
-        features, never as one range for each. Where there are many records for each feature, "auto"
-        finds their range first, and bounds up to 100 times too wide cost little accuracy.
+        feature, a pair for each column by its name, a `Domain` of numeric columns, whose ranges
+        are taken, or one `Numeric` for all columns. Values outside are clipped. A pair of pairs is
+        read as (low, high) of two features, never as one range for each. Where there are many
+        records for each feature, "auto" finds their range first, and bounds up to 100 times too
+        wide cost little accuracy.
     algorithm : str, default="auto"
         - "auto": a noisy tree of boxes, or with few rows in up to three dimensions a noisy grid
           that keeps its filled cells; k-means with many starts on it; and rounds over the rows in
@@ -314,7 +315,7 @@ class DPKMeans(
         if isinstance(self.bounds, Mapping | Domain):
             names = list(_ranges_of(self.bounds))
         else:
-            ends = [] if self.bounds is None else [np.asarray(end) for end in self.bounds]
+            ends = [] if self.bounds is None else map(np.asarray, _ranges_of(self.bounds))
             names = [
                 f"x{axis}" for axis in range(max((end.size * end.ndim for end in ends), default=0))
             ]
@@ -440,9 +441,9 @@ class DPKMeans(
             distances[:, j] = np.sqrt(((values - center) ** 2).sum(axis=1))
         return distances
 
-    def fit_predict(self, X, y=None):
+    def fit_predict(self, X, y=None, **fit_params):
         """Fit, and return the labels of the rows themselves; these are not a private release."""
-        return self.fit(X).predict(X)
+        return self.fit(X, **fit_params).predict(X)
 
     def score(self, X, y=None):
         """Minus the sum of squared distances of the rows to their nearest centroids.
@@ -530,7 +531,9 @@ class DPKMeans(
 
 
 def _ranges_of(bounds):
-    """Ranges of the columns of a domain, by name; other bounds as they are."""
+    """Ranges of a domain, by name, or of a Numeric for all columns; other bounds as they are."""
+    if isinstance(bounds, Numeric) and bounds.summable and not bounds.special:
+        return float(bounds.lower), float(bounds.upper)
     if not isinstance(bounds, Domain):
         return bounds
     other = [

@@ -34,6 +34,7 @@ from skdp.kernels.additive.pairs import coarse_axis
 from skdp.kernels.additive.scaling import _GRAIN, _REACH, _moments
 from skdp.mechanisms import noisy_max
 from skdp.models.grouping import group_values
+from skdp.models.shapes import merged_labels
 
 # ------------------------------------------------------------------------------ links and records
 
@@ -176,6 +177,17 @@ def test_groups_of_columns():
     assert len(ordered.labels) <= 10
     order = [ordered.chain.index(group) for group in ordered.groups]
     assert order == sorted(order)
+    # Runs of categories are written by their names.
+    grades = [f"grade {place}" for place in range(40)]
+    ordered = group_values(skdp.Categorical(grades, ordered=True, nullable=True), 10)
+    shown = [ordered.labels[group] for group in ordered.chain]
+    assert shown[0].startswith("grade 0 .. grade ")
+    assert shown[-1].endswith(" .. grade 39")
+    assert ordered.labels[ordered.groups[-1]] == "missing"
+    pair = merged_labels(shown, np.array([0, 0, *[1] * (len(shown) - 2)]), 2)
+    assert pair[0].startswith("grade 0 to grade ")
+    assert pair[1].endswith(" to grade 39")
+    assert ".." not in "".join(pair)
 
 
 # ------------------------------------------------------------------- histograms and calibration
@@ -535,6 +547,36 @@ def of_pairs(epsilon=1.0, interactions="auto", **params):
         random_state=0,
         **params,
     )
+
+
+def test_groups_of_pairs_are_written_as_those_of_columns_are():
+    rng = np.random.default_rng(0)
+    n = 20_000
+    rows = pd.DataFrame(
+        {
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, n), unit="D"),
+            "hours": rng.integers(0, 90, n),
+            "pay": rng.choice([-1.0, 500.0, 1500.0, 2500.0], n),
+        }
+    )
+    domain = skdp.Domain(
+        {
+            "day": skdp.Date("2020-01-01", "2020-12-31", bins=12),
+            "hours": skdp.Numeric(0, 89, integer=True),
+            "pay": skdp.Numeric(0, 3000, bins=3, special=[-1]),
+        }
+    )
+    pairs = [("day", "hours"), ("hours", "pay")]
+    model = skdp.PrivateAdditiveClassifier(
+        100.0, domain=domain, classes=[0, 1], interactions=pairs, random_state=0
+    ).fit(rows, rng.integers(0, 2, n))
+    days, hours = model.shape_functions_["day x hours"].labels
+    assert days[0].startswith("2020-01-01 to 2020-")
+    assert days[-1].endswith(" to 2020-12-31")
+    assert hours[0].startswith("0 to ")
+    assert hours[-1].endswith(" to 89")
+    _, pay = model.shape_functions_["hours x pay"].labels
+    assert pay == ("[0, 1000)", "[1000, 2000)", "[2000, 3000]", "-1")
 
 
 def test_pairs_that_pay_are_found_and_fit():

@@ -171,6 +171,7 @@ def test_the_parts_of_the_estimator_get_seeds():
         ({"output_range": None}, skdp.DomainError, "output_range is required"),
         ({"output_range": (1, 0)}, skdp.DomainError, "low < high"),
         ({"output_range": (0, np.inf)}, skdp.DomainError, "finite"),
+        ({"output_range": (-np.inf, np.inf)}, skdp.DomainError, "finite"),
         ({"output_range": ([0, 0], [1, 1, 1])}, skdp.DomainError, "one shape"),
         ({"output_range": 3}, skdp.DomainError, "pair"),
         ({"n_blocks": 1}, ValueError, "n_blocks"),
@@ -184,7 +185,8 @@ def test_the_parts_of_the_estimator_get_seeds():
 def test_wrong_parameters_cost_nothing(params, error, match):
     ledger = skdp.PrivacyLedger()
     given = {"estimator": LinearRegression(), "output_range": (0, 1), "ledger": ledger, **params}
-    with pytest.raises(error, match=match):
+    with warnings.catch_warnings(), pytest.raises(error, match=match):
+        warnings.simplefilter("error", RuntimeWarning)  # NumPy's, beside the error.
         skdp.SampleAggregate(**given).fit(*line(20))
     assert ledger.spent == 0
 

@@ -362,6 +362,9 @@ def test_bounds_from_a_domain():
     named = DPKMeans(3, bounds={"north": (-9, 9), "east": (-10, 10)}, random_state=0).fit(frame)
     model = DPKMeans(3, bounds=domain, random_state=0).fit(frame)
     np.testing.assert_array_equal(model.cluster_centers_, named.cluster_centers_)
+    one = DPKMeans(3, bounds=skdp.Numeric(-10, 10), random_state=0).fit(X)
+    pair = DPKMeans(3, bounds=(-10, 10), random_state=0).fit(X)
+    np.testing.assert_array_equal(one.cluster_centers_, pair.cluster_centers_)
     ledger = skdp.PrivacyLedger()
     colour = skdp.Domain({"east": skdp.Numeric(-9, 9, bins=4), "north": skdp.Categorical(["a"])})
     with pytest.raises(skdp.DomainError, match=r"\['north'\] are not: drop them"):
@@ -391,8 +394,10 @@ def test_score_and_labels_of_frames_are_those_of_arrays():
 
 def test_weights_are_refused_for_free():
     ledger = skdp.PrivacyLedger()
-    with pytest.raises(TypeError, match="records of weight 1"):
-        DPKMeans(2, bounds=(-10, 10), ledger=ledger).fit(X, sample_weight=np.ones(len(X)))
+    model = DPKMeans(2, bounds=(-10, 10), ledger=ledger)
+    for method in (model.fit, model.fit_predict):
+        with pytest.raises(TypeError, match="records of weight 1"):
+            method(X, sample_weight=np.ones(len(X)))
     assert ledger.spent == 0
 
 

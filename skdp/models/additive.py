@@ -182,7 +182,8 @@ class _Additive(ModelOfGroups):
         ----------
         columns : list of str, default=None
             Names as in ``shape_functions_``. A pair is a map of colours (with more than two classes
-            of the last class). None: the six functions that add most to scores.
+            of the last class). None: the six functions that add most to scores. Special and
+            missing values of a number are not drawn; ``shape_functions_`` has their scores.
         level : float, default=0.95
             Of the bands, which take the noise as normal.
 
@@ -260,10 +261,21 @@ def _merged(grouping, axis):
     edges = grouping.edges
     if edges is not None:
         starts = np.searchsorted(axis.groups[grouping.chain], np.arange(axis.n_ordered))
-        edges = edges[np.append(starts, len(edges) - 1)]
-        spans = [f"[{low:g}, {high:g})" for low, high in pairwise(edges)]
+        texts = [grouping.labels[group] for group in grouping.chain]
+        stops = np.append(starts, len(texts))
+        edges = edges[stops]
+        spans = [_span(texts[start], texts[stop - 1]) for start, stop in pairwise(stops.tolist())]
         labels = [*spans, *labels[len(spans) :]]
     return Grouping(axis.groups[grouping.groups], labels, chain, edges)
+
+
+def _span(first, last):
+    """From one label of numbers or dates to another, as a single bin is written."""
+    if first == last:
+        return first
+    if first.startswith("["):
+        return f"{first.split(', ')[0]}, {last.split(', ')[1]}"
+    return f"{first.split(' to ')[0]} to {last.split(' to ')[-1]}"
 
 
 def _monotone(scores, sizes, chain, increasing):

@@ -15,6 +15,8 @@ __all__ = ["ReleasedTree", "condition"]
 
 # Groups that a condition names before it says how many more there are.
 _MOST_NAMED = 4
+# Leaves of a picture, two inches each: more could not be saved at usual resolutions.
+_MOST_LEAVES = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +136,8 @@ class ReleasedTree:
         Parameters
         ----------
         max_depth : int, default=3
-            Deeper conditions are left out.
+            Deeper conditions are left out, and so are levels with which the picture would have
+            more than 100 leaves. The first level is always drawn.
         ax : matplotlib Axes, default=None
             None: those of a new figure.
         title : str, default=""
@@ -146,6 +149,7 @@ class ReleasedTree:
         """
         from ..plotting import plot_tree
 
+        max_depth = self._drawable(max_depth)
         rows = [(0, -1, 0, "", self._drawn(0, 0, max_depth))]
         waiting = [(0, 0)]
         while waiting:
@@ -158,6 +162,18 @@ class ReleasedTree:
                 )
                 waiting.append((child, level + 1))
         return plot_tree(rows, title=title, ax=ax)
+
+    def _drawable(self, max_depth: int) -> int:
+        """At most so many levels that a picture has room for their leaves."""
+        ends, depth, here = 0, 0, [0]
+        while here and depth < max_depth:
+            below = [[child for child, _ in self.branches(node)] for node in here]
+            ends += sum(not children for children in below)
+            here = [child for children in below for child in children]
+            if depth and ends + len(here) > _MOST_LEAVES:
+                return depth
+            depth += 1
+        return max_depth
 
     def _drawn(self, node: int, level: int, max_depth: int) -> str:
         """Text in a box: leaves say their class."""

@@ -219,7 +219,7 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
                 "output_range must be a pair (low, high) of numbers or of arrays of one shape, got "
                 f"{self.output_range!r}."
             ) from None
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             spans = high - low, high + low
         if not low.size or not (np.isfinite(spans).all() and (low < high).all()):
             raise DomainError(

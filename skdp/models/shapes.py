@@ -172,7 +172,8 @@ def merged_labels(labels: Sequence[str], places: IntArray, n_ordered: int) -> li
         if len(inside) == 1:
             found.append(inside[0])
         elif place < n_ordered:
-            found.append(f"{inside[0]} to {inside[-1]}")
+            # Of runs the ends.
+            found.append(f"{inside[0].split(' .. ')[0]} to {inside[-1].split(' .. ')[-1]}")
         else:
             found.append("others")
     return found

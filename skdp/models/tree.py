@@ -269,7 +269,8 @@ class PrivateDecisionTreeClassifier(ModelOfTrees):
         Parameters
         ----------
         max_depth : int, default=3
-            Deeper conditions are left out.
+            Deeper conditions are left out, and so are levels with which the picture would have
+            more than 100 leaves. The first level is always drawn.
         ax : matplotlib Axes, default=None
             None: those of a new figure.
 
