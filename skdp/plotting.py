@@ -387,7 +387,15 @@ def plot_distances(matrix: np.ndarray, names: Sequence[str], *, title: str, ax: 
     return ax
 
 
-def plot_shapes(shapes: Mapping[str, Any], score: str, *, level: float, title: str = "") -> Any:
+def plot_shapes(
+    shapes: Mapping[str, Any],
+    score: str,
+    *,
+    level: float,
+    title: str = "",
+    outputs: Sequence[str] = (),
+    zones: Mapping[str, str] | None = None,
+) -> Any:
     """Draw functions of columns, a panel each, with bands of noise; of pairs, maps of colours.
 
     In a map the cells whose bands hold 0 are crossed.
@@ -402,6 +410,10 @@ def plot_shapes(shapes: Mapping[str, Any], score: str, *, level: float, title: s
         Of the bands.
     title : str, default=""
         Above the picture.
+    outputs : sequence of str, default=()
+        Names of the classes; with more than two each has a score, and a legend names them.
+    zones : mapping of str to str, default=None
+        Time zones of the columns whose ``edges`` are days since 1970.
 
     Returns
     -------
@@ -425,12 +437,25 @@ def plot_shapes(shapes: Mapping[str, Any], score: str, *, level: float, title: s
             _pair_panel(ax, shape, reach, score)
             continue
         lines.append(ax)
-        _shape_panel(ax, shape, reach)
+        n_left_out = _shape_panel(ax, shape, reach)
+        if zones and name in zones:
+            axis = PlotAxis(name, shape.edges, None, False, zones[name])
+            _date_ticks(ax.xaxis, axis, shape.edges)
+            # Panels are narrow.
+            ax.tick_params(axis="x", labelsize=7)
+            ax.set_xticks(ax.get_xticks()[::2], labels=ax.get_xticklabels()[::2])
         ax.axhline(0.0, color=current_inks().grey, linewidth=0.8)
-        ax.set_xlabel(name)
+        n_groups = len(shape.labels)
+        ax.set_xlabel(f"{name} ({n_groups - n_left_out} of {n_groups})" if n_left_out else name)
         ax.sharey(lines[0])
     for ax in list(grid.flat)[len(shapes) :]:
         ax.remove()
+    if lines and len(outputs) > 2:
+        handles = [
+            lines[0].plot([], [], color=f"C{place}", label=_short(name))[0]
+            for place, name in enumerate(outputs)
+        ]
+        lines[0].legend(handles=handles, fontsize=7)
     # All scores are on one scale, written at the left end of each row.
     if lines:
         lines[0].autoscale(axis="y")
@@ -444,8 +469,9 @@ def plot_shapes(shapes: Mapping[str, Any], score: str, *, level: float, title: s
     return figure
 
 
-def _shape_panel(ax: Any, shape: Any, reach: float) -> None:
-    """Steps over a number; dots with whiskers over categories and single values."""
+def _shape_panel(ax: Any, shape: Any, reach: float) -> int:
+    """Steps over a number; dots with whiskers over categories; how many of these are left out."""
+    order = _category_order(shape)
     scores, errors = np.atleast_2d(shape.scores.T), np.atleast_2d(shape.std_errors.T)
     n_steps = 0 if shape.edges is None else len(shape.edges) - 1
     for output, (score, error) in enumerate(zip(scores, errors, strict=True)):
@@ -458,8 +484,6 @@ def _shape_panel(ax: Any, shape: Any, reach: float) -> None:
             )  # fmt: skip
             ax.stairs(score[:n_steps], shape.edges, baseline=None, color=colour)
         else:
-            # Categories with the highest scores first.
-            order = np.argsort(-scores.sum(axis=0), kind="stable")[:_MAX_LABELS]
             ax.errorbar(
                 np.arange(len(order)), score[order], reach * error[order], fmt="o", color=colour,
                 markersize=4,
@@ -469,6 +493,18 @@ def _shape_panel(ax: Any, shape: Any, reach: float) -> None:
             ax.margins(x=max(0.05, 0.5 / len(order)))
             names = [_short(shape.labels[group], 12) for group in order]
             ax.set_xticklabels(names, rotation=90, fontsize=7)
+    return 0 if n_steps else len(shape.labels) - len(order)
+
+
+def _category_order(shape: Any) -> np.ndarray:
+    """Categories in their own order, or by score; of many those with the largest scores."""
+    scores = shape.scores.reshape(len(shape.labels), -1)
+    # Of several classes the one that the column says most about.
+    order = np.argsort(-scores[:, np.abs(scores).sum(axis=0).argmax()], kind="stable")
+    if shape.chain is not None:
+        order = np.array([*shape.chain, *np.setdiff1d(order, shape.chain)], dtype=np.int64)
+    kept = np.argsort(-np.abs(scores).max(axis=1), kind="stable")[:_MAX_LABELS]
+    return order[np.isin(order, kept)]
 
 
 def _pair_panel(ax: Any, pair: Any, reach: float, score: str) -> None:

@@ -537,6 +537,10 @@ def test_a_column_of_one_value_says_nothing_and_hides_nobody(solver):
         "PrivateDecisionTreeClassifier",
         "PrivateRandomForestClassifier",
         "PrivateAdditiveClassifier",
+        "PrivPfCClassifier",
+        "PrivPfCTransformer",
+        "DiffGenTransformer",
+        "ProjectedHistogramTransformer",
     ],
 )
 def test_weights_and_warm_starts_are_refused_with_the_remedy(name):

@@ -5,6 +5,7 @@
 ``labels``      rows matched with a label, its declared values, rows without its column
 ``schema``      rows and labels matched with the declared domain, by names and types
 ``published``   what a fitted estimator takes along when it is copied or stored
+``refused``     weights and warm starts, refused with the remedy
 ``seeds``       seeds of noise, which copies and files must not contain
 ``shown``       what notebooks show above an estimator: what a fit spends
 ``statistics``  statistics of a release as methods of the estimator
@@ -14,6 +15,7 @@
 from .estimator import PrivateEstimator, warn_of_emptiness
 from .labels import feature_rows, label_classes, match_labelled, without_label
 from .published import Published, _Kept, for_travel  # noqa: F401 (pickles name _Kept)
+from .refused import RefusesWeights, refuse_beside_rows
 from .schema import (
     declare_label,
     feature_bounds,
@@ -33,6 +35,7 @@ __all__ = [
     "HidesSeed",
     "PrivateEstimator",
     "Published",
+    "RefusesWeights",
     "Seed",
     "ShowsPrivacy",
     "as_seed",
@@ -45,6 +48,7 @@ __all__ = [
     "label_classes",
     "match_labelled",
     "match_rows",
+    "refuse_beside_rows",
     "require_y",
     "take_features",
     "warn_of_emptiness",

@@ -9,9 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 from .._arrays import exclusive_cumsum
 from .._base import (
     PrivateEstimator,
+    RefusesWeights,
     feature_rows,
     label_classes,
     match_labelled,
+    refuse_beside_rows,
     warn_of_emptiness,
     without_label,
 )
@@ -32,13 +34,13 @@ __all__ = ["GridRelease", "GridTransformer"]
 _WHOLE = "all"
 
 
-class GridRelease(PrivateEstimator):
+class GridRelease(RefusesWeights, PrivateEstimator):
     """A release of a grid and a noisy histogram over it; subclasses define how both are found."""
 
     # Whether it counts by a few predictors and the label at a time, never by all predictors.
     _projects = True
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, **fit_params):
         """Charge epsilon, then release a grid and the noisy counts of its cells.
 
         Parameters
@@ -49,6 +51,8 @@ class GridRelease(PrivateEstimator):
             to the domain by name, those of an array by position.
         y : array-like of shape (n_rows,), default=None
             The labels. None if ``X`` has the column ``target``; a lazy frame must have it.
+        **fit_params
+            Refused. A record of ``sample_weight`` w would cost w times its epsilon.
 
         Returns
         -------
@@ -66,6 +70,7 @@ class GridRelease(PrivateEstimator):
         EngineError
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
+        refuse_beside_rows(type(self).__name__, fit_params)
         self._check_parameters()
         read = read_rows(X)
         rows, domain, target = match_labelled(

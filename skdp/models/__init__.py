@@ -17,7 +17,6 @@
 ``features``            the numbers that stand for each column of a linear model
 ``targets``             a target that is a number
 ``grouping``            the groups of the values of a column
-``refused``             weights and warm starts, refused with the remedy
 ======================  =========================================================================
 
 The algorithms are in `skdp.kernels`.

@@ -10,6 +10,7 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import as_integer, check_choice
+from ..domain import Date, Datetime
 from ..exceptions import DomainError
 from ..kernels.additive import PairPlan, Prior, fit_additive
 from .base import ModelOfClasses, ModelOfGroups, ModelOfNumbers, plain
@@ -199,7 +200,28 @@ class _Additive(ModelOfGroups):
             columns = sorted(sizes, key=lambda name: -sizes[name])[:6]
         shapes = {name: self._shape(name) for name in columns}
         title = loss_title(f"{100 * level:g}% bands of the noise", self.privacy_loss_)
-        return plot_shapes(shapes, self._score_text(), level=level, title=title)
+        zones = {}
+        for name, shape in shapes.items():
+            if isinstance(shape, ShapeFunction):
+                attribute = self.domain_[name]
+                if isinstance(attribute, Date | Datetime) and shape.edges is not None:
+                    zones[name] = attribute.axis_zone
+                    shapes[name] = replace(shape, edges=attribute.days(shape.edges))
+            else:
+                # Dates of pairs by their labels.
+                edges = (
+                    None if isinstance(self.domain_[column], Date | Datetime) else each
+                    for column, each in zip(shape.columns, shape.edges, strict=True)
+                )
+                shapes[name] = replace(shape, edges=tuple(edges))
+        return plot_shapes(
+            shapes,
+            self._score_text(),
+            level=level,
+            title=title,
+            outputs=self._score_names(),
+            zones=zones,
+        )
 
     def _shape(self, column):
         check_is_fitted(self)
@@ -416,6 +438,9 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
             return "score of each class"
         return f"adds to the logit of {self.classes_[-1]}"
 
+    def _score_names(self):
+        return [str(label) for label in self.classes_]
+
     def predict_proba(self, X):
         """Probability of each class.
 
@@ -517,6 +542,9 @@ class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
 
     def _score_text(self):
         return f"adds to {self.target_}"
+
+    def _score_names(self):
+        return []
 
     def predict(self, X):
         """Expected target of each row, within the declared range.

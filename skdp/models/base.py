@@ -10,9 +10,11 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from .._base import (
     PrivateEstimator,
+    RefusesWeights,
     feature_rows,
     label_classes,
     match_labelled,
+    refuse_beside_rows,
     warn_of_emptiness,
     without_label,
 )
@@ -21,7 +23,6 @@ from ..exceptions import DomainError
 from ..kernels.additive import Logit, Records, additive_parts, released_total
 from ..rows import Frame, count_rows, read_rows
 from .grouping import group_values
-from .refused import RefusesWeights, refuse
 from .targets import declared_range, middle_and_half, number_link
 
 __all__ = [
@@ -74,7 +75,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         EngineError
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
-        _refuse_all(type(self).__name__, fit_params)
+        refuse_beside_rows(type(self).__name__, fit_params)
         read = read_rows(X)
         rows, domain, target = match_labelled(
             self, read, y, self._declared_label(), *self._shorthand
@@ -245,13 +246,6 @@ class ModelOfNumbers(RegressorMixin, ModelOfLabels):
         # On the few rows of a small table the noise dominates.
         tags.regressor_tags.poor_score = True
         return tags
-
-
-def _refuse_all(name: str, fit_params: Any) -> None:
-    """Refuse what `fit` is given besides rows and labels."""
-    refuse(f"{name}.fit", fit_params)
-    if fit_params:
-        raise TypeError(f"{name}.fit takes X and y, got {sorted(fit_params)} too.")
 
 
 def plain(values: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
-__all__ = ["RefusesWeights", "refuse"]
+__all__ = ["RefusesWeights", "refuse_beside_rows"]
 
 _WEIGHTS = (
     "the noise hides records of weight 1, and a record of weight w would cost w times epsilon"
@@ -21,7 +21,7 @@ _REFUSED = {
 }
 
 
-def refuse(place: str, params: Iterable[str]) -> None:
+def _refuse(place: str, params: Iterable[str]) -> None:
     """Refuse parameters that a private model cannot have.
 
     Raises
@@ -32,6 +32,19 @@ def refuse(place: str, params: Iterable[str]) -> None:
     for name in params:
         if name in _REFUSED:
             raise TypeError(f"{place} refuses {name}: {_REFUSED[name]}")
+
+
+def refuse_beside_rows(name: str, fit_params: Iterable[str]) -> None:
+    """Refuse what `fit` is given besides rows and labels.
+
+    Raises
+    ------
+    TypeError
+        If it is given anything.
+    """
+    _refuse(f"{name}.fit", fit_params)
+    if fit_params:
+        raise TypeError(f"{name}.fit takes X and y, got {sorted(fit_params)} too.")
 
 
 class RefusesWeights:
@@ -53,7 +66,7 @@ class RefusesWeights:
         -------
         self
         """
-        refuse(type(self).__name__, params)
+        _refuse(type(self).__name__, params)
         return super().set_params(**params)  # type: ignore[misc]
 
 
@@ -62,7 +75,7 @@ def _refusing(init: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(init)
     def checked(self: Any, *args: Any, **params: Any) -> None:
-        refuse(type(self).__name__, params)
+        _refuse(type(self).__name__, params)
         init(self, *args, **params)
 
     return checked
