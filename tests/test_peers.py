@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -240,6 +241,53 @@ def test_every_method_has_a_peer_and_a_worker_that_knows_it():
         name = method.name.lower() if method.peer == "SmartNoise" else method.name
         name = name.removesuffix(", sampled")
         assert f'"{name}"' in worker.read_text().replace(f"{method.task}/", "")
+
+
+def test_versions_of_other_libraries_are_exact_and_found_by_the_name_of_the_package():
+    others = [peer for peer in _environments.PEERS.values() if peer.package not in ("", "skdp")]
+    for peer in others:
+        assert all("==" in each for each in peer.requirements)
+        # pip's list of what is installed is read with names in lower case
+        assert peer.requirements[0].split("==")[0].split("[")[0].lower() == peer.package
+
+
+def test_datasynthesizer_is_given_the_declared_values_and_fresh_seeds(monkeypatch):
+    """Its default seed is 0: with it, all noise would be known in advance."""
+    calls = []
+
+    class Describer:
+        def describe_dataset_in_correlated_attribute_mode(self, records, **given):
+            domain = json.loads(Path(given["categorical_attribute_domain_file"]).read_text())
+            calls.append({**given, "domain": domain, "records": pd.read_csv(records)})
+
+        def save_dataset_description_to_file(self, model):
+            print("not on the standard output, which is for the answer")
+
+    class Generator:
+        def generate_dataset_in_correlated_attribute_mode(self, n, model, seed):
+            calls.append({"seed": seed})
+            self.synthetic_dataset = calls[-2]["records"][["c1", "c0"]]
+
+    package = ModuleType("DataSynthesizer")
+    package.DataDescriber = SimpleNamespace(DataDescriber=Describer)
+    inner = {"DataGenerator": {"DataGenerator": Generator}, "lib": {"PrivBayes": SimpleNamespace()}}
+    monkeypatch.setitem(sys.modules, "DataSynthesizer", package)
+    for name, contents in inner.items():
+        module = ModuleType(f"DataSynthesizer.{name}")
+        vars(module).update(contents)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.syspath_prepend(str(PEERS))
+    import _worker
+    import work_datasynthesizer as worker
+
+    codes = np.array([[0, 2], [1, 0], [1, 2]])
+    for _ in range(2):
+        found = worker.rows_of(codes, np.array([2, 4]), 0.5, 1, _worker.Clock())
+        assert found.tolist() == codes.tolist()  # columns in their own order
+    assert len({call["seed"] for call in calls}) == 4
+    assert calls[0]["domain"] == {"c0": [0, 1], "c1": [0, 1, 2, 3]}
+    assert calls[0]["epsilon"] == 0.5 and calls[0]["k"] == 1
+    assert calls[0]["attribute_to_is_categorical"] == {"c0": True, "c1": True}
 
 
 def test_ranges_are_counted_on_rows_and_on_tables_alike(monkeypatch):

@@ -71,6 +71,21 @@ PEERS = {
             "work_interpret.py",
             "models alone",
         ),
+        Peer(
+            "DataSynthesizer",
+            "datasynthesizer",
+            ("DataSynthesizer==0.1.13",),
+            "DataSynthesizer.DataDescriber",
+            "work_datasynthesizer.py",
+        ),
+        Peer(
+            "dpmm",
+            "dpmm",
+            ("dpmm==0.1.9",),
+            "dpmm.models",
+            "work_dpmm.py",
+            "holds numpy, pandas and scikit-learn at one version each; no Python above 3.11",
+        ),
         # An algorithm without a library: it runs where this program does.
         Peer("AdaSSP", "", (), "numpy", "work_adassp.py"),
         Peer(

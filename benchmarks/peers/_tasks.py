@@ -35,6 +35,8 @@ class Method(NamedTuple):
 
 
 _LEARNS = "learns the categories from the data at no cost and passes on the number of rows"
+_READS = "reads largest values and the number of rows at no cost; its description costs 2 epsilon"
+_PASSES = "passes on the number of rows; one selection can cost more than epsilon"
 METHODS = (
     Method("skdp", "noise", "discrete_laplace", note="exact; tables included"),
     Method("OpenDP", "noise", "make_laplace", note="exact; a Python list in and out"),
@@ -51,6 +53,9 @@ METHODS = (
     Method("OpenDP", "marginals", "AIM", note="pure, unlike the published AIM"),
     Method("SmartNoise", "marginals", "MST", DELTA, _LEARNS),
     Method("SmartNoise", "marginals", "AIM", DELTA, _LEARNS),
+    Method("DataSynthesizer", "marginals", "PrivBayes", note=_READS),
+    Method("DataSynthesizer", "marginals", "PrivBayes, one parent", note=_READS),
+    Method("dpmm", "marginals", "PrivBayes", DELTA, _PASSES),
     Method("skdp", "classify", "PrivPfCTransformer", note="logistic regression on its cells"),
     Method("skdp", "classify", "PairViewSynthesizer", note="boosting on synthetic rows"),
     Method("diffprivlib", "classify", "GaussianNB", note="a model, not a release"),
@@ -63,10 +68,19 @@ METHODS = (
     Method("OpenDP", "classify", "AIM", note="boosting on synthetic rows"),
     Method("SmartNoise", "classify", "MST", DELTA, f"boosting on synthetic rows; {_LEARNS}"),
     Method("SmartNoise", "classify", "AIM", DELTA, f"boosting on synthetic rows; {_LEARNS}"),
+    Method(
+        "DataSynthesizer",
+        "classify",
+        "PrivBayes, one parent",
+        note=f"boosting on synthetic rows; {_READS}",
+    ),
+    Method("dpmm", "classify", "PrivBayes", DELTA, f"boosting on synthetic rows; {_PASSES}"),
     Method("skdp", "conduct", "as it comes"),
     Method("diffprivlib", "conduct", "as it comes"),
     Method("OpenDP", "conduct", "as it comes", note="its mbi"),
     Method("mbi", "conduct", "as it comes"),
+    Method("DataSynthesizer", "conduct", "as it comes"),
+    Method("dpmm", "conduct", "as it comes"),
     Method("skdp", "inference", "population", note="the rows of MarginalSynthesizer"),
     Method("mbi", "inference", "MirrorDescent", note="1,000 steps, as it comes"),
     Method("skdp", "k-means", "DPKMeans"),
@@ -132,6 +146,8 @@ _CONDUCT = {
     "checks": "of so many",
     "rows": "correlation of two columns of synthetic rows that are independent in the model",
     "sampled": 'the same, with method="sample"',
+    "described": "epsilon of all steps of a description by PrivBayes",
+    "selection": "privacy loss of a selection by PrivBayes that is charged a sixth of epsilon",
 }
 
 
