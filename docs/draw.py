@@ -150,6 +150,16 @@ def runs_of_peers():
     return runs[(runs["status"] == "ok") & (runs["peer"] != "no privacy")]
 
 
+# Other libraries and the marks of their errors.
+PEER_MARKS = {
+    "OpenDP": "o",
+    "diffprivlib": "s",
+    "SmartNoise": "D",
+    "DataSynthesizer": "v",
+    "dpmm": "^",
+}
+
+
 def peers(ink, faint, first, second, narrow=False):
     """Errors of other libraries as multiples of ours, from the table of all runs."""
     runs = runs_of_peers()
@@ -171,9 +181,9 @@ def peers(ink, faint, first, second, narrow=False):
                 rows.append((f"{title}, {setting.split(',')[0]}, {eps:g}", best / best["skdp"]))
     size = (4.2, 1.2 + 0.42 * len(rows)) if narrow else (8.6, 0.9 + 0.27 * len(rows))
     figure, ax = plt.subplots(figsize=size, layout="constrained")
-    marks = {"OpenDP": "o", "diffprivlib": "s", "SmartNoise": "D"}
-    for peer, mark in marks.items():
-        ax.plot([], [], mark, color=faint, label=peer + " (delta)" * (peer == "SmartNoise"))
+    for peer, mark in PEER_MARKS.items():
+        with_delta = peer in ("SmartNoise", "dpmm")
+        ax.plot([], [], mark, color=faint, label=peer + " (delta)" * with_delta)
         for place, (_, ratios) in enumerate(rows):
             if peer in ratios:
                 colour = first if ratios[peer] >= 1 else second
