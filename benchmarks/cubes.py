@@ -11,9 +11,9 @@ The default is compared with the default before it, "bmax", on shapes like those
 and on others drawn by a seed; plans depend on shapes alone. "HDMM" is the search of the
 High-Dimensional Matrix Mechanism over weights of all cuboids (OPT_M; McKenna et al., 2018), with
 L-BFGS from random starts; for the largest variance, of which that work says nothing, the norm of
-order 40 is minimised. Means are compared with a cube of sums
-and a cube of counts at half the budget each, the way that there was before, on Adult's hours per
-week. Large cubes have 20 columns, all cuboids up to three of them, and a million rows.
+order 40 is minimised. Means are compared with a cube of sums and a cube of counts at half the
+budget each, the way that there was before, on Adult's hours per week. Large cubes have 20 columns,
+all cuboids up to three of them, and a million rows.
 
 Run as ``python -m benchmarks.cubes --out cubes.json``; ``--quick`` has fewer releases, and
 ``--only defaults means`` runs some of the parts.
@@ -138,25 +138,22 @@ def hdmm(sizes: tuple[int, ...], objective: str, n_starts: int = 20) -> float:
         found = np.exp(np.maximum(x - x.max(), -50.0))
         return np.asarray(found / found.sum())
 
-    def variance(theta: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(parts @ (2 / (known @ theta**2)))
-
     def error(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         theta = weights(x)
-        values = variance(theta)
+        told = known @ theta**2
+        values = parts @ (2 / told)
         relative = (values / values.max()) ** order
         by_value = relative / relative.sum() / values
-        slope = -4 * theta * ((by_value @ parts / (known @ theta**2) ** 2) @ known)
-        return float(np.log(values.max()) + np.log(relative.mean()) / order), theta * (
-            slope - theta @ slope
-        )
+        slope = -4 * theta * ((by_value @ parts / told**2) @ known)
+        norm = np.log(values.max()) + np.log(relative.mean()) / order
+        return float(norm), theta * (slope - theta @ slope)
 
     draws, found = np.random.default_rng(0), []
     for _ in range(n_starts):
         start = draws.normal(0, 2, len(masks))
         options = {"maxiter": 5000, "maxfun": 20000, "ftol": 1e-13, "gtol": 1e-9}
         best = minimize(error, start, jac=True, method="L-BFGS-B", options=options)
-        found.append(figure(variance(weights(best.x)), objective))
+        found.append(figure(parts @ (2 / (known @ weights(best.x) ** 2)), objective))
     return min(found)
 
 

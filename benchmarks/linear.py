@@ -41,6 +41,7 @@ from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
 from benchmarks import _data, _fidelity_tables, additive, regression
 from benchmarks.peers._adassp import ada_ssp
+from benchmarks.peers._worker import indicators
 from skdp import (
     Categorical,
     Domain,
@@ -73,11 +74,8 @@ def regress(method: str, epsilon: float, seed: int) -> float:
     columns = domain.select([name for name in domain.names if name != "PINCP"])
     if method in ("AdaSSP, delta 1e-6", "true"):
         coded = [columns.encode(each[list(columns.names)]) for each in (rows, test)]
-        shape = columns.shape
-        features, asked = (
-            np.hstack([np.eye(size)[codes[:, i]] for i, size in enumerate(shape)])
-            for codes in coded
-        )
+        shape = np.array(columns.shape)
+        features, asked = (indicators(codes, shape) for codes in coded)
         if method == "true":
             coef = np.linalg.lstsq(features, answers, rcond=None)[0]
             predicted = asked @ coef

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from docutils.core import publish_doctree
 from sklearn.base import BaseEstimator
 
 import skdp
@@ -177,13 +178,12 @@ def test_every_example_is_in_a_section_of_the_gallery():
 
 def parsed(text):
     """The document of a text in reStructuredText, with its tables as the site shows them."""
-    document = pytest.importorskip("docutils.core").publish_doctree(text)
+    document = publish_doctree(text)
     script("_tables").arrange(None, document)
     return document
 
 
 def test_cells_of_numbers_are_told_from_words():
-    pytest.importorskip("docutils")
     is_number = script("_tables").is_number
     for text in ("3,404", "202.3 ± 11", "0.11, 0.5", "11.6 / 9.4", "< 0.01", "delta 1e-10", "5 s"):
         assert is_number(text), text

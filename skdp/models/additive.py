@@ -200,22 +200,16 @@ class _Additive(ModelOfGroups):
             columns = sorted(sizes, key=lambda name: -sizes[name])[:6]
         shapes = {name: self._shape(name) for name in columns}
         title = loss_title(f"{100 * level:g}% bands of the noise", self.privacy_loss_)
-        zones = {}
-        for name, shape in shapes.items():
-            if isinstance(shape, ShapeFunction):
-                attribute = self.domain_[name]
-                if isinstance(attribute, Date | Datetime) and shape.edges is not None:
-                    zones[name] = attribute.axis_zone
-                    shapes[name] = replace(shape, edges=attribute.days(shape.edges))
-            else:
-                # Dates of pairs by their labels.
-                edges = (
-                    None if isinstance(self.domain_[column], Date | Datetime) else each
-                    for column, each in zip(shape.columns, shape.edges, strict=True)
-                )
-                shapes[name] = replace(shape, edges=tuple(edges))
+        dates = {
+            name: each for name, each in self.domain_.items() if isinstance(each, Date | Datetime)
+        }
+        zones = {
+            name: dates[name].axis_zone
+            for name, shape in shapes.items()
+            if name in dates and shape.edges is not None
+        }
         return plot_shapes(
-            shapes,
+            {name: _for_drawing(name, shape, dates) for name, shape in shapes.items()},
             self._score_text(),
             level=level,
             title=title,
@@ -239,6 +233,19 @@ class _Additive(ModelOfGroups):
         for part in parts:
             result = result + part
         return result
+
+
+def _for_drawing(name, shape, dates):
+    """A function with borders as they are drawn: of dates in days; of pairs dates by labels."""
+    if isinstance(shape, PairFunction):
+        first, second = (
+            None if column in dates else each
+            for column, each in zip(shape.columns, shape.edges, strict=True)
+        )
+        return replace(shape, edges=(first, second))
+    if name in dates and shape.edges is not None:
+        return replace(shape, edges=dates[name].days(shape.edges))
+    return shape
 
 
 def _positions(pairs, names):

@@ -12,10 +12,10 @@ from .._base import PrivateEstimator, match_rows, warn_of_emptiness
 from .._validation import as_integer
 from ..domain import Numeric
 from ..exceptions import DomainError
-from ..kernels.linear import Design, check_components, principal_components
+from ..kernels.linear import check_components, principal_components
 from ..rows import as_frame, count_rows
 from .base import grouped_records
-from .features import feature_columns
+from .features import design_of, feature_columns
 
 __all__ = ["PrivatePCA"]
 
@@ -145,7 +145,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         _check_numbers(domain)
         n_components = self._wanted(len(domain.names))
         columns = feature_columns(domain, "categories", 2, None)
-        design = Design(tuple(each.column for each in columns))
+        design = design_of(columns)
         check_components(design, self._record_epsilon())
         self._warn_of_size(rows, domain)
         loss, source = self._spend(shares={"moments": 1})

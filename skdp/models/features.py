@@ -11,10 +11,10 @@ import numpy as np
 from .._types import FloatArray, IntArray
 from ..domain import Attribute, Domain, Numeric
 from ..exceptions import DomainError
-from ..kernels.linear import Column
+from ..kernels.linear import Column, Design
 from .grouping import group_values
 
-__all__ = ["FeatureColumn", "check_pairs", "coded_features", "feature_columns"]
+__all__ = ["FeatureColumn", "check_pairs", "coded_features", "design_of", "feature_columns"]
 
 # Tables of a column and of all pairs of features take the square of this many numbers: 128 MB.
 _MOST_FEATURES = 4096
@@ -84,6 +84,11 @@ def feature_columns(
         else _number(name, attribute, number_groups)
         for name, attribute in domain.items()
     ]
+
+
+def design_of(columns: Sequence[FeatureColumn]) -> Design:
+    """The features of all columns together."""
+    return Design(tuple(each.column for each in columns))
 
 
 def check_pairs(columns: Sequence[FeatureColumn]) -> None:

@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import as_integer, check_choice
 from ..kernels.linear import (
-    Design,
     check_moments,
     fit_auto,
     fit_functional,
@@ -17,7 +16,7 @@ from ..kernels.linear import (
     fit_local_search,
 )
 from .base import ModelOfLabels, plain
-from .features import check_pairs, coded_features, feature_columns
+from .features import check_pairs, coded_features, design_of, feature_columns
 
 __all__ = ["LinearEstimator"]
 
@@ -61,10 +60,10 @@ class LinearEstimator(ModelOfLabels):
     def _check_noise(self, columns, link, epsilon):
         super()._check_noise(columns, link, epsilon)
         if self.solver == "functional":
-            check_moments(_design(columns), link, epsilon)
+            check_moments(design_of(columns), link, epsilon)
 
     def _learn(self, records, columns, link, epsilon, total, source):
-        return self._solver()(records, _design(columns), link, epsilon, total, source)
+        return self._solver()(records, design_of(columns), link, epsilon, total, source)
 
     def _publish(self, model, columns):
         factor, shift = self._units()
@@ -95,7 +94,3 @@ class LinearEstimator(ModelOfLabels):
             result += features @ coef[:, start : start + len(each.labels)].T
             start += len(each.labels)
         return plain(result)
-
-
-def _design(columns):
-    return Design(tuple(each.column for each in columns))

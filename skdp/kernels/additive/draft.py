@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -104,10 +104,6 @@ class Draft:
         n = len(self.shapes)
         self.weigh(self.copy(), np.full(n, factor), np.full(n, variance))
         self.pairs = [pair.scaled(factor, variance) for pair in self.pairs]
-
-    def weighted(self) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """The function of each column and the released sizes of its groups."""
-        return zip(self.shapes, self.sizes, strict=True)
 
     def cell_shares(self, pair: tuple[int, int], axes: tuple[Axis, Axis]) -> FloatArray:
         """Share of the records of each cell if the columns were independent."""

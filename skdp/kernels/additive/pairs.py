@@ -145,7 +145,7 @@ def add_pairs(
 
 def _candidates(draft: Draft) -> list[tuple[int, int]]:
     """Pairs of the columns whose released functions matter most."""
-    sizes = [mean_size(shape, n) for shape, n in draft.weighted()]
+    sizes = [mean_size(*column) for column in zip(draft.shapes, draft.sizes, strict=True)]
     kept = np.argsort(-np.array(sizes), kind="stable")[:_MOST_COLUMNS]
     return list(combinations(sorted(kept.tolist()), 2))
 

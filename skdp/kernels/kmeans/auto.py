@@ -10,8 +10,9 @@ import numpy as np
 from ..._types import BoolArray, FloatArray, IntArray
 from .assign import nearest
 from .lloyd import best_kmeans, lloyd_on_cells, swapped
+from .ranges import MOST_FLAT
 from .rows import Round, noisy_round
-from .sketch import MOST_FLAT, Cloud, Sketch, first_sketch, weighted_sums
+from .sketch import Cloud, Sketch, first_sketch, weighted_sums
 from .task import Clustering, Task, cluster_masses, cluster_released
 
 __all__ = ["auto", "averaged_counts"]

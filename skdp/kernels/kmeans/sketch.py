@@ -17,7 +17,7 @@ from .ranges import MOST_FLAT, Binned, Margins, measure_margins
 from .task import Clustering, Task
 from .tree import measure_tree
 
-__all__ = ["MOST_FLAT", "Cloud", "Sketch", "first_sketch", "grid_sketch", "weighted_sums"]
+__all__ = ["Cloud", "Sketch", "first_sketch", "grid_sketch", "weighted_sums"]
 
 # Records per unit of noise that a cell of the grid should have.
 _THETA = 5.0
