@@ -15,6 +15,7 @@ import skdp
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
 from skdp._random import noise_source
 from skdp.exceptions import DomainError
+from skdp.kernels.marginals import candidates as candidates_module
 from skdp.kernels.marginals import marginal_views, schemes, stepwise
 from skdp.kernels.marginals.candidates import Candidates
 from skdp.kernels.marginals.evidence import Evidence
@@ -505,6 +506,33 @@ def test_no_set_is_a_candidate_that_noise_seldom_beats():
 
     assert sum(not one() for _ in range(40)) >= 20
     assert candidates.any([]) and not candidates.any(candidates._sets([]))
+
+
+def test_sets_of_a_round_share_no_pair_and_their_choices_share_its_budget(monkeypatch):
+    # Four copies of a column, and three columns of noise: the sets inside the copies stand out.
+    rng = np.random.default_rng(0)
+    copies = np.repeat(rng.integers(0, 4, (2000, 1)), 4, axis=1)
+    codes = np.hstack([copies, rng.integers(0, 4, (2000, 3))])
+    attributes = [Attribute.of(np.ones(4) / 4, np.arange(4), 128) for _ in range(7)]
+    population = Population.of(attributes, Laws.of(None, attributes), 2000, rng)
+    table = CountTable.from_codes(codes, (4,) * 7)
+    candidates = Candidates(table, attributes, range(7), 3, "all", None, 1000)
+    picks, costs = candidates_module.top_k, []
+
+    def picked(scores, k, epsilon, score_range, **given):
+        costs.append(k * epsilon)
+        return picks(scores, k, epsilon, score_range, **given)
+
+    monkeypatch.setattr(candidates_module, "top_k", picked)
+    chosen = candidates.best(population, 2000.0, [], 5, Fraction(50), Fraction(1), noise_source(0))
+    pairs = [pair for axes in chosen for pair in itertools.combinations(axes, 2)]
+    assert len(set(pairs)) == len(pairs)
+    assert set(chosen[0]) <= {0, 1, 2, 3}
+    assert costs == [Fraction(10)] * 5
+    # Where all sets share a pair with one that was chosen, the rest is chosen among all.
+    few = Candidates(table, attributes, range(3), 3, "all", None, 1000)
+    everything = few.best(population, 2000.0, [], 9, Fraction(9), Fraction(1), noise_source(0))
+    assert sorted(everything) == [(0, 1), (0, 1, 2), (0, 2), (1, 2)]
 
 
 def test_cells_can_be_empty_whatever_the_model_says():

@@ -14,7 +14,7 @@ from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 from skdp._random import noise_source, sampling_generator
 from skdp.kernels.marginals import plan_views
 from skdp.kernels.marginals.candidates import Candidates
-from skdp.kernels.marginals.classes import _bins
+from skdp.kernels.marginals.classes import _bins, _parts
 from skdp.kernels.marginals.grid import measure_grid
 from skdp.kernels.marginals.lawful import Laws
 from skdp.kernels.marginals.population import Population, Target
@@ -215,3 +215,11 @@ def test_rare_neighbours_share_a_bin_and_other_codes_have_their_own():
     assert (np.diff(bins) >= 0).all()
     kinds = Attribute.of(mass, None, 128)
     assert len(np.unique(_bins(kinds, False, signal=1_000.0))) == len(mass)
+
+
+def test_shares_of_columns_add_up_and_grow_slowly_with_their_codes():
+    shares = _parts([2, 16, 32, 64, 500])
+    assert sum(shares) == 1
+    assert shares == sorted(shares)
+    assert shares[3] == shares[4]
+    assert float(shares[3] / shares[0]) == pytest.approx(32**0.25, rel=1e-3)

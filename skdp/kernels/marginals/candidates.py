@@ -98,7 +98,10 @@ class Candidates:
         *,
         or_none: bool = False,
     ) -> list[Axes]:
-        """The sets with the highest noisy scores.
+        """The sets with the highest noisy scores, one after the other.
+
+        Sets that share a pair tell much the same: in one call none is chosen that shares one with
+        another, as long as there are others.
 
         Parameters
         ----------
@@ -117,12 +120,13 @@ class Candidates:
         or_none : bool, default=False
             Whether "no set" is a candidate too: the only one of no use, if it is chosen.
         """
-        # Privacy. Released: the sets of the noisy top scores. A score is the sum of the absolute
-        # differences of exact counts and released integers, times a public whole number of at
-        # most _PARTS, less released numbers; a record changes one count by one, so that every
-        # score changes by at most _PARTS, up or down: the range is 2 * _PARTS. Which sets are
-        # candidates, and their bins, follow from released values; so does the score of "no set".
-        # Without a budget nothing is looked at: sets are taken in a public order.
+        # Privacy. Released: the set of the highest noisy score, n_views times, each with an equal
+        # share of epsilon: they compose. A score is the sum of the absolute differences of exact
+        # counts and released integers, times a public whole number of at most _PARTS, less
+        # released numbers; a record changes one count by one, so that every score changes by at
+        # most _PARTS, up or down: the range is 2 * _PARTS. Which sets are candidates, and their
+        # bins, follow from released values and the sets chosen before; so does the score of "no
+        # set". Without a budget nothing is looked at: sets are taken in a public order.
         sets = self._sets(taken)
         n_views = min(n_views, len(sets))
         if not n_views:
@@ -137,8 +141,7 @@ class Candidates:
             # The highest of many noises is a public number, about.
             by_chance = 2 * _PARTS * math.log(len(sets)) / float(epsilon)
             scores = np.append(scores, round(min(_NONE * by_chance, 1e15)))
-        chosen = top_k(scores, n_views, epsilon, 2 * _PARTS, random_state=source)
-        return [sets[place] for place in chosen if place < len(sets)]
+        return _one_by_one(sets, scores, n_views, epsilon / n_views, source)
 
     def any(self, taken: Sequence[Axes]) -> bool:
         """Whether there is a set that has not been measured."""
@@ -213,6 +216,29 @@ class Candidates:
         # these depend on each other says more then: what several of them tell counts once.
         halved = self._label is not None and (self._label in axes) == self._label_known
         return _PARTS // 2 if halved else _PARTS
+
+
+def _one_by_one(
+    sets: Sequence[Axes], scores: IntArray, n_views: int, epsilon: Fraction, source: NoiseSource
+) -> list[Axes]:
+    """Sets of the highest noisy scores, each for epsilon, that share no pair if there are others.
+
+    The score after those of the sets, if there is one, is that of "no set", which ends the choice.
+    """
+    pairs = [{*combinations(axes, 2)} for axes in sets]
+    left = np.ones(len(scores), dtype=bool)
+    apart = left.copy()
+    chosen: list[Axes] = []
+    for _ in range(n_views):
+        among = np.flatnonzero(left & apart if (left & apart).any() else left)
+        (best,) = top_k(scores[among], 1, epsilon, 2 * _PARTS, random_state=source)
+        place = int(among[best])
+        if place == len(sets):
+            break
+        chosen.append(sets[place])
+        left[place] = False
+        apart[: len(sets)] &= [each.isdisjoint(pairs[place]) for each in pairs]
+    return chosen
 
 
 def _grown(used: Sequence[int], pairs: set[Axes], order: int) -> Iterator[Axes]:

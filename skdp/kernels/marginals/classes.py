@@ -25,6 +25,10 @@ _TINY = 1e-6
 # ordered and of other attributes.
 _RECORDS = 10.0
 _FEWEST, _FEWEST_KINDS = 3, 16
+# Attributes of many codes need more records in each bin to tell as much. Their shares of epsilon
+# grow with this power of the number of groups, up to so many groups.
+_POWER, _MOST_GROUPS = 0.25, 64
+_PARTS = 1000  # weights are rounded to multiples of 1 / _PARTS
 
 
 class Classes:
@@ -81,26 +85,30 @@ class Classes:
         source : NoiseSource
         """
         # Privacy. Released: noisy counts of the bins of each attribute in each class. A record is
-        # in one of them: sensitivity 1. The attributes compose one after the other, with equal
-        # shares of epsilon. Bins follow from the released attributes and the released total.
+        # in one of them: sensitivity 1. The attributes compose one after the other, with shares of
+        # epsilon that add up to it. Shares and bins follow from the released attributes and the
+        # released total.
         label = self.label
         axes = [i for i, each in enumerate(attributes) if i != label and len(each.grouped) > 1]
         masses = [each.grouped for each in attributes]
         if not axes:
             return masses, {}
-        share = epsilon / len(axes)
-        bins = {i: _bins(attributes[i], ordered[i], total * float(share)) for i in axes}
+        parts = [epsilon * part for part in _parts([len(masses[i]) for i in axes])]
+        bins = {
+            i: _bins(attributes[i], ordered[i], total * float(part))
+            for i, part in zip(axes, parts, strict=True)
+        }
         asked = [((label, i), (None, attributes[i].of_codes(bins[i]))) for i in axes]
         noisy = [
-            discrete_laplace(exact, share, random_state=source).astype(np.float64)
-            for exact in table.regrouped_many(asked)
+            discrete_laplace(exact, part, random_state=source).astype(np.float64)
+            for exact, part in zip(table.regrouped_many(asked), parts, strict=True)
         ]
-        variance = discrete_laplace_variance(share)
-        self._improve(noisy, variance)
+        noises = [discrete_laplace_variance(part) for part in parts]
+        self._improve(noisy, noises)
         shares = self.shares
         masses[label] = shares
         found: dict[Axes, FloatArray] = {}
-        for axis, counts in zip(axes, noisy, strict=True):
+        for axis, counts, variance in zip(axes, noisy, noises, strict=True):
             inside, mass = bins[axis], masses[axis]
             counts = np.stack(
                 [
@@ -126,9 +134,9 @@ class Classes:
             found[min(axis, label), max(axis, label)] = both if label < axis else both.T
         return masses, found
 
-    def _improve(self, tables: Sequence[FloatArray], variance: float) -> None:
+    def _improve(self, tables: Sequence[FloatArray], variances: Sequence[float]) -> None:
         """Improve the numbers of records of the classes by sums of tables, by precision."""
-        for each in tables:
+        for each, variance in zip(tables, variances, strict=True):
             n_bins = each.shape[1]
             trust, more = 1 / self.variance, 1 / (n_bins * variance)
             self._counts = (trust * self._counts + more * each.sum(axis=1)) / (trust + more)
@@ -139,6 +147,12 @@ class Classes:
         """Estimated shares of the classes; none is 0."""
         counts = np.maximum(self._counts, 0.25 * math.sqrt(self.variance))
         return counts / counts.sum()
+
+
+def _parts(sizes: Sequence[int]) -> list[Fraction]:
+    """Shares of attributes of so many groups; they add up to 1."""
+    weights = [round(_PARTS * min(size, _MOST_GROUPS) ** _POWER) for size in sizes]
+    return [Fraction(weight, sum(weights)) for weight in weights]
 
 
 def _bins(attribute: Attribute, ordered: bool, signal: float) -> IntArray:
