@@ -265,6 +265,25 @@ def test_all_columns_together_are_counted_where_cells_hold_many_records():
     assert view.count() == pytest.approx(len(frame), abs=150)
 
 
+def test_joint_counts_tell_all_codes_of_columns_that_views_would_group():
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 300, 6000)
+    frame = pd.DataFrame({"x": x, "y": (x + rng.integers(0, 2, 6000)) % 300, "z": x % 2})
+    domain = Domain(
+        {name: Numeric(0, 299, integer=True) for name in "xy"} | {"z": Categorical([0, 1])}
+    )
+    view = MarginalSynthesizer(300.0, domain=domain, random_state=0).fit(frame)
+    assert float(view.synopsis_.model.budget["joint"]) > 200
+    truth = CountTable.from_codes(frame.to_numpy(dtype=np.int32), (300, 300, 2))
+    for pair in itertools.combinations(range(3), 2):
+        missed = np.abs(view.synopsis_.model.view(pair) - truth.dense(pair)).sum()
+        assert missed < 0.01 * len(frame)
+    # Neighbouring codes that a group of two would share.
+    assert view.count("x == 10 and y == 10") == pytest.approx(
+        len(frame.query("x == 10 and y == 10")), abs=0.5
+    )
+
+
 def test_cells_that_only_noise_explains_lose_their_weight():
     # Records have equal codes in all of eight columns; most of 4 ** 8 cells are empty.
     rng = np.random.default_rng(0)

@@ -63,7 +63,11 @@ def as_model(
     if joint is not None or laws.rules is not None:
         # Rules and joint counts move the margins: the tables follow the rows.
         views = [_of_rows(each, rows[:, i], weights) for i, each in enumerate(attributes)]
-        pairs = {pair: _table(rows, weights, pair, views) for pair in {**pairs, **laws.masks}}
+        held = list({**pairs, **laws.masks})
+        if laws.rules is None:
+            # Rows of joint counts know single codes, tables of groups do not: the rows answer.
+            held = [pair for pair in held if all(views[axis].groups is None for axis in pair)]
+        pairs = {pair: _table(rows, weights, pair, views) for pair in held}
     tree = _strongest(pairs, views, laws.forest)
     edges = [PairTable(pair, pairs[pair]) for pair in tree]
     if laws.rules is not None:
