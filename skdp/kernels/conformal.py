@@ -3,7 +3,7 @@
 Scores are counted twice, in bins and in blocks of bins, so that the number of scores beyond any
 edge is a sum of few noisy counts. Edges are then tested from the largest down, as the risk
 thresholds of "Learn then Test" [1]_; the margin of the tests is chosen here for the mean coverage.
-The user guide has the proof.
+The theory pages have the proof.
 
 References
 ----------

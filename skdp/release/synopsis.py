@@ -250,8 +250,9 @@ class Synopsis:
             Whether to return a `QueryResult` with the standard deviation of the noise and an
             interval.
         level : float, default=0.95
-            Confidence of the interval, for a query fixed before looking at the release. If you
-            pick m queries after looking, ask for ``1 - (1 - level) / m``.
+            Confidence of the interval. ``guarantee`` of the answer says what it promises. Where it
+            holds for a query that was fixed before looking at the release, and you pick m queries
+            after looking, ask for ``1 - (1 - level) / m``.
         interval : {"noise", "population"}, default="noise"
             What the interval covers: the statistic of the records in the table, or of the
             population that they are a simple random sample of. For a count or a sum that is what

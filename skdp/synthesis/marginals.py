@@ -63,8 +63,8 @@ class MarginalSynthesizer(ViewSynthesizer):
         columns, or those of a workload, and the sets within them. Noise and model are the same. A
         target is a column like the others, and ``workload`` is "all" (or a dict, for "aim").
     error_share : float, default=0.05
-        Share of epsilon for error bars: three published quantiles of errors. Those of totals and
-        single columns cost nothing more. 0 releases none.
+        Share of epsilon for error bars: published quantiles of the errors of four classes of
+        questions. Those of totals and single columns cost nothing more. 0 releases none.
     max_contributions : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``unit``. None: epsilon protects one row.
