@@ -15,7 +15,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from skdp.domain import Categorical, Domain, Numeric, Taxonomy
+from skdp.domain import Categorical, Date, Domain, Numeric, Taxonomy
 from skdp.domain.report import report_of
 from skdp.exceptions import DomainError, PrivacyLeakWarning
 from skdp.rows import CountTable, as_frame
@@ -933,17 +933,48 @@ def test_refused_codes(codes, message):
 def test_check_reports_and_warns():
     with pytest.warns(PrivacyLeakWarning, match="not private"):
         report = PEOPLE.check(people())
-    assert report.columns.loc["age"].tolist() == [0, 1, 0, 0, 0]
-    assert report.columns.loc["pay"].tolist() == [0, 0, 0, 1, 0]
-    assert report.columns.loc["sex"].tolist() == [0, 0, 0, 0, 2]
-    assert report.columns.loc["größe"].tolist() == [0, 0, 1, 1, 0]
-    assert list(report.columns) == ["below", "above", "to_other", "to_missing", "skipped"]
+    assert report.columns.loc["age"].tolist() == [0, 1, 0, 0, 0, 0]
+    assert report.columns.loc["pay"].tolist() == [0, 0, 0, 1, 0, 0]
+    assert report.columns.loc["sex"].tolist() == [0, 0, 0, 0, 2, 0]
+    assert report.columns.loc["größe"].tolist() == [0, 0, 1, 1, 0, 0]
+    assert list(report.columns) == [
+        "below",
+        "above",
+        "to_other",
+        "to_missing",
+        "skipped",
+        "not_understood",
+    ]
     assert (report.n_rows, report.n_skipped, report.clean) == (4, 2, False)
     assert "NOT PRIVATE" in repr(report)
     with pytest.warns(PrivacyLeakWarning):
         assert PEOPLE.check(people()[:1]).clean
     with pytest.raises(DomainError, match="Missing: 'age'"):
         PEOPLE.check(people().drop(columns="age"))
+
+
+def test_check_counts_values_that_are_there_and_not_understood():
+    domain = Domain(
+        {
+            "day": Date("2024-01-01", "2024-12-31", nullable=True),
+            "pay": Numeric(0, 10, nullable=True),
+            "age": Numeric(0, 99, integer=True),
+        }
+    )
+    frame = pd.DataFrame(
+        {
+            "day": ["2024-03-01", "01/03/2024", None, "soon"],
+            "pay": pd.Series([1.0, "?", np.nan, 2], dtype=object),
+            "age": pd.Series([30, 31, None, "old"], dtype=object),
+        }
+    )
+    with pytest.warns(PrivacyLeakWarning):
+        report = domain.check(frame)
+    assert report.columns["not_understood"].tolist() == [2, 1, 1]
+    assert report.columns["to_missing"].tolist() == [3, 2, 0]
+    assert report.columns["skipped"].tolist() == [0, 0, 2]
+    assert not report.clean and "not understood" in repr(report)
+    assert "represented as they are: 0 of 3" in repr(report)
 
 
 @given(domains(), st.data())

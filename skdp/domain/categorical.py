@@ -320,6 +320,7 @@ class Categorical(Attribute):
             "to_other": 0 if self.other is None else unknown,
             "to_missing": missing if self.nullable else 0,
             "skipped": skipped,
+            "not_understood": 0,
         }
 
     def _to_data(self) -> dict[str, Any]:

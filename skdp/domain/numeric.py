@@ -418,7 +418,11 @@ class Numeric(Binned):
 
     def _diagnose(self, column: Column) -> dict[str, int]:
         values = self._numbers(column)
-        missing = int(np.isnan(values).sum())
+        unread = np.isnan(values)
+        missing = int(unread.sum())
+        if missing:
+            # What is there, and is no number or date of this column.
+            unread &= column.factorize()[0] >= 0
         if self.special:
             values = values[~np.isin(values, self.special)]
         return {
@@ -427,6 +431,7 @@ class Numeric(Binned):
             "to_other": 0,
             "to_missing": missing if self.nullable else 0,
             "skipped": 0 if self.nullable else missing,
+            "not_understood": int(unread.sum()),
         }
 
     def _to_data(self) -> dict[str, Any]:

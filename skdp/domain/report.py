@@ -13,13 +13,14 @@ from .shown import html_table, rule_text
 
 __all__ = ["DomainReport", "report_of"]
 
-_CHANGES = ["below", "above", "to_other", "skipped"]
+_CHANGES = ["below", "above", "to_other", "skipped", "not_understood"]
 _HEADERS = {
     "below": "clipped from below",
     "above": "clipped from above",
     "to_other": "mapped to other",
     "to_missing": "missing, kept",
     "skipped": "skipped",
+    "not_understood": "not understood",
 }
 # Rows of a table that are shown.
 _MOST_ROWS = 100
@@ -33,7 +34,8 @@ class DomainReport:
     ----------
     columns : pandas.DataFrame
         One row per attribute: numbers of values clipped from ``below`` and ``above``, mapped
-        ``to_other`` and ``to_missing``, and ``skipped`` with their record.
+        ``to_other`` and ``to_missing``, and ``skipped`` with their record; and of the last two
+        kinds those that are ``not_understood``: there is a value, but no number or date.
     n_rows : int
         Number of records.
     n_skipped : int

@@ -201,11 +201,12 @@ class MarginalSynthesizer(ViewSynthesizer):
         self._wanted(domain)
         return super()._parts(epsilon, domain)
 
-    def _coarse(self, shape):
-        used = used_attributes(shape)
-        if len(used) <= 2 and self.plan == "adaptive":
-            return super()._coarse(shape)
-        return [axis for axis in used if shape[axis] > GROUPS and self.max_order > 1]
+    def _most_groups(self, shape):
+        if self.max_order == 1:
+            return max(shape)
+        if len(used_attributes(shape)) <= 2 and self.plan == "adaptive":
+            return super()._most_groups(shape)
+        return GROUPS
 
     def _measure(self, table, domain, parts, **known):
         max_order, workload = self._wanted(domain)

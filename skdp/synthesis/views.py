@@ -9,7 +9,7 @@ import numpy as np
 
 from ..domain import Numeric
 from ..exceptions import DomainError
-from ..kernels.pairviews import MOST_CLASSES, Rules, coarse_attributes, pair_views_parts
+from ..kernels.pairviews import MOST_CLASSES, Rules, group_limit, pair_views_parts
 from ..kernels.pairviews.budget import used_attributes
 from ..release import Synopsis
 from .base import Synthesizer
@@ -50,15 +50,16 @@ class ViewSynthesizer(Synthesizer):
         return parts
 
     def _release(self, table, domain, loss, source):
-        coarse = self._coarse(domain.shape)
+        most = self._most_groups(domain.shape)
+        coarse = [i for i in used_attributes(domain.shape) if domain.shape[i] > most]
         mechanism = self._mechanism
         if coarse:
             names = ", ".join(repr(domain.names[axis]) for axis in coarse)
             mechanism += f"; {self._tables} tell groups of codes apart in {names}"
             warnings.warn(
-                f"{self._tables.capitalize()} do not tell all codes of {names} apart, because "
-                "they would not fit into memory: they group the codes, with about equal numbers "
-                "of records. Declare fewer bins or categories to choose the groups yourself.",
+                f"{self._tables.capitalize()} do not tell all codes of {names} apart. A "
+                f"column has at most {most} groups in them, with about equal numbers of records. "
+                "Declare fewer bins or categories to choose the groups yourself.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -74,9 +75,9 @@ class ViewSynthesizer(Synthesizer):
         )
         return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
 
-    def _coarse(self, shape):
-        """Attributes whose codes tables of more than one column group."""
-        return coarse_attributes(shape)
+    def _most_groups(self, shape):
+        """Most codes, or groups of them, of an attribute in tables of more than one column."""
+        return group_limit(shape)
 
     def _measure(self, table, domain, parts, **known):
         """Measure the views within the parts; ``known`` are the public facts of a kernel."""

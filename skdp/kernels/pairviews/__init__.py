@@ -30,7 +30,7 @@ From `fit` to the model, by file:
 
 from __future__ import annotations
 
-from .budget import ViewShares, coarse_attributes, pair_views_parts, view_shares
+from .budget import ViewShares, group_limit, pair_views_parts, view_shares
 from .measure import MOST_CLASSES, pair_views
 from .rules import Rules
 from .single import DIRECT, single_shares, single_views
@@ -40,7 +40,7 @@ __all__ = [
     "MOST_CLASSES",
     "Rules",
     "ViewShares",
-    "coarse_attributes",
+    "group_limit",
     "pair_views",
     "pair_views_parts",
     "single_shares",

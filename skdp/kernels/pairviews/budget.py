@@ -11,7 +11,6 @@ from ..._validation import as_fraction
 
 __all__ = [
     "ViewShares",
-    "coarse_attributes",
     "group_limit",
     "pair_views_parts",
     "used_attributes",
@@ -70,16 +69,11 @@ def used_attributes(shape: Sequence[int]) -> list[int]:
 
 
 def group_limit(shape: Sequence[int]) -> int:
-    """Largest number of codes of an attribute in pair tables."""
+    """Largest number of codes of an attribute in pair tables; more codes are grouped."""
     n_used = len(used_attributes(shape))
     if n_used < 2:
         return max(shape)
     return _GROUPS_OF_TWO if n_used == 2 else _GROUPS
-
-
-def coarse_attributes(shape: Sequence[int]) -> list[int]:
-    """Attributes whose codes pair tables group, because tables of all codes would be too large."""
-    return [axis for axis in used_attributes(shape) if shape[axis] > group_limit(shape)]
 
 
 class ViewShares(NamedTuple):
