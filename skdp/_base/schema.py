@@ -129,7 +129,8 @@ def full_domain(domain: Any, rows: Frame | LazyRows) -> Domain:
         raise DomainError(
             "domain is required: the public range or categories of every column, for example "
             "Domain({'age': Numeric(0, 120), 'sex': Categorical(['F', 'M'])}), or one Numeric for "
-            "all columns of an array. Reading it from the data would leak them."
+            "all columns of an array. Reading it from the data would leak them. Give it by name, "
+            "domain=...; the first argument is epsilon."
         )
     if isinstance(domain, Domain | Mapping):
         return domain if isinstance(domain, Domain) else Domain(domain)
