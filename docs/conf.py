@@ -63,7 +63,7 @@ html_static_path = ["_static"]
 html_css_files = ["skdp.css"]
 html_show_sourcelink = False
 ALONE = ("start", "choose", "corrections", "glossary", "references")
-ALONE += ("results", "comparison", "reproduction")
+ALONE += ("results", "comparison", "reproduction", "auto_examples/index")
 html_sidebars = {page: [] for page in ALONE}
 html_theme_options = {
     "logo": {"text": "skdp", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
