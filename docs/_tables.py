@@ -36,11 +36,14 @@ def arrange(app, doctree):
 
 def break_before_error(entry):
     """Let the line break before a standard error, and only there, in tables that are too wide."""
-    if "± " not in entry.astext():
+    if " ±" not in entry.astext():
         return
     entry["classes"].append("error")
     for text in list(entry.findall(nodes.Text)):
-        text.parent.replace(text, nodes.Text(text.replace("± ", "±\N{NO-BREAK SPACE}")))
+        parts = []
+        for part in re.split(r" (?=±)", text):
+            parts += [nodes.Text(" "), nodes.inline("", part, classes=["whole"])]
+        text.parent.replace(text, parts[1:])
 
 
 def parted(heading):

@@ -47,6 +47,8 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "show_memory": False,
     "show_signature": False,
+    # A title or an axis is no result.
+    "ignore_repr_types": "matplotlib",
     "backreferences_dir": None,
     "download_all_examples": False,
     "within_subsection_order": "_gallery.in_order",
@@ -91,4 +93,5 @@ def setup(app):
     # After sphinx-gallery, which has the usual priority of 500.
     app.connect("builder-inited", _gallery.arrange, priority=900)
     app.connect("doctree-read", _tables.arrange)
+    app.connect("doctree-read", _gallery.wrap_pictures)
     app.add_html_math_renderer("mathml", math(as_block=False), math(as_block=True))
