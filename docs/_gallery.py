@@ -37,11 +37,11 @@ PANELS = {
     "plot_audit": (1, (0.265, 0.05, 1.0, 1.0)),
     "plot_replay": (1, (0.195, 0.02, 1.0, 1.0)),
     "plot_attacks": (1, (0.0, 0.0, 0.51, 1.0)),
-    "plot_sparse_vector": (1, (0.0, 0.04, 0.6, 1.0)),
+    "plot_sparse_vector": (1, (0.0, 0.07, 0.6, 1.0)),
 }
 SIZE = (400, 280)
 # Pictures with more pixels than this are hard to read on a phone.
-WIDE = 700
+WIDE = 650
 
 
 def in_order(filename):
@@ -77,17 +77,21 @@ def wrap_pictures(app, doctree):
         path = Path(app.srcdir) / image["uri"].lstrip("/")
         wide = path.suffix == ".png" and Image.open(path).width > WIDE
         box = nodes.container(classes=["picture", "wide"] if wide else ["picture"])
-        image.replace_self(box)
-        box += image
+        shown = image.parent if isinstance(image.parent, nodes.reference) else image
+        shown.replace_self(box)
+        box += shown
 
 
 def is_picture(node):
     """Whether a node is a single picture: no thumbnail, and not one of two for light and dark."""
-    if not isinstance(node.parent, nodes.section | nodes.figure | nodes.document):
-        return False
     if node.tagname not in ("image", "imgsgnode"):
         return False
-    return not {"only-light", "only-dark"} & set(node["classes"])
+    if {"only-light", "only-dark"} & set(node["classes"]):
+        return False
+    around = node.parent
+    while isinstance(around, nodes.reference | nodes.figure):
+        around = around.parent
+    return isinstance(around, nodes.section)
 
 
 def with_sections(text):
