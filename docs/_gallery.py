@@ -75,7 +75,7 @@ def wrap_pictures(app, doctree):
     """Put every picture without a dark variant into a box, in which a phone scrolls wide ones."""
     for image in list(doctree.findall(is_picture)):
         path = Path(app.srcdir) / image["uri"].lstrip("/")
-        wide = path.suffix == ".png" and Image.open(path).width > WIDE
+        wide = path.suffix == ".png" and path.exists() and Image.open(path).width > WIDE
         box = nodes.container(classes=["picture", "wide"] if wide else ["picture"])
         shown = image.parent if isinstance(image.parent, nodes.reference) else image
         shown.replace_self(box)
