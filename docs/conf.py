@@ -87,6 +87,13 @@ def math(as_block):
     return visit, None
 
 
+def mark_long_names(app, doctree):
+    """Mark the code whose words may break on a phone; other words stay whole."""
+    for literal in doctree.findall(nodes.literal):
+        if max(map(len, literal.astext().split()), default=0) > 30:
+            literal["classes"].append("long")
+
+
 def setup(app):
     """Write the API reference before the pages are read; register the renderer of formulas."""
     app.connect("builder-inited", lambda app: _api.write(Path(app.srcdir) / "api"))
@@ -94,4 +101,5 @@ def setup(app):
     app.connect("builder-inited", _gallery.arrange, priority=900)
     app.connect("doctree-read", _tables.arrange)
     app.connect("doctree-read", _gallery.wrap_pictures)
+    app.connect("doctree-read", mark_long_names)
     app.add_html_math_renderer("mathml", math(as_block=False), math(as_block=True))
