@@ -81,7 +81,8 @@ def math(as_block):
     """Visitor that writes formulas as MathML, which browsers render without an external script."""
 
     def visit(translator, node):
-        translator.body.append(tex2mathml(node.astext(), as_block=as_block))
+        formula = tex2mathml(node.astext(), as_block=as_block)
+        translator.body.append(f'<div class="formula">{formula}</div>' if as_block else formula)
         raise nodes.SkipNode
 
     return visit, None
