@@ -1,10 +1,11 @@
-"""The gallery: its sections, and one clear panel of each example as its thumbnail."""
+"""The gallery: its sections, one clear panel of each example as its thumbnail, wide pictures."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+from docutils import nodes
 from PIL import Image
 
 SECTIONS = {
@@ -32,10 +33,15 @@ PANELS = {
     "plot_engines": (1, (0.535, 0.05, 1.0, 1.0)),
     "plot_kmeans": (1, (0.0, 0.165, 0.52, 1.0)),
     "plot_parity": (1, (0.5, 0.07, 1.0, 1.0)),
-    "plot_taxonomies": (1, (0.0, 0.052, 1.0, 0.32)),
+    "plot_taxonomies": (1, (0.03, 0.07, 0.52, 0.325)),
+    "plot_audit": (1, (0.265, 0.05, 1.0, 1.0)),
+    "plot_replay": (1, (0.195, 0.02, 1.0, 1.0)),
     "plot_attacks": (1, (0.0, 0.0, 0.51, 1.0)),
+    "plot_sparse_vector": (1, (0.0, 0.07, 0.6, 1.0)),
 }
 SIZE = (400, 280)
+# Pictures with more pixels than this are hard to read on a phone.
+WIDE = 650
 
 
 def in_order(filename):
@@ -63,6 +69,29 @@ def cut_thumbnail(images, name, number, panel):
     card = Image.new("RGB", SIZE, "white")
     card.paste(part, ((SIZE[0] - part.width) // 2, (SIZE[1] - part.height) // 2))
     card.save(images / "thumb" / f"sphx_glr_{name}_thumb.png")
+
+
+def wrap_pictures(app, doctree):
+    """Put every picture without a dark variant into a box, in which a phone scrolls wide ones."""
+    for image in list(doctree.findall(is_picture)):
+        path = Path(app.srcdir) / image["uri"].lstrip("/")
+        wide = path.suffix == ".png" and path.exists() and Image.open(path).width > WIDE
+        box = nodes.container(classes=["picture", "wide"] if wide else ["picture"])
+        shown = image.parent if isinstance(image.parent, nodes.reference) else image
+        shown.replace_self(box)
+        box += shown
+
+
+def is_picture(node):
+    """Whether a node is a single picture: no thumbnail, and not one of two for light and dark."""
+    if node.tagname not in ("image", "imgsgnode"):
+        return False
+    if {"only-light", "only-dark"} & set(node["classes"]):
+        return False
+    around = node.parent
+    while isinstance(around, nodes.reference | nodes.figure):
+        around = around.parent
+    return isinstance(around, nodes.section)
 
 
 def with_sections(text):

@@ -1,7 +1,8 @@
-"""Tables that can be read on a phone: numbers stay whole, long remarks move below the table."""
+"""Tables that fit: numbers stay whole, long remarks move below, headings are grouped."""
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from docutils import nodes
@@ -20,14 +21,62 @@ def is_number(text):
 
 
 def arrange(app, doctree):
-    """Mark the cells that are numbers; move remarks of the wide tables below them."""
+    """Mark the cells that are numbers; move remarks below wide tables; group their headings."""
     for table in list(doctree.findall(nodes.table)):
         notes_below(table)
         if "stack" in table["classes"] and list(table.findall(nodes.thead)):
             repeat_headings(table)
+        else:
+            group_headings(table)
         for entry in table.findall(nodes.entry):
             if is_number(entry.astext()):
                 entry["classes"].append("number")
+                break_before_error(entry)
+
+
+def break_before_error(entry):
+    """Let the line break before a standard error, and only there, in tables that are too wide."""
+    if " ±" not in entry.astext():
+        return
+    entry["classes"].append("error")
+    for text in list(entry.findall(nodes.Text)):
+        parts = []
+        for part in re.split(r" (?=±)", text):
+            parts += [nodes.Text(" "), nodes.inline("", part, classes=["whole"])]
+        text.parent.replace(text, parts[1:])
+
+
+def parted(heading):
+    """What a heading says of a group of columns, and what of its own column."""
+    if ": " in heading:
+        return heading.split(": ", 1)
+    return list(heading.rpartition(", ")[::2])
+
+
+def group_headings(table):
+    """Give neighbouring columns whose headings begin alike one heading above them."""
+    heads = list(table.findall(nodes.thead))
+    if len(heads) != 1 or len(heads[0]) != 1:
+        return
+    (lower,) = heads[0]
+    parts = [parted(entry.astext()) for entry in lower]
+    groups = [[*group] for _, group in itertools.groupby(range(len(parts)), lambda i: parts[i][0])]
+    if not any(len(group) > 1 and parts[group[0]][0] for group in groups):
+        return
+    upper, entries = nodes.row(), list(lower)
+    for group in groups:
+        title = parts[group[0]][0]
+        if len(group) > 1 and title:
+            upper += nodes.entry("", nodes.paragraph("", title), morecols=len(group) - 1)
+            for i in group:
+                entries[i].clear()
+                entries[i] += nodes.paragraph("", parts[i][1])
+            continue
+        for i in group:
+            lower.remove(entries[i])
+            entries[i]["morerows"] = 1
+            upper += entries[i]
+    heads[0].insert(0, upper)
 
 
 def repeat_headings(table):

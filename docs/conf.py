@@ -47,6 +47,8 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "show_memory": False,
     "show_signature": False,
+    # A title or an axis is no result.
+    "ignore_repr_types": "matplotlib",
     "backreferences_dir": None,
     "download_all_examples": False,
     "within_subsection_order": "_gallery.in_order",
@@ -63,7 +65,7 @@ html_static_path = ["_static"]
 html_css_files = ["skdp.css"]
 html_show_sourcelink = False
 ALONE = ("start", "choose", "corrections", "glossary", "references")
-ALONE += ("results", "comparison", "reproduction")
+ALONE += ("results", "comparison", "reproduction", "auto_examples/index")
 html_sidebars = {page: [] for page in ALONE}
 html_theme_options = {
     "logo": {"text": "skdp", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
@@ -79,10 +81,18 @@ def math(as_block):
     """Visitor that writes formulas as MathML, which browsers render without an external script."""
 
     def visit(translator, node):
-        translator.body.append(tex2mathml(node.astext(), as_block=as_block))
+        formula = tex2mathml(node.astext(), as_block=as_block)
+        translator.body.append(f'<div class="formula">{formula}</div>' if as_block else formula)
         raise nodes.SkipNode
 
     return visit, None
+
+
+def mark_long_names(app, doctree):
+    """Mark the code whose words may break on a phone; other words stay whole."""
+    for literal in doctree.findall(nodes.literal):
+        if max(map(len, literal.astext().split()), default=0) > 30:
+            literal["classes"].append("long")
 
 
 def setup(app):
@@ -91,4 +101,6 @@ def setup(app):
     # After sphinx-gallery, which has the usual priority of 500.
     app.connect("builder-inited", _gallery.arrange, priority=900)
     app.connect("doctree-read", _tables.arrange)
+    app.connect("doctree-read", _gallery.wrap_pictures)
+    app.connect("doctree-read", mark_long_names)
     app.add_html_math_renderer("mathml", math(as_block=False), math(as_block=True))

@@ -232,12 +232,16 @@ def epsilon(ink, faint, first, second, narrow=False):
         low, high = (odds * np.exp(sign * value) for sign in (-1, 1))
         band = low / (1 + low), high / (1 + high)
         right.fill_between(before, *band, color=first, alpha=shade, linewidth=0)
-    for text, place, colour in (
-        ("epsilon 3", (0.13, 0.9), ink),
-        ("1", (0.4, 0.74), ink),
-        ("0.1", (0.53, 0.53), "white" if ink == "#222222" else "black"),
+    for value, place, edge in (
+        (3, (0.15, 0.94), (0.15, 0.78)),
+        (1, (0.35, 0.8), (0.45, 0.69)),
+        (0.1, (0.76, 0.4), (0.6, 0.6)),
     ):
-        right.annotate(text, place, ha="center", va="center", fontsize=10, color=colour)
+        line = {"arrowstyle": "-", "color": ink, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
+        right.annotate(
+            f"epsilon {value}", edge, place, ha="center", va="center", fontsize=10, color=ink,
+            arrowprops=line,
+        )  # fmt: skip
     right.plot([0, 1], [0, 1], color=faint, linewidth=0.8, linestyle="--")
     right.set(
         xlabel="belief that you are in the table, before", ylabel="after: somewhere in the band"
