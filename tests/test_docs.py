@@ -207,6 +207,27 @@ def test_stacked_tables_repeat_their_headings():
     assert "use: " not in parsed(table.format("")).astext()
 
 
+def test_neighbouring_headings_that_begin_alike_are_grouped():
+    rows = ".. csv-table::\n   :header-rows: 1\n\n   "
+    document = parsed(rows + "name,error: eps 0.1,error: eps 1,time\n   x,1 ± 0.2,2 ± 0.1,3\n")
+    heads = next(iter(document.findall(lambda node: node.tagname == "thead")))
+    assert [[entry.astext() for entry in row] for row in heads] == [
+        ["name", "error", "time"],
+        ["eps 0.1", "eps 1"],
+    ]
+    assert [entry.get("morecols") for entry in heads[0]] == [None, 1, None]
+    assert [entry.get("morerows") for entry in heads[0]] == [1, None, 1]
+
+    def of_whole(node):
+        return "whole" in getattr(node, "attributes", {}).get("classes", [])
+
+    # A number may be divided before its error, and nowhere else.
+    whole = [node.astext() for node in document.findall(of_whole)]
+    assert whole == ["1", "± 0.2", "2", "± 0.1"]
+    apart = parsed(rows + "name,error: eps 0.1,time: eps 1\n   x,1,2\n")
+    assert "error: eps 0.1" in apart.astext()
+
+
 # The check of the built site
 
 
