@@ -265,23 +265,34 @@ def test_all_columns_together_are_counted_where_cells_hold_many_records():
     assert view.count() == pytest.approx(len(frame), abs=150)
 
 
-def test_joint_counts_tell_all_codes_of_columns_that_views_would_group():
+@pytest.mark.parametrize("ruled", [False, True])
+@pytest.mark.filterwarnings("ignore:Tables of several columns")
+def test_joint_counts_tell_all_codes_of_columns_that_views_would_group(ruled, tmp_path):
     rng = np.random.default_rng(0)
     x = rng.integers(0, 300, 6000)
     frame = pd.DataFrame({"x": x, "y": (x + rng.integers(0, 2, 6000)) % 300, "z": x % 2})
     domain = Domain(
         {name: Numeric(0, 299, integer=True) for name in "xy"} | {"z": Categorical([0, 1])}
     )
+    if ruled:
+        domain = Domain(domain, structure=[skdp.forbid("x < 1 and z == 1")])
     view = MarginalSynthesizer(300.0, domain=domain, random_state=0).fit(frame)
     assert float(view.synopsis_.model.budget["joint"]) > 200
     truth = CountTable.from_codes(frame.to_numpy(dtype=np.int32), (300, 300, 2))
     for pair in itertools.combinations(range(3), 2):
         missed = np.abs(view.synopsis_.model.view(pair) - truth.dense(pair)).sum()
         assert missed < 0.01 * len(frame)
-    # Neighbouring codes that a group of two would share.
-    assert view.count("x == 10 and y == 10") == pytest.approx(
-        len(frame.query("x == 10 and y == 10")), abs=0.5
-    )
+    # Neighbouring codes that a group of two would share, also after saving.
+    view.synopsis_.save(tmp_path / "release")
+    for synopsis in (view.synopsis_, Synopsis.load(tmp_path / "release")):
+        assert synopsis.count("x == 10 and y == 10") == pytest.approx(
+            len(frame.query("x == 10 and y == 10")), abs=0.5
+        )
+    # What few rows agree on follows the tables of groups.
+    given = pd.DataFrame({"x": np.arange(300)})
+    completed = view.sample(given=given, random_state=0)
+    near = (completed["y"] - completed["x"]) % 300
+    assert (near <= 3).mean() + (near >= 297).mean() > 0.9
 
 
 def test_cells_that_only_noise_explains_lose_their_weight():

@@ -31,6 +31,9 @@ from .values import MAX_BINS, as_flag, as_int, digits
 
 __all__ = ["Numeric"]
 
+# Texts that say that nothing is there.
+_ABSENT = {"", "nan", "nat"}
+
 DEFAULT_BINS = 32
 
 
@@ -422,7 +425,9 @@ class Numeric(Binned):
         missing = int(unread.sum())
         if missing:
             # What is there, and is no number or date of this column.
-            unread &= column.factorize()[0] >= 0
+            codes, uniques = column.factorize()
+            absent = [isinstance(u, str) and u.strip().lower() in _ABSENT for u in uniques]
+            unread &= ~np.array([*absent, True])[codes]
         if self.special:
             values = values[~np.isin(values, self.special)]
         return {

@@ -69,6 +69,9 @@ class TreeModel(WithErrorBars, TupleKeys):
         Without them there are no intervals.
     budget : mapping of str to float, default=None
         How epsilon was divided, for the record.
+    fine_rows : bool, default=False
+        Whether the weighted records know how the codes inside a group are spread: they answer
+        where a table of a pair has groups of codes.
 
     Raises
     ------
@@ -78,6 +81,8 @@ class TreeModel(WithErrorBars, TupleKeys):
 
     # The name in files.
     kind: ClassVar[str] = "forest"
+    # Pickles of earlier versions lack it.
+    fine_rows = False
 
     def __init__(
         self,
@@ -89,6 +94,7 @@ class TreeModel(WithErrorBars, TupleKeys):
         row_weights: FloatArray | None = None,
         error_bars: ErrorBars | ErrorClasses | None = None,
         budget: Mapping[str, float] | None = None,
+        fine_rows: bool = False,
     ) -> None:
         self.density = density
         self.extra = list(extra)
@@ -96,6 +102,7 @@ class TreeModel(WithErrorBars, TupleKeys):
         self.row_weights = row_weights
         self.error_bars = error_bars
         self.budget = dict(budget or {})
+        self.fine_rows = fine_rows
         self._total = float(total)
         self.shape = tuple(len(mu) for mu in density.marginals)
         self._tables = {pair.axes: pair.table for pair in [*density.edges, *self.extra]}
@@ -140,7 +147,7 @@ class TreeModel(WithErrorBars, TupleKeys):
         """Share of the records under queries on the same attributes."""
         if not axes:
             return np.ones(n)
-        if self.rows is None or len(axes) == 1 or axes in self._tables:
+        if self.rows is None or len(axes) == 1 or self._by_table(axes):
             if axes in self._tables:
                 a, b = (self.density.lift(axis, weights[axis]) for axis in axes)
                 return np.einsum("iq,iq->q", a, self._tables[axes] @ b)
@@ -156,6 +163,11 @@ class TreeModel(WithErrorBars, TupleKeys):
                 product = product * weights[axis][column, query]
             shares[query] = product.sum()
         return shares
+
+    def _by_table(self, axes: tuple[int, ...]) -> bool:
+        """Whether the table of a pair answers, rather than the weighted records."""
+        grouped = any(axis in self.density.groups for axis in axes)
+        return axes in self._tables and not (grouped and self.fine_rows)
 
     def _row_cells(
         self, axes: Sequence[int], *, merged: bool
@@ -290,7 +302,7 @@ class TreeModel(WithErrorBars, TupleKeys):
         a, b = axes
         if a > b:
             return self.view([b, a]).T
-        if (a, b) not in self._tables and self.rows is not None:
+        if not self._by_table((a, b)) and self.rows is not None:
             return self._total * self._row_table(axes)
         groups = self._tables.get((a, b))
         if groups is None:
@@ -356,6 +368,8 @@ class TreeModel(WithErrorBars, TupleKeys):
             "grouped": sorted(self.density.groups),
             "budget": self.budget,
         }
+        if self.fine_rows:
+            facts["fine_rows"] = True
         arrays: dict[str, NDArray[Any]] = {"marginals": np.concatenate(self.density.marginals)}
         if isinstance(self.error_bars, ErrorClasses):
             facts["error_classes"], alone = self.error_bars.to_arrays()
@@ -430,6 +444,7 @@ class TreeModel(WithErrorBars, TupleKeys):
             row_weights=row_weights,
             error_bars=bars,
             budget=facts["budget"],
+            fine_rows=bool(facts.get("fine_rows", False)),
         )
 
 

@@ -63,11 +63,7 @@ def as_model(
     if joint is not None or laws.rules is not None:
         # Rules and joint counts move the margins: the tables follow the rows.
         views = [_of_rows(each, rows[:, i], weights) for i, each in enumerate(attributes)]
-        held = list({**pairs, **laws.masks})
-        if laws.rules is None:
-            # Rows of joint counts know single codes, tables of groups do not: the rows answer.
-            held = [pair for pair in held if all(views[axis].groups is None for axis in pair)]
-        pairs = {pair: _table(rows, weights, pair, views) for pair in held}
+        pairs = {pair: _table(rows, weights, pair, views) for pair in {**pairs, **laws.masks}}
     tree = _strongest(pairs, views, laws.forest)
     edges = [PairTable(pair, pairs[pair]) for pair in tree]
     if laws.rules is not None:
@@ -80,7 +76,14 @@ def as_model(
             # The tree holds all views and is exact; rows would have noise of their own.
             return TreeModel(density, total, budget=budget)
     return TreeModel(
-        density, total, extra=extra, rows=rows, row_weights=weights / weights.sum(), budget=budget
+        density,
+        total,
+        extra=extra,
+        rows=rows,
+        row_weights=weights / weights.sum(),
+        budget=budget,
+        # Joint counts know single codes, tables of groups do not.
+        fine_rows=joint is not None and any(each.groups is not None for each in views),
     )
 
 

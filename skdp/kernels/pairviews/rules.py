@@ -174,6 +174,7 @@ class Rules(NamedTuple):
             rows=rows,
             row_weights=model.row_weights,
             budget=model.budget,
+            fine_rows=model.fine_rows,
         )
 
 
