@@ -1399,7 +1399,7 @@ PARTS = {
     "kernels.linear.search.fit_local_search, selection": "model",
     "kernels.lines.ahp.ahp, discrete_laplace": "partition",
     "kernels.lines.dawa.dawa, buckets": "partition",
-    "kernels.marginals.candidates._one_by_one, top_k": "views",
+    "kernels.marginals.candidates._one_by_one, selection": "views",
     "kernels.marginals.classes.Classes.of, discrete_laplace": "total",
     "kernels.marginals.measure._measure, discrete_laplace": "total",
     "kernels.marginals.views.measure_sets, discrete_laplace": "views",

@@ -547,13 +547,13 @@ def test_sets_of_a_round_share_no_pair_and_their_choices_share_its_budget(monkey
     population = Population.of(attributes, Laws.of(None, attributes), 2000, rng)
     table = CountTable.from_codes(codes, (4,) * 7)
     candidates = Candidates(table, attributes, range(7), 3, "all", None, 1000)
-    picks, costs = candidates_module.top_k, []
+    pick, costs = candidates_module.noisy_max, []
 
-    def picked(scores, k, epsilon, score_range, **given):
-        costs.append(k * epsilon)
-        return picks(scores, k, epsilon, score_range, **given)
+    def picked(scores, epsilon, score_range, **given):
+        costs.append(epsilon)
+        return pick(scores, epsilon, score_range, **given)
 
-    monkeypatch.setattr(candidates_module, "top_k", picked)
+    monkeypatch.setattr(candidates_module, "noisy_max", picked)
     chosen = candidates.best(population, 2000.0, [], 5, Fraction(50), Fraction(1), noise_source(0))
     pairs = [pair for axes in chosen for pair in itertools.combinations(axes, 2)]
     assert len(set(pairs)) == len(pairs)

@@ -70,9 +70,8 @@ def parts_of(query: Query, schema: Schema) -> list[dict[str, Region]]:
     if isinstance(query, Mapping):
         return [_from_dict(query, schema)]
     raise TypeError(
-        f"A query must be a dict or a string, got a value of type "
-        f"{type(query).__name__}. It names columns and values, such as {{'age': (0, 17)}} or "
-        "'age < 18'; a mask of rows is not a query."
+        f"A query must be a dict or a string, got a value of type {type(query).__name__}. It names "
+        "columns and values, such as {'age': (0, 17)} or 'age < 18'; a mask of rows is not a query."
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._random import NoiseSource
 from ..._types import FloatArray, IntArray
-from ...mechanisms import top_k
+from ...mechanisms import noisy_max
 from ...rows import Counts
 from ..pairviews.attributes import Attribute, equal_mass_bins
 from .plan import BOXES, Workload
@@ -225,19 +225,19 @@ def _one_by_one(
 
     The score after those of the sets, if there is one, is that of "no set", which ends the choice.
     """
-    pairs = [{*combinations(axes, 2)} for axes in sets]
     left = np.ones(len(scores), dtype=bool)
     apart = left.copy()
     chosen: list[Axes] = []
     for _ in range(n_views):
-        among = np.flatnonzero(left & apart if (left & apart).any() else left)
-        (best,) = top_k(scores[among], 1, epsilon, 2 * _PARTS, random_state=source)
+        free = left & apart
+        among = np.flatnonzero(free if free.any() else left)
+        best = noisy_max(scores[among], epsilon, 2 * _PARTS, random_state=source)
         place = int(among[best])
         if place == len(sets):
             break
         chosen.append(sets[place])
         left[place] = False
-        apart[: len(sets)] &= [each.isdisjoint(pairs[place]) for each in pairs]
+        apart[: len(sets)] &= [len({*axes} & {*sets[place]}) < 2 for axes in sets]
     return chosen
 
 

@@ -14,6 +14,7 @@ from ...hierarchy import project_to_simplex
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...rows import Counts
 from ..pairviews.attributes import Attribute, cut_mass, equal_mass_bins
+from ..pairviews.single import single_shares
 from .shrinkage import shrunk
 
 __all__ = ["Classes"]
@@ -25,10 +26,9 @@ _TINY = 1e-6
 # ordered and of other attributes.
 _RECORDS = 10.0
 _FEWEST, _FEWEST_KINDS = 3, 16
-# Attributes of many codes need more records in each bin to tell as much. Their shares of epsilon
-# grow with this power of the number of groups, up to so many groups.
-_POWER, _MOST_GROUPS = 0.25, 64
-_PARTS = 1000  # weights are rounded to multiples of 1 / _PARTS
+# Attributes of many codes need more records in each bin to tell as much: their shares of epsilon
+# grow with the number of groups, up to so many.
+_MOST_GROUPS = 64
 
 
 class Classes:
@@ -150,9 +150,8 @@ class Classes:
 
 
 def _parts(sizes: Sequence[int]) -> list[Fraction]:
-    """Shares of attributes of so many groups; they add up to 1."""
-    weights = [round(_PARTS * min(size, _MOST_GROUPS) ** _POWER) for size in sizes]
-    return [Fraction(weight, sum(weights)) for weight in weights]
+    """Shares of attributes of so many groups, at least two; they add up to 1."""
+    return single_shares([min(size, _MOST_GROUPS) for size in sizes])
 
 
 def _bins(attribute: Attribute, ordered: bool, signal: float) -> IntArray:
