@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn, overload
@@ -41,6 +41,7 @@ __all__ = [
     "recording",
     "report_draw",
     "sampling_generator",
+    "seed_shared_generators",
     "seeded_bits",
     "shared_generators_kept",
 ]
@@ -448,14 +449,30 @@ def noise_source(random_state: Any = None) -> NoiseSource:
 def shared_generators_kept() -> Iterator[None]:
     """Put back the generators that all code of a process shares, whatever is drawn from them.
 
-    How far they have gone would tell how much was drawn.
+    How far they have gone would tell how much was drawn. These are Python's and NumPy's; those of
+    other libraries cannot be reached.
     """
-    plain, numbers = random.getstate(), np.random.get_state()  # noqa: NPY002
+    plain, numbers = random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002
     try:
         yield
     finally:
         random.setstate(plain)
         np.random.set_state(numbers)  # noqa: NPY002
+
+
+def seed_shared_generators(words: Sequence[Any]) -> None:
+    """Seed the generators that all code of a process shares, in `shared_generators_kept`.
+
+    Parameters
+    ----------
+    words : sequence of int
+        At least 0. For a secret seed, 64-bit words of a `NoiseSource`.
+    """
+    seeds = np.random.SeedSequence([int(word) for word in words])
+    random.seed(seeds.generate_state(8).tobytes())
+    # Whatever bit generator NumPy's has been given.
+    kind: Any = type(np.random.get_bit_generator())
+    np.random.set_state(kind(seeds).state)  # noqa: NPY002
 
 
 def sampling_generator(random_state: Any = None) -> np.random.Generator:

@@ -15,6 +15,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import Published, ShowsPrivacy, declare_label, full_domain, match_rows, require_y
+from .._foreign import reraise_interrupts
 from .._pipelines import Rows, Step, child, is_inferred, price, walk
 from .._random import sampling_generator
 from .._types import FloatArray
@@ -155,7 +156,8 @@ class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixi
         self._keep(release)
         try:
             self.estimator_ = self._train_on_rows_of(release, self.n_samples, self.random_state)
-        except Exception as error:
+        except BaseException as error:
+            reraise_interrupts(error)
             raise TrainingError(
                 f"The release was made and paid for, but {type(self.estimator).__name__} could not "
                 f"be trained on it: {type(error).__name__}: {error}\nThe release is kept: it is "

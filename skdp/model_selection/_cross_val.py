@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
+from .._foreign import check_copies
 from .._pipelines import replaced
-from .._random import noise_source
+from .._random import noise_source, seed_shared_generators, shared_generators_kept
 from .._types import IntArray
 from .._validation import as_epsilon
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
@@ -104,6 +105,7 @@ def private_cross_val_score(
     as_frame(X)
     labels, take = true_rows(X, y)
     rehearse(estimator, X, labels)
+    check_copies(estimator, "The estimator")
     source = noise_source(random_state)
     # Privacy. Folds are independent of each other record (PrivateKFold). A record that drew fold
     # j changes the k - 1 other models, each at the estimator's epsilon, and of the score only the
@@ -114,7 +116,7 @@ def private_cross_val_score(
     loss = PrivacyLoss(sum(parts.values(), Fraction(0)), parts, seeded=seeded)
     charge(book, "private_cross_val_score", loss)
     # That pays for all k fits.
-    with prepaid_clones([estimator], book, k * per_fit) as (paid,):
+    with prepaid_clones([estimator], book, k * per_fit) as (paid,), shared_generators_kept():
         guesses, classes = _predict_each_fold(paid, folds, X, labels, take, asked)
     return asked.release(labels, guesses, classes, exact, source, level, range_of(bounds))
 
@@ -141,8 +143,10 @@ def _predict_each_fold(
     predicted: list[tuple[IntArray, Labels]] = []
     failure: TrainingError | None = None
     for train, test in folds.split(X):
+        # Privacy. No fold begins where another has left the generators of the process.
+        seed_shared_generators(noise_source().words(4))
         try:
-            model = clone(paid).fit(take_rows(X, train), labels[train])
+            model = copy.deepcopy(paid).fit(take_rows(X, train), labels[train])
         except TrainingError as error:
             # Whether it is raised, and its text, depend on the release of this fold only.
             warnings.warn(f"{error} The rows of this fold count as wrong.", stacklevel=3)

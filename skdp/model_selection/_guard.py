@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .._random import noise_source
+from .._foreign import attempt, reraise_interrupts
+from .._random import noise_source, seed_shared_generators, shared_generators_kept
 from .._types import BoolArray, FloatArray, IntArray
 from ..rows import as_column, as_labels, column_names, object_array, row_taker
 
@@ -127,32 +128,37 @@ def _fill(
     # fails is divided, and free places are filled by rows of the same part, until each row that
     # fails stands alone, with copies of itself; the other rows are predicted again in their old
     # places. No exception and no warning leaves. Assumption: the model treats the rows of a table
-    # of this fixed size independently of each other, and equal tables equally.
+    # of this fixed size independently of each other, and equal tables equally. For that, every
+    # table finds the generators of the process in the same state; how far they went is undone.
+    seed = noise_source().words(4)
     order = np.argsort(places, kind="stable")
     # One row of each place in a table.
     turn = np.arange(len(rows)) - np.searchsorted(places[order], places[order])
     parts = [order[turn == number] for number in range(turn.max(initial=-1) + 1)]
-    while parts:
-        part = parts.pop()
-        table = np.full(TABLE, rows[part[0]])
-        table[places[part]] = rows[part]
-        answers = _answers(ask, take, table)
-        if answers is not None:
-            guesses[part] = answers[places[part]]
-        elif len(part) > 1:
-            parts += [part[: len(part) // 2], part[len(part) // 2 :]]
+    with shared_generators_kept():
+        while parts:
+            part = parts.pop()
+            table = np.full(TABLE, rows[part[0]])
+            table[places[part]] = rows[part]
+            seed_shared_generators(seed)
+            answers = _answers(ask, take, table)
+            if answers is not None:
+                guesses[part] = answers[places[part]]
+            elif len(part) > 1:
+                parts += [part[: len(part) // 2], part[len(part) // 2 :]]
 
 
 def _answers(
     ask: Callable[[Any], NDArray[Any] | None], take: Take, table: IntArray
 ) -> NDArray[Any] | None:
     """One answer for each row of a table; None if there are none."""
+
+    def answers() -> NDArray[Any] | None:
+        found = ask(take(table))
+        return found if found is not None and len(found) == len(table) else None
+
     with _quietly():
-        try:
-            answers = ask(take(table))
-            return answers if answers is not None and len(answers) == len(table) else None
-        except Exception:  # its text may hold values, and whether it is raised depends on them
-            return None
+        return attempt(answers, None)
 
 
 def check_model(model: Any, X: Any) -> None:
@@ -190,7 +196,8 @@ def equal(truth: Labels, guess: Labels) -> BoolArray:
 def _same(a: Any, b: Any) -> bool:
     try:
         return bool(a == b)
-    except Exception:  # a label with an odd __eq__ must not raise: that would depend on a value
+    except BaseException as error:  # of an odd __eq__: whether it raises depends on a value
+        reraise_interrupts(error)
         return False
 
 
@@ -200,7 +207,8 @@ def positions_of(values: Labels, positions: Mapping[Any, int]) -> IntArray:
     def place(value: Any) -> int:
         try:
             return positions.get(value, -1)
-        except Exception:  # an unhashable label must not raise: that would depend on a value
+        except BaseException as error:  # of a label without a hash
+            reraise_interrupts(error)
             return -1
 
     return np.fromiter(map(place, values.tolist()), np.int64, values.size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 import warnings
 from collections.abc import Callable, Mapping
@@ -18,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import HidesSeed, Published, ShowsPrivacy, as_seed, require_y
 from .._pipelines import LEAKS, PRIVATE, RELEASE, Rows, Step, child, ledgers, price, walk_all
-from .._random import NoiseSource, noise_source
+from .._foreign import attempt, check_copies
+from .._random import NoiseSource, noise_source, seed_shared_generators
 from .._types import FloatArray
 from .._validation import as_epsilon, check_choice
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
@@ -221,6 +223,8 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         for variant in variants:
             metric.check_model(variant)
             rehearse(variant, X, y)
+        if self.strategy == "random-stopping":
+            check_copies(variants, "A candidate")
         source = noise_source(self.random_state)
         parts = {"fits": fits, "choice": choice}
         seeded = source.seeded or any(seeded for _, seeded in prices)
@@ -299,7 +303,9 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         # Privacy. A run draws a public coin (which candidate), releases a fit, and takes a
         # noisy score at `each`: at most the most expensive fit + `each` in sequence. Outcomes are
         # ordered by the noisy scores, runs that cannot be trained last, and the first of equal
-        # runs is released: price_of_runs gives the price of all. Nothing else of a run leaves.
+        # runs is released: price_of_runs gives the price of all. Nothing else of a run leaves: no
+        # error, and no state that the next run, or whoever draws after the search, would find. A
+        # run has generators that were seeded for it, and a copy of all that its candidate holds.
         each = epsilon / price_of_runs(Fraction(1), as_shape(self.eta))
         best: tuple[int, Any] | None = None
         highest = 0.0
@@ -308,15 +314,20 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         with unseen():
             for _ in range(runs):
                 place = source.below(len(variants))
-                try:
-                    model = clone(variants[place]).fit(X, y)
-                except TrainingError:
-                    continue
-                score = judge.noisy_score(model, each)
-                if best is None or score > highest:
-                    best, highest = (place, model), score
+                seed_shared_generators(source.words(4))
+
+                def run(candidate: Any = variants[place]) -> tuple[Any, float]:
+                    model = copy.deepcopy(candidate).fit(X, y)
+                    return model, judge.noisy_score(model, each)
+
+                found = attempt(run, None)
+                if found is not None and (best is None or found[1] > highest):
+                    best, highest = (place, found[0]), found[1]
         if best is None:
-            raise TrainingError("No candidate could be trained on its release.")
+            raise TrainingError(
+                "No candidate could be trained on its release. Errors of runs are withheld, because "
+                "they would tell of the runs: fit a candidate by itself to see its error."
+            )
         return best
 
     def _halve(

@@ -21,7 +21,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from .._random import NoiseSource, Tape, shared_generators_kept
+from .._foreign import kept_apart
+from .._random import NoiseSource, Tape
 from .._validation import as_fraction
 from ..exceptions import InsecureSeedWarning
 
@@ -119,7 +120,7 @@ def unseen() -> Iterator[None]:
     try:
         logging.disable(logging.CRITICAL)
         with (
-            shared_generators_kept(),
+            kept_apart(),
             warnings.catch_warnings(),
             contextlib.redirect_stdout(io.StringIO()),
             contextlib.redirect_stderr(io.StringIO()),
