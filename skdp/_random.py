@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn, overload
@@ -341,9 +341,9 @@ _recording: list[Tape] = []
 def recording(tape: Tape) -> Iterator[None]:
     """Make ``tape`` the source of all noise in this context.
 
-    NumPy's global generator, which seeds scikit-learn's estimators, gives public coins too.
+    The generators of the process, such as NumPy's, which seeds scikit-learn's estimators, give
+    public coins too.
     """
-    state = np.random.get_state()  # noqa: NPY002
     outer = os.environ.get(_MARK)
     handle, drawn = tempfile.mkstemp(prefix="skdp-recording-")
     os.close(handle)
@@ -351,10 +351,11 @@ def recording(tape: Tape) -> Iterator[None]:
     token = _current.set(tape)
     _recording.append(tape)
     try:
-        np.random.seed(_GLOBAL_SEED)  # noqa: NPY002
-        yield
+        with shared_generators_kept():
+            np.random.seed(_GLOBAL_SEED)  # noqa: NPY002
+            random.seed(_GLOBAL_SEED)
+            yield
     finally:
-        np.random.set_state(state)  # noqa: NPY002
         os.environ.pop(_MARK, None)
         if outer is not None:
             os.environ[_MARK] = outer
@@ -460,18 +461,18 @@ def shared_generators_kept() -> Iterator[None]:
         np.random.set_state(numbers)  # noqa: NPY002
 
 
-def seed_shared_generators(words: Sequence[Any]) -> None:
+def seed_shared_generators(words: Iterable[int]) -> None:
     """Seed the generators that all code of a process shares, in `shared_generators_kept`.
 
     Parameters
     ----------
-    words : sequence of int
+    words : iterable of int
         At least 0. For a secret seed, 64-bit words of a `NoiseSource`.
     """
     seeds = np.random.SeedSequence([int(word) for word in words])
     random.seed(seeds.generate_state(8).tobytes())
     # Whatever bit generator NumPy's has been given.
-    kind: Any = type(np.random.get_bit_generator())
+    kind: Any = type(np.random.get_bit_generator())  # type: ignore[attr-defined]
     np.random.set_state(kind(seeds).state)  # noqa: NPY002
 
 

@@ -6,13 +6,14 @@ is added here (test_replay.py fails until every estimator is).
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
@@ -735,6 +736,37 @@ class Extreme(BaseEstimator):
         return self
 
 
+class Drawing(Extreme):
+    """Draws from the generators of the process, and the more often the more records there are."""
+
+    def fit(self, X: Any, y: Any = None) -> Drawing:
+        coins = np.random.random() < 0.5, random.random() < 0.5  # noqa: NPY002
+        draw_from_all(len(X))
+        super().fit(X)
+        if coins[0] != coins[1]:
+            self.end_ = self.end_[::-1]
+        return self
+
+
+def draw_from_all(times: int) -> None:
+    """Draw from the generators of the process."""
+    np.random.random(times)  # noqa: NPY002
+    random.getrandbits(32 * times)
+
+
+class DrawingClassifier(ClassifierMixin, BaseEstimator):
+    """Its labels are drawn from the generators of the process; predicting draws, too."""
+
+    def fit(self, X: Any, y: Any) -> DrawingClassifier:
+        self.classes_ = np.unique(y)
+        self.coins_ = np.random.random(), random.random()  # noqa: NPY002
+        return self
+
+    def predict(self, X: Any) -> Any:
+        draw_from_all(int(X["x"].nunique()))
+        return np.repeat(self.classes_[int(2 * self.coins_[0]) : :][:1], len(X))
+
+
 def aggregates() -> list[Branch]:
     settings: dict[str, dict[str, Any]] = {
         "mean": {},
@@ -750,6 +782,14 @@ def aggregates() -> list[Branch]:
             lambda: arrays_of(2),
         )
         for name, params in settings.items()
+    ] + [
+        Branch(
+            "SampleAggregate, blocks that draw",
+            lambda epsilon: skdp.SampleAggregate(
+                Drawing(), epsilon, ([0, 0], [1, 1]), 5, output="end_"
+            ),
+            lambda: arrays_of(2),
+        )
     ]
 
 
@@ -935,7 +975,14 @@ def composed() -> list[Branch]:
             bounds=(0, 4),
         )
 
+    def drawing(epsilon: float) -> Any:
+        plain = skdp.GridSynthesizer(epsilon, domain=PLANE, target="s")
+        return skdp.PrivateClassifier(DrawingClassifier(), plain, n_samples=20)
+
     labelled = lambda: apart(pairs_of(SPACE), "s")  # noqa: E731
+    some = ("nobody", "two", "from the middle")
+    few = lambda: {name: labelled()[name] for name in some}  # noqa: E731
+    plane = lambda: apart({name: pairs_of(PLANE)[name] for name in some}, "s")  # noqa: E731
     measured = lambda: apart(  # noqa: E731
         pairs_of(skdp.Domain({name: SPACE[name] for name in ("z", "x")})), "x"
     )
@@ -951,11 +998,35 @@ def composed() -> list[Branch]:
                 f"PrivateGridSearchCV, {strategy}",
                 lambda epsilon, s=strategy: by_strategy(epsilon, s),
                 # Every run of a search makes several releases.
-                lambda: {name: labelled()[name] for name in ("nobody", "two", "from the middle")},
+                few,
                 runs=1,
             )
             for strategy in ("random-stopping", "halving")
         ],
+        *[
+            Branch(
+                f"PrivateGridSearchCV, {strategy} of models that draw",
+                lambda epsilon, s=strategy: skdp.PrivateGridSearchCV(
+                    drawing(epsilon),
+                    {"n_samples": [20, 30]},
+                    epsilon=epsilon,
+                    strategy=s,
+                    eta=1,
+                ),
+                plane,
+            )
+            for strategy in ("random-stopping", "halving")
+        ],
+        Branch(
+            "private_cross_val_score, models that draw",
+            lambda epsilon: (
+                lambda data: skdp.private_cross_val_score(
+                    drawing(epsilon), *data, epsilon=epsilon, cv=3
+                )
+            ),
+            plane,
+            claim=lambda epsilon: 3 * epsilon,
+        ),
         Branch(
             "private_cross_val_score",
             lambda epsilon: (
@@ -1469,8 +1540,8 @@ LOOSE = {
     # Learners predict a row that is like synthetic ones, whose cells are not empty.
     "quality_report, learners": 0.6,
     "PrivateRegressor": 0.3,
-    # A recorded search makes one run; the whole law is in test_private_search.
-    "PrivateGridSearchCV, random-stopping": 0.15,
+    # Of a recorded search, one to three runs; the whole law is in test_private_search.
+    "PrivateGridSearchCV, random-stopping": 0.5,
     "PrivateGridSearchCV": 0.3,
     "private_cross_val_score": 0.3,
 }

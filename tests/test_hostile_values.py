@@ -76,6 +76,17 @@ class Class:
         raise RuntimeError(SECRET)
 
 
+class Panic(BaseException):
+    """As those of Polars: not an Exception."""
+
+
+class Panics(float):
+    def _panic(self, *others):
+        raise Panic(SECRET)
+
+    __float__ = __hash__ = __eq__ = __ne__ = __gt__ = __lt__ = __bool__ = _panic
+
+
 class Length(list):
     def __len__(self):
         raise RuntimeError(SECRET)
@@ -85,7 +96,7 @@ class Length(list):
 
 
 def hostile():
-    own = [Equal(), Hash(), Text("Male"), Number(1), Huge(5), Class(), Length()]
+    own = [Equal(), Hash(), Text("Male"), Number(1), Huge(5), Class(), Length(), Panics(1)]
     nested = [[1, 2], [[]], {"a": 1}, {1}, np.array([1, 2]), np.array(5), np.array([[1]]), (1,)]
     numbers = [10**400, -(10**400), Decimal("sNaN"), Decimal("1e999999"), 1 + 2j, Fraction(1, 3)]
     others = [b"x", "\ud800", pd.NaT, pd.NA, None, np.datetime64("NaT"), np.timedelta64(5, "D")]

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from .._arrays import run_starts
+from .._foreign import reraise_interrupts
 from .._types import CodeArray, IntArray
 from ..exceptions import DomainError
 from .attribute import MISSING_LABEL, Attribute, Level, halvings
@@ -171,7 +172,8 @@ class Categorical(Attribute):
             if code is None and isinstance(value, enum.Enum):
                 code = self._index.get(value.value)
             return code
-        except Exception:
+        except BaseException as error:
+            reraise_interrupts(error)
             # Unhashable values equal no category.
             return None
 

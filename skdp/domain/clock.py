@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from .._foreign import reraise_interrupts
 from .._types import BoolArray, IntArray
 from ..exceptions import DomainError
 from .values import is_missing
@@ -144,9 +145,9 @@ def moment(value: Any, unit: str) -> tuple[int, bool] | None:
         if found is not None:
             # A subclass may compute anything: no integer, or one that no array holds.
             return min(max(int(found[0]), -_FURTHEST), _FURTHEST), bool(found[1])
-    except Exception:
+    except BaseException as error:
+        reraise_interrupts(error)
         # Objects that only look like dates, and dates that do not exist.
-        pass
     return None
 
 

@@ -18,8 +18,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import HidesSeed, Published, ShowsPrivacy, as_seed, require_y
-from .._pipelines import LEAKS, PRIVATE, RELEASE, Rows, Step, child, ledgers, price, walk_all
 from .._foreign import attempt, check_copies
+from .._pipelines import LEAKS, PRIVATE, RELEASE, Rows, Step, child, ledgers, price, walk_all
 from .._random import NoiseSource, noise_source, seed_shared_generators
 from .._types import FloatArray
 from .._validation import as_epsilon, check_choice
@@ -325,7 +325,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
                     best, highest = (place, found[0]), found[1]
         if best is None:
             raise TrainingError(
-                "No candidate could be trained on its release. Errors of runs are withheld, because "
+                "No candidate could be trained on its release. Errors of runs are withheld, as "
                 "they would tell of the runs: fit a candidate by itself to see its error."
             )
         return best

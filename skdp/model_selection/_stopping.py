@@ -97,9 +97,10 @@ def draw_runs(spread: int, eta: Fraction, source: NoiseSource) -> int:
     source : NoiseSource
     """
     if isinstance(source, Tape):
-        # A tape adds up the losses of all runs that it sees. The mixture over secret numbers of
-        # runs costs less than most of its parts, and is tested by its exact law.
-        return 1
+        # A tape adds up the losses of all runs that it sees: as many as the price would pay for,
+        # if each were released. The mixture over secret numbers of runs costs less than most of
+        # its parts, and is tested by its exact law.
+        return 1 + source.below(math.floor(2 + eta))
     top, bottom = eta.numerator, eta.denominator
     while True:
         runs = 1

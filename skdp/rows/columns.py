@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from .._foreign import reraise_interrupts
 from .._types import BoolArray, FloatArray
 from ..domain.clock import Clock
 from ..domain.values import is_missing
@@ -62,8 +63,8 @@ def _number(value: Any) -> float:
                 # An integer too large for a float lies outside of every range, on the side of its
                 # sign.
                 return float("inf") if value > 0 else float("-inf")  # type: ignore[operator]
-    except Exception:
-        pass
+    except BaseException as error:
+        reraise_interrupts(error)
     return float("nan")
 
 
@@ -104,9 +105,9 @@ class Column:
                 # A NumPy warning about an overflow would reveal a value, as an error would.
                 with np.errstate(all="ignore"):
                     return self._floats()
-            except Exception:
+            except BaseException as error:
+                reraise_interrupts(error)
                 # An unusual storage type: read the values one by one below.
-                pass
         elif self.kind == "object":
             # One by one, not by distinct values: 1 and complex(1) are equal, but only one of
             # them is a real number, and a record's code may not depend on other records.
@@ -126,9 +127,9 @@ class Column:
                 found = self._moments()
                 if found is not None:
                     return as_numbers(found, clock)
-            except Exception:
+            except BaseException as error:
+                reraise_interrupts(error)
                 # A value that the library cannot convert: read them one by one below.
-                pass
         elif self.kind == "object":
             return as_numbers(single_moments(self._objects(), clock), clock)
         codes, uniques = self.factorize()
@@ -144,7 +145,8 @@ class Column:
             if self.kind == "object" and not set(map(type, self._objects())) <= _PLAIN:
                 return self._factorize_mixed()
             return self._factorize()
-        except Exception:
+        except BaseException as error:
+            reraise_interrupts(error)
             # Objects that cannot be hashed or compared: each value stands for itself.
             return _list_factorize(self._objects())
 
@@ -225,8 +227,8 @@ def _identity(value: Any, known: dict[Any, int]) -> int:
     try:
         if isinstance(value, _TELLING) and not is_missing(value):
             return known.setdefault(value, len(known))
-    except Exception:  # an object that cannot be hashed: its error would depend on a value
-        pass
+    except BaseException as error:  # an object that cannot be hashed: it depends on a value
+        reraise_interrupts(error)
     return -1
 
 

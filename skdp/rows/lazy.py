@@ -10,6 +10,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
+from .._foreign import reraise_interrupts
 from ..domain import Domain
 from ..exceptions import DomainError
 from .batches import gives_batches
@@ -237,9 +238,9 @@ def _lazy_rows(frame: nw.LazyFrame) -> LazyRows:
     schema = None
     try:
         schema = frame.collect_schema()
-    except Exception:
+    except BaseException as error:
+        reraise_interrupts(error)
         # Raised below, without the engine's error as its context: a plan may hold values.
-        pass
     if schema is None:
         raise DomainError(
             f"{ENGINES[engine]} cannot tell the columns of this lazy frame: its plan fails before "
