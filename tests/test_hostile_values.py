@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import random
 import traceback
 import warnings
 from collections import deque
@@ -452,6 +453,52 @@ def test_warnings_of_predict_stay_inside_even_where_they_are_errors():
     with warnings.catch_warnings(), np.errstate(all="raise"):
         warnings.simplefilter("error")
         assert scorer(Answers(warn), np.zeros((3, 1)), np.zeros(3)) == 1
+
+
+@pytest.mark.parametrize("error", [Panic, SystemExit, GeneratorExit, MemoryError])
+def test_what_is_no_exception_stays_inside(error):
+    def fail(X):
+        if (X > 5).any():
+            raise error(SECRET)
+        return np.zeros(len(X))
+
+    rows = np.arange(10.0)[:, None]
+    scorer = skdp.make_private_scorer(epsilon=10_000)
+    assert scorer(Answers(fail), rows, np.zeros(10)) == 0.6
+    sets = skdp.PrivateConformalRegressor(Answers(fail), epsilon=10_000, bounds=(0, 1))
+    assert np.isfinite(sets.conformalize(rows, np.zeros(10)).thresholds_).all()
+    # Labels that cannot be compared count as wrong.
+    assert scorer(Answers(lambda X: np.zeros(len(X))), rows[:2], [0, Panics(0)]) == 0.5
+    with pytest.raises(KeyboardInterrupt):
+        error = KeyboardInterrupt
+        scorer(Answers(fail), rows, np.zeros(10))
+
+
+def test_a_panic_of_polars_does_not_get_out():
+    polars = pytest.importorskip("polars")
+
+    def fail(X):
+        return polars.Series(X[:, 0]).map_elements(panic, return_dtype=polars.Float64).to_numpy()
+
+    def panic(value):
+        raise polars.exceptions.PanicException(SECRET)
+
+    scorer = skdp.make_private_scorer(epsilon=10_000)
+    assert scorer(Answers(fail), np.zeros((3, 1)), np.zeros(3)) == 0
+
+
+def test_predictions_that_draw_tell_no_number_of_rows():
+    def draw(X):
+        return np.where(np.random.random(len(X)) < 0.5, 0, [random.random() > 2])  # noqa: NPY002
+
+    scorer = skdp.make_private_scorer(epsilon=10_000)
+    later = set()
+    for n_rows in (1, 3_000):
+        np.random.seed(1)  # noqa: NPY002
+        random.seed(1)
+        scorer(Answers(draw), np.zeros((n_rows, 1)), np.zeros(n_rows))
+        later.add((np.random.random(), random.random()))  # noqa: NPY002
+    assert len(later) == 1
 
 
 def test_true_rows_are_predicted_after_the_charge():

@@ -16,12 +16,14 @@ import io
 import logging
 import math
 import numbers
+import os
+import sys
 import warnings
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from .._foreign import kept_apart
+from .._foreign import attempt, kept_apart
 from .._random import NoiseSource, Tape
 from .._validation import as_fraction
 from ..exceptions import InsecureSeedWarning
@@ -122,6 +124,7 @@ def unseen() -> Iterator[None]:
         logging.disable(logging.CRITICAL)
         with (
             kept_apart(),
+            _closed_descriptors(),
             warnings.catch_warnings(),
             contextlib.redirect_stdout(io.StringIO()),
             contextlib.redirect_stderr(io.StringIO()),
@@ -132,3 +135,23 @@ def unseen() -> Iterator[None]:
             yield
     finally:
         logging.disable(before)
+
+
+@contextlib.contextmanager
+def _closed_descriptors() -> Iterator[None]:
+    """Nothing is written to standard output and error: compiled code prints past Python's."""
+    kept: list[tuple[int, int]] = []
+    for stream in (sys.stdout, sys.stderr):
+        # Its buffer holds what was printed before. Windows without a console has no streams.
+        if stream is not None:
+            attempt(stream.flush, None)
+    try:
+        with contextlib.suppress(OSError), open(os.devnull, "wb") as nowhere:
+            for descriptor in (1, 2):
+                kept.append((descriptor, os.dup(descriptor)))
+                os.dup2(nowhere.fileno(), descriptor)
+        yield
+    finally:
+        for descriptor, own in kept:
+            os.dup2(own, descriptor)
+            os.close(own)
