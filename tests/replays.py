@@ -1014,6 +1014,7 @@ def composed() -> list[Branch]:
                     eta=1,
                 ),
                 plane,
+                runs=1,
             )
             for strategy in ("random-stopping", "halving")
         ],

@@ -22,6 +22,7 @@ import pytest
 from estimators import CASES
 from replays import BRANCHES, LINE, PARTS, PLANE, Branch, pairs_of, spread
 from sklearn.base import BaseEstimator
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
@@ -145,6 +146,87 @@ def test_every_branch_is_certified(branch):
 @pytest.mark.parametrize("branch", list(parameters(BRANCHES)))
 def test_every_branch_is_certified_with_all_outputs(branch):
     certify(branch, everything=True)
+
+
+# --- every estimator, on values that fit no column
+
+ODD = ["x", 1 + 2j, None, [1, 2], 2**70, b"x", {"a": 1}, np.array([1, 2]), pd.NA]
+
+
+def objects(rows):
+    """Rows, or labels, as an array of objects."""
+    deep = isinstance(rows[0], list)
+    array = np.empty((len(rows), len(rows[0])) if deep else len(rows), dtype=object)
+    for place, row in enumerate(rows):
+        for column, value in enumerate(row if deep else [row]):
+            array[(place, column) if deep else place] = value
+    return array
+
+
+CONTAINERS = {
+    "lists": (list, list),
+    "objects": (objects, objects),
+    "series": (
+        lambda rows: pd.DataFrame(objects(rows), columns=["age", "other"][: len(rows[0])]),
+        lambda labels: pd.Series(objects(labels)),
+    ),
+}
+
+
+def scored(data):
+    """A score of a public model."""
+    model = DummyClassifier(strategy="constant", constant=0).fit([[0, 0], [1, 1]], [0, 1])
+    return skdp.make_private_scorer(epsilon=1)(model, *data)
+
+
+def classifier():
+    release = skdp.GridSynthesizer(1.0, domain=skdp.Numeric(0, 1, bins=2))
+    tree = DecisionTreeClassifier(max_depth=1)
+    return skdp.PrivateClassifier(tree, release, classes=[0, 1], n_samples=20)
+
+
+MADE = {case.name: case.make_for_arrays for case in CASES} | {
+    "PrivateClassifier": classifier,
+    "PrivateGridSearchCV, random-stopping": lambda: skdp.PrivateGridSearchCV(
+        classifier(), {"n_samples": [20, 30]}, strategy="random-stopping"
+    ),
+    "private_cross_val_score": lambda: (
+        lambda data: skdp.private_cross_val_score(classifier(), *data, epsilon=1, cv=2)
+    ),
+    "make_private_scorer": lambda: scored,
+}
+
+
+def certify_odd(name, container, odd, place, directions=(False, True)):
+    """Replay rows of which the last has an odd value, in X or in y, without that row."""
+    X = [[0.5, 1.0], [2, 0.1], [1.5, -2.0], [0.5, 3], [1.0, 2.0]]
+    y = [0, 1, 0, 1, 1]
+    if name == "RangeTreeHistogram":
+        X = [row[:1] for row in X]
+    (X[-1] if place == "X" else y)[0 if place == "X" else -1] = odd
+    make_X, make_y = CONTAINERS[container]
+    first, second = ((make_X(X[:n]), make_y(y[:n])) for n in (5, 4))
+    claim = {"private_cross_val_score": 2.0, "make_private_scorer": 1.0}.get(name)
+    for backward in directions:
+        pair = (second, first) if backward else (first, second)
+        result = replay(MADE[name](), *pair, n=1, epsilon=claim, random_state=3)
+        assert result.passed and not result.n_errors, str(result)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_an_odd_value_is_one_record(name):
+    turns = itertools.product(CONTAINERS, ("X", "y"))
+    for turn, (container, place) in enumerate(turns):
+        # Other values for each estimator.
+        odd = ODD[(turn + len(name)) % len(ODD)]
+        certify_odd(name, container, odd, place, [turn % 2 == 1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MADE)
+def test_every_odd_value_is_one_record(name):
+    for container, odd, place in itertools.product(CONTAINERS, ODD, ("X", "y")):
+        certify_odd(name, container, odd, place)
 
 
 def test_every_estimator_has_a_branch():
