@@ -9,14 +9,14 @@ from __future__ import annotations
 import contextlib
 import copy
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import joblib
 
 from ._random import shared_generators_kept
 
-__all__ = ["attempt", "check_copies", "kept_apart", "reraise_interrupts"]
+__all__ = ["attempt", "copied", "kept_apart", "reraise_interrupts"]
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -57,8 +57,8 @@ def _raised_by_a_signal(error: BaseException) -> bool:
     return False
 
 
-def check_copies(value: Any, name: str) -> None:
-    """Refuse what cannot be copied, before anything is charged.
+def copied(value: Any, name: str) -> Any:
+    """A deep copy; refuses what has none, before anything is charged.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def check_copies(value: Any, name: str) -> None:
         If `copy.deepcopy` fails.
     """
     try:
-        copy.deepcopy(value)
+        return copy.deepcopy(value)
     except Exception as error:
         raise TypeError(
             f"{name} cannot be copied ({type(error).__name__}: {error}), but every run needs a "
@@ -76,11 +76,16 @@ def check_copies(value: Any, name: str) -> None:
 
 
 @contextlib.contextmanager
-def kept_apart() -> Iterator[None]:
-    """Put back the generators of the process, and keep joblib's work in this process.
+def kept_apart(generators: Iterable[Any]) -> Iterator[Callable[[Iterable[int]], None]]:
+    """Keep the generators of the process and others; joblib's work stays in this process.
 
     Worker processes live on after a run, with generators of their own that cannot be seeded from
     here, and what they print cannot be held back: threads take their place.
+
+    Yields
+    ------
+    callable
+        As in `shared_generators_kept`.
     """
-    with shared_generators_kept(), joblib.parallel_config(backend="threading"):
-        yield
+    with shared_generators_kept(generators) as seed, joblib.parallel_config(backend="threading"):
+        yield seed

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn, overload
@@ -36,12 +36,12 @@ __all__ = [
     "NoiseSource",
     "Tape",
     "caller_level",
+    "is_generator",
     "noise_source",
     "process_mark",
     "recording",
     "report_draw",
     "sampling_generator",
-    "seed_shared_generators",
     "seeded_bits",
     "shared_generators_kept",
 ]
@@ -446,34 +446,73 @@ def noise_source(random_state: Any = None) -> NoiseSource:
     return _SeededSource(seed)
 
 
+def is_generator(thing: Any) -> bool:
+    """Whether this is a generator of Python or NumPy, whose state can be kept and set."""
+    if isinstance(thing, random.Random):
+        return not isinstance(thing, random.SystemRandom)
+    if isinstance(thing, np.random.BitGenerator | np.random.Generator | np.random.RandomState):
+        # Bit generators of other libraries may not take a seed.
+        return hasattr(np.random, _state_of(thing)["bit_generator"])
+    return False
+
+
 @contextlib.contextmanager
-def shared_generators_kept() -> Iterator[None]:
+def shared_generators_kept(more: Iterable[Any] = ()) -> Iterator[Callable[[Iterable[int]], None]]:
     """Put back the generators that all code of a process shares, whatever is drawn from them.
 
     How far they have gone would tell how much was drawn. These are Python's and NumPy's; those of
     other libraries cannot be reached.
-    """
-    plain, numbers = random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002
-    try:
-        yield
-    finally:
-        random.setstate(plain)
-        np.random.set_state(numbers)  # noqa: NPY002
-
-
-def seed_shared_generators(words: Iterable[int]) -> None:
-    """Seed the generators that all code of a process shares, in `shared_generators_kept`.
 
     Parameters
     ----------
-    words : iterable of int
-        At least 0. For a secret seed, 64-bit words of a `NoiseSource`.
+    more : iterable
+        Other generators to keep and to seed, for which `is_generator`.
+
+    Yields
+    ------
+    callable
+        Seeds all of them by a few integers of at least 0, such as the words of a `NoiseSource`.
     """
-    seeds = np.random.SeedSequence([int(word) for word in words])
-    random.seed(seeds.generate_state(8).tobytes())
-    # Whatever bit generator NumPy's has been given.
-    kind: Any = type(np.random.get_bit_generator())  # type: ignore[attr-defined]
-    np.random.set_state(kind(seeds).state)  # noqa: NPY002
+    # The two that the functions of both modules draw from.
+    usual: Any = random.getstate, np.random.get_state  # noqa: NPY002
+    generators = [*(function.__self__ for function in usual), *more]
+    states = [_state_of(each) for each in generators]
+
+    def seed(words: Iterable[int]) -> None:
+        streams = np.random.SeedSequence([int(word) for word in words]).spawn(len(generators))
+        for each, stream in zip(generators, streams, strict=True):
+            _seed(each, stream)
+
+    try:
+        yield seed
+    finally:
+        for each, state in zip(generators, states, strict=True):
+            _set_state(each, state)
+
+
+def _state_of(generator: Any) -> Any:
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    if isinstance(generator, np.random.RandomState):
+        return generator.get_state(legacy=False)
+    return getattr(generator, "bit_generator", generator).state
+
+
+def _set_state(generator: Any, state: Any) -> None:
+    if isinstance(generator, random.Random):
+        generator.setstate(state)
+    elif isinstance(generator, np.random.RandomState):
+        generator.set_state(state)
+    else:
+        getattr(generator, "bit_generator", generator).state = state
+
+
+def _seed(generator: Any, stream: np.random.SeedSequence) -> None:
+    if isinstance(generator, random.Random):
+        generator.seed(stream.generate_state(8).tobytes())
+    else:
+        kind = getattr(np.random, _state_of(generator)["bit_generator"])
+        _set_state(generator, kind(stream).state)
 
 
 def sampling_generator(random_state: Any = None) -> np.random.Generator:

@@ -18,7 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import skdp
@@ -308,6 +308,25 @@ class Coins(BaseEstimator):
         return self
 
 
+SHARED, BITS, PLAIN = np.random.default_rng(0), np.random.PCG64(0), random.Random(0)
+
+
+class OnClass(BaseEstimator):
+    """Draws from generators that its copies share, as often as it has records."""
+
+    own = np.random.RandomState(0)  # noqa: NPY002
+
+    def fit(self, X, y=None, *, other=PLAIN):
+        for _ in range(len(X) + 1):
+            self.coin_ = (self.own.random() + SHARED.random() + other.random()) / 3
+        return self
+
+
+def jittered(fitted, bits=BITS):
+    """An output that draws: more often for blocks with more records."""
+    return np.random.Generator(bits).random(int(fitted.n_samples_seen_) + 1)[-1]
+
+
 class Jitter:
     """An output that remembers how many records it has seen."""
 
@@ -327,15 +346,25 @@ class Jitter:
         # Clones hold the same frozen object.
         (Coins("held", FrozenEstimator(np.random.RandomState(0))), "coin_"),  # noqa: NPY002
         (StandardScaler(), Jitter()),
+        (OnClass(), "coin_"),
+        (StandardScaler(), jittered),
+        (
+            make_pipeline(
+                FunctionTransformer(lambda X: X + SHARED.random(len(X) + 1)[-1]), StandardScaler()
+            ),
+            lambda fitted: fitted[-1].mean_[0] - 1,
+        ),
     ],
-    ids=["shared generators", "splitter", "held", "output"],
+    ids=["shared generators", "splitter", "held", "output", "class", "default", "module"],
 )
 def test_no_block_tells_another_how_many_records_it_has(monkeypatch, estimator, output):
     model = skdp.SampleAggregate(estimator, 1.0, (0, 1), 20, output=output)
     X = np.ones((200, 1))
     assert changed(monkeypatch, model, (X,), (X[:-1],)) <= 1
     before = np.random.get_state()[1], random.getstate()  # noqa: NPY002
+    mine = SHARED.bit_generator.state, OnClass.own.get_state()[2]
     model.fit(X)
+    assert mine == (SHARED.bit_generator.state, OnClass.own.get_state()[2])
     np.testing.assert_array_equal(np.random.get_state()[1], before[0])  # noqa: NPY002
     assert random.getstate() == before[1]
 

@@ -367,12 +367,29 @@ class Prefers:
         return int(next(self.turns) == self.place)
 
 
+class DrawsFromClass(Draws):
+    own = np.random.default_rng(0)
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.draws_ = self.own.random(), self.own.random()
+        return self
+
+
+@pytest.mark.parametrize("place", [1, 10])
+def test_no_generator_of_a_class_tells_which_run_won(monkeypatch, place):
+    private = drawing().set_params(estimator=DrawsFromClass())
+    winner = won_at(monkeypatch, place, private).estimator_
+    assert not {*DrawsFromClass.own.random(200)} & set(winner.draws_)
+    assert not {*np.random.default_rng(0).random(400)} & set(winner.draws_)
+
+
 def test_winners_of_all_places_draw_alike():
     search = skdp.PrivateGridSearchCV(drawing(), {}, strategy="random-stopping")
 
     def winner(place):
         seed_session()
-        given = [Draws()], *TINY, 10, Prefers(place), Fraction(1), noise_source()
+        given = [Draws()], [], *TINY, 10, Prefers(place), Fraction(1), noise_source()
         return search._stop_at_random(*given)[1].draws_
 
     first, last = (np.array([winner(place) for _ in range(150)]) for place in (1, 10))

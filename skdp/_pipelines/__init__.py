@@ -22,7 +22,7 @@ from __future__ import annotations
 
 # Imported because they register visitors.
 from . import composites, foreign, searches  # noqa: F401
-from .carried import carries
+from .carried import carries, shared_generators
 from .fits import has_secret_folds, n_folds
 from .origin import library, replaced
 from .rules import row_by_row
@@ -48,6 +48,7 @@ __all__ = [
     "price",
     "replaced",
     "row_by_row",
+    "shared_generators",
     "total_price",
     "walk",
     "walk_all",

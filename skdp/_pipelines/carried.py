@@ -24,11 +24,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from .._random import is_generator
 from .._validation import is_word
 from .functions import finds, is_reader, named_objects
 from .origin import TRUSTED, call_name, is_held, is_library, is_pure, library, replaced
 
-__all__ = ["carries"]
+__all__ = ["carries", "shared_generators"]
 
 _Paid = Callable[[Any], bool]
 # By identity. The objects themselves are kept, so that no identity is used again.
@@ -88,6 +89,22 @@ def carries(thing: object, paid: _Paid) -> str:
         Whether what a frozen estimator learned is private.
     """
     return next(_carried(thing, paid, {}, cloned=True), "")
+
+
+def shared_generators(thing: object, copied: object) -> list[Any]:
+    """Generators that an object and its deep copy have in common.
+
+    They belong to classes, modules, and closures and defaults of functions.
+    """
+    own, others = _generators(thing), _generators(copied)
+    return [generator for place, generator in own.items() if place in others]
+
+
+def _generators(thing: object) -> dict[int, Any]:
+    seen: _Seen = {}
+    for _ in _carried(thing, lambda model: True, seen):
+        pass
+    return {place: each for place, each in seen.items() if is_generator(each)}
 
 
 def _carried(thing: Any, paid: _Paid, seen: _Seen, *, cloned: bool = False) -> Iterator[str]:

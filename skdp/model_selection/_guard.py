@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._foreign import attempt, reraise_interrupts
-from .._random import noise_source, seed_shared_generators, shared_generators_kept
+from .._random import noise_source, shared_generators_kept
 from .._types import BoolArray, FloatArray, IntArray
 from ..rows import as_column, as_labels, column_names, object_array, row_taker
 
@@ -130,17 +130,17 @@ def _fill(
     # places. No exception and no warning leaves. Assumption: the model treats the rows of a table
     # of this fixed size independently of each other, and equal tables equally. For that, every
     # table finds the generators of the process in the same state; how far they went is undone.
-    seed = noise_source().words(4)
+    words = noise_source().words(4)
     order = np.argsort(places, kind="stable")
     # One row of each place in a table.
     turn = np.arange(len(rows)) - np.searchsorted(places[order], places[order])
     parts = [order[turn == number] for number in range(turn.max(initial=-1) + 1)]
-    with shared_generators_kept():
+    with shared_generators_kept() as seed:
         while parts:
             part = parts.pop()
             table = np.full(TABLE, rows[part[0]])
             table[places[part]] = rows[part]
-            seed_shared_generators(seed)
+            seed(words)
             answers = _answers(ask, take, table)
             if answers is not None:
                 guesses[part] = answers[places[part]]

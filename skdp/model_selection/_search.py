@@ -18,9 +18,20 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import HidesSeed, Published, ShowsPrivacy, as_seed, require_y
-from .._foreign import attempt, check_copies
-from .._pipelines import LEAKS, PRIVATE, RELEASE, Rows, Step, child, ledgers, price, walk_all
-from .._random import NoiseSource, noise_source, seed_shared_generators
+from .._foreign import attempt, copied
+from .._pipelines import (
+    LEAKS,
+    PRIVATE,
+    RELEASE,
+    Rows,
+    Step,
+    child,
+    ledgers,
+    price,
+    shared_generators,
+    walk_all,
+)
+from .._random import NoiseSource, noise_source, shared_generators_kept
 from .._types import FloatArray
 from .._validation import as_epsilon, check_choice
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
@@ -223,8 +234,9 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         for variant in variants:
             metric.check_model(variant)
             rehearse(variant, X, y)
-        if self.strategy == "random-stopping":
-            check_copies(variants, "A candidate")
+        generators: list[Any] = []
+        if self.strategy != "noisy-max":
+            generators = shared_generators(variants, copied(variants, "A candidate"))
         source = noise_source(self.random_state)
         parts = {"fits": fits, "choice": choice}
         seeded = source.seeded or any(seeded for _, seeded in prices)
@@ -235,11 +247,15 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             runs = draw_runs(spread, as_shape(self.eta), source)
             # The handle pays for all runs; the ledger was charged for the best of them.
             with prepaid_clones(variants, book, runs * fits) as variants:
-                best, winner = self._stop_at_random(variants, X, y, runs, judge, choice, source)
+                best, winner = self._stop_at_random(
+                    variants, generators, X, y, runs, judge, choice, source
+                )
         else:
-            search = self._halve if self.strategy == "halving" else self._compare_all
             with prepaid_clones(variants, book, fits) as variants:
-                best, winner = search(variants, X, y, judge, choice)
+                if self.strategy == "halving":
+                    best, winner = self._halve(variants, generators, X, y, judge, choice, source)
+                else:
+                    best, winner = self._compare_all(variants, X, y, judge, choice)
 
         validate_data(self, X, skip_check_array=True)
         self.best_index_ = best
@@ -292,6 +308,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     def _stop_at_random(
         self,
         variants: list[Any],
+        generators: list[Any],
         X: Any,
         y: Any,
         runs: int,
@@ -311,10 +328,10 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         highest = 0.0
         if self.verbose:
             print("Random stopping: the number of runs is secret.")
-        with unseen():
+        with unseen(generators) as seed:
             for _ in range(runs):
                 place = source.below(len(variants))
-                seed_shared_generators(source.words(4))
+                seed(source.words(4))
 
                 def run(candidate: Any = variants[place]) -> tuple[Any, float]:
                     model = copy.deepcopy(candidate).fit(X, y)
@@ -331,25 +348,36 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         return best
 
     def _halve(
-        self, variants: list[Any], X: Any, y: Any, judge: Judge, epsilon: Fraction
+        self,
+        variants: list[Any],
+        generators: list[Any],
+        X: Any,
+        y: Any,
+        judge: Judge,
+        epsilon: Fraction,
+        source: NoiseSource,
     ) -> tuple[int, Any]:
         """Keep the better half at a growing epsilon; position of the last one, and its model."""
         # Privacy. Rounds in sequence: the fits of the survivors, each a release at its share of
         # the candidate's epsilon, and one choice of the better half at an equal part of `epsilon`,
         # by their scores. Who survived is released; halving_price takes the most expensive
         # survivors there could be.
+        # A round has generators of its own: predictions of true rows have drawn from the others.
         sizes = sizes_of_rounds(len(variants))
         left = list(range(len(variants)))
-        for turn, keep in enumerate(sizes[1:], start=1):
-            share = Fraction(1, 2 ** (len(sizes) - turn))
-            fitted = self._fit_candidates([scaled(variants[i], share) for i in left], X, y)
-            able = [i for i, one in enumerate(fitted) if one is not None]
-            if len(able) > keep:
-                part = epsilon / (len(sizes) - 1)
-                able = [able[i] for i in judge.better([fitted[i] for i in able], keep, part)]
-            left = [left[i] for i in able]
-        # Fewer may be left than planned, if some could not be trained.
-        return left[0], self._fit_candidates([variants[left[0]]], X, y)[0]
+        with shared_generators_kept(generators) as seed:
+            for turn, keep in enumerate(sizes[1:], start=1):
+                seed(source.words(4))
+                share = Fraction(1, 2 ** (len(sizes) - turn))
+                fitted = self._fit_candidates([scaled(variants[i], share) for i in left], X, y)
+                able = [i for i, one in enumerate(fitted) if one is not None]
+                if len(able) > keep:
+                    part = epsilon / (len(sizes) - 1)
+                    able = [able[i] for i in judge.better([fitted[i] for i in able], keep, part)]
+                left = [left[i] for i in able]
+            seed(source.words(4))
+            # Fewer may be left than planned, if some could not be trained.
+            return left[0], self._fit_candidates([variants[left[0]]], X, y)[0]
 
     def _fit_candidates(self, variants: list[Any], X: Any, y: Any) -> list[Any]:
         """Fit the candidates; None stands for one that could not be trained on its release."""

@@ -19,7 +19,7 @@ import numbers
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -117,13 +117,24 @@ def draw_runs(spread: int, eta: Fraction, source: NoiseSource) -> int:
 
 
 @contextlib.contextmanager
-def unseen() -> Iterator[None]:
-    """Nothing that a run prints, logs, warns of or draws gets out: it would tell of the runs."""
+def unseen(generators: Iterable[Any] = ()) -> Iterator[Callable[[Iterable[int]], None]]:
+    """Nothing that a run prints, logs, warns of or draws gets out: it would tell of the runs.
+
+    Parameters
+    ----------
+    generators : iterable
+        Those that runs share, besides the ones of the process.
+
+    Yields
+    ------
+    callable
+        Seeds all of them.
+    """
     before = logging.root.manager.disable
     try:
         logging.disable(logging.CRITICAL)
         with (
-            kept_apart(),
+            kept_apart(generators) as seed,
             _closed_descriptors(),
             warnings.catch_warnings(),
             contextlib.redirect_stdout(io.StringIO()),
@@ -132,7 +143,7 @@ def unseen() -> Iterator[None]:
             warnings.simplefilter("ignore")
             # Where noise is seeded there is no secret.
             warnings.simplefilter("default", InsecureSeedWarning)
-            yield
+            yield seed
     finally:
         logging.disable(before)
 

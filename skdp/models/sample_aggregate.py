@@ -11,8 +11,9 @@ from sklearn.utils import get_tags
 
 from .._arrays import places_by_group
 from .._base import PrivateEstimator, require_y
-from .._foreign import attempt, check_copies, kept_apart
-from .._random import sampling_generator, seed_shared_generators
+from .._foreign import attempt, copied, kept_apart
+from .._pipelines import shared_generators
+from .._random import sampling_generator
 from .._validation import as_integer, check_choice
 from ..exceptions import DomainError
 from ..kernels.blocks import AGGREGATES, STEPS, aggregate, aggregate_parts, paid_blocks
@@ -151,7 +152,8 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         rows = as_frame(X)
         n_rows, take_rows = _taker(X)
         takers = [take_rows, *self._labels(y, n_rows)]
-        check_copies((template, self.output), "The estimator or output")
+        held = [template, self.output]
+        generators = shared_generators(held, copied(held, "The estimator or output"))
         loss, source = self._spend(
             aggregate_parts(self._record_epsilon(), self.aggregate, n_blocks is None)
         )
@@ -169,9 +171,9 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         # error may come out.
         block = source.record_below(n_blocks, n_rows)
         outputs = np.empty((n_blocks, low.size), dtype=np.int64)
-        with kept_apart():
+        with kept_apart(generators) as seed_all:
             for number, mine in enumerate(places_by_group(block, n_blocks)):
-                seed_shared_generators([*seed, number])
+                seed_all([*seed, number])
                 outputs[number] = self._output_steps(template, mine, takers, low, high)
         found = aggregate(outputs, self.aggregate, parts, source)
         width = (high - low).ravel() / STEPS
