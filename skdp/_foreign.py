@@ -9,14 +9,17 @@ from __future__ import annotations
 import contextlib
 import copy
 import signal
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import joblib
+import numpy as np
+from sklearn import config_context
 
 from ._random import shared_generators_kept
 
-__all__ = ["attempt", "copied", "kept_apart", "reraise_interrupts"]
+__all__ = ["attempt", "copied", "kept_apart", "quietly", "reraise_interrupts", "settings_kept"]
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -73,6 +76,22 @@ def copied(value: Any, name: str) -> Any:
             "copy of its own, so that no run can tell another anything. Leave out what holds open "
             "files, locks or connections."
         ) from error
+
+
+@contextlib.contextmanager
+def settings_kept() -> Iterator[None]:
+    """Put back filters of warnings and settings of NumPy and scikit-learn."""
+    with warnings.catch_warnings(), np.errstate(), config_context():
+        yield
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Suppress warnings, and errors made from them: both would depend on a value."""
+    with settings_kept():
+        warnings.simplefilter("ignore")
+        np.seterr(all="ignore")
+        yield
 
 
 @contextlib.contextmanager

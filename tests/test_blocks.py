@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
@@ -379,6 +380,21 @@ def test_blocks_draw_independently(monkeypatch):
 def test_workers_of_blocks_are_threads(monkeypatch):
     model = skdp.SampleAggregate(Coins("threads"), 1.0, (0, 1), 2, output="coin_")
     assert (blocks_of(monkeypatch, model, np.ones((9, 1))) == STEPS).all()
+
+
+def test_settings_of_a_block_are_not_those_of_the_next(monkeypatch):
+    class Sets(BaseEstimator):
+        def fit(self, X, y=None):
+            self.seen_ = np.geterr()["divide"] == "raise" or sklearn.get_config()["assume_finite"]
+            np.seterr(divide="raise")
+            sklearn.set_config(assume_finite=True)
+            warnings.simplefilter("error")
+            return self
+
+    before = np.geterr(), sklearn.get_config(), list(warnings.filters)
+    model = skdp.SampleAggregate(Sets(), 1.0, (0, 1), 4, output="seen_")
+    assert not blocks_of(monkeypatch, model, np.ones((20, 1))).any()
+    assert before == (np.geterr(), sklearn.get_config(), warnings.filters)
 
 
 def test_a_block_may_not_change_a_row_of_another(monkeypatch):

@@ -224,6 +224,8 @@ def test_narwhals_frames_are_frames():
         (np.zeros((2, 2, 2)), ValueError, "dim 3"),
         ([np.zeros((2, 2))], ValueError, "dim 3"),
         ([[1, 2], [3]], ValueError, "different lengths"),
+        ([[1, 2], np.ones((1, 2))], ValueError, "different lengths"),
+        ([[1], np.array(5)], ValueError, "different lengths"),
         (np.zeros((3, 0)), ValueError, r"0 feature\(s\) \(shape=\(3, 0\)\)"),
         (pd.DataFrame(index=range(3)), ValueError, r"0 feature\(s\)"),
         (pl.DataFrame(), ValueError, r"0 feature\(s\)"),

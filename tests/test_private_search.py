@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import sklearn
 from joblib import Parallel, delayed
 from scipy.stats import chi2, ks_2samp
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -374,6 +375,24 @@ class DrawsFromClass(Draws):
         super().fit(X, y)
         self.draws_ = self.own.random(), self.own.random()
         return self
+
+
+class Sets(Draws):
+    """Changes a setting of the process with each fit."""
+
+    def fit(self, X, y):
+        self.seen_ = sklearn.get_config()["working_memory"]
+        sklearn.set_config(working_memory=self.seen_ + 1)
+        return super().fit(X, y)
+
+
+def test_no_setting_tells_which_run_won(monkeypatch):
+    seen = set()
+    for place in (1, 10):
+        with sklearn.config_context():
+            private = drawing().set_params(estimator=Sets())
+            seen.add(won_at(monkeypatch, place, private).estimator_.seen_)
+    assert len(seen) == 1
 
 
 @pytest.mark.parametrize("place", [1, 10])

@@ -5,16 +5,14 @@ Neither may get out, because either would depend on a value.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .._foreign import attempt, reraise_interrupts
+from .._foreign import attempt, quietly, reraise_interrupts
 from .._random import noise_source, shared_generators_kept
 from .._types import BoolArray, FloatArray, IntArray
 from ..rows import as_column, as_labels, column_names, object_array, row_taker
@@ -50,14 +48,6 @@ def true_rows(X: Any, y: Any) -> tuple[Labels, Take]:
     if n_rows != len(labels):
         raise ValueError(f"X has {n_rows} rows, but y has {len(labels)} labels.")
     return labels, take
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Suppress warnings, and errors made from them: both would depend on a value."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        yield
 
 
 # --- predictions
@@ -157,7 +147,7 @@ def _answers(
         found = ask(take(table))
         return found if found is not None and len(found) == len(table) else None
 
-    with _quietly():
+    with quietly():
         return attempt(answers, None)
 
 
@@ -189,7 +179,7 @@ def equal(truth: Labels, guess: Labels) -> BoolArray:
     if truth.dtype == guess.dtype and truth.dtype.kind in "biufUS":
         return truth == guess
     pairs = zip(truth.tolist(), guess.tolist(), strict=True)
-    with _quietly():
+    with quietly():
         return np.fromiter((_same(a, b) for a, b in pairs), bool, truth.size)
 
 

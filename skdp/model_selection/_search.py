@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import HidesSeed, Published, ShowsPrivacy, as_seed, require_y
-from .._foreign import attempt, copied
+from .._foreign import attempt, copied, settings_kept
 from .._pipelines import (
     LEAKS,
     PRIVATE,
@@ -337,7 +337,8 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
                     model = copy.deepcopy(candidate).fit(X, y)
                     return model, judge.noisy_score(model, each)
 
-                found = attempt(run, None)
+                with settings_kept():
+                    found = attempt(run, None)
                 if found is not None and (best is None or found[1] > highest):
                     best, highest = (place, found[0]), found[1]
         if best is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone
@@ -11,7 +10,7 @@ from sklearn.utils import get_tags
 
 from .._arrays import places_by_group
 from .._base import PrivateEstimator, require_y
-from .._foreign import attempt, copied, kept_apart
+from .._foreign import attempt, copied, kept_apart, quietly
 from .._pipelines import shared_generators
 from .._random import sampling_generator
 from .._validation import as_integer, check_choice
@@ -274,8 +273,7 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
             fitted = estimator.fit(*(take(places) for take in takers))
             return np.asarray(_read(fitted, read), dtype=np.float64)
 
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        with quietly():
             found = attempt(output, middle)
             if found.shape != low.shape:
                 found = middle

@@ -295,12 +295,13 @@ def _list_array(values: Sequence[Any]) -> NDArray[Any]:
     rows = [row for row in values if isinstance(row, list | tuple | np.ndarray)]
     if not rows or len(rows) < len(values):
         return object_array(values)
-    if any(isinstance(row, np.ndarray) and row.ndim != 1 for row in rows):
+    shapes = {row.shape if isinstance(row, np.ndarray) else (len(row),) for row in rows}
+    if len(shapes) == 1 and all(len(shape) != 1 for shape in shapes):
         return np.asarray(values)
-    lengths = {len(row) for row in rows}
-    if len(lengths) > 1:
+    # An error of NumPy would quote the number of rows.
+    if len({shape[:1] for shape in shapes}) > 1:
         raise ValueError("Expected 2D array, got a list of rows of different lengths.")
-    array = np.empty((len(rows), lengths.pop()), dtype=object)
+    array = np.empty((len(rows), len(rows[0])), dtype=object)
     for position, row in enumerate(rows):
         for place, value in enumerate(row):
             array[position, place] = value
