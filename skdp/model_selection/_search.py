@@ -137,6 +137,11 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     charged. A candidate that still cannot be trained on its release is left out, with a warning
     (without one in "random-stopping", where it would tell of the runs).
 
+    In "random-stopping" every run has a copy of its candidate and draws from generators of Python
+    and NumPy that were seeded for it, in secret; they are put back at the end. *Not protected* are
+    candidates that draw from generators of other libraries, or keep counters or caches on classes,
+    in modules or in files (``memory=`` of a pipeline): these tell how many runs there were.
+
     The rows that train the release also choose the winner. That is sound: the two costs add up, and
     candidates cannot fit the true rows more closely than the release lets them.
 

@@ -32,8 +32,8 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
     Parameters
     ----------
     estimator : estimator
-        Any estimator with ``fit``. A copy is fitted on each block; ``random_state`` of it and of
-        its parts is set where it is None.
+        Any estimator with ``fit`` that `copy.deepcopy` can copy. A copy is fitted on each block;
+        ``random_state`` of it and of its parts is set where it is None.
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``.
     output_range : (low, high), default=None
@@ -79,8 +79,13 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
 
     A block counts as the middle of the range if it is empty, if the estimator raises, or if its
     output has another shape; so does a number that is not finite. So errors and warnings of the
-    estimator are not seen: try it with `rehearse` on public rows first. What the estimator prints,
-    stores or sends elsewhere (such as ``memory=`` of a pipeline) is not private.
+    estimator are not seen: try it with `rehearse` on public rows first.
+
+    Each block has a copy of the estimator and of ``output``, and draws from generators of Python
+    and NumPy that were seeded for it. *Not private* is what the estimator prints, stores or sends
+    elsewhere (such as ``memory=`` of a pipeline), and what one block finds of another where it
+    cannot be reached: in generators of other libraries, counters and caches on classes and in
+    modules, and worker processes that joblib does not start.
 
     References
     ----------
@@ -128,7 +133,7 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_rows, n_features)
-            In memory.
+            In memory. The estimator gets rows of the same container: of a list, lists.
         y : array-like of shape (n_rows,), default=None
             Passed to the estimator.
 
@@ -139,8 +144,8 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         Raises
         ------
         DomainError, TypeError, ValueError
-            If a parameter is invalid or ``y`` is missing or not as long as ``X``; nothing is
-            spent. Values never raise, nor does the estimator on them.
+            If a parameter is invalid or cannot be copied, or ``y`` is missing or not as long as
+            ``X``; nothing is spent. Values never raise, nor does the estimator on them.
         BudgetExceededError
             If the ledger cannot pay; no value has been read.
         """
