@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 # Imported because they register their cases in AUDITS.
-from . import _cases_estimators, _cases_mechanisms  # noqa: F401
+from . import _cases_estimators, _cases_mechanisms, _cases_pipelines  # noqa: F401
 from ._audit import AuditResult, audit
 from ._cases import AUDITS
 from ._replay import ReplayResult, replay
@@ -67,14 +67,14 @@ def run_library(
     Returns
     -------
     list of AuditResult
-        In the order of `AUDITS`.
+        In the order of `AUDITS`. What draws no noise is left out.
 
     Raises
     ------
     ValueError
         If a name has no entry.
     """
-    chosen = list(_chosen(names))
+    chosen = [name for name in _chosen(names) if AUDITS[name]().draws]
     confidence = 1 - false_alarm / len(chosen)
     results = []
     for i, name in enumerate(chosen):
@@ -137,7 +137,12 @@ def replay_library(
         if case.options.get("vectorised"):
             mechanism = partial(_once, case.mechanism)
         result = replay(
-            mechanism, case.dataset, case.neighbour, n=n, epsilon=case.epsilon, name=name
+            mechanism,
+            case.dataset,
+            case.neighbour,
+            n=n if case.draws else 1,
+            epsilon=case.epsilon,
+            name=name,
         )
         if verbose:
             head, *reasons = str(result).split("\n")[: 1 + len(result.reasons)]

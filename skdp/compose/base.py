@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import Published, ShowsPrivacy, declare_label, full_domain, match_rows, require_y
 from .._foreign import reraise_interrupts
-from .._pipelines import Rows, Step, child, is_inferred, price, walk
+from .._pipelines import Rows, Step, child, is_inferred, price, released_by, walk
 from .._random import sampling_generator
 from .._types import FloatArray
 from .._validation import as_sample_size
@@ -275,9 +275,10 @@ class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixi
         flawed = made is not None and (
             made.privacy_loss_.seeded or is_inferred(getattr(made, "domain_", None))
         )
+        given = released_by(self.synthesizer, getattr(self, "classes", None))
         return [
             *walk(made if flawed else self.synthesizer, child(name, "synthesizer"), rows),
-            *walk(self.estimator, child(name, "estimator"), Rows(released=True)),
+            *walk(self.estimator, child(name, "estimator"), given),
         ]
 
     def _price(self) -> Fraction | None:
