@@ -88,8 +88,9 @@ def hostile():
     own = [Equal(), Hash(), Text("Male"), Number(1), Huge(5), Class(), Length()]
     nested = [[1, 2], [[]], {"a": 1}, {1}, np.array([1, 2]), np.array(5), np.array([[1]]), (1,)]
     numbers = [10**400, -(10**400), Decimal("sNaN"), Decimal("1e999999"), 1 + 2j, Fraction(1, 3)]
-    others = [b"x", "\ud800", pd.NaT, pd.NA, None, np.datetime64("NaT"), np.timedelta64(5, "D")]
-    return [*own, *nested, *numbers, *others, pd.Interval(0, 1), iter([1]), object(), range(3)]
+    times = [pd.NaT, np.datetime64("NaT", "s"), np.timedelta64(5, "D")]
+    others = [b"x", "\ud800", pd.NA, None, pd.Interval(0, 1), iter([1]), object(), range(3)]
+    return [*own, *nested, *numbers, *times, *others]
 
 
 def objects(values):
