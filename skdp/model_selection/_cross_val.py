@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from fractions import Fraction
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._pipelines import replaced
-from .._random import noise_source
+from .._random import noise_source, warn_after_charge
 from .._types import IntArray
 from .._validation import as_epsilon
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
@@ -145,7 +144,7 @@ def _predict_each_fold(
             model = clone(paid).fit(take_rows(X, train), labels[train])
         except TrainingError as error:
             # Whether it is raised, and its text, depend on the release of this fold only.
-            warnings.warn(f"{error} The rows of this fold count as wrong.", stacklevel=3)
+            warn_after_charge(f"{error} The rows of this fold count as wrong.")
             failure = error
             continue
         # Declared, and so the same in all folds.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -18,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import HidesSeed, Published, ShowsPrivacy, as_seed, require_y
 from .._pipelines import LEAKS, PRIVATE, RELEASE, Rows, Step, child, ledgers, price, walk_all
-from .._random import NoiseSource, noise_source
+from .._random import NoiseSource, noise_source, warn_after_charge
 from .._types import FloatArray
 from .._validation import as_epsilon, check_choice
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
@@ -354,7 +353,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             except TrainingError as error:
                 fitted.append(None)
                 failure = error
-                warnings.warn(f"Candidate {i} is left out. {error}", stacklevel=4)
+                warn_after_charge(f"Candidate {i} is left out. {error}")
             made = made or variant
         if failure is not None and all(one is None for one in fitted):
             raise failure
