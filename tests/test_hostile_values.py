@@ -121,6 +121,16 @@ def test_no_object_raises_in_a_fit(case, column):
     assert ledger.spent == 1
 
 
+def test_no_score_underflows():
+    scores = np.array([5e-324, 1.0] * 50)
+    ledger = skdp.PrivacyLedger()
+    with np.errstate(all="raise"):
+        error = skdp.private_mse(scores, 0 * scores, bounds=(0, 1), epsilon=100, ledger=ledger)
+        area = skdp.private_roc_auc([0, 1] * 50, scores, epsilon=100, ledger=ledger)
+    assert float(error) == pytest.approx(0.5, abs=0.05) and float(area) > 0.9
+    assert ledger.spent == 200
+
+
 def test_no_long_double_warns():
     # Beyond the range of doubles: pandas makes it infinite, and NumPy would warn.
     values = np.array([1, 2, np.longdouble("1e4000"), 2] * 10)
