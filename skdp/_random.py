@@ -44,6 +44,7 @@ __all__ = [
     "sampling_generator",
     "seeded_bits",
     "shared_generators_kept",
+    "warn_after_charge",
 ]
 
 _BUFFER_WORDS = 1024
@@ -576,3 +577,17 @@ def caller_level() -> int:
         frame = frame.f_back
         level += 1
     return level
+
+
+def warn_after_charge(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn of something that was paid for: shown, not raised, where warnings are errors.
+
+    An exception would lose the release, and the budget with it.
+    """
+    level = caller_level()
+    try:
+        warnings.warn(message, category, stacklevel=level)
+    except category:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", category)
+            warnings.warn(message, category, stacklevel=level)

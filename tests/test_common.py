@@ -134,9 +134,8 @@ def test_expected_failures_are_few_and_reasoned(case):
 
 
 def test_fitted_attributes_are_those_documented(case):
-    documented = set(
-        re.findall(r"^    (\w+_) ?:", type(case.make()).__doc__.split("Attributes\n")[1], re.M)
-    )
+    text = inspect.getdoc(type(case.make()))
+    documented = set(re.findall(r"^(\w+_) ?:", text.split("Attributes\n")[1], re.M))
     estimator = fit(case.make())
     assert fitted_attributes(estimator) - PUBLIC_INTERNALS == documented
 

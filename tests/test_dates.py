@@ -331,7 +331,7 @@ def far_columns():
             yield zone, pa.table({"t": column})
             yield zone, pd.DataFrame({"t": series})
         numpy = np.array([0 if tick is None else tick for tick in FAR], "M8[s]")
-        numpy[3] = np.datetime64("NaT")
+        numpy[3] = np.datetime64("NaT", "s")
         series = pd.Series(numpy)
         if zone:
             series = series.dt.tz_localize("UTC").dt.tz_convert(zone)
@@ -362,7 +362,7 @@ def test_objects_that_are_no_dates_are_missing():
     odd = [
         None,
         pd.NaT,
-        np.datetime64("NaT"),
+        np.datetime64("NaT", "s"),
         float("nan"),
         18_690,
         18_690.0,

@@ -739,7 +739,7 @@ HOSTILE = [
     b"1", 1j, complex("nan"), complex(1), np.complex128(1), [1], [], (1,), {"a": 1}, {1},
     np.zeros(2), np.array(0.5),
     np.float32(0.5), np.float16(0.5), np.longdouble("1e4000"), np.int8(1), np.bool_(True),
-    np.str_("a"), np.datetime64("NaT"), np.datetime64("2020-01-01"), np.timedelta64(1, "D"),
+    np.str_("a"), np.datetime64("NaT", "s"), np.datetime64("2020-01-01"), np.timedelta64(1, "D"),
     dt.date(2020, 1, 1), dt.datetime(2020, 1, 1), dt.timedelta(1), pd.Timestamp("2020"),
     pd.Interval(0, 1), object, object(), Hostile(), HostileEqual(), Ellipsis, range(3), len,
 ]  # fmt: skip

@@ -394,7 +394,15 @@ def test_select_columns_and_take_rows(table):
 
 @pytest.mark.parametrize(
     "value",
-    [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT"), Decimal("sNaN")],
+    [
+        None,
+        float("nan"),
+        np.float32("nan"),
+        pd.NA,
+        pd.NaT,
+        np.datetime64("NaT", "s"),
+        Decimal("sNaN"),
+    ],
 )
 def test_missing(value):
     assert is_missing(value)

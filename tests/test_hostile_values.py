@@ -100,8 +100,9 @@ def hostile():
     own = [Equal(), Hash(), Text("Male"), Number(1), Huge(5), Class(), Length(), Panics(1)]
     nested = [[1, 2], [[]], {"a": 1}, {1}, np.array([1, 2]), np.array(5), np.array([[1]]), (1,)]
     numbers = [10**400, -(10**400), Decimal("sNaN"), Decimal("1e999999"), 1 + 2j, Fraction(1, 3)]
-    others = [b"x", "\ud800", pd.NaT, pd.NA, None, np.datetime64("NaT"), np.timedelta64(5, "D")]
-    return [*own, *nested, *numbers, *others, pd.Interval(0, 1), iter([1]), object(), range(3)]
+    times = [pd.NaT, np.datetime64("NaT", "s"), np.timedelta64(5, "D")]
+    others = [b"x", "\ud800", pd.NA, None, pd.Interval(0, 1), iter([1]), object(), range(3)]
+    return [*own, *nested, *numbers, *times, *others]
 
 
 def objects(values):
@@ -126,8 +127,42 @@ def test_no_object_raises_in_a_fit(case, column):
     odd = hostile()
     rows = people(len(odd)).assign(**{column: pd.Series(objects(odd), dtype=object)})
     ledger = skdp.PrivacyLedger()
-    case.make(ledger=ledger).fit(case.rows(rows))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        case.make(ledger=ledger).fit(case.rows(rows))
     assert ledger.spent == 1
+
+
+def test_no_score_underflows():
+    scores = np.array([5e-324, 1.0] * 50)
+    ledger = skdp.PrivacyLedger()
+    with np.errstate(all="raise"):
+        error = skdp.private_mse(scores, 0 * scores, bounds=(0, 1), epsilon=100, ledger=ledger)
+        area = skdp.private_roc_auc([0, 1] * 50, scores, epsilon=100, ledger=ledger)
+    assert float(error) == pytest.approx(0.5, abs=0.05) and float(area) > 0.9
+    assert ledger.spent == 200
+
+
+def test_no_long_double_warns():
+    # Beyond the range of doubles: pandas makes it infinite, and NumPy would warn.
+    values = np.array([1, 2, np.longdouble("1e4000"), 2] * 10)
+    domain = skdp.Domain({"kind": skdp.Categorical([1, 2]), "age": skdp.Numeric(0, 3)})
+    rows = pd.DataFrame({"kind": pd.Series(values), "age": pd.Series(values)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        release = skdp.GridSynthesizer(10_000, domain=domain, rule=3).fit(rows)
+    assert release.count("kind == 2") == pytest.approx(20, abs=1)
+
+
+@pytest.mark.parametrize("score", [skdp.private_mse, skdp.private_mae, skdp.private_r2])
+@pytest.mark.parametrize("odd", ["y_true", "y_pred"])
+def test_complex_numbers_are_refused_before_the_charge(score, odd):
+    y = {"y_true": np.zeros(3), "y_pred": np.zeros(3)}
+    for values in (np.zeros(3, complex), pd.Series(np.zeros(3, complex))):
+        ledger = skdp.PrivacyLedger()
+        with pytest.raises(ValueError, match="[Cc]omplex"):
+            score(**{**y, odd: values}, bounds=(0, 1), epsilon=1, ledger=ledger)
+        assert ledger.spent == 0
 
 
 @pytest.mark.parametrize("column", ["age", "sex", "income"])
@@ -592,7 +627,8 @@ def test_a_release_of_nobody_warns(case, epsilon):
     found = 0
     for _ in range(5):
         with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+            # Shown, not raised: an error would lose what was paid for.
+            warnings.simplefilter("error")
             fitted = case.make(epsilon=epsilon, **more).fit(unreadable(case))
         assert fitted.privacy_loss_ is not None
         found += any("nearly no records fit" in str(one.message) for one in caught)

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import warnings
 
 import pandas as pd
 import pytest
@@ -69,6 +70,15 @@ def test_a_first_release_asks_for_a_budget_and_warns_of_nothing(files, capsys, r
     assert release(files, "--ledger", ledger, "--budget", "2") == 0
     # The trial fit without records warned of its own noisy total.
     assert not recwarn.list
+
+
+def test_a_release_is_written_where_warnings_are_errors(files, recwarn):
+    # No age is a number, so that the fit warns of a release of nobody.
+    ROWS.assign(age="unknown").to_csv(files / "data.csv", index=False)
+    warnings.simplefilter("error")
+    assert release(files, "--epsilon", "1000", "--method", "pair-views") == 0
+    assert "nearly no records" in str(recwarn.pop(UserWarning).message)
+    assert abs(skdp.Synopsis.load(files / "view.skdp").count()) < 1
 
 
 def test_methods(files):
@@ -345,8 +355,8 @@ def test_bytes_that_are_no_text_are_no_error(files):
 def test_a_damaged_release_is_refused(files, capsys):
     assert release(files) == 0
     whole = (files / "view.skdp").read_bytes()
-    middle = len(whole) // 2
-    flipped = whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :]
+    # Within the metadata: some bytes between the parts of an archive are never read.
+    flipped = whole[:300] + bytes([whole[300] ^ 255]) + whole[301:]
     for damaged in (b"", whole[:300], flipped):
         (files / "view.skdp").write_bytes(damaged)
         assert run("query", files / "view.skdp", "age > 3") == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -59,12 +60,34 @@ def test_licence_is_the_declared_one():
 
 
 @pytest.mark.parametrize(
-    "target", ["demo", "test", "test-oldest", "docs", "site-check", "dist", "lint"]
+    "target", ["demo", "test", "test-oldest", "test-newest", "docs", "site-check", "dist", "lint"]
 )
 def test_commands_of_the_readme_exist(target):
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
     named = (ROOT / "README.md").read_text() + (ROOT / "CONTRIBUTING.md").read_text()
     assert f"make {target}" in named
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_the_newest_python_is_that_on_the_path_or_its_absence_is_explained(works, tmp_path):
+    newest = max(
+        (line.rpartition(" ")[2] for line in PROJECT["classifiers"] if "Python :: 3." in line),
+        key=lambda version: int(version.partition(".")[2]),
+    )
+    # No mirror is found, so that nothing is fetched.
+    for name, code in {f"python{newest}": not works, "grep": True}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\nexit {int(code)}\n")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(
+        [ROOT / ".ci" / "newest-python", tmp_path / "folder"],
+        env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+    )
+    found = f"{tmp_path}/python{newest}\n"
+    assert (done.returncode, done.stdout) == ((0, found) if works else (1, ""))
+    assert works or f"no python{newest} on the path" in done.stderr
+    assert not (tmp_path / "folder").exists()
 
 
 def test_package_is_typed():

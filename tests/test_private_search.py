@@ -18,6 +18,7 @@ from joblib import Parallel, delayed
 from scipy.stats import chi2, ks_2samp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import DataConversionWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 from test_model_selection import X, Y, model
@@ -276,6 +277,31 @@ def test_candidates_that_cannot_be_trained_lose(strategy, capsys):
     with pytest.raises(skdp.exceptions.TrainingError), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         only.fit(X, Y)
+
+
+@pytest.mark.parametrize("strategy", ["noisy-max", "random-stopping", "halving"])
+def test_a_warning_that_is_an_error_costs_nothing(strategy):
+    """Of what is known before the charge; it used to end the search after it."""
+    ledger = skdp.PrivacyLedger()
+    search = skdp.PrivateGridSearchCV(model(), RELEASES, strategy=strategy, ledger=ledger)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DataConversionWarning, match="column-vector"):
+            search.fit(X, Y.to_numpy()[:, None])
+        search.set_params(estimator=model(random_state=0))
+        with pytest.raises(skdp.InsecureSeedWarning):
+            search.fit(X, Y)
+    assert ledger.spent == 0
+
+
+@pytest.mark.parametrize("strategy", ["noisy-max", "random-stopping", "halving"])
+def test_warnings_of_candidates_end_no_search(strategy):
+    search = skdp.PrivateGridSearchCV(model(1_000), {"estimator": CONSTANTS}, strategy=strategy)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("error")
+        search.fit(X[:0], Y[:0])
+    assert hasattr(search, "best_estimator_")
+    assert bool(seen) == (strategy != "random-stopping")
 
 
 def test_scores_of_runs_have_noise_of_their_share(monkeypatch):

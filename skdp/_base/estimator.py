@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._random import NoiseSource, noise_source
+from .._random import NoiseSource, noise_source, warn_after_charge
 from .._validation import as_epsilon, as_integer, split_epsilon
 from ..accounting import PrivacyLoss, charge
 from ..domain import Domain, Identifier
@@ -223,12 +223,10 @@ def warn_of_emptiness(estimator: Any, total: float, std: float) -> None:
     """
     if total > 3 * std:
         return
-    warnings.warn(
+    warn_after_charge(
         f"{type(estimator).__name__} released a total of {total:.4g} records, with noise of "
         f"standard deviation {std:.3g}: nearly no records fit the domain, or too few to show above "
         "the noise. Records are skipped if a value is not a number, an undeclared category or "
         "missing (such as text in a Numeric column, or labels of another type). "
-        "Domain.check(rows) counts them, for the data owner only.",
-        UserWarning,
-        stacklevel=3,
+        "Domain.check(rows) counts them, for the data owner only."
     )

@@ -96,12 +96,9 @@ class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixi
         # that the release cannot honour are left to its own fit, which names it.
         rows, domain = match_rows(X, y, release.domain, release.target, structure=True)
         self._try_out(release, domain, Layout.of(X, rows, domain))
-        try:
-            release.fit(X, y)
-        finally:
-            # Kept even if a warning of the fit is turned into an error: the release was paid for.
-            if hasattr(release, "privacy_loss_"):
-                self._keep(release)
+        release.fit(X, y)
+        # Paid for, so it is kept whatever happens next.
+        self._keep(release)
         validate_data(self, X, skip_check_array=True)
         return self._train_release(release)
 

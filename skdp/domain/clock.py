@@ -281,7 +281,7 @@ class Clock:
             begin = begin + (part * (unit_start(whole + 1, self.unit) - begin)).astype(np.int64)
         values = begin.astype("datetime64[us]")
         if missing is not None:
-            values[missing] = np.datetime64("NaT")
+            values[missing] = np.datetime64("NaT", "us")
         index = pd.DatetimeIndex(values)
         if self.tz is None:
             return index

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 
 from .._foreign import copied
 from .._pipelines import replaced, shared_generators
-from .._random import noise_source, shared_generators_kept
+from .._random import noise_source, shared_generators_kept, warn_after_charge
 from .._types import IntArray
 from .._validation import as_epsilon
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
@@ -159,7 +158,7 @@ def _predict_each_fold(
             model = copy.deepcopy(paid).fit(take_rows(X, train), labels[train])
         except TrainingError as error:
             # Whether it is raised, and its text, depend on the release of this fold only.
-            warnings.warn(f"{error} The rows of this fold count as wrong.", stacklevel=3)
+            warn_after_charge(f"{error} The rows of this fold count as wrong.")
             failure = error
             continue
         # Declared, and so the same in all folds.

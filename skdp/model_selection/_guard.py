@@ -207,5 +207,7 @@ def positions_of(values: Labels, positions: Mapping[Any, int]) -> IntArray:
 def squared_errors(truth: Labels, guess: Labels, low: float, high: float) -> FloatArray:
     """One number per row; a row without a number counts as the largest error."""
     numbers = [np.clip(as_column(y, "y").numbers(), low, high) for y in (truth, guess)]
-    squares = (numbers[0] - numbers[1]) ** 2
+    # A small error squared may underflow, which NumPy can be told to raise.
+    with np.errstate(all="ignore"):
+        squares = (numbers[0] - numbers[1]) ** 2
     return np.where(np.isnan(squares), (high - low) ** 2, squares)

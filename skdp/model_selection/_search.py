@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import operator
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -31,7 +30,7 @@ from .._pipelines import (
     shared_generators,
     walk_all,
 )
-from .._random import NoiseSource, noise_source, shared_generators_kept
+from .._random import NoiseSource, noise_source, shared_generators_kept, warn_after_charge
 from .._types import FloatArray
 from .._validation import as_epsilon, check_choice
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
@@ -399,7 +398,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             except TrainingError as error:
                 fitted.append(None)
                 failure = error
-                warnings.warn(f"Candidate {i} is left out. {error}", stacklevel=4)
+                warn_after_charge(f"Candidate {i} is left out. {error}")
             made = made or variant
         if failure is not None and all(one is None for one in fitted):
             raise failure

@@ -253,7 +253,9 @@ def _array_factorize(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[An
     after the others, prevents this.
     """
     if values.dtype != object:
-        return pd.factorize(values)
+        # A long double beyond the range of doubles is infinite, and no warning tells.
+        with np.errstate(all="ignore"):
+            return pd.factorize(values)
     codes, uniques = pd.factorize(np.append(values, [None]))
     return codes[:-1], uniques
 

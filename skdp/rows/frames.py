@@ -256,14 +256,16 @@ def as_labels(values: Any, name: str = "y") -> NDArray[Any]:
     Raises
     ------
     TypeError, ValueError
-        For other containers and shapes; no value is looked at.
+        For other containers and shapes and arrays of complex numbers; no value is looked at.
     """
+    dtype = getattr(values, "dtype", None)
+    if isinstance(dtype, np.dtype):
+        numpy_kind(dtype, name)
     if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray | np.matrix):
         if values.ndim == 2 and values.shape[1] == 1:
             return values[:, 0]
         if values.ndim == 1:
             return values
-    dtype = getattr(values, "dtype", None)
     if isinstance(values, pd.Series) and isinstance(dtype, np.dtype):
         return values.to_numpy()
     with warnings.catch_warnings():
