@@ -1044,23 +1044,21 @@ def test_what_passes_treats_each_row_by_itself(name):
             assert alone.tolist().__repr__() == together[part].tolist().__repr__()
 
 
-WIDE = skdp.Domain({f"x{i}": skdp.Numeric(-1, 1) for i in range(60)})
-
-
 @pytest.mark.parametrize(
-    "step",
+    "step, n_columns",
     [
-        skdp.PrivatePCA(8, epsilon=50, domain=WIDE),
-        skdp.DPKMeans(3, 50, bounds=(-1, 1)),
-        skdp.PrivateStandardScaler(50, bounds=(-1, 1)),
-        skdp.PrivateQuantileClipper(50, bounds=(-1, 1)),
+        # Matrices so large that their product is computed in blocks.
+        (skdp.PrivatePCA(50, epsilon=50, domain=skdp.Numeric(-1, 1)), 200),
+        (skdp.DPKMeans(3, 50, bounds=(-1, 1)), 9),
+        (skdp.PrivateStandardScaler(50, bounds=(-1, 1)), 9),
+        (skdp.PrivateQuantileClipper(50, bounds=(-1, 1)), 9),
     ],
-    ids=lambda step: type(step).__name__,
+    ids=lambda value: type(value).__name__,
 )
-def test_private_steps_hand_on_each_row_by_itself(step):
-    rows = np.random.default_rng(0).uniform(-1, 1, (400, 60))
+def test_private_steps_hand_on_each_row_by_itself(step, n_columns):
+    rows = np.random.default_rng(0).uniform(-1, 1, (3_000, n_columns))
     together = step.fit(rows).transform(rows)
-    for n_rows in (1, 2, 3, 5, 17, 100, 399):
+    for n_rows in (1, 2, 3, 17, 100, 999, 2_999):
         assert (step.transform(rows[:n_rows]) == together[:n_rows]).all()
 
 
