@@ -84,6 +84,8 @@ class Column:
 
     # Library of the data.
     library = "numpy"
+    # Whether its type may have been chosen by looking at values, as readers of files do.
+    guessed = True
 
     def __init__(self, data: Any, kind: str, dtype: str) -> None:
         self.data = data
@@ -92,6 +94,11 @@ class Column:
 
     def __len__(self) -> int:
         return len(self.data)
+
+    @property
+    def float_type(self) -> bool:
+        """Whether its type is one of floats, which a column without any value has in pandas."""
+        return self.dtype.lower().startswith(("float", "double", "halffloat"))
 
     def numbers(self) -> FloatArray:
         """Values as float64, NaN where missing or not a number. Never raises or warns.
