@@ -98,7 +98,7 @@ class Column:
     @property
     def float_type(self) -> bool:
         """Whether its type is one of floats, which a column without any value has in pandas."""
-        return self.dtype.lower().startswith(("float", "double", "halffloat"))
+        return self.dtype.lower().startswith(("float", "double", "halffloat", "complex"))
 
     def numbers(self) -> FloatArray:
         """Values as float64, NaN where missing or not a number. Never raises or warns.
@@ -470,6 +470,11 @@ def pandas_kind(dtype: Any, data: Any, name: str) -> str:
 
 
 def _pandas_column(data: Any, name: str) -> Column:
+    if isinstance(data.dtype, np.dtype) and data.dtype.kind == "c":
+        # One complex number makes pandas turn all others into complex ones, which are real still.
+        values = data.to_numpy()
+        real = np.where(values.imag == 0, values.real, np.nan)
+        return _PandasColumn(pd.Series(real), "numeric", str(data.dtype))
     return _PandasColumn(data, pandas_kind(data.dtype, data, name), str(data.dtype))
 
 
