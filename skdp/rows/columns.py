@@ -169,8 +169,8 @@ class Column:
     def identities(self) -> NDArray[np.intp]:
         """A number for each value, the same for equal values; -1 where it identifies no person.
 
-        Values that are neither text nor numbers nor dates, whose equality may be unreliable, count
-        as missing.
+        An integer and the text that writes it are the same. Values that are neither text nor
+        numbers nor dates, whose equality may be unreliable, count as missing.
         """
         if self.kind in ("temporal", "zoned", "duration"):
             # Not as objects: some dates raise an error that quotes them.
@@ -230,6 +230,9 @@ class Column:
 def _identity(value: Any, known: dict[Any, int]) -> int:
     """Number of a value that identifies a person, a new number for a new value; else -1."""
     try:
+        if isinstance(value, str) and len(value) < 20 and value.isdecimal():
+            # One text in a file makes pandas read the numbers around it as text, part by part.
+            value = int(value) if str(int(value)) == value else value
         if isinstance(value, _TELLING) and not is_missing(value):
             return known.setdefault(value, len(known))
     except Exception:  # an object that cannot be hashed: its error would depend on a value
