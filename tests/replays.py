@@ -7,8 +7,10 @@ is added here (test_replay.py fails until every estimator is).
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skdp
+from skdp.audit._neighbours import CONTAINERS, ODD_VALUES, odd_pair
 
 INF, NAN = np.inf, np.nan
 LABEL = skdp.Categorical(["a", "b"])
@@ -167,6 +170,10 @@ def persons_of(domain: skdp.Domain) -> dict[str, tuple[pd.DataFrame, pd.DataFram
     }
 
 
+def _first(data: Any) -> Any:
+    return data[0] if isinstance(data, tuple) else data
+
+
 @dataclass(frozen=True)
 class Branch:
     """An estimator, or a function of the data, and pairs to replay it on."""
@@ -181,6 +188,30 @@ class Branch:
     runs: int = 2
     # What it needs besides skdp's own requirements.
     needs: tuple[str, ...] = field(default_factory=tuple)
+
+    def odd(self, everything: bool = False) -> Iterator[tuple[str, tuple[Any, Any]]]:
+        """Pairs in other containers, with an odd value in the record: all, or one by turns."""
+        pairs = self.pairs()
+        data = min(
+            (pair[1] for pair in pairs.values() if len(_first(pair[1]))),
+            key=lambda rows: abs(len(_first(rows)) - 20),
+        )
+        frame = _first(data)
+        unit = "who" if isinstance(frame, pd.DataFrame) and "who" in frame else None
+        for box, value, place in self.turns(unit, everything):
+            yield f"{value} in {box}", odd_pair(data, box, value, place, unit=unit)
+
+    def turns(
+        self, unit: str | None = None, everything: bool = False
+    ) -> Iterator[tuple[str, str, int]]:
+        """Containers and odd values, each with the column that holds the value."""
+        names = [name for name in CONTAINERS if unit is None or name.startswith("columns")]
+        turn = zlib.crc32(self.name.encode())
+        values = list(ODD_VALUES)
+        if everything:
+            yield from ((box, value, turn + k) for k, value in enumerate(values) for box in names)
+        else:
+            yield names[turn % len(names)], values[turn // 7 % len(values)], turn // 11
 
     @property
     def tight(self) -> float:
@@ -1089,7 +1120,7 @@ def metrics(same: Any) -> list[Branch]:
             def run(data: Any) -> Any:
                 more = dict(options)
                 if "group_labels" in more:
-                    more["groups"] = data[1] > 0
+                    more["groups"] = [isinstance(v, Real) and v > 0 for v in data[1]]
                 made = skdp.private_score_report(
                     model, *data, epsilon=epsilon, trained_elsewhere=True, **more
                 )
@@ -1192,6 +1223,8 @@ def scores() -> list[Branch]:
             "nothing": (full[:4], full[:3]),
             "nobody": (full[:1], []),
             "the first": (full, full[1:]),
+            "no basket": ([*full, ODD_VALUES["a value that raises"]], full),
+            "odd items": ([*full, ["a", *ODD_VALUES.values()]], full),
         }
 
     def items(epsilon: float, **parameters: Any) -> Any:
@@ -1565,4 +1598,11 @@ BRANCHES = [
     *scores(),
     *quantiles(),
     *lazy(),
+]
+
+# Those whose records can be held in another container: not in an engine, as baskets or as codes.
+CONTAINED = [
+    branch
+    for branch in BRANCHES
+    if not branch.needs and not branch.name.startswith(("most_frequent_items", "sparse_counts"))
 ]

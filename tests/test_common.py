@@ -451,7 +451,7 @@ BAD_SCHEMAS = {
     "missing column": (lambda rows: rows.rename(columns={"age": "years"}), "age"),
     "extra column": (lambda rows: rows.assign(phone=1), "phone"),
     "duplicate column": (lambda rows: pd.concat([rows, rows[["age"]]], axis=1), "age"),
-    "wrong type": (lambda rows: rows.assign(age=["x"] * len(rows)).astype("string"), "age"),
+    "wrong type": (lambda rows: rows.assign(age=pd.Timestamp("2020-01-01")), "age"),
     "wrong number of columns": (lambda rows: np.zeros((5, 2)), "columns"),
     "a dictionary": (lambda rows: {"age": [1]}, "frame"),
     "nothing": (lambda rows: None, "None"),

@@ -590,9 +590,8 @@ def test_bounds_of_no_use_are_refused_before_the_charge(bounds):
         lambda: skdp.PrivPfCClassifier(1, domain=SMALL, target="income", max_grids=10),
     ],
 )
-@pytest.mark.parametrize("rows", [X[["age"]], X.assign(more=1), X.assign(age="text")])
+@pytest.mark.parametrize("rows", [X[["age"]], X.assign(more=1), X.assign(age=pd.Timestamp("2020"))])
 def test_schema_errors_of_the_fits_cost_nothing(make, rows):
-    rows = rows.astype({"age": "string"}) if rows["age"].dtype.kind != "f" else rows
     ledger = skdp.PrivacyLedger()
     with pytest.raises(skdp.DomainError):
         skdp.private_cross_val_score(make(), rows, Y, epsilon=1, ledger=ledger)

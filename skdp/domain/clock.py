@@ -136,7 +136,7 @@ def moment(value: Any, unit: str) -> tuple[int, bool] | None:
     Parameters
     ----------
     value : date, datetime, Timestamp, datetime64, Period, or text as ISO 8601 writes it
-        A period stands for its first moment.
+        A period stands for its first moment. A year may be a number where the unit is the year.
     unit : str
         Text may stop at the month, quarter or year where the unit does.
     """
@@ -155,6 +155,9 @@ def _moment_of(value: Any, unit: str) -> tuple[Any, bool] | None:
     """The same; raises for some values that are no dates."""
     if isinstance(value, str):
         return _text_moment(value, unit)
+    if unit == "year" and isinstance(value, int | float | np.integer | np.floating):
+        # Years of a file are numbers or text, by what else is in the column.
+        return _text_moment(f"{value:.0f}", unit) if value == int(value) else None
     if is_missing(value):
         return None
     if isinstance(value, pd.Period):

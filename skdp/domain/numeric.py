@@ -374,7 +374,10 @@ class Numeric(Binned):
         values[missing] = pd.NA
         return pd.Series(values)
 
-    def _refusal(self, kind: str) -> str | None:
+    def _refusal(self, column: Column | LazyColumn) -> str | None:
+        kind = column.kind
+        if kind == "string" and column.guessed:
+            return None
         if kind in ("numeric", "boolean", "object", "null", "decimal"):
             return None
         if kind == "string":

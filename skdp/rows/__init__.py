@@ -46,7 +46,7 @@ from .columns import Column, object_array
 from .completing import complete_table, fill_table
 from .counts import CountTable
 from .expressions import floor_positive, part_of, search_sorted
-from .frames import Frame, as_array, as_column, as_frame, as_labels
+from .frames import Frame, as_array, as_column, as_frame, as_labels, list_entries
 from .layout import Layout, labels_like
 from .lazy import LazyRows, read_rows
 from .parquet import ParquetFile, check_library, is_parquet_file, is_parquet_name, write_parquet
@@ -88,6 +88,7 @@ __all__ = [
     "is_parquet_file",
     "is_parquet_name",
     "labels_like",
+    "list_entries",
     "object_array",
     "part_of",
     "read_rows",

@@ -85,6 +85,8 @@ class Column:
 
     # Library of the data.
     library = "numpy"
+    # Whether its type may have been chosen by looking at values, as readers of files do.
+    guessed = True
 
     def __init__(self, data: Any, kind: str, dtype: str) -> None:
         self.data = data
@@ -93,6 +95,11 @@ class Column:
 
     def __len__(self) -> int:
         return len(self.data)
+
+    @property
+    def float_type(self) -> bool:
+        """Whether its type is one of floats, which a column without any value has in pandas."""
+        return self.dtype.lower().startswith(("float", "double", "halffloat", "complex"))
 
     def numbers(self) -> FloatArray:
         """Values as float64, NaN where missing or not a number. Never raises or warns.
@@ -164,8 +171,8 @@ class Column:
     def identities(self) -> NDArray[np.intp]:
         """A number for each value, the same for equal values; -1 where it identifies no person.
 
-        Values that are neither text nor numbers nor dates, whose equality may be unreliable, count
-        as missing.
+        An integer and the text that writes it are the same. Values that are neither text nor
+        numbers nor dates, whose equality may be unreliable, count as missing.
         """
         if self.kind in ("temporal", "zoned", "duration"):
             # Not as objects: some dates raise an error that quotes them.
@@ -225,6 +232,9 @@ class Column:
 def _identity(value: Any, known: dict[Any, int]) -> int:
     """Number of a value that identifies a person, a new number for a new value; else -1."""
     try:
+        if isinstance(value, str) and len(value) < 20 and value.isdecimal():
+            # One text in a file makes pandas read the numbers around it as text, part by part.
+            value = int(value) if str(int(value)) == value else value
         if isinstance(value, _TELLING) and not is_missing(value):
             return known.setdefault(value, len(known))
     except BaseException as error:  # an object that cannot be hashed: it depends on a value
@@ -467,6 +477,11 @@ def pandas_kind(dtype: Any, data: Any, name: str) -> str:
 
 
 def _pandas_column(data: Any, name: str) -> Column:
+    if isinstance(data.dtype, np.dtype) and data.dtype.kind == "c":
+        # One complex number makes pandas turn all others into complex ones, which are real still.
+        values = data.to_numpy()
+        real = np.where(values.imag == 0, values.real, np.nan)
+        return _PandasColumn(pd.Series(real), "numeric", str(data.dtype))
     return _PandasColumn(data, pandas_kind(data.dtype, data, name), str(data.dtype))
 
 

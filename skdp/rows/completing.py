@@ -79,7 +79,7 @@ def fill_table(
         return array
     if not gaps:
         return given
-    fresh = Layout.of(given, rows, domain).build(drawn)
+    fresh = Layout.like(given, rows, domain).build(drawn)
     if rows.library == "pandas":
         table = given.copy()
         for name, gap in gaps.items():

@@ -23,7 +23,16 @@ from ..domain.values import some
 from ..exceptions import DomainError
 from .columns import COLUMN_MAKERS, Column, numpy_column, numpy_kind, object_array
 
-__all__ = ["Frame", "as_array", "as_column", "as_frame", "as_labels", "check_unique", "is_dask"]
+__all__ = [
+    "Frame",
+    "as_array",
+    "as_column",
+    "as_frame",
+    "as_labels",
+    "check_unique",
+    "is_dask",
+    "list_entries",
+]
 
 
 class Frame:
@@ -205,7 +214,7 @@ def as_column(values: Any, name: str) -> Column:
         return frame.column(frame.names[0])
     if values is None or isinstance(values, str | bytes | Mapping):
         raise TypeError(f"{name!r} must be a Series, a 1-D array or a list, got {type(values)}.")
-    array = _entries(values) if _is_list(values) else as_array(values)
+    array = list_entries(values) if _is_list(values) else as_array(values)
     if array.ndim == 2 and array.shape[-1] == 1:
         _warn_column_vector()
         array = array.reshape(-1)
@@ -280,7 +289,7 @@ def _is_list(data: Any) -> bool:
     )
 
 
-def _entries(values: Iterable[Any]) -> NDArray[Any]:
+def list_entries(values: Iterable[Any]) -> NDArray[Any]:
     """Entries of a list, each by itself: a list of one value stands for that value."""
     entries = list(values)
     for position, entry in enumerate(entries):
