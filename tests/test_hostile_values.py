@@ -143,14 +143,13 @@ def test_no_score_underflows():
     assert ledger.spent == 200
 
 
-def test_no_long_double_warns():
+def test_no_long_double_warns(recwarn):
     # Beyond the range of doubles: pandas makes it infinite, and NumPy would warn.
     values = np.array([1, 2, np.longdouble("1e4000"), 2] * 10)
     domain = skdp.Domain({"kind": skdp.Categorical([1, 2]), "age": skdp.Numeric(0, 3)})
     rows = pd.DataFrame({"kind": pd.Series(values), "age": pd.Series(values)})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        release = skdp.GridSynthesizer(10_000, domain=domain, rule=3).fit(rows)
+    release = skdp.GridSynthesizer(10_000, domain=domain, rule=3).fit(rows)
+    assert not recwarn.list
     assert release.count("kind == 2") == pytest.approx(20, abs=1)
 
 

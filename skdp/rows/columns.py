@@ -263,7 +263,7 @@ def _array_factorize(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[An
     after the others, prevents this.
     """
     if values.dtype != object:
-        # A long double beyond the range of doubles is infinite, and no warning tells.
+        # A long double beyond the range of doubles becomes infinite; a warning would tell of it.
         with np.errstate(all="ignore"):
             return pd.factorize(values)
     codes, uniques = pd.factorize(np.append(values, [None]))
