@@ -24,6 +24,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import skdp
+from skdp.audit import replay
+from skdp.audit._neighbours import ODD_VALUES
 from skdp.model_selection._guard import TABLE, draw_places, predictions
 from skdp.rows import as_column, as_labels, row_taker
 
@@ -546,3 +548,16 @@ def test_a_release_of_somebody_does_not_warn(case):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         case.make(epsilon=20).fit(case.rows(people(5_000)))
+
+
+@pytest.mark.parametrize("odd", ODD_VALUES)
+def test_odd_entries_of_a_list_of_numbers(odd):
+    here, there = [0.5, 2.5, 2.5, ODD_VALUES[odd]], [0.5, 2.5, 2.5]
+
+    def quantile(values):
+        return skdp.private_quantiles(values, 0.5, 1.0, (0, 8)).values
+
+    histogram = skdp.RangeTreeHistogram(1.0, domain=skdp.Numeric(0, 8, bins=8))
+    for mechanism, epsilon in ((histogram, None), (quantile, 1.0)):
+        result = replay(mechanism, here, there, n=1, outputs="exact", epsilon=epsilon)
+        assert result.passed and not result.n_errors, str(result)
