@@ -776,6 +776,10 @@ SAME = {
         series(gaps(TEXTS), "str", "string", "category", arrow(pa.string())),
     ),
     "text without a value": (nullable(TEXT), series([None] * 8, "float64", "str")),
+    "no value that fits": (
+        Categorical(["lo", "hi"], other="hi"),
+        series([0, 1] * 4, "int8", "bool", "float64", "str"),
+    ),
     "codes": (ZERO_ONE, series([0, 1, 1, 0, 0, 0, 1, 0], "int8", "bool", "float32", "str")),
     "codes as text": (Categorical(["0", "1"]), series([0, 1, 1, 0] * 2, "int64", "float64", "str")),
     "days": (

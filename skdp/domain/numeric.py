@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from .._types import CodeArray, FloatArray, IntArray
 from ..exceptions import DomainError
+from .attribute import GUESSED
 from .binned import Binned
 from .bins import (
     check_even_integers,
@@ -371,7 +372,7 @@ class Numeric(Binned):
 
     def _refusal(self, column: Column | LazyColumn) -> str | None:
         kind = column.kind
-        if kind == "string" and column.guessed:
+        if kind in GUESSED and column.guessed:
             return None
         if kind in ("numeric", "boolean", "object", "null", "decimal"):
             return None
