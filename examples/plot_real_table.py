@@ -208,13 +208,12 @@ print(means)
 # %%
 # Rows that look like the table
 # -----------------------------
-# Synthetic rows have the columns and the order of the table, and the types of the domain: money has
-# cents, scores are integers with gaps. A table without rows asks for other types: here dates are ISO
-# text, as in the file. Ids are fresh, one for each row: which visits belong to the same person is not
-# released.
-rows = view.sample(like=pd.DataFrame(columns=["born", "day"], dtype="str"))
+# Synthetic rows have the columns and the order of the table, and the types of the domain: days are
+# dates, money has cents, scores are integers with gaps. Ids are fresh, one for each row: which visits
+# belong to the same person is not released.
+rows = view.sample()
 rows.to_csv(folder / "published.csv", index=False)
-print("same order:", list(rows) == list(table))
+print("same columns and order:", list(rows) == list(table))
 rows.head(8)
 
 # %%

@@ -244,13 +244,13 @@ def _refuse_zeros(domain: Domain, of: Any) -> None:
 
 
 def _check_label_type(attribute: Attribute, column: Any) -> None:
-    """Refuse integers where all labels are text, and say what may have encoded them.
+    """Refuse whole numbers where all labels are text, and say what may have encoded them.
 
     Only in arrays, as meta-estimators pass them: other libraries choose types by the values.
     """
     if not isinstance(attribute, Categorical) or column.library != "numpy":
         return
-    if column.dtype.startswith(("int", "uint")) and attribute.only_words:
+    if column.dtype.startswith(("int", "uint", "bool")) and attribute.only_words:
         numbers_ = list(range(attribute.n_values))
         raise DomainError(
             f"y holds numbers (type {column.dtype}), but all declared labels are text. If y was "
