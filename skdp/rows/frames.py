@@ -273,7 +273,7 @@ def as_labels(values: Any, name: str = "y") -> NDArray[Any]:
         if values.ndim == 1:
             return values
     dtype = getattr(values, "dtype", None)
-    if isinstance(values, pd.Series) and isinstance(dtype, np.dtype):
+    if isinstance(values, pd.Series) and isinstance(dtype, np.dtype) and dtype.kind != "c":
         return values.to_numpy()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataConversionWarning)
