@@ -561,3 +561,19 @@ def test_odd_entries_of_a_list_of_numbers(odd):
     for mechanism, epsilon in ((histogram, None), (quantile, 1.0)):
         result = replay(mechanism, here, there, n=1, outputs="exact", epsilon=epsilon)
         assert result.passed and not result.n_errors, str(result)
+
+
+@pytest.mark.parametrize("odd", ["a list", "an empty list", "an array", "text", "a huge integer"])
+def test_odd_cells_of_lists_that_hold_the_label(odd):
+    domain = skdp.Domain({"x": skdp.Numeric(0, 2, bins=2), "s": skdp.Categorical(["a", "b"])})
+    rows = [[0.5, "a"], [1.5, "b"], [1.5, "b"]]
+    for make in (
+        skdp.PrivPfCTransformer,
+        skdp.PrivateNaiveBayes,
+        skdp.GridSynthesizer,
+        skdp.DPTopKSelector,
+    ):
+        more = {"k": 1} if make is skdp.DPTopKSelector else {}
+        estimator = make(epsilon=1.0, domain=domain, target="s", **more)
+        result = replay(estimator, [*rows, [ODD_VALUES[odd], "a"]], rows, n=1, outputs="noisy")
+        assert result.passed and not result.n_errors, str(result)

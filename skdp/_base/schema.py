@@ -11,7 +11,7 @@ from .._names import free_name
 from .._types import FloatArray
 from ..domain import Attribute, Categorical, Domain, Identifier
 from ..exceptions import DomainError
-from ..rows import Frame, LazyRows, as_frame, read_rows, select_columns
+from ..rows import Frame, LazyRows, as_array, as_frame, read_rows, select_columns
 
 __all__ = [
     "declare_label",
@@ -224,7 +224,7 @@ def take_features(X: Any, domain: Domain, features: Sequence[str], label: str | 
     taken = [] if label is None else [label]
     names = domain.names_for(rows.n_unnamed, taken) or domain.names_for(rows.n_unnamed) or []
     kept = [place for place, name in enumerate(names) if name in features]
-    return np.asarray(X)[:, kept] if len(kept) < len(names) else X
+    return as_array(X)[:, kept] if len(kept) < len(names) else X
 
 
 def _refuse_zeros(domain: Domain, of: Any) -> None:
