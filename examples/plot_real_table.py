@@ -208,12 +208,12 @@ print(means)
 # %%
 # Rows that look like the table
 # -----------------------------
-# Synthetic rows have the columns, the order and the types of the table: dates are ISO text, money
-# has cents, scores are integers with gaps. Ids are fresh, one for each row: which visits belong to
-# the same person is not released.
+# Synthetic rows have the columns and the order of the table, and the types of the domain: days are
+# dates, money has cents, scores are integers with gaps. Ids are fresh, one for each row: which
+# visits belong to the same person is not released.
 rows = view.sample()
 rows.to_csv(folder / "published.csv", index=False)
-print("same types and order:", rows.dtypes.equals(table.dtypes))
+print("same columns and order:", list(rows) == list(table))
 rows.head(8)
 
 # %%

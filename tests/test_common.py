@@ -28,6 +28,7 @@ from skdp import mechanisms
 from skdp._base import PrivateEstimator
 from skdp._random import noise_source
 from skdp.audit import AUDITS
+from skdp.audit._released import first_difference, released
 from skdp.kernels.kmeans import ranges as kmeans_ranges
 from skdp.kernels.kmeans import tree as kmeans_tree
 from skdp.kernels.kmeans.rows import noisy_round
@@ -313,6 +314,22 @@ def test_equal_seeds_give_equal_releases_and_others_differ(case):
     assert fingerprint(first) != fingerprint(other)
     unseeded = {fingerprint(fit(case.make())) for _ in range(3)}
     assert len(unseeded) == 3
+
+
+def test_the_types_of_the_records_leave_no_trace(case):
+    if case.estimator in BY_BLOCKS:
+        pytest.skip("what the types mean is left to the estimator that is wrapped")
+    rows = people(120).round({"age": 0})
+    texts = [name for name in rows if name != "age"]
+    first = case.fit(case.make(random_state=7), rows)
+    for other in (
+        rows.astype({"age": "uint8", **dict.fromkeys(texts, "category")}),
+        rows.astype({"age": "Int64", **dict.fromkeys(texts, "string")}),
+        rows.astype(object),
+        rows.astype({"age": "str"}),
+    ):
+        again = case.fit(case.make(random_state=7), other)
+        assert first_difference(released(first), released(again)) is None
 
 
 def test_a_seed_warns(case):

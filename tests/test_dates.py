@@ -567,7 +567,6 @@ def test_zones_are_checked_by_the_type():
         (plain, zoned, "declared Datetime without a time zone.*declare it with tz="),
         (there, naive, f"declared with tz='{BERLIN}' but holds times without a time zone"),
         (there, pa.table({"t": pa.array([dt.date(2021, 1, 1)])}), "times without a time zone"),
-        (day, pa.table({"t": [1]}), "declared Date but holds neither dates nor text"),
         (day, pa.table({"t": pa.array([1], pa.duration("s"))}), "holds neither dates nor text"),
         (day, pa.table({"t": pa.array([dt.time(1)])}), "holds neither dates nor text"),
         (Numeric(0, 1), naive, "declare it Date or Datetime"),

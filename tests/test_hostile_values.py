@@ -25,6 +25,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import skdp
+from skdp.audit import replay
+from skdp.audit._neighbours import ODD_VALUES
 from skdp.model_selection._guard import TABLE, draw_places, predictions
 from skdp.rows import as_column, as_labels, row_taker
 
@@ -639,3 +641,32 @@ def test_a_release_of_somebody_does_not_warn(case):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         case.make(epsilon=20).fit(case.rows(people(5_000)))
+
+
+@pytest.mark.parametrize("odd", ODD_VALUES)
+def test_odd_entries_of_a_list_of_numbers(odd):
+    here, there = [0.5, 2.5, 2.5, ODD_VALUES[odd]], [0.5, 2.5, 2.5]
+
+    def quantile(values):
+        return skdp.private_quantiles(values, 0.5, 1.0, (0, 8)).values
+
+    histogram = skdp.RangeTreeHistogram(1.0, domain=skdp.Numeric(0, 8, bins=8))
+    for mechanism, epsilon in ((histogram, None), (quantile, 1.0)):
+        result = replay(mechanism, here, there, n=1, outputs="exact", epsilon=epsilon)
+        assert result.passed and not result.n_errors, str(result)
+
+
+@pytest.mark.parametrize("odd", ["a list", "an empty list", "an array", "text", "a huge integer"])
+def test_odd_cells_of_lists_that_hold_the_label(odd):
+    domain = skdp.Domain({"x": skdp.Numeric(0, 2, bins=2), "s": skdp.Categorical(["a", "b"])})
+    rows = [[0.5, "a"], [1.5, "b"], [1.5, "b"]]
+    for make in (
+        skdp.PrivPfCTransformer,
+        skdp.PrivateNaiveBayes,
+        skdp.GridSynthesizer,
+        skdp.DPTopKSelector,
+    ):
+        more = {"k": 1} if make is skdp.DPTopKSelector else {}
+        estimator = make(epsilon=1.0, domain=domain, target="s", **more)
+        result = replay(estimator, [*rows, [ODD_VALUES[odd], "a"]], rows, n=1, outputs="noisy")
+        assert result.passed and not result.n_errors, str(result)

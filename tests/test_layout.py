@@ -776,6 +776,10 @@ SAME = {
         series(gaps(TEXTS), "str", "string", "category", arrow(pa.string())),
     ),
     "text without a value": (nullable(TEXT), series([None] * 8, "float64", "str")),
+    "no value that fits": (
+        Categorical(["lo", "hi"], other="hi"),
+        series([0, 1] * 4, "int8", "bool", "float64", "str"),
+    ),
     "codes": (ZERO_ONE, series([0, 1, 1, 0, 0, 0, 1, 0], "int8", "bool", "float32", "str")),
     "codes as text": (Categorical(["0", "1"]), series([0, 1, 1, 0] * 2, "int64", "float64", "str")),
     "days": (
@@ -865,3 +869,24 @@ def test_one_odd_value_of_a_file_costs_one_record(odd, column):
         return release.fit(X).sample(3).dtypes.tolist()
 
     assert types(here) == types(there)
+
+
+@pytest.mark.parametrize("classes", [[0, 1], [False, True], ["0", "1"]], ids=str)
+def test_declared_classes_decide_the_type_of_predictions(classes):
+    domain = Domain({"x": Numeric(0, 1, bins=2)})
+    X = np.array([[0.2], [0.8]] * 20)
+    models = [
+        skdp.PrivateNaiveBayes(50, domain=domain, classes=classes, random_state=0),
+        skdp.PrivPfCClassifier(50, domain=domain, classes=classes, random_state=0),
+        skdp.PrivateClassifier(
+            DecisionTreeClassifier(random_state=0),
+            skdp.GridSynthesizer(50, domain=domain, rule="identity", random_state=0),
+            classes=classes,
+            random_state=0,
+        ),
+    ]
+    for model in models:
+        for y in series([0, 1] * 20, "int8", "float64", "bool", "str", "category"):
+            model.fit(X, y)
+            assert first_difference(model.classes_, np.array(classes)) is None
+            assert first_difference(model.predict(X[:2]), np.array(classes)) is None

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._types import IntArray
 from ..domain import Categorical, Domain
 from ..exceptions import DomainError
-from ..rows import Frame, LazyRows, as_frame, select_columns
+from ..rows import Frame, LazyRows, as_array, as_frame, select_columns
 from .estimator import PrivateEstimator
 from .schema import declare_label, match_rows, require_y, without_unit
 
@@ -115,5 +115,5 @@ def without_label(X: Any, rows: Frame, domain: Domain, target: str) -> Any:
     """The table ``X``, of which ``rows`` was read, without the column of the label."""
     if rows.n_unnamed:
         names = domain.names_for(rows.n_unnamed) or domain.names
-        return np.delete(np.asarray(X), names.index(target), axis=1)
+        return np.delete(as_array(X), names.index(target), axis=1)
     return select_columns(X, [name for name in rows.names if name != target])

@@ -11,7 +11,7 @@ from .._names import free_name
 from .._types import FloatArray
 from ..domain import Attribute, Categorical, Domain, Identifier
 from ..exceptions import DomainError
-from ..rows import Frame, LazyRows, as_frame, read_rows, select_columns
+from ..rows import Frame, LazyRows, as_array, as_frame, read_rows, select_columns
 
 __all__ = [
     "declare_label",
@@ -224,7 +224,7 @@ def take_features(X: Any, domain: Domain, features: Sequence[str], label: str | 
     taken = [] if label is None else [label]
     names = domain.names_for(rows.n_unnamed, taken) or domain.names_for(rows.n_unnamed) or []
     kept = [place for place, name in enumerate(names) if name in features]
-    return np.asarray(X)[:, kept] if len(kept) < len(names) else X
+    return as_array(X)[:, kept] if len(kept) < len(names) else X
 
 
 def _refuse_zeros(domain: Domain, of: Any) -> None:
@@ -244,10 +244,13 @@ def _refuse_zeros(domain: Domain, of: Any) -> None:
 
 
 def _check_label_type(attribute: Attribute, column: Any) -> None:
-    """Refuse numbers where all labels are text, and say what may have encoded them."""
-    if not isinstance(attribute, Categorical) or column.kind not in ("numeric", "boolean"):
+    """Refuse whole numbers where all labels are text, and say what may have encoded them.
+
+    Only in arrays, as meta-estimators pass them: other libraries choose types by the values.
+    """
+    if not isinstance(attribute, Categorical) or column.library != "numpy":
         return
-    if attribute._refusal(column) is not None:
+    if column.dtype.startswith(("int", "uint", "bool")) and attribute.only_words:
         numbers_ = list(range(attribute.n_values))
         raise DomainError(
             f"y holds numbers (type {column.dtype}), but all declared labels are text. If y was "

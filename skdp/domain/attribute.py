@@ -18,6 +18,10 @@ __all__ = ["Attribute", "Level"]
 
 MISSING_LABEL = "missing"
 
+# Kinds of columns among which readers of files choose by looking at the values: a column of numbers
+# with one text among them is text, and one without any value holds floats.
+GUESSED = ("numeric", "boolean", "string")
+
 
 class Level(NamedTuple):
     """One generalisation of an attribute: codes merged into groups.

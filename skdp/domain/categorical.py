@@ -18,7 +18,7 @@ from .._arrays import run_starts
 from .._foreign import reraise_interrupts
 from .._types import CodeArray, IntArray
 from ..exceptions import DomainError
-from .attribute import MISSING_LABEL, Attribute, Level, halvings
+from .attribute import GUESSED, MISSING_LABEL, Attribute, Level, halvings
 from .enums import declared_categories
 from .reading import Column, LazyColumn
 from .taxonomy import Taxonomy
@@ -160,6 +160,11 @@ class Categorical(Attribute):
     def n_values(self) -> int:
         """Number of categories."""
         return len(self.categories)
+
+    @property
+    def only_words(self) -> bool:
+        """Whether no category is a number, or text that writes one."""
+        return not self._written and all(isinstance(each, str) for each in self.categories)
 
     def index_of(self, value: Any) -> int:
         """Code of a category.
@@ -308,13 +313,7 @@ class Categorical(Attribute):
 
     def _refusal(self, column: Column | LazyColumn) -> str | None:
         kind = column.kind
-        if kind in ("object", "null") or (kind == "string" and column.guessed):
-            return None
-        if (
-            kind in ("numeric", "boolean")
-            and column.guessed
-            and (self._written or column.float_type)
-        ):
+        if kind in ("object", "null") or (kind in GUESSED and column.guessed):
             return None
         has_text = any(isinstance(value, str) for value in self.categories)
         has_numbers = not all(isinstance(value, str) for value in self.categories)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from .._arrays import run_starts
 from .._types import FloatArray, IntArray
 from ..exceptions import DomainError
-from .attribute import MISSING_LABEL, halvings
+from .attribute import GUESSED, MISSING_LABEL, halvings
 from .clock import DAY, FIXED, UNITS, Clock, clock, unit_start, zone_of
 from .numeric import Numeric
 from .reading import Column, LazyColumn
@@ -227,7 +227,7 @@ class _Temporal(Numeric):
             )
         if kind in ("object", "null", "string"):
             return None
-        if kind == "numeric" and column.guessed and (self.unit == "year" or column.float_type):
+        if kind in GUESSED and column.guessed:
             return None
         if kind == "temporal":
             if self.tz is None:

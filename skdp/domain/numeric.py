@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from .._types import CodeArray, FloatArray, IntArray
 from .._validation import as_number
 from ..exceptions import DomainError
+from .attribute import GUESSED
 from .binned import Binned
 from .bins import (
     check_even_integers,
@@ -376,7 +377,7 @@ class Numeric(Binned):
 
     def _refusal(self, column: Column | LazyColumn) -> str | None:
         kind = column.kind
-        if kind == "string" and column.guessed:
+        if kind in GUESSED and column.guessed:
             return None
         if kind in ("numeric", "boolean", "object", "null", "decimal"):
             return None

@@ -27,10 +27,6 @@ class Column(Protocol):
     # Whether the type may have been chosen by looking at values.
     guessed: bool
 
-    @property
-    def float_type(self) -> bool:
-        """Whether the type is one of floats, which a column without any value has in pandas."""
-
     def numbers(self) -> FloatArray:
         """Values as float64, NaN where missing or not a number. Never raises."""
 
@@ -50,10 +46,6 @@ class LazyColumn(Protocol):
     @property
     def guessed(self) -> bool:
         """Whether the type may have been chosen by looking at values."""
-
-    @property
-    def float_type(self) -> bool:
-        """Whether the type is one of floats."""
 
     def instants(self, clock: Clock) -> LazyColumn:
         """The column of the whole units of a clock, of a column of dates."""

@@ -96,11 +96,6 @@ class Column:
     def __len__(self) -> int:
         return len(self.data)
 
-    @property
-    def float_type(self) -> bool:
-        """Whether its type is one of floats, which a column without any value has in pandas."""
-        return self.dtype.lower().startswith(("float", "double", "halffloat", "complex"))
-
     def numbers(self) -> FloatArray:
         """Values as float64, NaN where missing or not a number. Never raises or warns.
 

@@ -80,11 +80,6 @@ class LazyColumn:
         """As of :class:`skdp.rows.Column`. Dask looks at values; other engines have a schema."""
         return self.engine == "dask"
 
-    @property
-    def float_type(self) -> bool:
-        """As of :class:`skdp.rows.Column`."""
-        return self.dtype.lower().startswith("float")
-
     # Values that were prepared for this column, each of which mentions those before it.
     _prepared = 0
 

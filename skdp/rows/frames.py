@@ -268,14 +268,15 @@ def as_labels(values: Any, name: str = "y") -> NDArray[Any]:
         For other containers and shapes and arrays of complex numbers; no value is looked at.
     """
     dtype = getattr(values, "dtype", None)
-    if isinstance(dtype, np.dtype):
+    # pandas takes the type of a Series from the records: one complex label makes all complex.
+    if isinstance(dtype, np.dtype) and not isinstance(values, pd.Series):
         numpy_kind(dtype, name)
     if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray | np.matrix):
         if values.ndim == 2 and values.shape[1] == 1:
             return values[:, 0]
         if values.ndim == 1:
             return values
-    if isinstance(values, pd.Series) and isinstance(dtype, np.dtype):
+    if isinstance(values, pd.Series) and isinstance(dtype, np.dtype) and dtype.kind != "c":
         return values.to_numpy()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataConversionWarning)
