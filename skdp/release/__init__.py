@@ -64,6 +64,8 @@ Everything here is post-processing. The package can reach neither rows nor exact
 
 from .box_model import BoxModel
 from .boxes import Boxes
+from .coefficients import Coefficients, Ladder, basis_of
+from .column_estimate import ColumnEstimate
 from .combined import CombinedRelease, combine
 from .coupling import couple, group_sums
 from .error_bars import ErrorBars
@@ -88,12 +90,15 @@ from .rounding import round_line
 from .synopsis import Synopsis
 from .tree_density import PairTable, TreeDensity, inverse, inverse_rows
 from .tree_model import TreeModel
+from .views_model import ViewsModel
 
 __all__ = [
     "AnySpread",
     "BoundedSpread",
     "BoxModel",
     "Boxes",
+    "Coefficients",
+    "ColumnEstimate",
     "CombinedRelease",
     "Conditional",
     "Error",
@@ -102,6 +107,7 @@ __all__ = [
     "GaussianNoise",
     "Intervals",
     "KnownNoise",
+    "Ladder",
     "LeafErrorBound",
     "MixtureModel",
     "Model",
@@ -112,6 +118,8 @@ __all__ = [
     "Synopsis",
     "TreeDensity",
     "TreeModel",
+    "ViewsModel",
+    "basis_of",
     "combine",
     "couple",
     "first_moment",
